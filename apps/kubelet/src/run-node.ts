@@ -28,7 +28,7 @@ import {
   MetricsRegistry,
   processMetrics,
 } from '@node-agent/telemetry';
-import { MountCommand, readNoswapSupport } from '@node-agent/volumes';
+import { DiskCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
@@ -155,6 +155,7 @@ export async function runNode(
   const foreignFiles = nodeForeignFiles({ clock });
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
+    localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
     ...{ foreignFiles, disks: foreignFiles },
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, kernelFiles: nodeKernelFiles },

@@ -105,7 +105,7 @@ export class MeasuredVolumes {
  * was told when all was counted is told on until there is known to be more, as while upstream goes on counting.
  */
 function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
-  const { name, medium, fileSystem, measuredAtMs, complete } = usage;
+  const { name, medium, fileSystem, measuredAtMs, complete, claim } = usage;
   const atLeast = (now: number, then = 0): number => (complete ? now : Math.max(now, then));
   const usedBytes = atLeast(usage.usedBytes, before?.usedBytes);
   const inodesUsed = atLeast(usage.inodesUsed, before?.inodesUsed);
@@ -116,5 +116,6 @@ function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): Volum
     ...{ availableBytes: fileSystem.availableBytes, capacityBytes: fileSystem.totalBytes },
     ...{ inodesFree: fileSystem.freeInodes, inodes: fileSystem.inodes },
     ...(isLowerBound && { isLowerBound }),
+    ...(claim && { claim }),
   };
 }

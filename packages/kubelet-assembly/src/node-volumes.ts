@@ -3,6 +3,7 @@ import {
   EmptyDirPlugin,
   HostPathPlugin,
   ImageVolumePlugin,
+  LocalVolumePlugin,
   PodPaths,
   projectionPlugins,
   VolumeManager,
@@ -25,10 +26,11 @@ export interface VolumeParts {
 /** The volumes of pods, with every type that this kubelet has. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
-  { fs, foreignFiles, mounter, clock, random }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'clock' | 'random'>,
+  ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'clock' | 'random'>,
   { rootDirectory, nodeAllocatable, node }: AssemblySettings,
   parts: VolumeParts,
 ): VolumeManager {
+  const { fs, foreignFiles, mounter, localDevices: devices, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
   // What is kept back of the machine's memory is not for volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
@@ -39,6 +41,7 @@ export function nodeVolumes(
     new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes }),
     new HostPathPlugin({ foreignFiles }),
     new ImageVolumePlugin(),
+    ...(devices ? [new LocalVolumePlugin({ ...child('volumes'), fs, foreignFiles, mounter, devices, paths })] : []),
     ...projectionPlugins({ fs, mounter, paths, clock, random, sources }, { allocatableMemoryBytes }),
   ];
   const claims = parts.objects && { ...parts.objects.claims, nodeLabels: () => parts.node.labels() };

@@ -19,7 +19,7 @@ import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
 import type { StatsComponents, StatsOptions } from '@node-agent/stats';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { UserNamespacesOptions } from '@node-agent/userns';
-import type { HostPathFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
+import type { HostPathFiles, LocalDevices, LocalVolumeFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
 /** The world outside of a kubelet: everything that it does to a machine goes through these. */
@@ -37,9 +37,11 @@ export interface NodePorts {
   readonly recorder: EventRecorder;
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
-  /** Files of file systems that may never answer: host paths. */
-  readonly foreignFiles: HostPathFiles & SubPathForeignFiles;
+  /** Files of file systems that may never answer: host paths, local volumes. */
+  readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
   readonly mounter: Mounter;
+  /** Mounts disks of the machine; absent: claims of local volumes are refused by name. */
+  readonly localDevices?: LocalDevices;
   /** How device plugins and the kubelet reach each other; gRPC on unix sockets where absent. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
   /** Gives directories that plugins use the label by which containers may use them, on a node with SELinux. */

@@ -46,6 +46,14 @@ function started(
 }
 
 describe('what volumes take', () => {
+  it("is told of a claim as that claim's, and counts against no pod's ephemeral storage", async () => {
+    const claim = { namespace: 'default', name: 'c' };
+    const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), medium: 'persistent', claim }]);
+    await clock.advance(0);
+    expect(measured.of({ uid: 'a' })).toMatchObject([{ name: 'v', usedBytes: 1, isLocalEphemeral: false, claim }]);
+    await end();
+  });
+
   it('is measured anew when that is asked for, by what begins after it was asked', async () => {
     const going = Promise.withResolvers<void>();
     let used = 1;

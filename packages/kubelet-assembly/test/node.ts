@@ -115,6 +115,7 @@ export function startKubelet(
       fs.mount(target);
       mounts.set(target, [type, ...options].join(' '));
     },
+    rebind: async () => undefined,
     bind: async () => {},
     unmount: async (target: string) => {
       fs.unmount(target);

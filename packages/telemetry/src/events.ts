@@ -56,6 +56,8 @@ export const eventReasons = {
   kubeletSetupFailed: 'KubeletSetupFailed',
   failedAttachVolume: 'FailedAttachVolume',
   failedMountVolume: 'FailedMount',
+  alreadyMountedVolume: 'AlreadyMountedVolume',
+  volumePermissionChangeInProgress: 'VolumePermissionChangeInProgress',
   sandboxChanged: 'SandboxChanged',
   failedCreatePodSandBox: 'FailedCreatePodSandBox',
   failedStatusPodSandBox: 'FailedPodSandBoxStatus',

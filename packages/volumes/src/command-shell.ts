@@ -6,7 +6,7 @@ import { type Clock, checkNumbers } from '@node-agent/async';
 /** How a command ended. */
 export interface CommandResult {
   readonly exitCode: number;
-  /** What it printed, on either stream, in one line; only where it failed, and not more than some 2,000 bytes. */
+  /** What it printed, on either stream, in one line and not more than some 2,000 bytes; of one that succeeded only where that is asked for. */
   readonly output: string;
 }
 
@@ -61,7 +61,12 @@ export class CommandShell {
    * Waits for a command's end. A command that is no longer waited for, as `signal` was aborted, runs on.
    * @throws the signal's reason; Error where it did not end in time, where the shell has ended, or cannot be started
    */
-  async run(command: string, args: readonly string[], signal: AbortSignal): Promise<CommandResult> {
+  async run(
+    command: string,
+    args: readonly string[],
+    signal: AbortSignal,
+    { alwaysTells = false }: { readonly alwaysTells?: boolean } = {},
+  ): Promise<CommandResult> {
     signal.throwIfAborted();
     if (this.#abandoned.size >= this.#maxAbandoned) {
       throw new Error(`${this.#abandoned.size} commands hang that cannot be killed`);
@@ -76,7 +81,7 @@ export class CommandShell {
     const timer = this.#clock.setTimer(this.#deadlineMs, () => this.#onDeadline(shell, id, waiting));
     try {
       hold(shell, true);
-      shell.stdin.write(scriptOf(id, [command, ...args]));
+      shell.stdin.write(scriptOf(id, [command, ...args], alwaysTells));
       return await promise;
     } finally {
       timer.cancel();
@@ -132,10 +137,11 @@ function hold(shell: Shell, on: boolean): void {
  * The command beside the shell, as a grandchild, so that none is left for it to wait for. It tells its process id, with its own
  * after a plus sign, and answers in one line: its id, its exit code, and what it said, short enough to be written at once.
  */
-function scriptOf(id: string, command: readonly string[]): string {
+function scriptOf(id: string, command: readonly string[], alwaysTells: boolean): string {
   const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null & echo "+${id} $!" >&3; wait $!`;
-  const failed = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 2000)"`;
-  return `( { said=$(${run}); code=$?; if [ $code = 0 ]; then echo "${id} 0"; else ${failed}; fi; } 3>&1 & )\n`;
+  const told = `printf '%s %s %s\\n' ${id} $code "$(printf '%s' "$said" | tr '\\n' ' ' | head -c 2000)"`;
+  const answer = alwaysTells ? told : `if [ $code = 0 ]; then echo "${id} 0"; else ${told}; fi`;
+  return `( { said=$(${run}); code=$?; ${answer}; } 3>&1 & )\n`;
 }
 
 function quoted(argument: string): string {

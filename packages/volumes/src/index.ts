@@ -1,10 +1,13 @@
 export type { AtomicWriterComponents } from './atomic-writer.ts';
 export type { ClaimData, ClaimSource, PersistentVolumeData } from './claim-source.ts';
 export { containerMounts, type SubPathPlace } from './container-mounts.ts';
+export { DiskCommand, type DiskCommandComponents } from './disk-command.ts';
 export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';
 export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';
 export { ImageVolumePlugin } from './image-volume.ts';
+export type { LocalDevices } from './local-staging.ts';
+export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './local-volume.ts';
 export { MountCommand } from './mount-command.ts';
 export type { FsGroup, MountContext } from './mount-context.ts';
 export type { Mounter } from './mounter.ts';

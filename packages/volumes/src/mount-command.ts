@@ -31,9 +31,14 @@ export class MountCommand implements Mounter {
     return this.#run('mount', ['-t', fsType, ...optionArguments, '--', source, target], signal);
   }
 
-  bind(handle: string, target: string, signal: AbortSignal): Promise<void> {
+  bind(source: string, target: string, signal: AbortSignal): Promise<void> {
     // As it is: where the handle's link seems to lead is only a name.
-    return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', handle, target], signal);
+    return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', source, target], signal);
+  }
+
+  rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void> {
+    const all = ['bind', 'remount', ...options].join(',');
+    return this.#run('mount', ['--no-canonicalize', '-o', all, '--', source, target], signal);
   }
 
   /** Mounts a directory on itself, with all that is mounted below it, and shares that with whoever sees it. @throws VolumeError `MountFailed` */

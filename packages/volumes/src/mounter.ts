@@ -10,8 +10,13 @@ export interface Mounter {
   mountPoints(): Promise<ReadonlyMap<string, string>>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Mounts what a handle of `holdBeneath` leads to, file or directory, on one of its kind. @throws VolumeError `MountFailed` */
-  bind(handle: string, target: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Mounts what is at a path, or what a handle of `holdBeneath` leads to, file or directory, on one of its kind; nothing that is mounted
+   * below it. @throws VolumeError `MountFailed`
+   */
+  bind(source: string, target: string, signal: AbortSignal): Promise<void>;
+  /** Gives one that {@link bind} made options of its own, as `ro`; the same once more change nothing. @throws VolumeError `MountFailed` */
+  rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
    * Unmounts what is on top at `target`. `lazy`: with all that is mounted below it, even where that is in use; where the same is
    * mounted elsewhere it stays. @throws VolumeError `MountFailed`
@@ -33,6 +38,15 @@ export async function mountPointsWithin(
   if (real === undefined) return [];
   const points = [...(await components.mounter.mountPoints()).keys()];
   return points.filter((point) => point === real || point.startsWith(`${real}/`));
+}
+
+/** Whether something is mounted at `directory` itself. */
+export async function isMountPoint(
+  components: Parameters<typeof mountPointsWithin>[0],
+  directory: string,
+): Promise<boolean> {
+  const real = await realDirectory(components.fs, directory);
+  return real !== undefined && (await components.mounter.mountPoints()).has(real);
 }
 
 /** `directory` as the mount table names it: its parent may be reached through links; it itself is taken as it is. */

@@ -13,9 +13,22 @@ export class PodPaths {
   /** `<root>/pods`: one directory for each pod. */
   readonly podsDir: string;
 
+  readonly #nodePluginsDir: string;
+
   /** @param rootDir the kubelet's root directory, `/var/lib/kubelet` by default upstream */
   constructor(rootDir: string) {
     this.podsDir = join(rootDir, 'pods');
+    this.#nodePluginsDir = join(rootDir, 'plugins');
+  }
+
+  /** Where a plugin's volumes are staged for the node, by their names. @param plugin as `kubernetes.io/local-volume` */
+  stagedDir(plugin: string): string {
+    return join(this.#nodePluginsDir, ...plugin.split('/').map((part) => oneName(part, 'plugin name')), 'mounts');
+  }
+
+  /** Where one is staged. */
+  stagedVolumeDir(plugin: string, volume: string): string {
+    return join(this.stagedDir(plugin), oneName(volume, 'volume name'));
   }
 
   podDir(uid: string): string {

@@ -13,6 +13,7 @@ import { VolumeError } from './errors.ts';
 import { type Mounter, mountPointsWithin } from './mounter.ts';
 import type { MountedVolume } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
+import { takeAway } from './take-away.ts';
 import { readDirectory } from './volumes-on-disk.ts';
 
 /** What {@link SubPathMounts} works with. */
@@ -47,9 +48,6 @@ interface Found {
   readonly place: HeldPlace;
   readonly lstat: (path: string) => Promise<FileStat>;
 }
-
-/** So many mounts on one another are taken away from a name. */
-const MAX_MOUNTS = 16;
 
 /**
  * Sub-paths of volumes: what a container is to see of a volume is found name by name through open directories, held, and
@@ -96,7 +94,7 @@ export class SubPathMounts {
     try {
       if (await this.#shows(target, place, lstat)) return target;
       abandoned.throwIfAborted();
-      await this.#takeAway(target, signal);
+      await takeAway(this.#components, target, signal);
       await fs.mkdir(dirname(target), { mode: 0o750 });
       if (place.stat.kind === 'directory') await fs.mkdir(target, { mode: 0o750 });
       else await fs.writeFile(target, '', { mode: 0o640 });
@@ -104,7 +102,7 @@ export class SubPathMounts {
       if (await this.#shows(target, place, lstat)) return target;
       throw new VolumeError('MountFailed', `${target} does not show what was mounted there`);
     } catch (err) {
-      await this.#takeAway(target, signal).catch((left: unknown) => {
+      await takeAway(this.#components, target, signal).catch((left: unknown) => {
         this.#components.logger.warn(
           { err: left, podUid, path: target },
           'A sub-path that failed is not taken away yet',
@@ -155,20 +153,6 @@ export class SubPathMounts {
     return device === place.stat.device && inode === place.stat.inode;
   }
 
-  /** Unmounts what is mounted at a name, and removes that; never anything that is in it. */
-  async #takeAway(target: string, signal: AbortSignal): Promise<void> {
-    const { fs, mounter } = this.#components;
-    for (let mounts = 0; mounts < MAX_MOUNTS; mounts++) {
-      const points = await mountPointsWithin(this.#components, target);
-      if (points.length === 0) break;
-      // What is mounted below came from the volume, where it is to stay.
-      await mounter.unmount(target, signal, { lazy: points.length > 1 });
-    }
-    await fs.remove(target).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-    });
-  }
-
   async #clean(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const { fs, paths } = this.#components;
     const ofVolume = `${paths.subPathsDir(podUid)}/${directoryName}`;
@@ -176,7 +160,7 @@ export class SubPathMounts {
       const ofContainer = `${ofVolume}/${container.name}`;
       if (container.kind === 'directory') {
         for (const { name } of await readDirectory(fs, ofContainer)) {
-          await this.#takeAway(`${ofContainer}/${name}`, signal);
+          await takeAway(this.#components, `${ofContainer}/${name}`, signal);
         }
       }
       await fs.remove(ofContainer);

@@ -37,8 +37,8 @@ export interface ReadyVolume extends MountedVolume {
 /** One volume of one pod, as it is worked on. */
 export interface VolumeEntry extends VolumeKey {
   actions: VolumeActions;
-  /** What the pod calls it: more than one name where the pod names a claim several times; none while no pod has asked. */
-  readonly wantedAs: Set<string>;
+  /** What the pod calls it, and whether it is for reading only by that name: several where the pod names a claim several times. */
+  readonly wantedAs: Map<string, boolean>;
   wanted: boolean | undefined;
   /** What it is wanted for: the newest that was said. */
   request: { readonly pod: Pod; readonly volume: ResolvedVolume } | undefined;
@@ -71,7 +71,7 @@ export function newEntry(
     actions,
     presence,
     backOff,
-    wantedAs: new Set(),
+    wantedAs: new Map(),
     wanted: undefined,
     request: undefined,
     filling: undefined,
@@ -88,7 +88,7 @@ export function newEntry(
 
 /** What people know it by. */
 export function namesOf({ wantedAs, wanted, directoryName }: VolumeEntry): readonly string[] {
-  return wanted && wantedAs.size > 0 ? [...wantedAs] : [directoryName];
+  return wanted && wantedAs.size > 0 ? [...wantedAs.keys()] : [directoryName];
 }
 
 /** Whether nothing of it is to be waited for: it is as it should be, or has failed and not been forgiven. */

@@ -24,7 +24,7 @@ import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
 import { volumeActions } from './volume-actions.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
-import { VolumeResolver } from './volume-resolver.ts';
+import { type TypedVolume, VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
@@ -287,9 +287,8 @@ export class VolumeManager {
     }
     const { plugin, resolved } = typed;
     const { directoryName, node } = resolved;
-    const id = `${plugin === undefined ? '' : escapePluginName(plugin.name)}/${directoryName}`;
     const actions = volumeActions(this.#subPaths, { podUid: uid, directoryName, plugin, node });
-    this.#operations.want(pod, resolved, id, actions);
+    this.#operations.want(pod, resolved, volumeId(typed), actions);
     return undefined;
   }
 
@@ -330,6 +329,13 @@ export class VolumeManager {
       return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
     }
   }
+}
+
+/** Tells the volumes of a pod apart, by its directory where there is one. */
+function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
+  const type = plugin === undefined ? '' : escapePluginName(plugin.name);
+  // A volume of the pod's own may be called as a persistent one is: neither has a directory.
+  return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
 }
 
 function earliest(outcomes: readonly VolumeOutcome[]): number | undefined {

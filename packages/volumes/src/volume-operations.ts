@@ -62,7 +62,7 @@ export class VolumeOperations {
     const entry = this.#entry(key, actions, 'absent');
     if (entry.wanted !== true) this.#begin(entry, true);
     entry.actions = actions;
-    entry.wantedAs.add(volume.volume.name);
+    entry.wantedAs.set(volume.volume.name, volume.readOnly ?? false);
     entry.request = { pod, volume };
     entry.stale ||= entry.actions.refreshes && !isFresh(entry.filling, pod, this.#components.clock.monotonic());
     this.#step(entry);
@@ -102,15 +102,15 @@ export class VolumeOperations {
 
   /** A volume that is ready, as the pod calls it. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
-    for (const entry of this.#of(podUid)) if (entry.wanted && entry.wantedAs.has(name)) return entry.mounted;
-    return undefined;
+    return this.allMounted(podUid).get(name);
   }
 
   /** All volumes of a pod that are ready, by name. */
   allMounted(podUid: string): ReadonlyMap<string, ReadyVolume> {
     const ready = new Map<string, ReadyVolume>();
     for (const { wantedAs, wanted, mounted } of this.#of(podUid)) {
-      if (wanted && mounted) for (const name of wantedAs) ready.set(name, mounted);
+      if (!wanted || mounted === undefined) continue;
+      for (const [name, readOnly] of wantedAs) ready.set(name, { ...mounted, readOnly: readOnly || mounted.readOnly });
     }
     return ready;
   }

@@ -9,8 +9,8 @@ import type { ReadyVolume } from './volume-entry.ts';
 export interface VolumeUsage {
   /** As the pod calls it. */
   readonly name: string;
-  /** `disk` is the kubelet's own: it counts as local ephemeral storage. Huge pages are memory. */
-  readonly medium: 'memory' | 'disk';
+  /** `disk` is the kubelet's own: it counts as local ephemeral storage. Huge pages are memory. `persistent`: what a claim is bound to, all of its file system. */
+  readonly medium: 'memory' | 'disk' | 'persistent';
   /** As allocated. */
   readonly usedBytes: number;
   readonly inodesUsed: number;
@@ -18,6 +18,8 @@ export interface VolumeUsage {
   readonly complete: boolean;
   /** The `sizeLimit` of an emptyDir that has one. */
   readonly limitBytes?: number;
+  /** Of a volume of a claim. */
+  readonly claim?: { readonly namespace: string; readonly name: string };
   /** The file system that it is on. */
   readonly fileSystem: TreeUsage['fileSystem'];
   /** By the wall clock. */
@@ -66,7 +68,12 @@ export class VolumeUsages {
       const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem } = usage;
       const limitBytes = sizeLimitBytes(volume);
       const measured = { usedBytes, inodesUsed, complete, fileSystem, measuredAtMs: clock.now() };
-      return { name: volume.name, medium: mediumOf(volume), ...measured, ...(limitBytes > 0 && { limitBytes }) };
+      const { claim } = place.resolved;
+      return {
+        ...{ name: volume.name, medium: claim ? 'persistent' : mediumOf(volume), ...measured },
+        ...(limitBytes > 0 && { limitBytes }),
+        ...(claim && { claim }),
+      };
     } catch (err) {
       signal.throwIfAborted();
       logger.warn({ err, podUid: uid, volume: volume.name }, 'A volume cannot be measured');

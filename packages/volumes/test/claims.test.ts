@@ -253,3 +253,21 @@ it('the type of a persistent volume is what it says beside what all have', () =>
   expect(persistentVolumeType({ metadata: {}, spec })).toBe('nfs');
   expect(persistentVolumeType({ metadata: {}, spec: { accessModes: [] } })).toBe('unknown');
 });
+
+it('claims do not get in the way of one another, nor of the volumes of the pod itself', async () => {
+  const { claims, manager, signal } = make();
+  claims.bind('c', 'own', { hostPath: { path: '/srv/claimed' } });
+  const pod = podOf([
+    { name: 'own', hostPath: { path: '/srv/own' } },
+    claimed('c'),
+    { ...claimed('c', true), name: 'read' },
+  ]);
+  await manager.waitForAttachAndMount(pod, signal);
+  const [container] = pod.spec.containers;
+  const mounts = (container && (await manager.containerMounts(pod, container, [], signal))) ?? [];
+  expect(mounts.map(({ hostPath, readOnly }) => [hostPath, readOnly])).toEqual([
+    ['/srv/own', false],
+    ['/srv/claimed', false],
+    ['/srv/claimed', true],
+  ]);
+});

@@ -9,6 +9,8 @@ import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { VolumeError } from '../src/errors.ts';
 import { HostPathPlugin } from '../src/host-path.ts';
 import { ImageVolumePlugin } from '../src/image-volume.ts';
+import type { LocalDevices } from '../src/local-staging.ts';
+import { LocalVolumePlugin } from '../src/local-volume.ts';
 import type { Mounter } from '../src/mounter.ts';
 import { PodPaths } from '../src/pod-paths.ts';
 import { projectionPlugins } from '../src/projection-plugin.ts';
@@ -19,8 +21,12 @@ export const ROOT = '/var/lib/kubelet';
 export const EMPTY_DIRS = 'volumes/kubernetes.io~empty-dir';
 
 /** Mounts on a file system in memory, and the options that it was asked for. */
-export class MemoryMounter implements Mounter {
+export class MemoryMounter implements Mounter, LocalDevices {
   readonly asked: string[] = [];
+  /** Whether the process that mounts has been killed: nothing is done for it any more. */
+  isKilled: () => boolean = () => false;
+  /** Thrown at whoever mounts a disk. */
+  diskFailure: VolumeError | undefined;
   readonly #points = new Map<string, string>();
   readonly #fs: MemoryFileSystem;
 
@@ -33,15 +39,43 @@ export class MemoryMounter implements Mounter {
   }
 
   async mount(_source: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
+    this.#live();
     this.asked.push(`mount ${fsType} ${options.join(',')}`);
     this.#fs.mount(target);
     this.#points.set(target, fsType);
   }
 
-  async bind(handle: string, target: string): Promise<void> {
+  async bind(source: string, target: string): Promise<void> {
+    this.#live();
     this.asked.push('bind');
-    this.#fs.bind(handle, target);
+    if (!source.startsWith('/proc/1/fd/')) {
+      await using place = await this.#place(source);
+      this.#fs.bind(place.handle, target);
+    } else this.#fs.bind(source, target);
     this.#points.set(target, 'bound');
+  }
+
+  async formatAndMount(device: string, target: string, fsType: string, options: readonly string[]): Promise<void> {
+    this.#live();
+    this.asked.push(['disk', device, fsType, ...options].join(' '));
+    if (this.diskFailure !== undefined) throw this.diskFailure;
+    this.#fs.mount(target);
+    this.#points.set(target, fsType);
+  }
+
+  async rebind(_source: string, target: string, options: readonly string[]): Promise<void> {
+    this.#live();
+    this.asked.push(`rebind ${options.join(',')}`);
+    if (!this.#points.has(target)) throw new VolumeError('MountFailed', 'not mounted');
+  }
+
+  #live(): void {
+    if (this.isKilled()) throw new VolumeError('MountFailed', 'killed');
+  }
+
+  async #place(path: string): Promise<AsyncDisposable & { readonly handle: string }> {
+    const place = await this.#fs.holdBeneath(path, '');
+    return { handle: place.handle, [Symbol.asyncDispose]: () => place.close() };
   }
 
   async unmount(
@@ -49,6 +83,7 @@ export class MemoryMounter implements Mounter {
     _signal?: AbortSignal,
     { lazy = false }: { readonly lazy?: boolean } = {},
   ): Promise<void> {
+    this.#live();
     this.asked.push(lazy ? 'unmount lazily' : 'unmount');
     if (!this.#points.delete(target)) throw new VolumeError('MountFailed', 'not mounted');
     this.#fs.unmount(target);
@@ -95,6 +130,7 @@ export function setUp(
         plugins: [
           new EmptyDirPlugin({ fs, mounter, paths, clock }, { allocatableMemoryBytes: 1 << 30 }),
           new HostPathPlugin({ foreignFiles }),
+          new LocalVolumePlugin({ fs, foreignFiles, mounter, devices: mounter, paths, clock, recorder }),
           new ImageVolumePlugin(),
           ...projectionPlugins(
             {

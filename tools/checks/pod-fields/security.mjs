@@ -15,12 +15,10 @@ export const security = {
   PodSecurityContext: [
     works('appArmorProfile', appArmor, [t.appArmor, 'the default profile for the pod']),
     works('fsGroup', [t.volumes, "belong to the pod's group"]),
-    refused(
-      'fsGroupChangePolicy',
-      noType,
-      'only volumes go by it that are none of the node’s own paths, as upstream',
-      noSuchType,
-    ),
+    works('fsGroupChangePolicy', [
+      t.local,
+      'is gone through with the policy OnRootMismatch only where its own directory is not the group’s',
+    ]),
     works('runAsGroup runAsUser', whose, users),
     works('seLinuxOptions', whose),
     works('runAsNonRoot', nonRoot, [

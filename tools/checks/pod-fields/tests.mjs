@@ -54,6 +54,7 @@ export const files = {
   security: 'apps/kubelet/test/e2e/security-suite.ts',
   volumes: `${volumes}/volume-manager.test.ts`,
   claims: `${volumes}/claims.test.ts`,
+  local: `${volumes}/local-volume.test.ts`,
   mounts: `${volumes}/container-mounts.test.ts`,
   subPaths: `${volumes}/sub-path-mounts.test.ts`,
   hugePages: `${volumes}/huge-pages.test.ts`,

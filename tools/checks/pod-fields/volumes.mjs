@@ -9,9 +9,11 @@ const unsupported = (fields, type, why) =>
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
 const claims = [t.claims, 'shows what it is bound to, read-only where the pod takes it so, and leaves it as it is'];
+const local = [t.local, "is bound into each pod's own, where upstream has it, and stays as it is when they are gone"];
+const disk = [t.local, 'is mounted once for the node, shown to each pod, and unmounted when the last is gone'];
 const ownClaim = [t.claims, 'is named for it, and is its own'];
 const otherTypes =
-  'persistent volumes of other types than hostPath are refused by name: “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
+  'persistent volumes of other types than hostPath and local are refused by name: “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers come later';
 const gone = 'as upstream, which has no such plugin any more: a CSI driver has taken its place, and those come later';
 const inTree = 'one of the plugins that upstream still has in its tree; they come with CSI, if at all';
@@ -37,7 +39,7 @@ export const volumes = {
     ]),
     works('hostPath', [t.volumes, 'show in containers once they are ready, and not before']),
     works('image', imageVolume),
-    partly('persistentVolumeClaim', otherTypes, claims),
+    partly('persistentVolumeClaim', otherTypes, claims, local, disk),
     partly('ephemeral', otherTypes, ownClaim),
     unsupported('csi', 'csi', csi),
     unsupported('fc', 'fc', inTree),

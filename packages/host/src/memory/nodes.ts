@@ -56,13 +56,20 @@ export function appendTo(node: FileNode, data: Uint8Array): void {
 }
 
 /** Bytes that the node and all below it take. */
-export function usedBytes(node: MemoryNode): number {
-  if (node.kind === 'file') return node.sizeBytes;
-  if (node.kind === 'symlink') return node.target.length;
-  if (node.kind !== 'directory') return 0;
-  let sum = 0;
-  for (const child of node.entries.values()) sum += usedBytes(child);
-  return sum;
+export function usedBytes(root: MemoryNode): number {
+  // What is mounted at several places is there once.
+  const seen = new Set<MemoryNode>();
+  const bytesOf = (node: MemoryNode): number => {
+    if (seen.has(node)) return 0;
+    seen.add(node);
+    if (node.kind === 'file') return node.sizeBytes;
+    if (node.kind === 'symlink') return node.target.length;
+    if (node.kind !== 'directory') return 0;
+    let sum = 0;
+    for (const child of node.entries.values()) sum += bytesOf(child);
+    return sum;
+  };
+  return bytesOf(root);
 }
 
 /** Puts the node and all below it back to what was synced. */

@@ -24,6 +24,10 @@ export class MemoryMounter implements Mounter {
     this.#points.set(target, 'bound');
   }
 
+  async rebind(): Promise<void> {
+    // What a mount may be used for makes no difference here.
+  }
+
   /** The machine was off. */
   reboot(): void {
     for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);

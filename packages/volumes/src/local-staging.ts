@@ -1,0 +1,110 @@
+import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { mountOptionsOf } from './claim-rule.ts';
+import { VolumeError } from './errors.ts';
+import { fileSystemOf, isDisk, LOCAL_VOLUME, localPath } from './local-volume-rule.ts';
+import { isMountPoint, type Mounter } from './mounter.ts';
+import type { NodeVolumePlugin } from './plugin.ts';
+import type { PodPaths } from './pod-paths.ts';
+import type { NodeVolume, ResolvedVolume } from './resolved-volume.ts';
+import { takeAway } from './take-away.ts';
+import { readDirectory } from './volumes-on-disk.ts';
+
+/** Disks of this machine. */
+export interface LocalDevices {
+  /**
+   * Mounts a disk, which is first given a file system where it has none at all, and checked where it has one. With `ro` among its options
+   * nothing is written to it. @throws VolumeError `MountFailed`
+   */
+  formatAndMount(
+    device: string,
+    target: string,
+    fsType: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** What {@link LocalStaging} works with. */
+export interface LocalStagingComponents {
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
+  readonly mounter: Mounter;
+  readonly devices: LocalDevices;
+  readonly paths: PodPaths;
+  readonly logger: Logger;
+}
+
+/**
+ * The node level of local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted below
+ * `<root>/plugins/kubernetes.io/local-volume/mounts`; for a directory there is nothing to do.
+ */
+export class LocalStaging implements NodeVolumePlugin {
+  readonly #components: LocalStagingComponents;
+
+  constructor(components: LocalStagingComponents) {
+    this.#components = components;
+  }
+
+  async stage({ name, spec }: NodeVolume, signal: AbortSignal): Promise<void> {
+    if (spec === undefined) throw new VolumeError('InvalidSource', `it is not known where volume ${name} is`);
+    const device = localPath(spec);
+    if (!isDisk(device, await this.#kindOf(device, signal))) return;
+    const { fs, devices, logger } = this.#components;
+    const directory = this.#directoryOf(name);
+    if (await isMountPoint(this.#components, directory)) return;
+    await fs.mkdir(directory, { mode: 0o750 });
+    const { persistent, readOnly } = spec;
+    const options = new Set([...(persistent ? mountOptionsOf(persistent) : []), ...(readOnly ? ['ro'] : [])]);
+    try {
+      await devices.formatAndMount(device, directory, fileSystemOf(spec), [...options].sort(), signal);
+    } catch (error) {
+      await takeAway(this.#components, directory, signal).catch((err: unknown) => {
+        logger.warn({ err, path: directory }, 'The place of a disk that cannot be mounted is not taken away yet');
+      });
+      const { code, message } = VolumeError.from(error);
+      const what = `local: failed to mount device ${device} at ${directory} (fstype: ${fileSystemOf(spec)})`;
+      throw new VolumeError(code, `${what}, error ${message}`, error);
+    }
+  }
+
+  async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
+    await takeAway(this.#components, this.#directoryOf(name), signal);
+  }
+
+  async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume> {
+    return nodeVolume(directoryName);
+  }
+
+  async staged(): Promise<readonly NodeVolume[]> {
+    const { fs, paths } = this.#components;
+    return (await readDirectory(fs, paths.stagedDir(LOCAL_VOLUME))).map(({ name }) => nodeVolume(name));
+  }
+
+  /** What is bound into pods: the directory itself, or where the disk is mounted. @throws VolumeError, a system error */
+  async sourceOf(volume: ResolvedVolume, signal: AbortSignal): Promise<string> {
+    const path = localPath(volume);
+    if (!isDisk(path, await this.#kindOf(path, signal))) return path;
+    const directory = this.#directoryOf(volume.directoryName);
+    if (await isMountPoint(this.#components, directory)) return directory;
+    throw new VolumeError('MountFailed', `${path} is not mounted at ${directory} any more`);
+  }
+
+  #directoryOf(name: string): string {
+    return this.#components.paths.stagedVolumeDir(LOCAL_VOLUME, name);
+  }
+
+  /** Links followed: what local volumes are named by most often is a link to a disk. */
+  async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
+    try {
+      return (await this.#components.foreignFiles.stat(path, signal)).kind;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw VolumeError.from(error);
+    }
+  }
+}
+
+function nodeVolume(name: string): NodeVolume {
+  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
+}

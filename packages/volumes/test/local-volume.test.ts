@@ -1,0 +1,269 @@
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
+import { describe, expect, it } from 'vitest';
+import type { PersistentVolumeData } from '../src/claim-source.ts';
+import { isForGroup } from '../src/fs-group.ts';
+import { errorOf, MemoryClaims, podOf, ROOT, setUp } from './helpers.ts';
+
+const STAGED = `${ROOT}/plugins/kubernetes.io/local-volume/mounts/pv-1`;
+const VOLUMES = 'volumes/kubernetes.io~local-volume';
+
+function make(spec: PersistentVolumeData['spec'] = {}) {
+  const claims = new MemoryClaims();
+  const fixture = setUp({}, {}, claims);
+  claims.bind('c', 'pv-1', { local: { path: '/mnt/disk' }, ...spec });
+  const addDisk = async (): Promise<void> => {
+    await fixture.fs.mkdir('/dev');
+    fixture.fs.makeSpecial('/dev/sdb', 'blockDevice');
+  };
+  return { claims, addDisk, ...fixture };
+}
+
+const podWith = (uid: string, spec: Partial<PodSpec> = {}, readOnly = false): Pod =>
+  podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly } }], uid, spec);
+const grouped = (fsGroup: number, fsGroupChangePolicy?: string): Partial<PodSpec> => ({
+  securityContext: { fsGroup, ...(fsGroupChangePolicy && { fsGroupChangePolicy }) },
+});
+
+describe('a local directory', () => {
+  it("is bound into each pod's own, where upstream has it, and stays as it is when they are gone", async () => {
+    const { fs, manager, mounter, signal, under } = make();
+    await fs.mkdir('/mnt/disk');
+    await fs.writeFile('/mnt/disk/f', 'kept');
+    for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(podWith(uid), signal);
+    const pod = podWith('u1');
+    const [container] = pod.spec.containers;
+    const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+    const hostPath = `${ROOT}/pods/u1/${VOLUMES}/pv-1`;
+    expect(mounts).toMatchObject([{ hostPath, containerPath: '/mnt/data', readOnly: false, selinuxRelabel: true }]);
+    expect(new TextDecoder().decode(await fs.readFile(`${hostPath}/f`))).toBe('kept');
+    await fs.writeFile(`${ROOT}/pods/u2/${VOLUMES}/pv-1/g`, 'of the other');
+    expect(new TextDecoder().decode(await fs.readFile(`${hostPath}/g`))).toBe('of the other');
+    for (const uid of ['u1', 'u2']) await manager.waitForUnmount(podWith(uid), signal);
+    expect(mounter.asked).toEqual(['bind', 'bind', 'unmount', 'unmount']);
+    expect([under('u1').filter((path) => path.includes('pv-1')), fs.names('/mnt/disk')]).toEqual([[], ['f', 'g']]);
+    expect(await fs.exists(`${ROOT}/plugins`)).toBe(false);
+  });
+
+  it('is mounted with the options of its persistent volume, and read-only where the pod takes it so', async () => {
+    const { fs, manager, mounter, signal } = make({ mountOptions: ['noexec', 'nodev', 'noexec'] });
+    await fs.mkdir('/mnt/disk');
+    await manager.waitForAttachAndMount(podWith('u1'), signal);
+    const pod = podWith('u2', grouped(7), true);
+    await manager.waitForAttachAndMount(pod, signal);
+    expect(mounter.asked).toEqual(['bind', 'rebind nodev,noexec', 'bind', 'rebind nodev,noexec,ro']);
+    const [container] = pod.spec.containers;
+    const mounts = container && (await manager.containerMounts(pod, container, [], signal));
+    expect(mounts).toMatchObject([{ readOnly: true, selinuxRelabel: false }]);
+    expect((await fs.stat('/mnt/disk')).gid).toBe(0);
+  });
+
+  it("belongs to the group of the first pod that has it; another one's is told that it is not shared", async () => {
+    const { fs, manager, events, signal } = make();
+    await fs.mkdir('/mnt/disk/d');
+    await fs.writeFile('/mnt/disk/d/f', '', { mode: 0o600 });
+    await manager.waitForAttachAndMount(podWith('u1', grouped(7)), signal);
+    expect(await fs.stat('/mnt/disk/d/f')).toMatchObject({ gid: 7, mode: 0o660 });
+    expect(await fs.stat('/mnt/disk')).toMatchObject({ gid: 7, mode: 0o2775 });
+    await manager.waitForAttachAndMount(podWith('u2', grouped(7)), signal);
+    expect(events).toEqual([]);
+    await manager.waitForAttachAndMount(podWith('u3', grouped(8)), signal);
+    expect((await fs.stat('/mnt/disk')).gid).toBe(7);
+    expect(events).toEqual([
+      'AlreadyMountedVolume: The requested fsGroup is 8, but the volume pv-1 has GID 7. The volume may not be shareable.',
+    ]);
+    for (const uid of ['u1', 'u2', 'u3']) await manager.waitForUnmount(podWith(uid), signal);
+    await manager.waitForAttachAndMount(podWith('u3', grouped(8)), signal);
+    expect((await fs.stat('/mnt/disk/d/f')).gid).toBe(8);
+  });
+
+  it('is gone through with the policy OnRootMismatch only where its own directory is not the group’s', async () => {
+    const { fs, manager, signal } = make();
+    await fs.mkdir('/mnt/disk');
+    await fs.writeFile('/mnt/disk/f', '');
+    const pod = podWith('u1', grouped(7, 'OnRootMismatch'));
+    await manager.waitForAttachAndMount(pod, signal);
+    expect((await fs.stat('/mnt/disk/f')).gid).toBe(7);
+    await manager.waitForUnmount(pod, signal);
+    await fs.chown('/mnt/disk/f', 0, 0);
+    await manager.waitForAttachAndMount(pod, signal);
+    expect((await fs.stat('/mnt/disk/f')).gid).toBe(0);
+  });
+
+  it('that takes long to be given to a group is told of after 30 s', async () => {
+    const { fs, manager, clock, events, signal } = make();
+    await fs.mkdir('/mnt/disk');
+    const given = Promise.withResolvers<{ entries: number; failed: number; failure: string }>();
+    fs.giveToGroup = () => given.promise;
+    const mounting = manager.waitForAttachAndMount(podWith('u1', grouped(7)), signal);
+    await clock.advance(29_999);
+    expect(events).toEqual([]);
+    await clock.advance(60_000);
+    expect(events).toEqual([
+      expect.stringContaining(
+        `VolumePermissionChangeInProgress: Setting volume ownership for u1/${VOLUMES}/pv-1 is taking longer than expected`,
+      ),
+    ]);
+    given.resolve({ entries: 2, failed: 1, failure: 'EPERM /mnt/disk' });
+    await mounting;
+  });
+
+  it.each<[object, string]>([
+    [{ path: '/mnt/none' }, 'path "/mnt/none" does not exist'],
+    [{ path: '/mnt/file' }, 'only directory and block device are supported'],
+    [{ path: '/mnt/../etc' }, "invalid path: /mnt/../etc must not contain '..'"],
+    [{ path: '' }, 'local volume source is nil or local path is not set'],
+  ])('%j is refused: %s', async (local, message) => {
+    const { fs, manager, events, signal, under } = make({ local: local as { path: string } });
+    await fs.mkdir('/mnt');
+    await fs.writeFile('/mnt/file', '');
+    const error = await errorOf(manager.waitForAttachAndMount(podWith('u1'), signal));
+    expect(error.message).toContain(`failed to process volumes=[]: ${message}`);
+    expect(events).toEqual([`FailedMount: MountVolume.MountDevice failed for volume "pv-1" : ${message}`]);
+    expect(under('u1')).toEqual([]);
+  });
+
+  it('of one pod alone is had by no second one', async () => {
+    const { fs, manager, signal } = make({ accessModes: ['ReadWriteOncePod'] });
+    await fs.mkdir('/mnt/disk');
+    await manager.waitForAttachAndMount(podWith('u1'), signal);
+    expect((await errorOf(manager.waitForAttachAndMount(podWith('u2'), signal))).message).toContain(
+      'volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    );
+  });
+
+  it('takes what its file system takes', async () => {
+    const { fs, manager, signal } = make();
+    fs.limitBytes = 1_000_000;
+    await fs.mkdir('/mnt/disk');
+    await fs.writeFile('/mnt/disk/f', 'x'.repeat(1000));
+    const pod = podWith('u1');
+    await manager.waitForAttachAndMount(pod, signal);
+    expect(await manager.volumeUsage(pod, signal)).toMatchObject([
+      {
+        name: 'data',
+        medium: 'persistent',
+        usedBytes: 1000,
+        complete: true,
+        claim: { namespace: 'default', name: 'c' },
+        fileSystem: { totalBytes: 1_000_000 },
+      },
+    ]);
+  });
+
+  it('is never removed with the directory that it should have been mounted on', async () => {
+    const { fs, manager, signal } = make();
+    await fs.mkdir(`${ROOT}/pods/u1/${VOLUMES}/pv-1`);
+    await fs.writeFile(`${ROOT}/pods/u1/${VOLUMES}/pv-1/precious`, '');
+    expect((await errorOf(manager.waitForUnmount(podWith('u1'), signal))).code).toBe('StillMounted');
+    expect(await fs.exists(`${ROOT}/pods/u1/${VOLUMES}/pv-1/precious`)).toBe(true);
+  });
+});
+
+describe('a local disk', () => {
+  it('is mounted once for the node, shown to each pod, and unmounted when the last is gone', async () => {
+    const { addDisk, fs, manager, mounter, clock, signal } = make({
+      local: { path: '/dev/sdb', fsType: 'xfs' },
+      mountOptions: ['noatime'],
+    });
+    await addDisk();
+    for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(podWith(uid, grouped(7)), signal);
+    await fs.writeFile(`${ROOT}/pods/u1/${VOLUMES}/pv-1/f`, 'x');
+    expect(fs.names(STAGED)).toEqual(['f']);
+    expect((await fs.stat(STAGED)).gid).toBe(7);
+    await manager.waitForUnmount(podWith('u1'), signal);
+    await clock.settle();
+    expect(mounter.asked).not.toContain('unmount unmount');
+    expect(fs.names(STAGED)).toEqual(['f']);
+    await manager.waitForUnmount(podWith('u2'), signal);
+    await clock.settle();
+    expect(mounter.asked).toEqual([
+      'disk /dev/sdb xfs noatime',
+      ...['bind', 'rebind noatime', 'bind', 'rebind noatime'],
+      ...['unmount', 'unmount', 'unmount'],
+    ]);
+    expect(await fs.exists(STAGED)).toBe(false);
+  });
+
+  it('that cannot be mounted leaves no place behind, and is told of', async () => {
+    const { addDisk, fs, manager, mounter, events, signal } = make({ local: { path: '/dev/sdb' } });
+    await addDisk();
+    const { VolumeError } = await import('../src/errors.ts');
+    mounter.diskFailure = new VolumeError('MountFailed', 'wrong fs type');
+    await errorOf(manager.waitForAttachAndMount(podWith('u1', {}, true), signal));
+    const what = `local: failed to mount device /dev/sdb at ${STAGED} (fstype: ext4), error wrong fs type`;
+    expect(events).toEqual([`FailedMount: MountVolume.MountDevice failed for volume "pv-1" : ${what}`]);
+    expect(mounter.asked).toEqual(['disk /dev/sdb ext4 ro']);
+    expect(await fs.exists(STAGED)).toBe(false);
+  });
+
+  it('that was unmounted by somebody else is told of, and nothing is shown in its place', async () => {
+    const { addDisk, manager, mounter, signal, under } = make({ local: { path: '/dev/sdb' } });
+    await addDisk();
+    await manager.waitForAttachAndMount(podWith('u1'), signal);
+    await mounter.unmount(STAGED);
+    const error = await errorOf(manager.waitForAttachAndMount(podWith('u2'), signal));
+    expect(error.message).toContain(`/dev/sdb is not mounted at ${STAGED} any more`);
+    expect(under('u2')).toEqual([]);
+  });
+
+  it('K1: killed at any step and started again, pods have it or nothing of it is left', async () => {
+    for (const isWanted of [true, false]) {
+      let killed = 0;
+      for (let after = 0; after < 40; after++) {
+        const { addDisk, fs, clock, manager, newManager, mounter, signal } = make({
+          local: { path: '/dev/sdb' },
+          mountOptions: ['nodev'],
+        });
+        await addDisk();
+        const life = new AbortController();
+        // A process that is killed does nothing any more: neither with files nor with mounts.
+        const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
+        mounter.isKilled = () => fault.hits > 0;
+        const running = manager.start(life.signal);
+        await manager
+          .waitForAttachAndMount(podWith('u1', grouped(7)), AbortSignal.any([signal, life.signal]))
+          .then(() => (isWanted ? undefined : manager.waitForUnmount(podWith('u1'), life.signal)))
+          .catch(() => killed++);
+        await clock.settle();
+        life.abort();
+        await clock.settle();
+        mounter.isKilled = () => false;
+        fault.remove();
+        await running;
+        const next = newManager();
+        const nextLife = new AbortController();
+        const nextRunning = next.start(nextLife.signal);
+        await clock.settle();
+        const pod = podWith('u1', grouped(7));
+        const again = isWanted ? next.waitForAttachAndMount(pod, signal) : next.waitForUnmount(pod, signal);
+        await clock.advance(5_000);
+        await again;
+        await clock.advance(5_000);
+        const points = [...(await mounter.mountPoints()).keys()].sort();
+        expect(points, `after ${after} calls`).toEqual(
+          isWanted ? [STAGED, `${ROOT}/pods/u1/${VOLUMES}/pv-1`].sort() : [],
+        );
+        if (isWanted) {
+          expect((await fs.stat(STAGED)).gid).toBe(7);
+          expect(mounter.asked.at(-1)).toBe('rebind nodev');
+        } else expect(await fs.exists(STAGED)).toBe(false);
+        nextLife.abort();
+        await nextRunning;
+      }
+      expect(killed).toBeGreaterThan(5);
+    }
+  });
+});
+
+it.each<[object, 'Always' | 'OnRootMismatch', boolean]>([
+  [{}, 'OnRootMismatch', false],
+  [{}, 'Always', true],
+  [{ gid: 6 }, 'OnRootMismatch', true],
+  [{ mode: 0o770 }, 'OnRootMismatch', true],
+  [{ mode: 0o2750 }, 'OnRootMismatch', true],
+  [{ mode: 0o2777 }, 'OnRootMismatch', false],
+  [{ kind: 'file' }, 'OnRootMismatch', true],
+])('a directory that is %j with %s is gone through: %s', (change, policy, isDue) => {
+  const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
+  expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
+});
