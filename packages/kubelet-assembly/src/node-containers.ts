@@ -89,6 +89,7 @@ export class NodeContainers {
             const mounts = await volumes.containerMounts(pod, container, environment, signal);
             return hosts === undefined ? mounts : [...mounts, hosts];
           },
+          extraSupplementalGroups: (pod) => volumes.extraSupplementalGroups(pod),
           volumePath: (pod, volumeName) => volumes.volumePath(pod, volumeName),
         },
         ...(devices && {

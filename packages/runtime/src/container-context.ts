@@ -52,10 +52,11 @@ export class ConfigContexts {
 
   /** @throws ContainerConfigError, and what the ports throw */
   async sandboxConfig(pod: Pod, attempt: number, signal: AbortSignal): Promise<Init<PodSandboxConfig>> {
-    const { network, node, cgroups } = this.#components;
+    const { network, node, cgroups, mounts } = this.#components;
     return generateSandboxConfig(pod, attempt, {
       node,
       ...(await this.#userNamespace(pod, signal)),
+      extraSupplementalGroups: mounts.extraSupplementalGroups?.(pod) ?? [],
       dns: await network.podDns(pod),
       ...(pod.spec.hostNetwork ? { hostname: '', domain: '' } : network.hostname(pod)),
       cgroupParent: cgroups?.podCgroupParent(pod) ?? '',
@@ -101,6 +102,7 @@ export class ConfigContexts {
       imageRef,
       imageUser: user,
       ...userNamespace,
+      extraSupplementalGroups: mounts.extraSupplementalGroups?.(pod) ?? [],
       environment,
       mounts: [...(granted?.mounts ?? []), ...containerMounts],
       ...(granted && { devices: granted.devices, cdiDevices: granted.cdiDevices, annotations: granted.annotations }),

@@ -45,6 +45,8 @@ export interface PodMounts {
     context: MountContext,
     signal: AbortSignal,
   ): Promise<readonly Mount[]>;
+  /** Groups that the pod's volumes ask for beside its own; none where absent. Asked when they are ready. */
+  extraSupplementalGroups?(pod: Pod): readonly number[];
   /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
 }

@@ -1,12 +1,15 @@
-import { matchesNodeSelectorTerms, type Pod, type Volume } from '@node-agent/pod-spec';
+import { matchesNodeSelectorTerms, type Pod, parseInt64, type Volume } from '@node-agent/pod-spec';
 import type { ClaimData, PersistentVolumeData } from './claim-source.ts';
 import { VolumeError } from './errors.ts';
 import { usedVolumes } from './pod-volumes.ts';
+import type { VolumeSpec } from './resolved-volume.ts';
 
 /** A claim is held on to under this name as long as a pod uses it. */
 const PROTECTION_FINALIZER = 'kubernetes.io/pvc-protection';
 /** Older than `spec.mountOptions`, and before it where both are there. */
 const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options';
+
+const GID_ANNOTATION = 'pv.beta.kubernetes.io/gid';
 
 /** The claim that a volume of a pod is of, in the pod's namespace; `undefined` for a volume without one. */
 export interface ClaimReference {
@@ -94,6 +97,22 @@ export function mountOptionsOf({ metadata, spec }: PersistentVolumeData): readon
   const annotation = metadata.annotations?.[MOUNT_OPTIONS_ANNOTATION];
   const options = annotation === undefined ? (spec?.mountOptions ?? []) : annotation.split(',');
   return options.filter((option) => option !== '');
+}
+
+/** The options that a volume is mounted with for a pod: read-only where that takes it so, whatever the persistent volume says. */
+export function optionsFor({ persistent, readOnly = false }: VolumeSpec): readonly string[] {
+  const options = new Set(persistent && mountOptionsOf(persistent));
+  if (readOnly) {
+    options.delete('rw');
+    options.add('ro');
+  }
+  return [...options].sort();
+}
+
+/** The group that who uses a persistent volume is to be in (`getExtraSupplementalGID`); `undefined` where it asks for none. */
+export function volumeGid({ metadata }: PersistentVolumeData): number | undefined {
+  const gid = Number(parseInt64(metadata.annotations?.[GID_ANNOTATION] ?? ''));
+  return Number.isSafeInteger(gid) ? gid : undefined;
 }
 
 /** Fields of a persistent volume that are no type of it. */

@@ -1,6 +1,6 @@
 import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
-import { mountOptionsOf } from './claim-rule.ts';
+import { optionsFor } from './claim-rule.ts';
 import { VolumeError } from './errors.ts';
 import { fileSystemOf, isDisk, LOCAL_VOLUME, localPath } from './local-volume-rule.ts';
 import { isMountPoint, type Mounter } from './mounter.ts';
@@ -54,10 +54,8 @@ export class LocalStaging implements NodeVolumePlugin {
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) return;
     await fs.mkdir(directory, { mode: 0o750 });
-    const { persistent, readOnly } = spec;
-    const options = new Set([...(persistent ? mountOptionsOf(persistent) : []), ...(readOnly ? ['ro'] : [])]);
     try {
-      await devices.formatAndMount(device, directory, fileSystemOf(spec), [...options].sort(), signal);
+      await devices.formatAndMount(device, directory, fileSystemOf(spec), optionsFor(spec), signal);
     } catch (error) {
       await takeAway(this.#components, directory, signal).catch((err: unknown) => {
         logger.warn({ err, path: directory }, 'The place of a disk that cannot be mounted is not taken away yet');

@@ -2,7 +2,7 @@ import { type Clock, KeyedMutex } from '@node-agent/async';
 import type { FileSystem, ForeignFiles, TreeUsage } from '@node-agent/host';
 import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { mountOptionsOf } from './claim-rule.ts';
+import { optionsFor } from './claim-rule.ts';
 import { giveToGroup } from './fs-group.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
 import { isReadWriteOncePod, LOCAL_VOLUME } from './local-volume-rule.ts';
@@ -107,14 +107,9 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   /** Also after a crash between the two: it may show already, without its options. */
-  async #restrict(
-    source: string,
-    directory: string,
-    { persistent, readOnly }: ResolvedVolume,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const options = new Set([...(persistent ? mountOptionsOf(persistent) : []), ...(readOnly ? ['ro'] : [])]);
-    if (options.size > 0) await this.#components.mounter.rebind(source, directory, [...options].sort(), signal);
+  async #restrict(source: string, directory: string, volume: ResolvedVolume, signal: AbortSignal): Promise<void> {
+    const options = optionsFor(volume);
+    if (options.length > 0) await this.#components.mounter.rebind(source, directory, options, signal);
   }
 
   /** By the first pod that has it alone: others would lose it. */

@@ -9,6 +9,7 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@node-agent/telemetry';
+import { volumeGid } from './claim-rule.ts';
 import type { ClaimSource } from './claim-source.ts';
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
@@ -16,7 +17,7 @@ import { Leftovers } from './leftovers.ts';
 import type { Mounter } from './mounter.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { PodDirectories } from './pod-directories.ts';
-import { escapePluginName, type PodPaths } from './pod-paths.ts';
+import type { PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
@@ -24,7 +25,7 @@ import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
 import { volumeActions } from './volume-actions.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
-import { type TypedVolume, VolumeResolver } from './volume-resolver.ts';
+import { VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
@@ -236,6 +237,14 @@ export class VolumeManager {
     return this.#usages.of(pod, signal);
   }
 
+  /** Groups that the pod's persistent volumes ask for beside its own (`GetExtraSupplementalGroupsForPod`); of those that are ready. */
+  extraSupplementalGroups({ metadata, spec }: Pod): readonly number[] {
+    const own = spec.securityContext?.supplementalGroups ?? [];
+    const ready = [...this.#operations.allMounted(metadata.uid).values()];
+    const asked = ready.map(({ resolved: { persistent } }) => persistent && volumeGid(persistent));
+    return [...new Set(asked.filter((gid) => gid !== undefined))].filter((gid) => !own.includes(gid));
+  }
+
   /** Where a volume of a pod is that is ready; `undefined` where it is not, and for one made from an image. */
   volumePath(pod: Pod, volumeName: string): string | undefined {
     return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath || undefined;
@@ -329,13 +338,6 @@ export class VolumeManager {
       return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
     }
   }
-}
-
-/** Tells the volumes of a pod apart, by its directory where there is one. */
-function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
-  const type = plugin === undefined ? '' : escapePluginName(plugin.name);
-  // A volume of the pod's own may be called as a persistent one is: neither has a directory.
-  return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
 }
 
 function earliest(outcomes: readonly VolumeOutcome[]): number | undefined {

@@ -6,6 +6,7 @@ import type { ClaimSource } from './claim-source.ts';
 import { Claims } from './claims.ts';
 import { VolumeError } from './errors.ts';
 import type { VolumePlugin } from './plugin.ts';
+import { escapePluginName } from './pod-paths.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
 import { unsupportedType } from './volume-actions.ts';
 
@@ -13,6 +14,13 @@ import { unsupportedType } from './volume-actions.ts';
 export interface TypedVolume {
   readonly plugin: VolumePlugin | undefined;
   readonly resolved: ResolvedVolume;
+}
+
+/** Tells the volumes of a pod apart, by its directory where there is one. */
+export function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
+  const type = plugin === undefined ? '' : escapePluginName(plugin.name);
+  // A volume of the pod's own may be called as a persistent one is: neither has a directory.
+  return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
 }
 
 /** What {@link VolumeResolver} works with. */

@@ -271,3 +271,19 @@ it('claims do not get in the way of one another, nor of the volumes of the pod i
     ['/srv/claimed', true],
   ]);
 });
+
+it('groups that persistent volumes ask for are told once they are ready, each once, beside those of the pod', async () => {
+  const { claims, manager, signal } = make();
+  for (const [name, gid] of Object.entries({ a: '7', b: '7', c: '8', d: 'none', e: '99999999999999999999', f: '9' })) {
+    claims.bind(name, name, { hostPath: { path: `/srv/${name}` } });
+    const metadata = { name, annotations: { 'pv.beta.kubernetes.io/gid': gid } };
+    claims.volumes.set(name, { ...claims.volumes.get(name), metadata });
+  }
+  const volumes = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ ...claimed(name), name }));
+  const pod = podOf([...volumes, { name: 'own', emptyDir: {} }], 'u1', {
+    securityContext: { supplementalGroups: [8] },
+  });
+  expect(manager.extraSupplementalGroups(pod)).toEqual([]);
+  await manager.waitForAttachAndMount(pod, signal);
+  expect(manager.extraSupplementalGroups(pod)).toEqual([7, 9]);
+});

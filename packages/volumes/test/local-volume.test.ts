@@ -45,12 +45,12 @@ describe('a local directory', () => {
   });
 
   it('is mounted with the options of its persistent volume, and read-only where the pod takes it so', async () => {
-    const { fs, manager, mounter, signal } = make({ mountOptions: ['noexec', 'nodev', 'noexec'] });
+    const { fs, manager, mounter, signal } = make({ mountOptions: ['noexec', 'rw', 'nodev', 'noexec'] });
     await fs.mkdir('/mnt/disk');
     await manager.waitForAttachAndMount(podWith('u1'), signal);
     const pod = podWith('u2', grouped(7), true);
     await manager.waitForAttachAndMount(pod, signal);
-    expect(mounter.asked).toEqual(['bind', 'rebind nodev,noexec', 'bind', 'rebind nodev,noexec,ro']);
+    expect(mounter.asked).toEqual(['bind', 'rebind nodev,noexec,rw', 'bind', 'rebind nodev,noexec,ro']);
     const [container] = pod.spec.containers;
     const mounts = container && (await manager.containerMounts(pod, container, [], signal));
     expect(mounts).toMatchObject([{ readOnly: true, selinuxRelabel: false }]);

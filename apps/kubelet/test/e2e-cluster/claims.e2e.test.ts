@@ -241,7 +241,12 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.plane.request('DELETE', '/api/v1/namespaces/default/pods/two');
     await it.node.start();
     await gone(it, 'disk');
-    expect(await stat(staged).catch(() => undefined)).toBeUndefined();
+    await it.until('its place to be gone', async () =>
+      stat(staged).then(
+        () => undefined,
+        () => true,
+      ),
+    );
 
     // What is on it is there still.
     await it.createPod('three', podSpec('cat /data/one /data/two', volumes));
