@@ -14,18 +14,18 @@ import type { ClaimSource } from './claim-source.ts';
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import { Leftovers } from './leftovers.ts';
+import { failedMountMessage } from './mount-messages.ts';
 import type { Mounter } from './mounter.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { PodDirectories } from './pod-directories.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
-import type { ResolvedVolume } from './resolved-volume.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
 import { volumeActions } from './volume-actions.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
-import { VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
-import { VolumeResolver, volumeId } from './volume-resolver.ts';
+import { earliestRetry, VolumeOperations, type VolumeOutcome } from './volume-operations.ts';
+import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { subPathVolumesOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
@@ -86,11 +86,15 @@ export class VolumeManager {
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
     const metrics = new VolumeMetrics(components.metrics);
     this.#subPaths = new SubPathMounts(components);
-    this.#resolver = new VolumeResolver(components);
+    this.#resolver = new VolumeResolver({
+      ...components,
+      onRefused: (pod, { message }) => this.#tellFailedMount(pod, message),
+    });
     this.#operations = new VolumeOperations({
       ...components,
       metrics,
-      onFailure: (pod, volume, error, step) => this.#tellFailure(pod, volume, error, step),
+      onFailure: (pod, { directoryName }, error, step) =>
+        this.#tellFailedMount(pod, failedMountMessage(directoryName, error, step)),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
     this.#leftovers = new Leftovers({
@@ -170,7 +174,7 @@ export class VolumeManager {
         .sort()
         .join(' ')}]: ${reasons}`,
       failed[0]?.failure,
-      { retryAtMs: earliest(failed), isTold: this.#isTold(uid, startMs) && unknown.size === 0 },
+      { retryAtMs: earliestRetry(failed), isTold: this.#isTold(uid, startMs) && unknown.size === 0 },
     );
   }
 
@@ -290,6 +294,7 @@ export class VolumeManager {
       } catch (error) {
         signal.throwIfAborted();
         const failure = VolumeError.from(error);
+        if (isRefusal(failure)) unknown.delete(name);
         return { name, failure, retryAtMs: failure.retryAtMs };
       }
       unknown.delete(name);
@@ -301,9 +306,7 @@ export class VolumeManager {
     return undefined;
   }
 
-  #tellFailure(pod: Pod, { directoryName }: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage'): void {
-    const what = step === 'stage' ? 'MountVolume.MountDevice failed' : 'MountVolume.SetUp failed';
-    const message = `${what} for volume "${directoryName}" : ${error.message}`;
+  #tellFailedMount(pod: Pod, message: string): void {
     this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
   }
 
@@ -321,7 +324,7 @@ export class VolumeManager {
     if (failed.length === 0) return;
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
-    throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliest(failed) });
+    throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliestRetry(failed) });
   }
 
   /** How volumes stand; those whose operation does not end in time have failed by that. */
@@ -338,9 +341,4 @@ export class VolumeManager {
       return unsettled().map((name) => ({ name, failure, retryAtMs: undefined }));
     }
   }
-}
-
-function earliest(outcomes: readonly VolumeOutcome[]): number | undefined {
-  const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
-  return times.length > 0 ? Math.min(...times) : undefined;
 }

@@ -335,3 +335,9 @@ export class VolumeOperations {
 function nameOf({ podUid, id }: VolumeKey): string {
   return `${podUid}/${id}`;
 }
+
+/** When the first of those that failed is tried again. */
+export function earliestRetry(outcomes: readonly VolumeOutcome[]): number | undefined {
+  const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
+  return times.length > 0 ? Math.min(...times) : undefined;
+}

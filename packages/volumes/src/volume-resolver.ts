@@ -4,7 +4,7 @@ import { BackOff } from './back-off.ts';
 import { claimOf, mountOptionsOf, persistentVolumeType } from './claim-rule.ts';
 import type { ClaimSource } from './claim-source.ts';
 import { Claims } from './claims.ts';
-import { VolumeError } from './errors.ts';
+import { VolumeError, type VolumeErrorCode } from './errors.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { escapePluginName } from './pod-paths.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
@@ -28,6 +28,16 @@ export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: readonly VolumePlugin[];
   readonly claims?: ClaimSource | undefined;
+  /** It is known what the volume is, and that this node cannot have it: an event of its own, as upstream's. */
+  readonly onRefused: (pod: Pod, error: VolumeError) => void;
+}
+
+/** Failures of a volume that is known. */
+const REFUSALS: ReadonlySet<VolumeErrorCode> = new Set(['WrongNode', 'UnsupportedMount']);
+
+/** Whether a volume that failed is known; there was an event of it then. */
+export function isRefusal({ code }: VolumeError): boolean {
+  return REFUSALS.has(code);
 }
 
 /**
@@ -61,7 +71,7 @@ export class VolumeResolver {
 
   /** @throws VolumeError with `retryAtMs`; the signal's reason */
   async resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
-    const { clock } = this.#components;
+    const { clock, onRefused } = this.#components;
     const { uid } = pod.metadata;
     const ofPod = this.#backOffs.get(uid) ?? new Map<string, BackOff>();
     const backOff = ofPod.get(volume.name) ?? new BackOff(clock);
@@ -74,7 +84,9 @@ export class VolumeResolver {
       signal.throwIfAborted();
       backOff.failed(error);
       this.#backOffs.set(uid, ofPod.set(volume.name, backOff));
-      throw failureOf(backOff);
+      const failure = failureOf(backOff);
+      if (isRefusal(failure)) onRefused(pod, failure);
+      throw failure;
     }
   }
 

@@ -137,16 +137,6 @@ describe('a claim that cannot be used', () => {
       'volume data has volumeMode Block, but is specified in volumeMounts',
     ],
     [
-      'is to be had on another node',
-      volume({ nodeAffinity: required('kubernetes.io/hostname') }),
-      'MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms',
-    ],
-    [
-      'has options of its mount, of a type without a mount',
-      volume({ mountOptions: ['noexec'] }),
-      'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
-    ],
-    [
       'is of a type that there is not',
       (claims) => claims.bind('c', 'pv-1', { csi: { driver: 'd', volumeHandle: 'h' }, capacity: { storage: '1Gi' } }),
       'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet',
@@ -162,6 +152,33 @@ describe('a claim that cannot be used', () => {
     // Nobody has been told yet: the pod's own event is the first.
     expect([error.isTold, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
     expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
+  });
+
+  it.each<[string, (claims: MemoryClaims) => void, string]>([
+    [
+      'is to be had on another node',
+      volume({ nodeAffinity: required('kubernetes.io/hostname') }),
+      'MountVolume.NodeAffinity check failed for volume "pv-1" : no matching NodeSelectorTerms',
+    ],
+    [
+      'has options of its mount, of a type without a mount',
+      volume({ mountOptions: ['noexec'] }),
+      'MountVolume.MountOptionSupport check failed for volume "pv-1" : mount options are not supported for this volume type',
+    ],
+  ])('as it %s, is told by an event of its own, with each time that it is asked for', async (_why, given, message) => {
+    const { claims, manager, signal, events, clock } = make();
+    given(claims);
+    const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    expect(error).toMatchObject({
+      message: `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: ${message}`,
+      isTold: true,
+      retryAtMs: clock.monotonic() + 500,
+    });
+    await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    expect(events).toEqual([`FailedMount: ${message}`]);
+    await clock.advance(500);
+    await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    expect(events).toHaveLength(2);
   });
 
   it('is used once it can be', async () => {

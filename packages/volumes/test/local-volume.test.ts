@@ -107,18 +107,19 @@ describe('a local directory', () => {
     await mounting;
   });
 
-  it.each<[object, string]>([
-    [{ path: '/mnt/none' }, 'path "/mnt/none" does not exist'],
-    [{ path: '/mnt/file' }, 'only directory and block device are supported'],
-    [{ path: '/mnt/../etc' }, "invalid path: /mnt/../etc must not contain '..'"],
-    [{ path: '' }, 'local volume source is nil or local path is not set'],
-  ])('%j is refused: %s', async (local, message) => {
+  const initialization = 'NewMounter initialization';
+  it.each<[object, string, string]>([
+    [{ path: '/mnt/none' }, 'path "/mnt/none" does not exist', initialization],
+    [{ path: '/mnt/file' }, 'only directory and block device are supported', initialization],
+    [{ path: '/mnt/../etc' }, "invalid path: /mnt/../etc must not contain '..'", 'MountDevice'],
+    [{ path: '' }, 'local volume source is nil or local path is not set', 'MountDevice'],
+  ])('%j is refused: %s', async (local, message, what) => {
     const { fs, manager, events, signal, under } = make({ local: local as { path: string } });
     await fs.mkdir('/mnt');
     await fs.writeFile('/mnt/file', '');
     const error = await errorOf(manager.waitForAttachAndMount(podWith('u1'), signal));
     expect(error.message).toContain(`failed to process volumes=[]: ${message}`);
-    expect(events).toEqual([`FailedMount: MountVolume.MountDevice failed for volume "pv-1" : ${message}`]);
+    expect(events).toEqual([`FailedMount: MountVolume.${what} failed for volume "pv-1" : ${message}`]);
     expect(under('u1')).toEqual([]);
   });
 

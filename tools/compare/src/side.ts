@@ -6,6 +6,7 @@ import { ClusterKubelet, RuntimeSide, until } from '@node-agent/tools-bench';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { type Case, EXTENDED } from './cases/index.ts';
+import { makeClaims } from './claims.ts';
 import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
@@ -167,6 +168,7 @@ export class Side {
       metadata: { name: 'here' },
       stringData: { k: 's' },
     });
+    await makeClaims(this.#options);
     const isReady = async (): Promise<boolean> => {
       // Throws where the kubelet has ended.
       await this.#kubelet.usage();

@@ -193,7 +193,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     for (const name of ['csi', 'elsewhere']) await createClaim(it, name, name);
     const reasons = {
       csi: /failed to get Plugin from volumeSpec for volume "csi" err=type csi is not supported by this kubelet$/,
-      elsewhere: /MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms$/,
+      elsewhere: /^MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms$/,
     };
     for (const [name, reason] of Object.entries(reasons)) {
       await it.until('the claim to be bound', async () => {

@@ -1,4 +1,4 @@
-import type { PodSecurityContext, Volume, VolumeMount } from '@node-agent/pod-spec';
+import type { PodSecurityContext, PodSpec, Volume, VolumeMount } from '@node-agent/pod-spec';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { ABSENT_IMAGE, type Case, one, shell } from './case.ts';
 
@@ -10,6 +10,18 @@ const owned = (name: string, securityContext: PodSecurityContext): Case =>
     name,
     { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
     { securityContext, volumes: [{ name: 'v', emptyDir: {} }] },
+  );
+
+const claimed = (
+  name: string,
+  claimName: string,
+  spec: Partial<PodSpec> = {},
+  mount: Partial<VolumeMount> = {},
+): Case =>
+  one(
+    name,
+    { volumeMounts: [{ name: 'v', mountPath: '/v', ...mount }] },
+    { volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }], ...spec },
   );
 
 /** A part of a volume, as variables say. */
@@ -131,4 +143,16 @@ export const volumes: readonly Case[] = [
     },
   },
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
+  claimed('claim-of-host-path', 'host-path'),
+  claimed('claim-of-host-path-with-options', 'host-path-options'),
+  claimed('claim-of-local', 'local', { securityContext: { fsGroup: 4321, supplementalGroups: [77] } }),
+  claimed('claim-of-local-in-part', 'local', {}, { subPath: 'a/b' }),
+  claimed('claim-of-local-read-only', 'local', {
+    volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'local', readOnly: true } }],
+  }),
+  claimed('claim-of-local-absent', 'local-absent'),
+  claimed('claim-of-local-file', 'local-file'),
+  claimed('claim-of-another-node', 'elsewhere'),
+  claimed('claim-unbound', 'unbound'),
+  claimed('claim-absent', 'absent'),
 ];

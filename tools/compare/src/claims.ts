@@ -1,0 +1,49 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ControlPlane } from '@node-agent/tools-control-plane';
+
+/** What {@link makeClaims} works with. */
+export interface ClaimComponents {
+  /** Of the side: its node, and its namespace. */
+  readonly name: string;
+  /** Of the side. */
+  readonly directory: string;
+  readonly controlPlane: Pick<ControlPlane, 'json'>;
+}
+
+const onNode = (name: string): object => ({
+  required: {
+    nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [name] }] }],
+  },
+});
+
+/** The persistent volumes of a side by the names of the claims that they are bound to; that of `unbound` is never made. */
+function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string, object | undefined>> {
+  const local = (path: string, node = name): object => ({ local: { path }, nodeAffinity: onNode(node) });
+  return {
+    'host-path': { hostPath: { path: join(directory, 'host'), type: 'DirectoryOrCreate' } },
+    'host-path-options': { hostPath: { path: join(directory, 'host') }, mountOptions: ['noexec'] },
+    local: { ...local(join(directory, 'local')), mountOptions: ['noexec', 'nodev'] },
+    'local-absent': local(join(directory, 'absent')),
+    'local-file': local('/etc/hostname'),
+    elsewhere: local(join(directory, 'local'), 'another-node'),
+    unbound: undefined,
+  };
+}
+
+/** Makes claims for the pods of a side, and what they are bound to. */
+export async function makeClaims(components: ClaimComponents): Promise<void> {
+  const { name: side, directory, controlPlane } = components;
+  await mkdir(join(directory, 'local'));
+  const accessModes = ['ReadWriteMany'];
+  for (const [name, spec] of Object.entries(volumesOf(components))) {
+    const volumeName = `${side}-${name}`;
+    const metadata = { name: volumeName, annotations: { 'pv.beta.kubernetes.io/gid': '4567' } };
+    const all = { capacity: { storage: '1Mi' }, accessModes, storageClassName: '' };
+    if (spec) await controlPlane.json('POST', '/api/v1/persistentvolumes', { metadata, spec: { ...all, ...spec } });
+    await controlPlane.json('POST', `/api/v1/namespaces/${side}/persistentvolumeclaims`, {
+      metadata: { name },
+      spec: { accessModes, storageClassName: '', volumeName, resources: { requests: { storage: '1Mi' } } },
+    });
+  }
+}
