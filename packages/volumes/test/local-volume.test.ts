@@ -44,6 +44,13 @@ describe('a local directory', () => {
     expect(await fs.exists(`${ROOT}/plugins`)).toBe(false);
   });
 
+  it('K1: is bound once, and found again by the next process', async () => {
+    const { fs, manager, newManager, mounter, signal } = make();
+    await fs.mkdir('/mnt/disk');
+    for (const each of [manager, newManager()]) await each.waitForAttachAndMount(podWith('u1', grouped(7)), signal);
+    expect(mounter.asked).toEqual(['bind']);
+  });
+
   it('is mounted with the options of its persistent volume, and read-only where the pod takes it so', async () => {
     const { fs, manager, mounter, signal } = make({ mountOptions: ['noexec', 'rw', 'nodev', 'noexec'] });
     await fs.mkdir('/mnt/disk');
