@@ -49,7 +49,9 @@ export class NodeVolumes {
   /** How a pod stands to a node volume from now on. @param user tells pods' volumes apart */
   note(staged: StagedVolume, user: string, use: NodeVolumeUse): void {
     const isUse = use.wanted || use.inPods;
-    const entry = isUse ? this.#entry(staged, 'absent') : this.#entries.get(staged.volume.uniqueName);
+    // One that is in a pod already was staged by a former process.
+    const presence = use.inPods ? 'uncertain' : 'absent';
+    const entry = isUse ? this.#entry(staged, presence) : this.#entries.get(staged.volume.uniqueName);
     if (entry === undefined) return;
     const wasWanted = isWanted(entry);
     if (isUse) entry.users.set(user, use);

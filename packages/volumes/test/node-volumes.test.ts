@@ -58,7 +58,10 @@ class DiskPlugin implements VolumePlugin {
       stage: () => this.#stage(),
       unstage: () => this.#unstage(),
       reconstruct: async () => volume,
-      staged: async () => (machine.staged ? [volume] : []),
+      staged: async () => {
+        if (machine.failing.has('staged')) throw new VolumeError('Io', 'staged fails');
+        return machine.staged ? [volume] : [];
+      },
     };
   }
 
@@ -310,6 +313,21 @@ describe('a volume that several pods have', () => {
     expect(machine.log.slice(2)).toEqual(['unstage']);
     expect([machine.staged, machine.faults]).toEqual([false, []]);
   });
+});
+
+it('K1: one that a former process staged is unstaged with its last pod, though what is staged could not be listed', async () => {
+  const { machine, clock, manager, plugin, newManager, signal } = make();
+  const mount = manager.waitForAttachAndMount(podNamed('u1'), signal);
+  await clock.advance(100);
+  await mount;
+  plugin.kill();
+  machine.failing.add('staged');
+  const next = newManager().manager;
+  await clock.advance(100);
+  const unmount = next.waitForUnmount(podNamed('u1'), signal);
+  await clock.advance(100);
+  await unmount;
+  expect([machine.log.slice(2), machine.staged, machine.faults]).toEqual([['tearDown u1', 'unstage'], false, []]);
 });
 
 const uid = fc.constantFrom('u1', 'u2', 'u3');
