@@ -33,9 +33,10 @@ export class DeviceFacts {
   /**
    * Whether a pod was let in before it was known that what it asks for are devices: it may never get them then, as it was not asked
    * whether there are any left.
+   * @param cameAtMs when it came at the earliest, where it may have waited for its name since: it is let in before that
    */
-  wasLetInBlindly({ uid, devices = {} }: PodPlan): boolean {
-    const begunAtMs = this.#begunAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+  wasLetInBlindly({ uid, devices = {} }: PodPlan, cameAtMs: number = Number.POSITIVE_INFINITY): boolean {
+    const begunAtMs = Math.min(cameAtMs, this.#begunAtMs.get(uid) ?? Number.POSITIVE_INFINITY);
     const resources = new Set(Object.values(devices).flatMap((asked) => Object.keys(asked)));
     return [...resources].some((resource) => this.registeredAtMs(resource) >= begunAtMs);
   }

@@ -54,7 +54,8 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
   for (const pod of facts.pods.wanted.values()) {
     if (!isMeant(pod)) continue;
     if (facts.objects.isHeldBack(pod) || facts.wasEnded(pod.uid)) continue;
-    if (facts.devices.wasLetInBlindly(pod)) continue;
+    const cameAtMs = hasNamesake(pod, facts) ? facts.pods.lastUnwantedAtMs(pod.uid) : undefined;
+    if (facts.devices.wasLetInBlindly(pod, cameAtMs)) continue;
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }
   for (const pods of names.values()) {
@@ -63,6 +64,11 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
     if (faults.every((fault) => fault !== undefined)) return faults[0];
   }
   return undefined;
+}
+
+/** Whether there was ever another static pod of its name, for whose end it may have waited. */
+function hasNamesake({ uid, name }: PodPlan, { pods }: Facts): boolean {
+  return pods.knownUids.some((other) => other !== uid && pods.planOf(other)?.name === name);
 }
 
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
