@@ -52,6 +52,8 @@ function body(observation: Observation): string | undefined {
     }
     case 'sandboxLost':
       return `sandbox ${observation.id.slice(0, 8)} dies`;
+    case 'podCreated':
+      return `pod ${observation.pod.uid} is bound to the node`;
     case 'podDeleted':
       return `pod ${observation.uid} is deleted in the API`;
     case 'podResized':

@@ -1,4 +1,5 @@
 export type { ApiFacts } from './facts/api-facts.ts';
+export type { DeletionFacts } from './facts/deletion-facts.ts';
 export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { Facts } from './facts/facts.ts';
 export type { Lives } from './facts/lives.ts';

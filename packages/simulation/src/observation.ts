@@ -1,7 +1,7 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
-import type { CpuPlan, ObjectPlan } from './scenario/plans.ts';
+import type { CpuPlan, ObjectPlan, PodPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
 import type { Life } from './world/ledger.ts';
 import type { LockEvent } from './world/login-manager.ts';
@@ -64,8 +64,10 @@ export type Happening =
       /** The UIDs of pods that have a group, then. */
       readonly groups: readonly string[];
     }
-  /** The user's deletion of a pod is done right after this. */
-  | { readonly kind: 'podDeleted'; readonly uid: string }
+  /** A pod is bound to the node in the API right after this. */
+  | { readonly kind: 'podCreated'; readonly pod: PodPlan }
+  /** The user's deletion of a pod is done right after this. `graceSeconds`: what it has to end, where the user says so. */
+  | { readonly kind: 'podDeleted'; readonly uid: string; readonly graceSeconds?: number }
   /** A secret or config map has this content from now on; none: it is gone. */
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
   /** A pod asks for other resources from now on. */

@@ -79,13 +79,16 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       });
       return;
     case 'apiCreate':
-      return world.api?.create(action.pod);
+      return world.api?.create(action.pod, () => stage.tell({ kind: 'podCreated', pod: action.pod }));
     case 'apiDelete':
-      return world.api?.delete(action.name, action.force, () => stage.tell({ kind: 'podDeleted', uid: action.uid }));
+      return world.api?.delete(action, () => {
+        const { uid, graceSeconds } = action;
+        stage.tell({ kind: 'podDeleted', uid, ...(graceSeconds !== undefined && { graceSeconds }) });
+      });
     case 'apiGate':
       return world.api?.openGate(action.name);
     case 'apiDeleteMirror':
-      return world.api?.delete(action.name, false, () => {});
+      return world.api?.delete({ name: action.name }, () => {});
     case 'apiAway':
       world.api?.server.refuseConnections();
       clock.setTimer(action.forMs, () => apiBack(stage));

@@ -2,6 +2,7 @@ import type { Observation } from '../observation.ts';
 import { type Action, durationMs, type NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
+import { DeletionFacts } from './deletion-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
@@ -40,6 +41,7 @@ const HARMLESS = new Set([
 export class Facts {
   readonly node: NodePlan;
   readonly pods: WantedPods;
+  readonly deletions: DeletionFacts;
   readonly lives: Lives = new Lives();
   readonly api: ApiFacts = new ApiFacts();
   readonly objects: ObjectFacts = new ObjectFacts();
@@ -88,6 +90,7 @@ export class Facts {
   constructor(node: NodePlan) {
     this.node = node;
     this.pods = new WantedPods(node);
+    this.deletions = new DeletionFacts(this.pods);
   }
 
   /** Whether the node has refused or ended the pod for what it lacks, or for its shutdown: nobody can say that it is to run. */
@@ -176,6 +179,7 @@ export class Facts {
   observe(observation: Observation): void {
     this.nowMs = observation.atMs;
     this.pods.observe(observation);
+    this.deletions.observe(observation);
     this.lives.observe(observation);
     this.api.observe(observation);
     this.objects.observe(observation);

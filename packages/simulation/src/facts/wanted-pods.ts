@@ -91,8 +91,8 @@ export class WantedPods {
     this.#files.observe(observation);
     this.#served?.observe(observation);
     if (observation.kind === 'podDeleted') this.#inApi.delete(observation.uid);
-    else if (observation.kind === 'action' && observation.action.do === 'apiCreate') {
-      const { pod } = observation.action;
+    else if (observation.kind === 'podCreated') {
+      const { pod } = observation;
       this.#inApi.set(pod.uid, pod);
       this.#everInApi.add(pod.uid);
     } else if (observation.kind === 'action' && observation.action.do === 'apiWipe') this.#inApi.clear();

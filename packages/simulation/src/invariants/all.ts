@@ -1,6 +1,7 @@
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
+import { graceIsKept } from './deletions.ts';
 import {
   devicesAreEnough,
   devicesAreOnes,
@@ -30,7 +31,7 @@ import {
   refusedWhileItLasts,
   waitsNoLonger,
 } from './shutdowns.ts';
-import { terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
+import { statusesAreOwn, terminalIsStopped, terminalStays, versionsGrow } from './statuses.ts';
 import {
   lastGood,
   noNeedlessStop,
@@ -54,6 +55,7 @@ export const allInvariants: readonly Invariant[] = [
   initOrder,
   sidecarOrder,
   gracefulStop,
+  graceIsKept,
   restartPolicies,
   noNeedlessStop,
   promptStart,
@@ -62,6 +64,7 @@ export const allInvariants: readonly Invariant[] = [
   terminalStays,
   terminalIsStopped,
   versionsGrow,
+  statusesAreOwn,
   sourcesFirst,
   lastGood,
   uidsStay,

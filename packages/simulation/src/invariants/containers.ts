@@ -186,9 +186,10 @@ function isHurried(facts: Facts, { podUid }: Life): boolean {
   return facts.resources.wasEnded(podUid);
 }
 
-/** By any of its versions; where it was ended for a shutdown, no more than its group has. */
+/** By any of its versions, or as a user says who deletes it; where it was ended for a shutdown, no more than its group has. */
 function leastGraceSeconds(facts: Facts, uid: string): number {
-  return Math.min(facts.shutdownGraceSeconds(uid), ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
+  const most = Math.min(facts.shutdownGraceSeconds(uid), facts.deletions.graceSeconds(uid));
+  return Math.min(most, ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
 }
 
 /**

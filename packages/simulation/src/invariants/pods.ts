@@ -106,6 +106,8 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
 export const oneOfAFullName: Invariant = invariant('P4', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
+  // A pod of the API is taken out of it at once, and another one comes under its name, while its containers still end.
+  if (facts.pods.isApiPod(life.podUid)) return undefined;
   const other = facts.lives.running.find(({ podName, podUid }) => podName === life.podName && podUid !== life.podUid);
   return judged(
     other &&

@@ -1,3 +1,4 @@
+import { bareContainerId } from '@node-agent/pod-spec';
 import { SEEN_MS } from '../facts/manifest-facts.ts';
 import type { Observation } from '../observation.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -97,4 +98,18 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
     }
     return 'ok';
   };
+});
+
+/** S3: what the API shows of a pod is its own, and not of another one that had its name before. */
+export const statusesAreOwn: Invariant = invariant('S3', ['apiRequest'], () => (observation, facts) => {
+  const { shown } = observation;
+  if (shown === undefined || shown.mirror || shown.containers === '') return undefined;
+  for (const text of shown.containers.split('; ')) {
+    const [name, id = ''] = text.split(' ');
+    const life = facts.lives.byId(bareContainerId(id));
+    if (life !== undefined && life.podUid !== shown.uid) {
+      return { wrong: `pod ${shown.uid} is shown with container ${name} of pod ${life.podUid}` };
+    }
+  }
+  return 'ok';
 });

@@ -81,9 +81,16 @@ export type Action = { readonly atMs: number } & (
   /** Whoever holds the kubelet's inhibitor lock dies. */
   | { readonly do: 'loseLock' }
   | { readonly do: 'jumpClock'; readonly ms: number }
-  /** A pod is bound to the node in the API, or asked to be deleted there, or taken out of it at once (`force`). */
+  /** A pod is bound to the node in the API as soon as no other one there has its name. */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
-  | { readonly do: 'apiDelete'; readonly name: string; readonly uid: string; readonly force: boolean }
+  /** It is asked to be deleted there, or taken out of it at once (`force`). `graceSeconds`: in place of what its spec says, 1 at least. */
+  | {
+      readonly do: 'apiDelete';
+      readonly name: string;
+      readonly uid: string;
+      readonly force: boolean;
+      readonly graceSeconds?: number;
+    }
   /** The owner of a pod's readiness gate sets its condition to True. */
   | { readonly do: 'apiGate'; readonly name: string }
   /** Somebody deletes the mirror pod of a static pod. */

@@ -28,6 +28,8 @@ const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
 const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
 const RETRY_MS = 500;
+/** How long after a name is free another pod is made that is to have it. */
+const COMES_AGAIN_MS = 10;
 /** How long a fault may hold a request up. */
 export const MAX_REQUEST_DELAY_MS = 10_000;
 
@@ -53,6 +55,17 @@ export type ApiRequest = Pick<AuditEntry, 'verb' | 'resource' | 'name' | 'status
   readonly uid: string | undefined;
 };
 
+/** Which pod is to be deleted. */
+export interface PodDeletion {
+  readonly name: string;
+  /** No other of its name is. */
+  readonly uid?: string;
+  /** At once. */
+  readonly force?: boolean;
+  /** What its spec says where absent. */
+  readonly graceSeconds?: number | undefined;
+}
+
 /** The API server of the simulated cluster, and the user who works with it. It survives the kubelet. */
 export class ClusterApi {
   readonly server: FakeApiServer;
@@ -60,6 +73,8 @@ export class ClusterApi {
   readonly #random: Random;
   /** The UIDs of pods by name, as they were last seen: those of pods that were just deleted are asked for. */
   readonly #uids = new Map<string, string>();
+  /** Who waits for a name to be free. */
+  readonly #waiting: (() => void)[] = [];
   #faults: FaultSource | undefined;
   #behind = 0;
   /** Of the request that is being made. */
@@ -74,6 +89,7 @@ export class ClusterApi {
     this.server.onRequest(({ user, verb, resource, name, status }) => {
       if (user === NODE_USER.name) tell({ verb, resource, name, status, uid: this.#uids.get(name) });
       this.#rememberUids();
+      if (verb === 'delete') this.#nameFreed();
     });
   }
 
@@ -88,8 +104,13 @@ export class ClusterApi {
     };
   }
 
-  /** Binds a pod to the node, with the UID of its plan. */
-  create(pod: PodPlan): void {
+  /** Binds a pod to the node, with the UID of its plan, as soon as no other one has its name; `then` is called right before. */
+  create(pod: PodPlan, then: () => void): void {
+    if (this.pods().some(({ name }) => name === pod.name)) {
+      this.#waiting.push(() => this.create(pod, then));
+      return;
+    }
+    then();
     const { metadata, spec, ...type } = podObject(pod);
     const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
     const status = { phase: 'Pending', qosClass: pod.cpu === undefined ? 'BestEffort' : 'Burstable', conditions };
@@ -102,11 +123,23 @@ export class ClusterApi {
     this.#rememberUids();
   }
 
+  /** A name may be free: whoever waits for one looks again. */
+  #nameFreed(): void {
+    if (this.#waiting.length === 0) return;
+    this.#clock.setTimer(COMES_AGAIN_MS, () => {
+      for (const create of this.#waiting.splice(0)) create();
+    });
+  }
+
   /** Asks for a pod to be deleted; `then` is called right before it is done, which waits until the server is there. */
-  async delete(name: string, force: boolean, then: () => void): Promise<void> {
+  async delete({ name, uid, force = false, graceSeconds }: PodDeletion, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
-    const body = JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', ...(force && { gracePeriodSeconds: 0 }) });
+    const gracePeriodSeconds = force ? 0 : graceSeconds;
+    const body = JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds },
+      ...(uid !== undefined && { preconditions: { uid } }),
+    });
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
     const headers = { 'content-type': 'application/json' };
     await this.server.request({ method: 'DELETE', path, headers, body }, undefined, USER);
@@ -194,6 +227,7 @@ export class ClusterApi {
   wipe(): void {
     this.server.wipe();
     this.#uids.clear();
+    this.#nameFreed();
   }
 
   /** Makes a secret or config map say this version; `then` is called right before. Waits until the server is there. */

@@ -1,0 +1,72 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action } from './actions.ts';
+import { Dice } from './dice.ts';
+import { generatePod } from './generate-pod.ts';
+import { hashOf } from './hash.ts';
+
+type Deletion = Extract<Action, { readonly do: 'apiDelete' }>;
+
+/** How many of the pods go that nobody else deletes before the end, and how many of all that go come again under their name. */
+const GO = 0.25;
+const COME_AGAIN = 0.5;
+/** How many deletions say themselves what a pod has to end, and how many users ask once more. */
+const OWN_GRACE = 0.2;
+const ASKED_AGAIN = 0.25;
+/** Whoever goes then, goes for good: a scenario may end with no pod left. */
+const LAST_MS = 60_000;
+
+/**
+ * The actions with pods of the API that come again under another UID, as those of a StatefulSet do, and with users who cannot wait until a
+ * pod has ended. As probes are, both are drawn by chance of their own: the rest of a scenario does not depend on them.
+ */
+export function withDeletions(seed: number, actions: readonly Action[]): readonly Action[] {
+  const more = [
+    ...actions,
+    ...actions.flatMap((action) => (action.do === 'apiCreate' ? gone(seed, action, actions) : [])),
+  ];
+  const all = [...more, ...more.flatMap((action) => (action.do === 'apiDelete' ? successor(seed, action) : []))];
+  const graceOf = new Map(
+    all.flatMap((action) => (action.do === 'apiCreate' ? [[action.pod.uid, action.pod.graceSeconds] as const] : [])),
+  );
+  return all.flatMap((action) =>
+    action.do === 'apiDelete' ? impatient(seed, action, graceOf.get(action.uid) ?? 1) : [action],
+  );
+}
+
+function gone(
+  seed: number,
+  { atMs, pod: { name, uid } }: Extract<Action, { readonly do: 'apiCreate' }>,
+  actions: readonly Action[],
+): readonly Deletion[] {
+  const dice = diceOf(seed, uid, 'goes');
+  const isLeft = actions.every((one) => one.do !== 'apiDelete' || one.uid !== uid || one.atMs >= LAST_MS);
+  if (!isLeft || !dice.chance(GO)) return [];
+  const goesMs = Math.min(LAST_MS - 1, atMs + dice.between(0, 40_000));
+  return [{ atMs: goesMs, do: 'apiDelete', name, uid, force: dice.chance(0.3) }];
+}
+
+function successor(seed: number, { atMs: deletedMs, name, uid }: Deletion): readonly Action[] {
+  const dice = diceOf(seed, uid, 'successor');
+  if (deletedMs >= LAST_MS || !dice.chance(COME_AGAIN)) return [];
+  const atMs = deletedMs + (dice.chance(0.5) ? 0 : dice.between(1, 4000));
+  const pod = generatePod(dice, name, `${uid}-next`);
+  const goesMs = Math.min(LAST_MS - 1, atMs + dice.between(0, 30_000));
+  const goes: Deletion = { atMs: goesMs, do: 'apiDelete', name, uid: pod.uid, force: dice.chance(0.3) };
+  const created: Action = { atMs, do: 'apiCreate', pod };
+  return dice.chance(0.5) ? [created, goes, ...successor(seed, goes)] : [created];
+}
+
+/** @param most what the pod has to end by its spec */
+function impatient(seed: number, deletion: Deletion, most: number): readonly Action[] {
+  const dice = diceOf(seed, deletion.uid, 'grace');
+  if (deletion.force) return [deletion];
+  const first = dice.chance(OWN_GRACE) ? { ...deletion, graceSeconds: dice.between(1, most) } : deletion;
+  if (!dice.chance(ASKED_AGAIN)) return [first];
+  const atMs = deletion.atMs + dice.between(100, 8000);
+  const force = dice.chance(0.3);
+  return [first, { ...deletion, atMs, force, ...(!force && { graceSeconds: dice.between(1, Math.min(3, most)) }) }];
+}
+
+function diceOf(seed: number, uid: string, what: string): Dice {
+  return new Dice(seededRandom(hashOf(`${seed} ${uid} ${what}`)));
+}
