@@ -47,7 +47,12 @@ export class PodWorkers implements AsyncDisposable {
       updateSpacingMs: 'notNegative',
     });
     this.#metrics = createPodWorkersMetrics(components.metrics);
-    this.#runner = new StepRunner(components, this.#metrics, (worker, end) => this.#onEnd(worker, end));
+    this.#runner = new StepRunner(
+      components,
+      this.#metrics,
+      ({ state }) => this.#apply(state.uid, { type: 'given' }),
+      (worker, end) => this.#onEnd(worker, end),
+    );
   }
 
   /**

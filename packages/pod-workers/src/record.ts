@@ -46,7 +46,7 @@ export interface PodWorkerState {
   /** Of all kills so far, in their order; all are kept until the pod has terminated (P2). */
   readonly completions: readonly (() => void)[];
   readonly podStatusFns: readonly PodStatusFn[];
-  /** One of `podStatusFns` came while the step ran that they are given to: it runs once more with all of them (P2). */
+  /** One of `podStatusFns` came when the step ran already that they are given to: it runs once more with all of them (P2). */
   readonly podStatusFnIsLate: boolean;
 }
 
@@ -69,6 +69,8 @@ export type PodWorkerEvent =
       readonly runs?: boolean;
       readonly nowMs: number;
     }
+  /** The step that runs has been given all that there is to work with: what comes from now on comes late. */
+  | { readonly type: 'given' }
   /** The step that ran has ended. */
   | { readonly type: 'ended'; readonly outcome: PodStepOutcome }
   /** Housekeeping compares with the configuration. */

@@ -47,6 +47,11 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   };
 }
 
+/** The running step is given what there is by now: its pod's status may have been waited for. */
+export function onGiven(state: PodWorkerState): PodWorkerTransition {
+  return { state: state.podStatusFnIsLate ? { ...state, podStatusFnIsLate: false } : state, effects: [] };
+}
+
 /** The running step has ended: `completeSync`, `completeTerminating`, ... and `completeWork` of `pkg/kubelet/pod_workers.go`. */
 export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { type: 'ended' }>): PodWorkerTransition {
   const step = state.running;

@@ -25,7 +25,7 @@
 
 import { onHousekeeping } from './housekeeping-rule.ts';
 import type { PodWorkerEvent, PodWorkerState, PodWorkerTransition } from './record.ts';
-import { onBegin, onEnded, onWake } from './run-rule.ts';
+import { onBegin, onEnded, onGiven, onWake } from './run-rule.ts';
 import { onUpdate } from './update-rule.ts';
 
 /**
@@ -40,6 +40,8 @@ export function nextPodWorkerState(state: PodWorkerState | undefined, event: Pod
       return onWake(state);
     case 'begin':
       return onBegin(state, event);
+    case 'given':
+      return onGiven(state);
     case 'ended':
       return onEnded(state, event);
     case 'housekeeping':

@@ -14,21 +14,24 @@ export interface StepEnd {
 
 /**
  * Lets steps run, each to its end, and tells what came of it: to the pod's worker what it does meanwhile, to the log, the pod's
- * history and the metrics what it did, to `onEnd` what its record's next event is. It decides nothing.
+ * history and the metrics what it did, to `onGiven` and `onEnd` what its record's next event is. It decides nothing.
  */
 export class StepRunner {
   readonly #components: WithDefaults<PodWorkersComponents>;
   readonly #metrics: PodWorkersMetrics;
+  readonly #onGiven: (worker: Worker) => void;
   readonly #onEnd: (worker: Worker, end: StepEnd) => void;
   readonly #running = new Set<Promise<void>>();
 
   constructor(
     components: PodWorkersComponents,
     metrics: PodWorkersMetrics,
+    onGiven: (worker: Worker) => void,
     onEnd: (worker: Worker, end: StepEnd) => void,
   ) {
     this.#components = withDefaults(components);
     this.#metrics = metrics;
+    this.#onGiven = onGiven;
     this.#onEnd = onEnd;
   }
 
@@ -62,6 +65,7 @@ export class StepRunner {
         onStatus: () => {
           synced = true;
           worker.activity = { kind: 'running', sinceMs: clock.now(), step, cancelled: false };
+          this.#onGiven(worker);
         },
       };
       const result = await runStep(step, update, context, abort.signal);

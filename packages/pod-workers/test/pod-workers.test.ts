@@ -300,6 +300,19 @@ describe('retries', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatingPod', 'syncTerminatedPod']);
   });
 
+  it('P2: a status function that comes while the status is waited for has the step run once', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    cache.gate = promise;
+    workers.updatePod({ updateType: 'kill', pod: pod() });
+    await clock.settle();
+    const podStatusFn = (status: object): object => ({ ...status, reason: 'Evicted' });
+    workers.updatePod({ updateType: 'kill', pod: pod(), killPodOptions: { podStatusFn } });
+    resolve();
+    await finish();
+    expect(syncer.calls[0]?.podStatusFn?.({}).reason).toBe('Evicted');
+    expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatedPod']);
+  });
+
   it('P7: a wake does not wait for the back-off', async () => {
     syncer.script = () => ({ fail: new Error('x') });
     workers.updatePod({ updateType: 'create', pod: pod() });

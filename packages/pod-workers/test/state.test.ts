@@ -85,6 +85,12 @@ describe('the table of transitions', () => {
       'terminated',
       ['begin'],
     ],
+    [
+      'P2: nor does one that comes before the step is given anything, as its status is waited for',
+      [...terminatingRow, begin, kill({ podStatusFn: (status: object) => status }), { type: 'given' }, ended('done')],
+      'terminated',
+      ['begin'],
+    ],
     ['P7: a wake of an idle pod begins at once', [...syncingRow, ended('done'), wake], 'syncing', ['begin']],
     [
       'a terminal sync is followed by the terminating step',

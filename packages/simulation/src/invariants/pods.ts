@@ -17,6 +17,8 @@ const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
 /** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
 export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan', 'stepEnded', 'podEndedByNode'], () => {
   const phases = new Map<string, Phase>();
+  /** When the end of each pod was last done. */
+  const terminatedAtMs = new Map<string, number>();
   /** Pods that were ended once more while their end was under way: it is done again, for its status to say why (P2). */
   const endedAgain = new Set<string>();
   /** Of which shutdown that was so: it, too, says why, once. */
@@ -24,11 +26,15 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
       phases.clear();
+      terminatedAtMs.clear();
       endedAgain.clear();
       endedForShutdown.clear();
     }
-    if (observation.kind === 'podEndedByNode' && phases.get(observation.uid) === 'terminating') {
-      endedAgain.add(observation.uid);
+    if (observation.kind === 'podEndedByNode') {
+      const { uid, atMs } = observation;
+      // Its worker has not heard of the end of a step that has just ended.
+      const isBeingEnded = phases.get(uid) === 'terminating' || terminatedAtMs.get(uid) === atMs;
+      if (isBeingEnded) endedAgain.add(uid);
     }
     if (observation.kind !== 'stepBegan' && observation.kind !== 'stepEnded') return undefined;
     const { uid, step } = observation;
@@ -36,7 +42,10 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     if (observation.kind === 'stepEnded') {
       if (step === 'syncTerminatedPod' && observation.ok) phases.set(uid, 'finished');
       else if (step === 'syncTerminatingRuntimePod' && observation.ok) phases.delete(uid);
-      else if (step === 'syncTerminatingPod' && observation.ok) phases.set(uid, 'terminated');
+      else if (step === 'syncTerminatingPod' && observation.ok) {
+        phases.set(uid, 'terminated');
+        terminatedAtMs.set(uid, observation.atMs);
+      }
       return 'ok';
     }
     const next = PHASE_OF[step];
@@ -44,6 +53,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     const isLate =
       phase === 'terminated' && observation.reason === SHUTDOWN_REASON && endedForShutdown.get(uid) !== heardAtMs;
     if (isLate) endedForShutdown.set(uid, heardAtMs);
+    // Whatever comes of it, it comes next.
     const isRepeat = (endedAgain.delete(uid) || isLate) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
