@@ -256,8 +256,9 @@ export class SyncHandler {
   }
 
   /**
-   * Before all sources are ready: a manifest's pod that has come to its end, and is wanted again, begins anew (P3). It waits for nobody,
-   * as it may be what the others wait for: the API server, whose manifest was changed and changed back (F4).
+   * Before all sources are ready: a manifest's pod that has come to its end, and is wanted again, begins anew (P3), one of which the runtime
+   * alone knew then, too. It waits for nobody, as it may be what the others wait for: the API server, whose manifest was changed and changed
+   * back (F4).
    */
   beginReused(signal: AbortSignal): void {
     const { podManager, podConfig, workers } = this.#deps;
@@ -265,7 +266,10 @@ export class SyncHandler {
     const pods = podManager.getPods();
     const wanted = pods.filter((pod) => isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
     const reused = new Set(workers.forgetReused(wanted));
-    const again = wanted.filter(({ metadata }) => reused.has(metadata.uid));
+    const again = wanted.filter((pod) => {
+      const { uid } = pod.metadata;
+      return reused.has(uid) || (workers.explain(uid) === undefined && this.#isActive(pod));
+    });
     const known = [...this.#remembered, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
     this.#beginAgain(again, known, signal);
   }

@@ -242,6 +242,30 @@ describe('additions', () => {
     expect(asked).toEqual(['uid-a']);
   });
 
+  test('F4: so does one that was wanted again while it was ended as a pod that only the runtime knew; one that was refused does not', () => {
+    const admit = (pod: Pod): AdmitResult =>
+      pod.metadata.name === 'a' ? { admit: true } : { admit: false, reason: 'NoRoom', message: 'full' };
+    const parts = setUp({ admitHandlers: [{ admit }] });
+    const { handler, workers } = parts;
+    parts.sourcesReady = false;
+    parts.readySources.add('file');
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    const made = (name: string): Pod => {
+      const pod = makePod(name);
+      return { ...pod, metadata: { ...pod.metadata, annotations } };
+    };
+    workers.terminationRequested.add('uid-a');
+    handler.handlePodAdditions([made('a'), made('b')], signal);
+    handler.beginReused(signal);
+    expect(told(workers)).toEqual(['create a']);
+    // Its worker remembers nothing: it never had the pod from a source.
+    workers.terminationRequested.delete('uid-a');
+    workers.known.delete('uid-a');
+    handler.beginReused(signal);
+    handler.beginReused(signal);
+    expect(told(workers)).toEqual(['create a', 'create a']);
+  });
+
   test('a pod whose end was asked for before is not asked again whether it may run', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers } = setUp({ admitHandlers: [refuse] });
