@@ -8,6 +8,8 @@ export class Lives {
   readonly #running = new Map<string, Life>();
   readonly #sandboxUids = new Map<string, string>();
   readonly #lostSandboxes = new Map<string, number>();
+  /** When a sandbox was last asked for, by the UID of its pod. */
+  readonly #sandboxAskedAtMs = new Map<string, number>();
 
   /** The processes that run. */
   get running(): readonly Life[] {
@@ -41,12 +43,16 @@ export class Lives {
     return this.#sandboxUids.get(id);
   }
 
-  /** Whether a sandbox is an empty shell: nothing runs in it, and its pod has since had a container in a later one. */
+  /**
+   * Whether a sandbox is an empty shell: nothing runs in it, and its pod has since had a container in a later one, or was to have another
+   * sandbox.
+   */
   isSuperseded(sandboxId: string): boolean {
-    const last = [...this.#byId.values()].findLast(({ podUid }) => podUid === this.uidOfSandbox(sandboxId));
-    return (
-      last !== undefined && last.sandboxId !== sandboxId && this.running.every((life) => life.sandboxId !== sandboxId)
-    );
+    const uid = this.uidOfSandbox(sandboxId);
+    const last = [...this.#byId.values()].findLast(({ podUid }) => podUid === uid);
+    if (uid === undefined || last === undefined) return false;
+    const isReplaced = last.sandboxId !== sandboxId || (this.#sandboxAskedAtMs.get(uid) ?? -1) > last.startedAtMs;
+    return isReplaced && this.running.every((life) => life.sandboxId !== sandboxId);
   }
 
   /** When a sandbox died by a fault. */
@@ -57,6 +63,10 @@ export class Lives {
   observe(observation: Observation): void {
     if (observation.kind === 'sandboxLost') this.#lostSandboxes.set(observation.id, observation.atMs);
     if (observation.kind === 'containerEnded') this.#running.delete(observation.life.id);
+    if (observation.kind === 'call' && observation.call.name === 'runPodSandbox') {
+      const { config } = (observation.call.args[0] ?? {}) as SandboxRequest;
+      this.#sandboxAskedAtMs.set(config?.metadata?.uid ?? '', observation.atMs);
+    }
     if (observation.kind !== 'containerStarted') return;
     const { life } = observation;
     const key = `${life.podUid}/${life.name}`;
@@ -67,4 +77,8 @@ export class Lives {
     this.#byId.set(life.id, life);
     this.#sandboxUids.set(life.sandboxId, life.podUid);
   }
+}
+
+interface SandboxRequest {
+  readonly config?: { readonly metadata?: { readonly uid?: string } };
 }
