@@ -1,4 +1,5 @@
 export type { ApiFacts } from './facts/api-facts.ts';
+export type { DeadlineFacts } from './facts/deadline-facts.ts';
 export type { DeletionFacts } from './facts/deletion-facts.ts';
 export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { Facts } from './facts/facts.ts';

@@ -2,6 +2,7 @@ import type { Observation } from '../observation.ts';
 import { type Action, durationMs, type NodePlan } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
+import { DeadlineFacts } from './deadline-facts.ts';
 import { DeletionFacts } from './deletion-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
 import { Lives } from './lives.ts';
@@ -42,6 +43,7 @@ export class Facts {
   readonly node: NodePlan;
   readonly pods: WantedPods;
   readonly deletions: DeletionFacts;
+  readonly deadlines: DeadlineFacts;
   readonly lives: Lives = new Lives();
   readonly api: ApiFacts = new ApiFacts();
   readonly objects: ObjectFacts = new ObjectFacts();
@@ -91,11 +93,12 @@ export class Facts {
     this.node = node;
     this.pods = new WantedPods(node);
     this.deletions = new DeletionFacts(this.pods);
+    this.deadlines = new DeadlineFacts(this.pods);
   }
 
-  /** Whether the node has refused or ended the pod for what it lacks, or for its shutdown: nobody can say that it is to run. */
+  /** Whether the node has refused or ended the pod for what it lacks, for its shutdown or its deadline: nobody can say that it is to run. */
   wasEnded(uid: string): boolean {
-    return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid);
+    return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid) || this.deadlines.mayBeOver(uid);
   }
 
   /** What the pod's group has in a shutdown, where it was ended for one; infinite where not. */
@@ -180,6 +183,7 @@ export class Facts {
     this.nowMs = observation.atMs;
     this.pods.observe(observation);
     this.deletions.observe(observation);
+    this.deadlines.observe(observation);
     this.lives.observe(observation);
     this.api.observe(observation);
     this.objects.observe(observation);

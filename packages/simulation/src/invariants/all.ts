@@ -1,6 +1,7 @@
 import { deletedLast, goesOnAlone, leaseBeats, mirrors, newestIsShown, terminalIsShownLate } from './cluster.ts';
 import { backOff, gracefulStop, initOrder, oneOfAName, restartPolicies, sidecarOrder } from './containers.ts';
 import { convergence, staticsRunAlone } from './convergence.ts';
+import { deadlinesAreKept, deadlinesAreReached } from './deadlines.ts';
 import { graceIsKept } from './deletions.ts';
 import {
   devicesAreEnough,
@@ -57,6 +58,8 @@ export const allInvariants: readonly Invariant[] = [
   gracefulStop,
   graceIsKept,
   restartPolicies,
+  deadlinesAreKept,
+  deadlinesAreReached,
   noNeedlessStop,
   promptStart,
   hangsAlone,

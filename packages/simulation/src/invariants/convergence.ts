@@ -11,6 +11,7 @@ import {
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { clusterFault } from './cluster.ts';
+import { overdue } from './deadlines.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
 import { hasFailedToStart } from './stops.ts';
@@ -30,6 +31,7 @@ export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], 
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
   return (
     missing(facts) ??
+    overdue(facts) ??
     leftOver(facts, look) ??
     (look.cluster && clusterFault(facts, look.cluster)) ??
     resizeFault(facts, look)

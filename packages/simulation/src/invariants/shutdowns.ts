@@ -132,7 +132,7 @@ export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (obse
 /** N9: how a pod has ended that was ended for a shutdown is said in upstream's words. */
 export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEndedByNode', 'status'], () => {
   const otherwise = new Set<string>();
-  return (observation, { shutdown, pods }) => {
+  return (observation, { shutdown, pods, deadlines }) => {
     if (observation.kind === 'kubeletStarted') otherwise.clear();
     if (observation.kind === 'podEndedByNode') otherwise.add(observation.uid);
     if (observation.kind !== 'status' || !observation.status.finished) return undefined;
@@ -141,6 +141,8 @@ export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEn
     const toldAtMs = shutdown.toldAtMs(uid);
     // A UID that came again is another pod.
     if (toldAtMs === undefined || otherwise.has(uid) || pods.lastUnwantedAtMs(uid) > toldAtMs) return undefined;
+    // That it is over its deadline meanwhile is said in the place of that, as upstream does.
+    if (deadlines.mayBeOver(uid)) return undefined;
     const { phase, reason, message, conditions = [] } = status;
     if (phase !== 'Failed' && phase !== 'Succeeded')
       return { wrong: `pod ${uid} was ended for a shutdown, and is ${phase}` };

@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import { type Action, durationMs, type NodePlan, type Scenario } from './actions.ts';
 import { ApiUser } from './api-user.ts';
+import { withDeadlines } from './deadline-plans.ts';
 import { withDeletions } from './deletion-plans.ts';
 import { withDevices } from './device-plans.ts';
 import { Dice } from './dice.ts';
@@ -35,7 +36,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const alone = generateNode(dice);
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
-  const drawn = withHostility(seed, withProbes(seed, asked));
+  const drawn = withHostility(seed, withProbes(seed, withDeadlines(seed, asked)));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
   const offered = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
   const { node, actions } = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);

@@ -84,6 +84,7 @@ export function podObject(pod: PodPlan): {
       restartPolicy: pod.restartPolicy,
       terminationGracePeriodSeconds: pod.graceSeconds,
       ...(pod.hostNetwork && { hostNetwork: true }),
+      ...(pod.deadlineSeconds !== undefined && { activeDeadlineSeconds: pod.deadlineSeconds }),
       ...(pod.priority !== undefined && { priority: pod.priority }),
       ...(pod.critical && { priority: CRITICAL_PRIORITY, priorityClassName: 'system-node-critical' }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),

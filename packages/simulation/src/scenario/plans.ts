@@ -79,6 +79,8 @@ export interface PodPlan {
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** The node must not lose it; for pods of the API: those of manifests always are. */
   readonly critical?: boolean;
+  /** It has failed when it has run for so long. */
+  readonly deadlineSeconds?: number;
   /** 0 where absent, and it is not critical. */
   readonly priority?: number;
   readonly init: readonly ContainerPlan[];

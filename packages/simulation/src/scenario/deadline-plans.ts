@@ -1,0 +1,23 @@
+import { seededRandom } from '@node-agent/async';
+import type { Action } from './actions.ts';
+import { Dice } from './dice.ts';
+import { hashOf } from './hash.ts';
+import type { PodPlan } from './plans.ts';
+
+/** How many pods may run for so long only. */
+const WITH_DEADLINE = 0.08;
+
+/**
+ * The actions with deadlines for some of their pods. As probes are, they are drawn by chance of their own: the rest of a scenario does not
+ * depend on them, and every version of a pod has the same.
+ */
+export function withDeadlines(seed: number, actions: readonly Action[]): readonly Action[] {
+  const draw = (pod: PodPlan): PodPlan => {
+    const dice = new Dice(seededRandom(hashOf(`${seed} ${pod.uid} deadline`)));
+    return dice.chance(WITH_DEADLINE) ? { ...pod, deadlineSeconds: dice.between(1, 40) } : pod;
+  };
+  return actions.map((action) => {
+    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
+    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+  });
+}
