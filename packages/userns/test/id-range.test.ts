@@ -31,6 +31,7 @@ describe('the IDs that pods are given', () => {
 
   test.each([
     ['0: kubelet 65536 2147483648\n', { firstId: K64, length: 2 ** 31 }],
+    [' 0:  kubelet\t7 8 \n', { firstId: 7, length: 8 }],
     ['0: kubelet 1 4294967295', { firstId: 1, length: 4_294_967_295 }],
     ['', 'invalid line ""'],
     ['0: kubelet 65536\n', 'invalid line "0: kubelet 65536"'],

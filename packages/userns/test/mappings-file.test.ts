@@ -14,11 +14,18 @@ test('the file is what upstream writes and reads', () => {
   expect(parseMappings(text)).toEqual({ firstId: 131_072, length: 65_536 });
 });
 
+test('a number that is left out is 0, as Go reads it', () => {
+  expect(parseMappings(file([{}]))).toEqual({ firstId: 0, length: 0 });
+});
+
 test.each([
   ['{', 'invalid user namespace mappings file'],
   ['[]', 'invalid user namespace mappings file'],
   [file([{ ...mapping, hostId: -1 }]), 'invalid user namespace mappings file'],
   [file([{ ...mapping, length: 2 ** 32 }]), 'invalid user namespace mappings file'],
+  [file([{ ...mapping, length: 1.5 }]), 'invalid user namespace mappings file'],
+  [file([null]), 'invalid user namespace mappings file'],
+  [file([mapping], null), 'invalid user namespace mappings file'],
   [file([]), 'no more than one mapping allowed'],
   [file([mapping, mapping]), 'no more than one mapping allowed'],
   [file([mapping], []), 'GID and UID mapping should be identical'],

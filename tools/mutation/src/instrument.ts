@@ -7,6 +7,8 @@ export interface Mutant {
   readonly file: string;
   /** From 1. */
   readonly line: number;
+  /** That line, without its indent. */
+  readonly lineText: string;
   readonly original: string;
   readonly replacement: string;
 }
@@ -30,7 +32,7 @@ export function instrument(file: string, code: string, firstId: number): Instrum
   const add = (node: SyntaxNode, replacement: string): number => {
     const id = firstId + mutants.length;
     const original = code.slice(node.start, node.end);
-    mutants.push({ id, file, line: lineAt(code, node.start), original, replacement });
+    mutants.push({ id, file, ...lineAt(code, node.start), original, replacement });
     return id;
   };
 
@@ -114,8 +116,8 @@ function isMessage(parent: SyntaxNode, node: SyntaxNode): boolean {
   return false;
 }
 
-function lineAt(code: string, position: number): number {
-  let line = 1;
-  for (let at = code.indexOf('\n'); at !== -1 && at < position; at = code.indexOf('\n', at + 1)) line++;
-  return line;
+function lineAt(code: string, position: number): Pick<Mutant, 'line' | 'lineText'> {
+  const before = code.slice(0, position).split('\n');
+  const after = code.slice(position).split('\n', 1);
+  return { line: before.length, lineText: `${before.at(-1)}${after}`.trim() };
 }

@@ -9,6 +9,7 @@ import { type Explained, type PackageScore, scoreOf, scorePage } from './score.t
 const HELP = `Usage: npm run mutation -- [options] [package ...]
 Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
   --file TEXT     only files whose path has it
+  --json          tell what is left as entries of explained.json, without their reasons
   --write         write the scores into docs/mutation.md
   --help
 `;
@@ -23,6 +24,7 @@ async function main(argv: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       file: { type: 'string', default: '' },
+      json: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -47,7 +49,8 @@ async function main(argv: readonly string[]): Promise<number> {
       files,
       say: (text) => process.stderr.write(`${name}: ${text}\n`),
     });
-    const ofPackage = explained.filter(({ file }) => file.startsWith(`packages/${name}/`));
+    const measured = new Set(files.map((file) => `packages/${name}/${file}`));
+    const ofPackage = explained.filter(({ file }) => measured.has(file));
     const inRepo = outcomes.map(({ mutant, fate }) => ({
       mutant: { ...mutant, file: `packages/${name}/${mutant.file}` },
       fate,
@@ -55,8 +58,13 @@ async function main(argv: readonly string[]): Promise<number> {
     const score = scoreOf(name, inRepo, ofPackage);
     scores.push(score);
     for (const { mutant, fate } of score.left) {
-      const { file, line, original, replacement } = mutant;
-      process.stdout.write(`${file}:${line} ${fate}: ${oneLine(original)} -> ${oneLine(replacement)}\n`);
+      const { file, line, lineText, original, replacement } = mutant;
+      const text = `${file}:${line} ${fate}: ${oneLine(original)} -> ${oneLine(replacement)}`;
+      const entry = { file, lineText, original, replacement, why: '' };
+      process.stdout.write(`${values.json ? JSON.stringify(entry, undefined, 2) : text}\n`);
+    }
+    for (const { file, lineText } of score.idle) {
+      process.stdout.write(`${file}: explained, but not left any more: ${oneLine(lineText)}\n`);
     }
   }
   process.stdout.write(`\n${scorePage(scores)}`);

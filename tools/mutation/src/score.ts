@@ -11,6 +11,8 @@ export interface Outcome {
 /** A mutant that no test can tell from the rule, or that need not be told, and why. */
 export interface Explained {
   readonly file: string;
+  /** The line in which it begins, without its indent: it explains all that are the same in such a line, and none elsewhere. */
+  readonly lineText: string;
   readonly original: string;
   readonly replacement: string;
   readonly why: string;
@@ -23,9 +25,11 @@ export interface PackageScore {
   readonly explained: number;
   /** Neither killed nor explained. */
   readonly left: readonly Outcome[];
+  /** Explanations of nothing that is left: what they are for is killed by now, or is no more. */
+  readonly idle: readonly Explained[];
 }
 
-/** How the tests of a package did. */
+/** How the tests of a package did. @param explained what is explained of the files that the outcomes are of */
 export function scoreOf(name: string, outcomes: readonly Outcome[], explained: readonly Explained[]): PackageScore {
   const alive = outcomes.filter(({ fate }) => fate !== 'killed');
   const left = alive.filter(({ mutant }) => !explained.some((one) => isExplainedBy(mutant, one)));
@@ -35,11 +39,13 @@ export function scoreOf(name: string, outcomes: readonly Outcome[], explained: r
     killed: outcomes.length - alive.length,
     explained: alive.length - left.length,
     left,
+    idle: explained.filter((one) => !alive.some(({ mutant }) => isExplainedBy(mutant, one))),
   };
 }
 
-function isExplainedBy({ file, original, replacement }: Mutant, one: Explained): boolean {
-  return one.file === file && one.original === original && one.replacement === replacement;
+function isExplainedBy(mutant: Mutant, one: Explained): boolean {
+  const keys = ['file', 'lineText', 'original', 'replacement'] as const;
+  return keys.every((key) => mutant[key] === one[key]);
 }
 
 const ROW = /^\| `([\w-]+)` \|.*\|$/gm;

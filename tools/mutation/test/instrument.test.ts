@@ -37,6 +37,17 @@ describe('mutants', () => {
     expect(changes(code)).toEqual(expected);
   });
 
+  test('say in which line they begin', () => {
+    const { mutants } = instrument('rule.ts', 'const c = 1;\n\n  if (\n    a &&\n    b\n  )\n    c();', 1);
+    expect(mutants.map(({ line, lineText }) => [line, lineText])).toEqual([
+      [1, 'const c = 1;'],
+      [4, 'a &&'],
+      [4, 'a &&'],
+      [4, 'a &&'],
+      [7, 'c();'],
+    ]);
+  });
+
   test('one is alive at a time, and the rule is as it was where none is', () => {
     const rule = 'function rule(a, b) { return a > 0 && !b ? "yes" : "no"; }';
     const { mutants } = instrument('rule.js', rule, 1);
