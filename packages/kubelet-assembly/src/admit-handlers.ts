@@ -20,7 +20,7 @@ const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleH
 /** Whom the handlers ask. */
 interface AdmissionParts {
   readonly volumes: Pick<VolumeManager, 'unsupported'>;
-  readonly node: NodeView;
+  readonly node: Pick<NodeView, 'forAdmission' | 'refresh'>;
   /** Absent where the node has none: pods that ask for some are as those that ask for what the cluster has. */
   readonly devices?: AdmitHandler | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;

@@ -3,12 +3,14 @@ import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
+type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
+
 /** Finds plugins by their sockets; nobody where there is no place for them. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
   { fs, labelForContainers }: Pick<NodePorts, 'fs' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
-  { devices }: { readonly devices: DeviceManager | undefined },
+  { devices }: { readonly devices: Devices | undefined },
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
@@ -18,7 +20,7 @@ export function nodePlugins(
 }
 
 /** In the words of `plugin/v1beta1/handler.go`. */
-function deviceHandler(devices: DeviceManager): PluginHandler {
+function deviceHandler(devices: Devices): PluginHandler {
   return {
     validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),
     register: (resource, endpoint, _versions, signal) => devices.registerPlugin(resource, endpoint, signal),

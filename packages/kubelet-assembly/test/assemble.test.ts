@@ -66,9 +66,12 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('a volume in memory is no larger than what pods may use of the node', async () => {
+  test.each([
+    ['what pods may use of the node', { pods: '110', memory: '900Mi' }, 900 * 2 ** 20],
+    ['the machine’s memory, where nobody has said that', { pods: '110' }, 2 ** 30],
+  ])('a volume in memory is no larger than %s', async (_name, nodeAllocatable, bytes) => {
     const world = await makeWorld();
-    const { setPods, stop } = startKubelet(world);
+    const { setPods, stop } = startKubelet(world, [], undefined, [], {}, { nodeAllocatable });
     const volumeMounts = [{ name: 'm', mountPath: '/m' }];
     setPods([
       makePod('web', {
@@ -77,8 +80,7 @@ describe('a kubelet of all real managers', () => {
       }),
     ]);
     await world.clock.advance(5000);
-    const path = '/root/pods/uid-web/volumes/kubernetes.io~empty-dir/m';
-    expect(world.mounts.get(path)).toMatch(`tmpfs size=${900 * 2 ** 20}`);
+    expect(world.mounts.get('/root/pods/uid-web/volumes/kubernetes.io~empty-dir/m')).toMatch(`tmpfs size=${bytes}`);
     await stop();
   });
 

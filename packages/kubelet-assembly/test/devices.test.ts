@@ -10,18 +10,23 @@ const GPU = 'example.com/gpu';
 interface Stage {
   readonly world: World;
   readonly node: StartedKubelet;
+  readonly labelled: readonly string[];
   plug(ids: readonly string[], options?: Partial<FakeDevicePluginOptions>): Promise<FakeDevicePlugin>;
 }
 
-async function start(): Promise<Stage> {
+async function start(changes: { healthStatus?: boolean } = {}): Promise<Stage> {
   const world = await makeWorld();
   const { clock } = world;
   const transport = new MemorySockets();
-  const node = startKubelet(world, [], undefined, [], { deviceTransport: transport }, { devices: { directory } });
+  const labelled: string[] = [];
+  const labelForContainers = async (path: string): Promise<void> => void labelled.push(path);
+  const ports = { deviceTransport: transport, labelForContainers };
+  const node = startKubelet(world, [], undefined, [], ports, { devices: { directory, ...changes } });
   await clock.advance(1000);
   return {
     world,
     node,
+    labelled,
     async plug(ids, options = {}) {
       const devices = ids.map((ID) => ({ ID, health: 'Healthy' }));
       const plugin = new FakeDevicePlugin({ resource: GPU, directory, transport, clock, ...options }, devices);
@@ -45,6 +50,31 @@ const running = async ({ cri }: World): Promise<readonly (string | undefined)[]>
     .sort();
 
 describe('devices of a node', () => {
+  test('fall ill in the statuses of their pods at once, unless that is off', async () => {
+    const healthOf = async (changes: { healthStatus?: boolean }): Promise<unknown[]> => {
+      const { world, node, plug } = await start(changes);
+      const plugin = await plug(['a']);
+      node.setPods([wanting('web', 1)]);
+      await world.clock.advance(5000);
+      const shown = () => node.kubelet.getPods()[0]?.status?.containerStatuses?.[0]?.allocatedResourcesStatus;
+      const seen = [shown()];
+      plugin.setDevices([{ ID: 'a', health: 'Unhealthy' }]);
+      await world.clock.advance(1000);
+      seen.push(shown());
+      await node.stop();
+      return seen;
+    };
+    const of = (health: string) => [{ name: GPU, resources: [{ resourceID: 'a', health }] }];
+    expect(await healthOf({})).toEqual([of('Healthy'), of('Unhealthy')]);
+    expect(await healthOf({ healthStatus: false })).toEqual([undefined, undefined]);
+  });
+
+  test('have plugins in containers, which may use the directory', async () => {
+    const { node, labelled } = await start();
+    expect(labelled).toEqual([directory]);
+    await node.stop();
+  });
+
   test('W6: a plugin that hangs holds up its own pod alone, which says so by the plugin’s name until it is deleted', async () => {
     const { world, node, plug } = await start();
     const hanging = await plug(['a', 'b'], { allocate: () => new Promise(() => {}) });

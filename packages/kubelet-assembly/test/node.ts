@@ -58,8 +58,17 @@ export function startKubelet(
   silentSources: readonly PodSource[] = [],
   ports: Pick<
     NodePorts,
-    'probePorts' | 'probeMetrics' | 'hookHttp' | 'openCgroups' | 'statistics' | 'stats' | 'deviceTransport' | 'shutdown'
-  > = {},
+    | 'probePorts'
+    | 'probeMetrics'
+    | 'hookHttp'
+    | 'openCgroups'
+    | 'statistics'
+    | 'stats'
+    | 'deviceTransport'
+    | 'labelForContainers'
+    | 'shutdown'
+  > &
+    Partial<Pick<NodePorts, 'logger'>> = {},
   changes: Partial<AssemblySettings> = {},
 ): StartedKubelet {
   let set: (pods: readonly Pod[]) => void = () => {};

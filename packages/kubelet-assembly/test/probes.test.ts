@@ -50,6 +50,24 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
+  test('a container that begins anew though it asks not to, as its own policy is off, is probed anew, too', async () => {
+    const world = await makeWorld();
+    const { clock } = world;
+    const restartFeatures = { containerRestartRules: false, restartAllContainers: false };
+    const probePorts = { http: async () => OK };
+    const node = startKubelet(world, [], undefined, [], { probePorts }, { restartFeatures });
+    node.setPods([probed('web', { readinessProbe: http, restartPolicy: 'Never', command: ['sleep', '5'] })]);
+    await clock.advance(2000);
+    expect(main(node)).toMatchObject({ ready: true, restartCount: 0 });
+    // Its end is seen for long enough to be looked at.
+    world.cri.faults.add({ rpc: 'createContainer', fault: { kind: 'delay', delayMs: 3000 } });
+    await clock.advance(4000);
+    expect(main(node)?.state?.terminated).toBeDefined();
+    await clock.advance(4000);
+    expect(main(node)).toMatchObject({ ready: true, restartCount: 1 });
+    await node.stop();
+  });
+
   test('R2: a container that fails its liveness probe is ended within the grace period of the probe, and begins anew', async () => {
     const { clock, cri, events, target, start } = await setUp();
     const node = start();

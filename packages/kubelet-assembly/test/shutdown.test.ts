@@ -102,6 +102,17 @@ describe('a node that shuts down', () => {
     expect(logind.state.locks).toBe(0);
   });
 
+  it('is not waited for where that is not set up', async () => {
+    const world = await makeWorld();
+    const logind = makeLogind();
+    const node = startKubelet(world, [], undefined, [], { shutdown: logind.ports });
+    node.setPods([makePod('web')]);
+    await world.clock.advance(5000);
+    expect(node.kubelet.getPods()[0]?.status?.phase).toBe('Running');
+    expect(logind.state.locks).toBe(0);
+    await node.stop();
+  });
+
   it('N9: refuses a pod that was being admitted when that began', async () => {
     const world = await makeWorld();
     const { clock } = world;

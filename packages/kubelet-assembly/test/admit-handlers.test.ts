@@ -1,0 +1,146 @@
+import type { AdmitHandler, AdmitResult } from '@node-agent/kubelet-core';
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { nodeAdmitHandlers } from '../src/admit-handlers.ts';
+import { makePod } from './node.ts';
+
+type Settings = Parameters<typeof nodeAdmitHandlers>[0];
+type Parts = Parameters<typeof nodeAdmitHandlers>[1];
+
+const ADMITTED = { admit: true } as const;
+const refusal = (reason: string): AdmitResult => ({ admit: false, reason, message: '' });
+
+const parts: Parts = {
+  volumes: { unsupported: () => [] },
+  node: { forAdmission: () => ({ metadata: { name: 'n1' } }), refresh: async () => {} },
+  preemption: { makeRoom: async () => undefined },
+};
+
+/** What the handlers say of a pod one after another, until one refuses it. */
+async function verdictOf(pod: Pod, settings: Settings = {}, more: Partial<Parts> = {}): Promise<string> {
+  for (const handler of nodeAdmitHandlers(settings, { ...parts, ...more })) {
+    const verdict = await handler.admit(pod, [], new AbortController().signal);
+    if (!verdict.admit) return [verdict.reason, verdict.message].join(': ');
+  }
+  return 'admitted';
+}
+
+const main = { name: 'main', image: 'busybox' };
+const probe = { exec: { command: ['true'] } };
+const withSysctl = (name: string): Pod => makePod('web', { securityContext: { sysctls: [{ name, value: '1' }] } });
+const confined = makePod('web', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } });
+const ofPodLevel = makePod('web', { resources: { limits: { memory: '1Gi' } } });
+const claims = [{ name: 'gpu' }];
+
+describe('a pod of a node', () => {
+  test.each<[string, Pod, Settings, string]>([
+    ['with a probe', makePod('web', { containers: [{ ...main, livenessProbe: probe }] }), {}, 'admitted'],
+    ['with a hook', makePod('web', { containers: [{ ...main, lifecycle: { preStop: probe } }] }), {}, 'admitted'],
+    [
+      'with a claim of a device',
+      makePod('web', { resourceClaims: claims, containers: [{ ...main, resources: { claims } }] }),
+      {},
+      'UnsupportedFeature: this kubelet does not support spec.containers[0].resources.claims, spec.resourceClaims',
+    ],
+    [
+      'with a user namespace, where nobody gives IDs',
+      makePod('web', { hostUsers: false }),
+      {},
+      'UnsupportedFeature: this kubelet does not support spec.hostUsers=false',
+    ],
+    [
+      'with a user namespace, where somebody says why there are no IDs',
+      makePod('web', { hostUsers: false }),
+      { userNamespaces: { unavailable: 'for a reason' } },
+      'admitted',
+    ],
+    ['with a sysctl that all kernels have', withSysctl('net.ipv4.tcp_syncookies'), {}, 'admitted'],
+    [
+      'with a sysctl of newer kernels, where the kernel is not known',
+      withSysctl('net.ipv4.tcp_rmem'),
+      {},
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted',
+    ],
+    [
+      'with a sysctl of newer kernels, on one',
+      withSysctl('net.ipv4.tcp_rmem'),
+      { admission: { sysctls: { kernelRelease: '6.1.0', allowedUnsafe: [] } } },
+      'admitted',
+    ],
+    ['with AppArmor, which is there where nobody says otherwise', confined, {}, 'admitted'],
+    [
+      'with AppArmor, where it is not',
+      confined,
+      { admission: { appArmor: false } },
+      'AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host',
+    ],
+    ['with resources of its own', ofPodLevel, {}, 'admitted'],
+    [
+      'with resources of its own, where they are off',
+      ofPodLevel,
+      { admission: { features: { podLevelResources: false } } },
+      'PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled',
+    ],
+    ['that an own handler refuses', makePod('web'), { admitHandlers: [{ admit: () => refusal('Own') }] }, 'Own: '],
+  ])('%s', async (_name, pod, settings, expected) => {
+    expect(await verdictOf(pod, settings)).toBe(expected);
+  });
+
+  test('with volumes that nobody here has is refused for each of them', async () => {
+    const volumes = { unsupported: () => ['volume a: no', 'volume b: no'] };
+    expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');
+  });
+
+  test('is asked about in the order in which least is done in vain', async () => {
+    const settings: Settings = {
+      admission: { features: { podLevelResources: false }, appArmor: false },
+      admitHandlers: [{ admit: () => refusal('Own') }],
+    };
+    const pod = makePod('web', {
+      hostUsers: false,
+      nodeSelector: { disk: 'fast' },
+      securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }], ...confined.spec.securityContext },
+      ...(ofPodLevel.spec.resources && { resources: ofPodLevel.spec.resources }),
+    });
+    let endsLate = 0;
+    const refusing: Partial<Parts> = {
+      shutdown: { admit: () => (endsLate++ === 0 ? ADMITTED : { admit: false, reason: 'NodeShutdown', message: '' }) },
+      eviction: { admit: () => ({ admit: false, reason: 'Evicted', message: '' }) },
+      volumes: { unsupported: () => ['volume'] },
+      devices: { admit: () => refusal('Devices') },
+    };
+    const reasons: string[] = [];
+    for (const handler of nodeAdmitHandlers(settings, { ...parts, ...refusing })) {
+      const verdict = await handler.admit(pod, [], new AbortController().signal);
+      reasons.push(verdict.admit ? 'admitted' : verdict.reason);
+    }
+    expect(reasons).toEqual([
+      'admitted',
+      'Evicted',
+      'UnsupportedFeature',
+      'UnsupportedFeature',
+      'SysctlForbidden',
+      'Devices',
+      'NodeAffinity',
+      'AppArmor',
+      'PodLevelResourcesNotSupported',
+      'Own',
+      'NodeShutdown',
+    ]);
+  });
+
+  test('that asks for more while it runs is asked about by who has a say in it', () => {
+    const refusing: Partial<Parts> = {
+      shutdown: { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) },
+      eviction: { admit: () => ({ admit: false, reason: 'Evicted', message: '' }) },
+    };
+    const verdicts = (handlers: readonly AdmitHandler[]): unknown[] =>
+      handlers.flatMap((handler) => handler.resize?.(makePod('web'), []) ?? []);
+    expect(verdicts(nodeAdmitHandlers({}, parts))).toEqual([ADMITTED]);
+    expect(verdicts(nodeAdmitHandlers({}, { ...parts, ...refusing }))).toEqual([
+      { admit: false, reason: 'NodeShutdown', message: '' },
+      { admit: false, reason: 'Evicted', message: '' },
+      ADMITTED,
+    ]);
+  });
+});
