@@ -78,9 +78,8 @@ function podItems(value: JsonValue): readonly PodItem[] {
     const implied = kind === 'PodList' ? { apiVersion: 'v1', kind: 'Pod' } : {};
     if (!isJsonObject(item)) return { value: item, path, problem: { field: '', message: 'is not an object' } };
     const full: Readonly<Record<string, JsonValue>> = { ...implied, ...item };
-    const isPod = full.apiVersion === 'v1' && full.kind === 'Pod';
-    const problem = { field: isPod ? '' : 'kind', message: 'must be a v1 Pod' };
-    return isPod ? { value: full, path } : { value: full, path, problem };
+    if (full.apiVersion === 'v1' && full.kind === 'Pod') return { value: full, path };
+    return { value: full, path, problem: { field: 'kind', message: 'must be a v1 Pod' } };
   });
 }
 
@@ -139,10 +138,7 @@ function locate(problem: FieldProblem, at: JsonPath, document: YamlDocument, sou
   return { source, ...place, ...(field === '' ? {} : { field }), message };
 }
 
-/** `spec.containers[0].env[1]` as path; a key in brackets that is no number is taken as it is. */
+/** `spec.containers[0].env[1]` as path. */
 function fieldPath(field: string): JsonPath {
-  return [...field.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([step, bracketed]) => {
-    if (bracketed === undefined) return step;
-    return /^\d+$/.test(bracketed) ? Number(bracketed) : bracketed;
-  });
+  return [...field.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([step, bracketed]) => bracketed ?? step);
 }

@@ -114,7 +114,7 @@ function parseYaml(text: string): YamlStream {
       continue;
     }
     try {
-      const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) ?? null, LIMITS);
+      const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }), LIMITS);
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
       // The library tells of merge keys and aliases that make no sense by plain errors.

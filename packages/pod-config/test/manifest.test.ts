@@ -18,11 +18,16 @@ describe('readManifest', () => {
     ['a Pod', manifestOf('a'), ['a-n']],
     [
       'a PodList, whose items need not say what they are',
-      { apiVersion: 'v1', kind: 'PodList', items: [manifestOf('a'), { ...manifestOf('b'), kind: 'Pod' }] },
+      {
+        apiVersion: 'v1',
+        kind: 'PodList',
+        items: [{ ...manifestOf('a'), apiVersion: undefined, kind: undefined }, manifestOf('b')],
+      },
       ['a-n', 'b-n'],
     ],
     ['a List', { apiVersion: 'v1', kind: 'List', items: [manifestOf('a')] }, ['a-n']],
     ['an empty list', { apiVersion: 'v1', kind: 'PodList', items: [] }, []],
+    ['a list without items', { apiVersion: 'v1', kind: 'PodList' }, []],
     [
       'many documents',
       [manifestOf('a'), manifestOf('b')].map((pod) => JSON.stringify(pod)).join('\n---\n'),
@@ -47,17 +52,29 @@ describe('readManifest', () => {
       'web.yaml:2:1: kind: must be "Pod", "PodList" or "List", not "Service"',
     ],
     ['another version', 'apiVersion: v2\nkind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not "v2"'],
+    ['no version', 'kind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not null'],
     ['no kind', 'apiVersion: v1\n', 'web.yaml:1:1: kind: must be "Pod", "PodList" or "List", not null'],
     [
       'a List of others',
       'apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n',
       'web.yaml:5:3: kind: must be a v1 Pod',
     ],
+    [
+      'a List whose items do not say what they are',
+      'apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n',
+      'web.yaml:4:3: kind: must be a v1 Pod',
+    ],
+    ['a list of something else', 'apiVersion: v1\nkind: PodList\nitems:\n- 7\n', 'web.yaml:4:3: is not an object'],
     ['a list that is none', 'apiVersion: v1\nkind: List\nitems: {}\n', 'web.yaml:3:1: items: must be a list'],
     [
       'no name',
       'apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\nspec: {}\n',
       'web.yaml:3:1: metadata.name: name is needed for the pod',
+    ],
+    [
+      'an empty name',
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: ""}\nspec: {}\n',
+      'web.yaml:3:12: metadata.name: name is needed for the pod',
     ],
     ['no spec', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n', 'web.yaml:1:1: spec.containers: Required value'],
     [
@@ -96,6 +113,9 @@ describe('readManifest', () => {
       'web.yaml:7:36: spec.containers[0].imag: Unknown field: did you mean "image"?',
     ]);
     expect(problems.every(({ isWarning }) => isWarning)).toBe(true);
+    const single = readManifest(bytesOf({ ...manifestOf('a'), spce: {} }), origin, podSchema);
+    expect(single.pods).toHaveLength(1);
+    expect(JSON.stringify(single.pods)).not.toContain('spce');
     const broken = readManifest(bytesOf(text('  hostNetwork: "yes"\n')), origin, podSchema);
     expect(broken.pods).toEqual([]);
     expect(broken.problems.filter(({ isWarning }) => !isWarning).map(formatProblem)).toEqual([
@@ -121,8 +141,17 @@ describe('readManifest', () => {
   });
 
   it('W3: refuses bytes that are no UTF-8', () => {
-    const { problems } = readManifest(new Uint8Array([0x61, 0xff, 0xfe]), origin, podSchema);
-    expect(problems.map(formatProblem)).toEqual(['web.yaml: is not UTF-8 text']);
+    // Half of the mark of UTF-16 is none.
+    for (const bytes of [
+      [0x61, 0xff, 0xfe],
+      [0xff, 0],
+      [0xfe, 0],
+      [0, 0xfe],
+      [0, 0xff],
+    ]) {
+      const { problems } = readManifest(new Uint8Array(bytes), origin, podSchema);
+      expect(problems.map(formatProblem)).toEqual(['web.yaml: is not UTF-8 text']);
+    }
   });
 
   it('gives the good pods beside a broken one', () => {
@@ -153,6 +182,13 @@ describe('readManifest', () => {
       }),
     );
   });
+});
+
+it('a problem tells of its place as much as is known', () => {
+  const problem = { source: 'web.yaml', message: 'wrong' };
+  expect(formatProblem(problem)).toBe('web.yaml: wrong');
+  expect(formatProblem({ ...problem, line: 3 })).toBe('web.yaml:3: wrong');
+  expect(formatProblem({ ...problem, line: 3, column: 7, field: 'kind' })).toBe('web.yaml:3:7: kind: wrong');
 });
 
 describe('keepLastGood', () => {

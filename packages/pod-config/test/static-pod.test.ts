@@ -13,6 +13,7 @@ const uidOf = (manifest: PodManifest, origin = file): string => toStaticPod(mani
 describe('toStaticPod', () => {
   it('makes a pod of the node', () => {
     const pod = toStaticPod(web, file);
+    expect([pod.apiVersion, pod.kind]).toEqual(['v1', 'Pod']);
     expect(pod.metadata).toEqual({
       name: 'web-node-1.example',
       namespace: 'default',
@@ -41,6 +42,25 @@ describe('toStaticPod', () => {
     [
       'keeps others',
       [{ key: 'a', operator: 'Exists' }],
+      [
+        { key: 'a', operator: 'Exists' },
+        { operator: 'Exists', effect: 'NoExecute' },
+      ],
+    ],
+    [
+      'keeps one of a single key',
+      [{ key: 'a', operator: 'Exists', effect: 'NoExecute' }],
+      [
+        { key: 'a', operator: 'Exists', effect: 'NoExecute' },
+        { operator: 'Exists', effect: 'NoExecute' },
+      ],
+    ],
+    [
+      'keeps others beside it',
+      [
+        { key: 'a', operator: 'Exists' },
+        { operator: 'Exists', effect: 'NoExecute' },
+      ],
       [
         { key: 'a', operator: 'Exists' },
         { operator: 'Exists', effect: 'NoExecute' },

@@ -11,6 +11,7 @@ describe('readYaml', () => {
     ['a: yes\nb: off\nc: "yes"', { a: true, b: false, c: 'yes' }],
     ['mode: 0644\nhex: 0x10\nbig: 1_000', { mode: 420, hex: 16, big: 1000 }],
     ['a: 0o644\nb: -0O17\nc: 0X1F\nd: 0B11\ne: 0o9', { a: 420, b: -15, c: 31, d: 3, e: '0o9' }],
+    ['a: 0o1_0\nb: !!int 0o17', { a: 8, b: 15 }],
     ['a: !mine x\nb: !mine 5\nc: !!str 5', { a: 'x', b: '5', c: '5' }],
     ['when: 2026-01-01\nat: 12:30:45\nport: 1:30', { when: '2026-01-01', at: '12:30:45', port: '1:30' }],
     ['a: &x {k: v}\nb:\n  <<: *x\n  l: w', { a: { k: 'v' }, b: { k: 'v', l: 'w' } }],
@@ -38,6 +39,8 @@ describe('readYaml', () => {
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],
   ])('refuses %j with its place', (text, problem) => {
     expect(problemsOf(text)[0]).toContain(problem);
+    // One line, without the text around the place.
+    expect(problemsOf(text)[0]).not.toContain('\n');
     expect(valuesOf(text)).toEqual([]);
   });
 
@@ -86,7 +89,11 @@ describe('readYaml', () => {
     ).documents;
     expect(document?.locate(['items', 0, 'spec', 'containers', 0, 'image'])).toEqual({ line: 6, column: 7 });
     expect(document?.locate(['items', 0, 'spec', 'containers', 0, 'ports', 3])).toEqual({ line: 5, column: 7 });
+    expect(document?.locate(['items', 5, 'spec'])).toEqual({ line: 2, column: 1 });
     expect(document?.locate([])).toEqual({ line: 1, column: 1 });
+    const [commented] = readYaml('---\n# one\na: &x\n  b: 1\nc: *x\n').documents;
+    expect(commented?.locate([])).toEqual({ line: 3, column: 1 });
+    expect(commented?.locate(['c', 'b'])).toEqual({ line: 4, column: 3 });
   });
 
   it('W3: reads any JSON as it is', () => {
