@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { consoleLogger, type LogLevel } from '../src/index.ts';
 
 function linesOf(level?: LogLevel) {
@@ -31,6 +31,16 @@ describe('the console logger', () => {
     const { lines, logger } = linesOf();
     logger.info({ err: new Error('no such pod'), pods: ['a\nb'], size: 2n, none: undefined, empty: '' }, 'Failed');
     expect(lines).toEqual(['info  Failed err="no such pod" pods=["a\\nb"] size="2" none=undefined empty=""']);
+  });
+
+  test('writes to the standard error stream where nobody says otherwise', () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      consoleLogger().info({ n: 1 }, 'Started');
+      expect(write.mock.calls).toEqual([['info  Started n=1\n']]);
+    } finally {
+      write.mockRestore();
+    }
   });
 
   test('W4: writes no secret, be it a field or in the middle of an error', () => {

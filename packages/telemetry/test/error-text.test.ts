@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { errorText } from '../src/index.ts';
+import { describe, expect, test } from 'vitest';
+import { errorFields } from '../src/error-fields.ts';
+import { errorChainText, errorText } from '../src/error-text.ts';
 
 test('whatever was thrown says something', () => {
   const said = [new Error('no room'), new TypeError('bad'), 'aborted', undefined, { code: 7 }].map(errorText);
@@ -11,4 +12,36 @@ test("a runtime's error is told as its whole status", () => {
     statusMessage: 'rpc error: code = NotFound desc = none',
   });
   expect(errorText(error)).toBe('rpc error: code = NotFound desc = none');
+  expect(errorText(Object.assign(new Error('none'), { statusMessage: 5 }))).toBe('none');
+});
+
+describe('a chain of causes', () => {
+  const chain = (...messages: readonly string[]): unknown =>
+    messages.toReversed().reduce<unknown>((cause, message) => new Error(message, { cause }), undefined);
+
+  test.each<[unknown, string]>([
+    [new Error('alone'), 'alone'],
+    ['no error', 'no error'],
+    [undefined, 'undefined'],
+    [chain('cannot read', 'EACCES'), 'cannot read: EACCES'],
+    [chain('cannot read: EACCES', 'EACCES', 'denied'), 'cannot read: EACCES: denied'],
+    [new Error('ended', { cause: 'by whoever began it' }), 'ended: by whoever began it'],
+    [chain('a', 'b', 'c', 'd', 'e', 'f'), 'a: b: c: d: e'],
+  ])('%s says %s', (thrown, text) => {
+    expect(errorChainText(thrown)).toBe(text);
+  });
+
+  test('is logged as far, each with what else it carries', () => {
+    expect(errorFields('no error')).toBe('no error');
+    expect(errorFields(Object.assign(new Error('plain'), { name: 'Named', code: 7 }))).toEqual({
+      ...{ type: 'Named', message: 'plain', code: 7, stack: expect.any(String) },
+    });
+    expect(errorFields(new Error('ended by it', { cause: 'it' }))).toMatchObject({ cause: 'it' });
+    const depth = (fields: unknown): number =>
+      typeof fields === 'object' && fields !== null && 'cause' in fields ? 1 + depth(fields.cause) : 0;
+    expect(depth(errorFields(chain('a', 'b', 'c', 'd', 'e', 'f')))).toBe(4);
+    const parts = new AggregateError([chain('part', 'why')], 'all failed');
+    expect(errorFields(parts)).toMatchObject({ errors: [{ message: 'part' }] });
+    expect(depth((errorFields(parts) as { errors: unknown[] }).errors[0])).toBe(0);
+  });
 });

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { captureLogger } from '../src/capture-logger.ts';
 import { createLogger } from '../src/create-logger.ts';
 import { fanOutEvents, LoggingEventRecorder, MemoryEventRecorder } from '../src/event-recorders.ts';
+import { jsonLogger } from '../src/json-logger.ts';
 import { LogLevelSwitch, levelOfVerbosity } from '../src/log-level.ts';
 
-async function jsonLogger(level: 'debug' | 'info') {
+async function capturedLogger(level: 'debug' | 'info') {
   const lines: string[] = [];
   const logger = await createLogger({
     format: 'json',
@@ -17,7 +18,7 @@ async function jsonLogger(level: 'debug' | 'info') {
 
 describe('the logger', () => {
   test('writes one JSON object a line, with the fields of its parents', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     logger.child({ component: 'pleg' }).warn({ podUid: 'u1' }, 'Relist failed');
     expect(parsed()).toEqual([
       { level: 'warn', v: 0, ts: 1580306777048.125, logger: 'pleg', podUid: 'u1', msg: 'Relist failed' },
@@ -46,21 +47,34 @@ describe('the logger', () => {
     },
   );
 
+  test('says of each line how verbose upstream has to be for it; errors are always said', () => {
+    const lines: string[] = [];
+    const logger = jsonLogger({ level: 'trace', now: () => 0, write: (line) => void lines.push(line) });
+    for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) logger[level]({}, 'x');
+    expect(lines.map((line) => JSON.parse(line)).map(({ level, v }) => [level, v])).toEqual([
+      ['trace', 5],
+      ['debug', 4],
+      ['info', 0],
+      ['warn', 0],
+      ['error', undefined],
+    ]);
+  });
+
   test('leaves out what is below its level', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     logger.debug({}, 'quiet');
     expect(parsed()).toEqual([]);
   });
 
   test('writes an error with its message', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     logger.error({ err: new Error('boom') }, 'Failed');
     expect(parsed()[0]).toMatchObject({ level: 'error', err: 'boom', errVerbose: { type: 'Error', message: 'boom' } });
     expect(parsed()[0]).not.toHaveProperty('v');
   });
 
   test('says once what an error and its cause say, and what else the error carries', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     const cause = Object.assign(new Error('EACCES'), { code: 'EACCES' });
     const told = Object.assign(new TypeError('cannot read: EACCES', { cause }), { file: '/x' });
     logger.error({ err: told }, 'Failed');
@@ -82,7 +96,7 @@ describe('the logger', () => {
   });
 
   test('writes an error that is its own cause', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     const outer = new Error('a');
     const inner = new Error('b', { cause: outer });
     outer.cause = inner;
@@ -91,7 +105,7 @@ describe('the logger', () => {
   });
 
   test('W4: never writes a secret', async () => {
-    const { logger, parsed } = await jsonLogger('info');
+    const { logger, parsed } = await capturedLogger('info');
     logger.info({ token: 's3cret', headers: { authorization: 's3cret' }, auth: { password: 's3cret' } }, 'Request');
     expect(JSON.stringify(parsed())).not.toContain('s3cret');
   });
@@ -105,6 +119,15 @@ describe('the logger', () => {
   ])('verbosity %d is %s', (verbosity, level) => {
     expect(levelOfVerbosity(verbosity)).toBe(level);
   });
+});
+
+test('a logger for tests keeps the level of each line, and what its parents are about', () => {
+  const { logger, lines } = captureLogger();
+  const child = logger.child({ component: 'a' });
+  for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const) {
+    child[level]({ n: 1 }, level);
+    expect(lines.at(-1)).toEqual({ level, fields: { component: 'a', n: 1 }, message: level });
+  }
 });
 
 describe('events', () => {

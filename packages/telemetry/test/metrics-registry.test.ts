@@ -124,12 +124,38 @@ test('the process is measured when it is asked for', () => {
   );
   registry.addCollector(collect);
   expect(registry.text()).toContain('\nprocess_cpu_seconds_total 2\n');
+  expect(registry.text()).toContain('\nprocess_cpu_seconds_total 2\n');
   figures.user = 2_500_000;
   figures.rss = 9;
   const text = registry.text();
   expect(text).toContain('\nprocess_cpu_seconds_total 3\n');
   expect(text).toContain('\nprocess_resident_memory_bytes 9\n');
   expect(text).toContain('\nprocess_start_time_seconds 5\n');
+});
+
+test('the process has the metrics that every client has, under their names', () => {
+  const registry = new MetricsRegistry();
+  const systemUsage = () => ({ openFiles: 12, maxOpenFiles: 1024, virtualBytes: 3e9, maxVirtualBytes: 4e9 });
+  const cpuUsage = () => ({ user: 500_000, system: 500_000 });
+  const memoryUsage = () => ({ rss: 7, heapUsed: 3 });
+  registry.addCollector(processMetrics(registry, { cpuUsage, memoryUsage, systemUsage }, 5000));
+  const metric = (name: string, type: string, help: string, value: number): string[] => [
+    ...[`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value}`],
+  ];
+  expect(registry.text().split('\n')).toEqual([
+    ...metric('nodejs_heap_size_used_bytes', 'gauge', 'Used size of the JavaScript heap in bytes.', 3),
+    ...metric('process_cpu_seconds_total', 'counter', 'Total user and system CPU time spent in seconds.', 1),
+    ...metric('process_max_fds', 'gauge', 'Maximum number of open file descriptors.', 1024),
+    ...metric('process_open_fds', 'gauge', 'Number of open file descriptors.', 12),
+    ...metric('process_resident_memory_bytes', 'gauge', 'Resident memory size in bytes.', 7),
+    ...metric('process_start_time_seconds', 'gauge', 'Start time of the process since unix epoch in seconds.', 5),
+    ...metric('process_virtual_memory_bytes', 'gauge', 'Virtual memory size in bytes.', 3e9),
+    ...metric(
+      ...(['process_virtual_memory_max_bytes', 'gauge'] as const),
+      ...(['Maximum amount of virtual memory available in bytes.', 4e9] as const),
+    ),
+    '',
+  ]);
 });
 
 test('K4: a series that is removed is not written any more, and counts from nothing if it comes back', () => {

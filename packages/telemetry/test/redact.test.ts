@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLogger, type Logger } from '../src/index.ts';
-import { redact } from '../src/redact.ts';
+import { redact, redactFields } from '../src/redact.ts';
 
 const SECRET = 'hunter2hunter2';
 
@@ -26,6 +26,8 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     'Set-Cookie',
     'identitytoken',
     '.dockerconfigjson'.slice(1),
+    ...['access_token', 'auth', 'client-key', 'clientSecret', 'Cookie', 'key-data', 'passwd', 'private_key'],
+    ...['refresh_token', 'registryToken', 'secret'],
   ])('in a field %s, at any depth, in lists, in children and in errors', async (field) => {
     const deep = { a: { b: { c: [{ [field]: SECRET }] } } };
     const text = await logged(format, (logger) => {
@@ -50,6 +52,17 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     expect(await logged(format, (logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
   });
 
+  it('nor what is deeper than anybody logs on purpose', () => {
+    const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : { a: nested(value, depth - 1) });
+    const listed = (value: unknown, depth: number): unknown => (depth === 0 ? value : [listed(value, depth - 1)]);
+    expect(redact(nested({ b: 'c' }, 7))).toEqual(nested({ b: 'c' }, 7));
+    expect(redact(nested({ b: 'c' }, 8))).toEqual(nested('[redacted]', 8));
+    expect(redactFields({ x: nested({ b: 'c' }, 7) })).toEqual({ x: nested({ b: 'c' }, 7) });
+    expect(redact(listed(['c'], 7))).toEqual(listed(['c'], 7));
+    expect(redact(listed(['c'], 8))).toEqual(listed('[redacted]', 8));
+    expect(redact(listed('c', 8))).toEqual(listed('c', 8));
+  });
+
   it('nor a cyclic or very deep object, of which it says that it left something out', async () => {
     const cyclic: Record<string, unknown> = { name: 'a' };
     cyclic.self = cyclic;
@@ -61,7 +74,8 @@ describe('the logger leaves alone', () => {
   it.each<[string, unknown]>([
     ['names of secrets', { secretName: 'my-token', tokenPath: '/var/run/token', secretRef: { name: 'x' } }],
     ['an object of that name, but for what is in it', { secret: { name: 'x', namespace: 'y' } }],
-    ['empty values', { token: '', password: null }],
+    ['empty values', { token: '', password: null, secret: undefined }],
+    ['what is null, or no object, in a list', [null, 1, true]],
     ['numbers, booleans, dates', { a: 1, b: true, c: null, d: new Date(0) }],
     ['texts that look a little alike', { a: 'the bearer of this', b: 'http://host:8080/path', c: 'a@b' }],
   ])('%s', (_, value) => {

@@ -20,6 +20,7 @@ describe('a line of text', () => {
     ['say "it" \\ \t', String.raw` k="say \"it\" \\ \t"`],
     ['\x1b[31mred\x07\x7f', String.raw` k="\x1b[31mred\a\x7f"`],
     ['zero\u200bwidth \u00a0 é 語 🙂', String.raw` k="zero\u200bwidth \u00a0 é 語 🙂"`],
+    ['\b\f\v\x01\x80', String.raw` k="\b\f\v\x01\u0080"`],
     ['\u{e0001}', String.raw` k="\U000e0001"`],
     ['\ud800', ' k="\ufffd"'],
     ['two\nlines', ' k=<\n\ttwo\n\tlines\n >'],
@@ -28,10 +29,15 @@ describe('a line of text', () => {
     [{ name: 'x', uid: undefined }, ' k={"name":"x"}'],
     [null, ' k=null'],
     [10n, ' k="10"'],
+    [Symbol('x'), ' k="Symbol(x)"'],
     [undefined, ''],
   ])('has each value as klog writes it (%#)', (value, expected) => {
     expect(textLine({ ...line, fields: { k: value } })).toMatch(/^I\d{4} .* pleg:1\] "Pod changed"/);
     expect(textLine({ ...line, fields: { k: value } }).split('"Pod changed"')[1]).toBe(`${expected}\n`);
+  });
+
+  test('says where it comes from in one word', () => {
+    expect(textLine({ ...line, source: 'a b]:c' })).toContain(' a_b_c:1] ');
   });
 
   test('W3: nothing that is logged can make a line that looks like another', () => {
@@ -70,12 +76,20 @@ describe('the text logger, which is what is used where nobody says otherwise', (
     child.debug({}, 'Quiet');
     child.trace({}, 'Not at this level');
     logger.info({}, 'Starting');
+    const all = await createLogger({
+      level: 'trace',
+      now: () => AT_MS,
+      pid: 7,
+      write: (text) => void lines.push(text),
+    });
+    all.trace({}, 'Least');
     expect(lines.join('')).toBe(
       [
         'E1122 10:48:00.007125       7 status:1] "Failed to update status for pod" err="cannot write: connection refused" podUid="u1" pod="default/web"',
         'W1122 10:48:00.007125       7 status:1] "Odd" podUid="u2"',
         'I1122 10:48:00.007125       7 status:1] "Quiet" podUid="u1"',
         'I1122 10:48:00.007125       7 ???:1] "Starting"',
+        'I1122 10:48:00.007125       7 ???:1] "Least"',
         '',
       ].join('\n'),
     );
