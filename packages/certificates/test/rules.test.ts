@@ -23,6 +23,10 @@ describe('the rotation deadline', () => {
   });
 });
 
+test('the rotation deadline counts from the beginning of the certificate', () => {
+  expect(rotationDeadlineMs({ notBeforeMs: 1000, notAfterMs: 2000 }, 0.5)).toBe(1800);
+});
+
 describe('what to do', () => {
   const state: RotationState = {
     nowMs: START_MS,
@@ -150,6 +154,7 @@ describe("a store's names", () => {
       'a-current.pem',
       'a-2025-01-01-00-00-00.pem',
       'ab-2026-01-01-00-00-00.pem',
+      'b-2026-01-01-00-00-00.pem',
       'a.crt',
     ];
     expect(datedNames('a', names)).toEqual(['a-2025-01-01-00-00-00.pem', 'a-2026-01-02-00-00-00.pem']);
@@ -161,6 +166,9 @@ describe("a store's names", () => {
     expect(datedName('a', START_MS, [first])).toBe('a-2026-01-01-00-00-01.pem');
     expect(datedName('a', START_MS - DAY_MS, [first])).toBe('a-2026-01-01-00-00-01.pem');
     expect(datedName('a', START_MS + 5000, [first])).toBe('a-2026-01-01-00-00-05.pem');
+    const known = ['a-2027-02-03-04-05-59.pem', 'a-2028-02-29-23-59-59.pem'];
+    expect(datedName('a', START_MS, known)).toBe('a-2028-03-01-00-00-00.pem');
+    expect(datedName('a', START_MS, known.slice(0, 1))).toBe('a-2027-02-03-04-06-00.pem');
   });
 });
 
@@ -168,6 +176,7 @@ test.each([
   ['FD00:0:0:0:0:0:0:1', 'fd00::1'],
   ['10.0.0.1', '10.0.0.1'],
   ['not:an:address', 'not:an:address'],
+  ['fe80::1%eth0', 'fe80::1%eth0'],
 ])('the address %s is written %s', (ip, text) => {
   expect(canonicalIp(ip)).toBe(text);
 });

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { elementsOf, integer, ipBytes, oid, time } from '../src/der.ts';
+import { contentOf, directoryString, element, elementsOf, integer, ipBytes, oid, time } from '../src/der.ts';
+import { alternativeNames, distinguishedName } from '../src/names.ts';
 import { requestName } from '../src/request-name.ts';
+import { pem, signatureAlgorithm } from '../src/signing.ts';
 import { checkCompatible, makeSigningRequest } from '../src/signing-request.ts';
 import { type CertificateSubject, nodeSubject } from '../src/subject.ts';
 import { usagesOf } from '../src/usages.ts';
@@ -51,6 +53,26 @@ describe('a signing request', () => {
     const { privateKey } = generateKeyPairSync('x25519');
     expect(() => makeSigningRequest(serving, privateKey)).toThrow(expect.objectContaining({ code: 'InvalidKey' }));
   });
+});
+
+test.each([
+  ['ec', { namedCurve: 'prime256v1' }, 'sha256', '300a06082a8648ce3d040302'],
+  ['ec', { namedCurve: 'secp384r1' }, 'sha384', '300a06082a8648ce3d040303'],
+  ['ec', { namedCurve: 'secp521r1' }, 'sha512', '300a06082a8648ce3d040304'],
+  ['rsa', { modulusLength: 3071 }, 'sha256', '300d06092a864886f70d01010b0500'],
+  ['rsa', { modulusLength: 3072 }, 'sha384', '300d06092a864886f70d01010c0500'],
+  ['rsa', { modulusLength: 4095 }, 'sha384', '300d06092a864886f70d01010c0500'],
+  ['rsa', { modulusLength: 4096 }, 'sha512', '300d06092a864886f70d01010d0500'],
+] as const)('a key of %s, %j, signs with %s', (asymmetricKeyType, asymmetricKeyDetails, hash, identifier) => {
+  const algorithm = signatureAlgorithm({ asymmetricKeyType, asymmetricKeyDetails } as KeyObject);
+  expect([algorithm.hash, algorithm.identifier.toString('hex')]).toEqual([hash, identifier]);
+});
+
+test('PEM has lines of 64 characters', () => {
+  const [a, b] = [Buffer.alloc(48), Buffer.from('end')];
+  expect(pem('THING', Buffer.concat([a, b]))).toBe(
+    `-----BEGIN THING-----\n${'A'.repeat(64)}\nZW5k\n-----END THING-----\n`,
+  );
 });
 
 describe('a request that is there already', () => {
@@ -128,6 +150,42 @@ describe('DER', () => {
     expect(integer(Buffer.of(0, 0, 0x80)).toString('hex')).toBe('02020080');
     expect(integer(Buffer.of(0, 0x7f)).toString('hex')).toBe('02017f');
     expect(integer(Buffer.of(0)).toString('hex')).toBe('020100');
+  });
+
+  test.each([
+    [0x7f, '047f'],
+    [0x80, '048180'],
+    [0xff, '0481ff'],
+    [0x100, '04820100'],
+    [0x12345, '0483012345'],
+  ])('of %d bytes tells so', (length, header) => {
+    const der = element(4, Buffer.alloc(length));
+    expect(der.subarray(0, -length).toString('hex')).toBe(header);
+    expect(contentOf(der)).toHaveLength(length);
+  });
+
+  test.each<[string, string[] | string]>([
+    ['3000', []],
+    ['3006020101020102', ['020101', '020102']],
+    ['308106020101020102', ['020101', '020102']],
+    ['308400000003020101', ['020101']],
+    ['30030201', 'an element is cut off'],
+    ['3003020201', 'an element is cut off'],
+    ['300302010100', 'there is something after the element'],
+    ['3080020101', 'the length of an element is not one of DER'],
+    ['30850000000003020101', 'the length of an element is not one of DER'],
+  ])('%s holds %j', (hex, elements) => {
+    const read = (): string[] => elementsOf(Buffer.from(hex, 'hex')).map((one) => one.toString('hex'));
+    if (typeof elements === 'string') expect(read).toThrow(new RangeError(elements));
+    else expect(read()).toEqual(elements);
+  });
+
+  test('of names is sorted by its bytes within a set, and as plain as the text', () => {
+    expect(directoryString('n1 (a)').toString('hex')).toBe(`1306${Buffer.from('n1 (a)').toString('hex')}`);
+    expect(directoryString('é').toString('hex')).toBe('0c02c3a9');
+    const name = distinguishedName({ commonName: 'c', organizations: ['b', 'a'] });
+    expect(name.toString('hex')).toBe('302231143008060355040a1301613008060355040a130162310a30080603550403130163');
+    expect(alternativeNames({ dnsNames: [], ipAddresses: [] })).toBeUndefined();
   });
 
   test('of identifiers and times is that of the standards', () => {

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { parseCertificates, parsePair } from '../src/certificate-pair.ts';
+import { CertificateError } from '../src/errors.ts';
+import { makePair, START_MS } from './fixtures.ts';
+
+/** By OpenSSL, for `/O=b/O=a`: without a common name. */
+const CERT = `-----BEGIN CERTIFICATE-----
+MIIBxzCCAWygAwIBAgIUXtb9l3FMGa9YLh5IItpN+js2OUYwCgYIKoZIzj0EAwIw
+GDEKMAgGA1UECgwBYjEKMAgGA1UECgwBYTAgFw0yNjExMjMxNDM5MjZaGA8yMTI2
+MTAzMDE0MzkyNlowGDEKMAgGA1UECgwBYjEKMAgGA1UECgwBYTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABLEYJgxSBZX8OcnvubmJTt2kQlErx9LQtc5Xiwbjx6AX
+nxtE+MUpMiy6Nsz1tkRyH1/Xvk1N28Ji416lxXs3cHmjgZEwgY4wHQYDVR0OBBYE
+FLeh13T0dBEwyMqbly3Mj9LAyxzyMB8GA1UdIwQYMBaAFLeh13T0dBEwyMqbly3M
+j9LAyxzyMA8GA1UdEwEB/wQFMAMBAf8wOwYDVR0RBDQwMoILb25lLmV4YW1wbGWH
+BAoAAAGCC3R3by5leGFtcGxlhxD9AAAAAAAAAAAAAAAAAAABMAoGCCqGSM49BAMC
+A0kAMEYCIQDwWQa9hyRzyHz/8J/4YghaxTJ8nOwAkl5aQTrUnY6fnAIhAODk4Kq7
+V07JMEOUI+keKJ1t4AVoUEm2sFG1zwgxdnOc
+-----END CERTIFICATE-----`;
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgWNcMqQFJ1Isj4KoC
+vHNY7FzcuKkIQKIvXKV+FN+1TUahRANCAASxGCYMUgWV/DnJ77m5iU7dpEJRK8fS
+0LXOV4sG48egF58bRPjFKTIsujbM9bZEch9f175NTdvCYuNepcV7N3B5
+-----END PRIVATE KEY-----`;
+const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
+const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
+
+describe('a pair', () => {
+  test('is taken out of texts with other things in them, the chain in its order', () => {
+    const { cert: issuer } = makePair();
+    const text = `subject=\n${CERT}\nissuer=\n${issuer}`;
+    const { cert, key, leaf } = parsePair(
+      text,
+      `-----BEGIN EC PARAMETERS-----\nAA==\n-----END EC PARAMETERS-----\n${KEY}\n`,
+    );
+    expect(cert).toBe(`${CERT}\n${issuer}`);
+    expect(key).toBe(`${KEY}\n`);
+    expect(leaf).toEqual({
+      commonName: '',
+      organizations: ['b', 'a'],
+      dnsNames: ['one.example', 'two.example'],
+      ipAddresses: ['10.0.0.1', 'fd00::1'],
+      issuer: 'O=b\nO=a',
+      notBeforeMs: Date.UTC(2026, 10, 23, 14, 39, 26),
+      notAfterMs: Date.UTC(2126, 9, 30, 14, 39, 26),
+    });
+  });
+
+  test.each([
+    ['no certificate', KEY, KEY, 'there is no certificate in PEM'],
+    ['no key', CERT, CERT, 'there is no private key in PEM'],
+    ['a broken certificate', BROKEN, KEY, 'a certificate cannot be parsed'],
+    ['a broken certificate of an issuer', `${CERT}\n${BROKEN}`, KEY, 'a certificate cannot be parsed'],
+    ['a broken key', CERT, BROKEN_KEY, 'the private key cannot be parsed'],
+    ['a key of something else', CERT, makePair().key, 'the private key is not the one of the certificate'],
+  ])('with %s is refused', (_what, cert, key, message) => {
+    expect(() => parsePair(cert, key)).toThrow(new CertificateError('InvalidPair', message));
+  });
+});
+
+describe('certificates', () => {
+  test('are read one by one', () => {
+    const { cert } = makePair();
+    expect(
+      parseCertificates(`${CERT}\n${cert}`).map(({ commonName, notBeforeMs }) => [commonName, notBeforeMs]),
+    ).toEqual([
+      ['', Date.UTC(2026, 10, 23, 14, 39, 26)],
+      ['system:node:n1', START_MS],
+    ]);
+  });
+
+  test.each([
+    ['none', KEY, 'there is no certificate in PEM'],
+    ['a broken one', `${CERT}\n${BROKEN}`, 'a certificate cannot be parsed'],
+  ])('are refused where there is %s', (_what, text, message) => {
+    expect(() => parseCertificates(text)).toThrow(new CertificateError('InvalidPair', message));
+  });
+});
