@@ -7,7 +7,7 @@ import { lines } from '../src/lines.ts';
 import { proxyFor, proxyUrlProblem } from '../src/proxy.ts';
 import { fieldSelector, withQuery } from '../src/query.ts';
 import * as rules from '../src/reflector-rules.ts';
-import { pathOf } from '../src/resource.ts';
+import { apiVersionOf, pathOf } from '../src/resource.ts';
 import { compareResourceVersions } from '../src/resource-version.ts';
 import { resources } from '../src/resources.ts';
 import { parseRetryAfter, retryDelayMs } from '../src/retry.ts';
@@ -123,11 +123,18 @@ test.each([
   [resources.pods, { namespace: 'ns', name: 'a/../../secrets/b' }, /name/],
   [resources.pods, { namespace: 'ns', name: '%2e%2e' }, /name/],
   [resources.pods, { namespace: 'ns', name: '' }, /name/],
+  [resources.pods, { namespace: 'ns', name: '.' }, /name/],
+  [resources.pods, { namespace: '', name: 'a' }, /namespace/],
+  [resources.pods, { namespace: 'ns', name: 'a', subresource: 'proxy/..' }, /subresource/],
   [resources.pods, { name: 'a' }, /a namespace is missing/],
   [resources.nodes, { namespace: 'ns', name: 'a' }, /have no namespace/],
   [resources.pods, { namespace: 'ns', subresource: 'status' }, /a name is missing/],
 ])('W3: a path of %j %j is refused', (resource, place, message) => {
   expect(() => pathOf<unknown>(resource, place)).toThrow(message);
+});
+
+test('objects of the core group have a version alone', () => {
+  expect([apiVersionOf(resources.pods), apiVersionOf(resources.leases)]).toEqual(['v1', 'coordination.k8s.io/v1']);
 });
 
 test('queries leave out what is not said, and escape what is', () => {
@@ -290,6 +297,26 @@ test.each([
     'http://p:1',
   ],
   ['https://api', undefined, { HTTPS_PROXY: 'http://p:1', NO_PROXY: '*' }, undefined],
+  ['http://api', undefined, { HTTP_PROXY: 'p:1' }, 'http://p:1'],
+  ['http://api', undefined, { HTTP_PROXY: 'p:1', NO_PROXY: 'api:80' }, undefined],
+  ['http://api', undefined, { HTTP_PROXY: 'p:1', NO_PROXY: 'api:443' }, 'http://p:1'],
+  ['https://api', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: 'api:443' }, undefined],
+  ['https://api.example.com.', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: ' ,EXAMPLE.com ' }, undefined],
+  ['https://api.example.com', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '.example.com' }, undefined],
+  ['https://api.example.com', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '*.example.com' }, undefined],
+  ['https://api.example.org', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '.example.com' }, 'http://p:1'],
+  ['https://127.example.com', undefined, { HTTPS_PROXY: 'p:1' }, 'http://p:1'],
+  ['https://128.0.0.1', undefined, { HTTPS_PROXY: 'p:1' }, 'http://p:1'],
+  ['https://10.1.2.3', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '10.1.2.3' }, undefined],
+  ['https://10.1.2.3', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '10.1.2.4' }, 'http://p:1'],
+  ['https://10.1.2.3', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '10.1.2.3/32' }, undefined],
+  ['https://10.1.2.3', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '10.1.2.3/33' }, 'http://p:1'],
+  ['https://10.1.2.3', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '10.1.2.3/,fd00::/8' }, 'http://p:1'],
+  ['https://[fd00::1]', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: 'fd00::1/128' }, undefined],
+  ['https://[fd00::1]', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: 'fd00::1/129' }, 'http://p:1'],
+  ['https://[fd00::1]:6443', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '[fd00::1]:6443' }, undefined],
+  ['https://[fd00::1]:6443', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '[fd00::1]:6444' }, 'http://p:1'],
+  ['https://api', undefined, { HTTPS_PROXY: 'http://' }, undefined],
 ])('the proxy for %s (own: %j, environment: %j) is %j', (server, own, environment, expected) => {
   const proxy = proxyFor(new URL(server), own, environment);
   expect(proxy?.href).toBe(expected === undefined ? undefined : new URL(expected).href);
@@ -298,7 +325,9 @@ test.each([
 test('a proxy of a kind that is not known is refused', () => {
   expect(proxyUrlProblem('ftp://p')).toBe('expected http, https or socks5, got ftp://');
   expect(proxyUrlProblem('p p')).toBe('is no URL');
-  expect(proxyUrlProblem('socks5://p:1')).toBeUndefined();
+  for (const scheme of ['http', 'https', 'socks5', 'socks5h']) {
+    expect(proxyUrlProblem(`${scheme}://p:1`)).toBeUndefined();
+  }
 });
 
 type Change = ObjectChange<string>;

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { KubeError } from '../src/errors.ts';
+import { parseJson } from '../src/json.ts';
+import { objectKey } from '../src/object-key.ts';
+import { patchContentType } from '../src/patch.ts';
+import { retryDelayMs } from '../src/retry.ts';
+import { errorOfResponse, errorOfStatus } from '../src/status.ts';
+import { errorCodeOf, systemErrorOf, toError } from '../src/system-errors.ts';
+import { parseWatchEvent } from '../src/watch-events.ts';
+
+describe('an answer without a Status', () => {
+  const nothingMore = (status: number): string =>
+    `the server responded with the status code ${status} but did not return more information`;
+
+  test.each([
+    [400, 'BadRequest', 'the server rejected our request for an unknown reason'],
+    [401, 'Unauthorized', 'the server has asked for the client to provide credentials'],
+    [402, 'Unknown', nothingMore(402)],
+    [403, 'Forbidden', nothingMore(403)],
+    [404, 'NotFound', 'the server could not find the requested resource'],
+    [405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource'],
+    [406, 'NotAcceptable', nothingMore(406)],
+    [409, 'Conflict', 'the server reported a conflict'],
+    [410, 'Gone', nothingMore(410)],
+    [413, 'RequestEntityTooLarge', nothingMore(413)],
+    [415, 'UnsupportedMediaType', nothingMore(415)],
+    [422, 'Invalid', 'the server rejected our request due to an error in our request'],
+    [429, 'TooManyRequests', 'the server has received too many requests and has asked us to try again later'],
+    [499, 'Unknown', nothingMore(499)],
+    [500, 'InternalError', 'an error on the server ("") has prevented the request from succeeding'],
+    [501, 'InternalError', 'an error on the server ("") has prevented the request from succeeding'],
+    [503, 'ServiceUnavailable', 'the server is currently unable to handle the request'],
+    [
+      504,
+      'Timeout',
+      'the server was unable to return a response in the time allotted, but may still be processing the request',
+    ],
+  ])('of %d is %s', (status, code, message) => {
+    const error = errorOfResponse({ status, text: '' }, 'get /x');
+    expect(error).toMatchObject({ code, httpStatus: status, message: `${message} (get /x)` });
+  });
+
+  test.each([
+    ['a', 'a'],
+    [' a\n', 'a'],
+    ['x'.repeat(2048), 'x'.repeat(2048)],
+    ['x'.repeat(2049), `${'x'.repeat(2048)}...`],
+    ['{"kind":"Other","status":"Failure","message":"m"}', '{"kind":"Other","status":"Failure","message":"m"}'],
+    ['{"kind":"Status","status":"Success","message":"m"}', '{"kind":"Status","status":"Success","message":"m"}'],
+    ['[{"kind":"Status"}]', '[{"kind":"Status"}]'],
+  ])('says what it has (%#)', (text, said) => {
+    expect(errorOfResponse({ status: 403, text }, 'x').message).toBe(`${said} (x)`);
+  });
+});
+
+describe('a Status', () => {
+  test('tells of what it is about as far as that is of its types', () => {
+    const causes = [{ reason: 'R', message: 'M', field: 'f', more: 1 }, { reason: 7 }, 'none'];
+    const details = { name: 'a', group: 'g', kind: 'k', uid: 'u', causes, retryAfterSeconds: 2, more: 1 };
+    expect(errorOfStatus({ details }).details).toEqual({
+      ...{ name: 'a', group: 'g', kind: 'k', uid: 'u', retryAfterSeconds: 2 },
+      causes: [{ reason: 'R', message: 'M', field: 'f' }, {}],
+    });
+    expect(errorOfStatus({ details: { name: 1, causes: 'none', retryAfterSeconds: '2' } }).details).toEqual({});
+    expect(errorOfStatus({ details: 'none' }).details).toBeUndefined();
+  });
+
+  test.each([
+    [{ retryAfterSeconds: 2 }, undefined, 2000],
+    [{ retryAfterSeconds: 2 }, 7, 7],
+    [{ retryAfterSeconds: 0 }, undefined, undefined],
+    [{}, undefined, undefined],
+  ])('with %j and a header of %j ms is to be waited for %j ms', (details, retryAfterMs, expected) => {
+    expect(errorOfStatus({ details }, { retryAfterMs }).retryAfterMs).toBe(expected);
+  });
+
+  test('without a code has that of the answer, and without a message says so', () => {
+    expect(errorOfStatus({ code: '409', message: 7 }, { httpStatus: 404 })).toMatchObject({
+      ...{ code: 'NotFound', httpStatus: 404, message: 'the server answered 404 and no message' },
+    });
+  });
+});
+
+describe('an event of a watch', () => {
+  const event = (type: string, metadata: unknown): string => JSON.stringify({ type, object: { metadata } });
+
+  test.each(['ADDED', 'MODIFIED', 'DELETED'])('of type %s has the object and its version', (type) => {
+    const metadata = { name: 'a', resourceVersion: '7' };
+    expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
+    expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
+    expect(() => parseWatchEvent(event(type, 'none'))).toThrow(`a watch's ${type} has an object with no name`);
+  });
+
+  test.each([
+    [{ 'k8s.io/initial-events-end': 'true' }, true],
+    [{ 'k8s.io/initial-events-end': 'false' }, false],
+    ['none', false],
+  ])('that is a bookmark with %j ends the initial events: %j', (annotations, initialEventsEnd) => {
+    expect(parseWatchEvent(event('BOOKMARK', { annotations }))).toEqual({
+      ...{ type: 'BOOKMARK', resourceVersion: '', initialEventsEnd },
+    });
+  });
+
+  test('that is an error is thrown', () => {
+    const status = { reason: 'Expired', code: 410, message: 'too old' };
+    expect(() => parseWatchEvent(JSON.stringify({ type: 'ERROR', object: status }))).toThrow(
+      expect.objectContaining({ code: 'Expired', message: 'too old', httpStatus: 410 }),
+    );
+  });
+
+  test.each(['{"object":{}}', '{"type":"ADDED"}', '{"type":7,"object":{}}', '{"type":"ADDED","object":[]}'])(
+    '%s is none',
+    (line) => {
+      expect(() => parseWatchEvent(line)).toThrow(`not a watch event: ${line.length} characters`);
+    },
+  );
+});
+
+describe('a request is sent again', () => {
+  const failed = (code: 'ConnectionFailed' | 'Unknown', cause: unknown): KubeError =>
+    new KubeError({ code, message: 'm', cause });
+  const broken = (code: unknown): Error => Object.assign(new Error('m'), { code });
+
+  test.each<[string, KubeError, number | undefined]>([
+    ['EPIPE', failed('ConnectionFailed', broken('EPIPE')), 1000],
+    ['ECONNABORTED', failed('ConnectionFailed', broken('ECONNABORTED')), 1000],
+    ['a stream of HTTP/2', failed('ConnectionFailed', broken('ERR_HTTP2_STREAM_ERROR')), 1000],
+    ['a session of HTTP/2', failed('ConnectionFailed', broken('ERR_HTTP2_SESSION_ERROR')), 1000],
+    ['another failure', failed('Unknown', broken('EPIPE')), undefined],
+    ['a cause without a code', failed('ConnectionFailed', new Error('m')), undefined],
+    ['a cause that is no error', failed('ConnectionFailed', { code: 'EPIPE' }), undefined],
+    ['no cause', failed('ConnectionFailed', undefined), undefined],
+    ['499', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 499, retryAfterMs: 5 }), undefined],
+    ['500', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 500, retryAfterMs: 5 }), 5],
+  ])('after %s: %j', (_what, error, delayMs) => {
+    expect(retryDelayMs({ method: 'GET', error, attempt: 1, maxRetries: 1 })).toBe(delayMs);
+  });
+});
+
+describe('JSON', () => {
+  test('keeps what only looks like a long integer as JavaScript has it', () => {
+    expect(parseJson('{"a":1234567890123456.5,"b":1234567890123456,"c":"1234567890123456"}')).toEqual({
+      ...{ a: 1234567890123456.5, b: 1234567890123456, c: '1234567890123456' },
+    });
+  });
+
+  test.each([
+    [` <html>${'x'.repeat(73)}`, ` <html>${'x'.repeat(73)}`],
+    [`<html>${'x'.repeat(75)}`, `<html>${'x'.repeat(74)}...`],
+  ])('that is a page is quoted up to 80 characters (%#)', (text, quoted) => {
+    expect(() => parseJson(text)).toThrow(`not JSON: ${JSON.stringify(quoted)}`);
+  });
+});
+
+test('objects have the keys of the Go client', () => {
+  const key = (metadata: object): string => objectKey({ metadata } as Parameters<typeof objectKey>[0]);
+  expect([key({ namespace: 'ns', name: 'a' }), key({ namespace: '', name: 'a' }), key({ name: 'a' }), key({})]).toEqual(
+    ['ns/a', 'a', 'a', ''],
+  );
+});
+
+test('each kind of patch has its media type', () => {
+  expect((['strategic', 'merge', 'json', 'apply'] as const).map(patchContentType)).toEqual([
+    'application/strategic-merge-patch+json',
+    'application/merge-patch+json',
+    'application/json-patch+json',
+    'application/apply-patch+yaml',
+  ]);
+});
+
+test('an error of the system is known by its code', () => {
+  const error = systemErrorOf('EPIPE', 'broken');
+  expect([error.message, errorCodeOf(error), errorCodeOf(new Error('m')), errorCodeOf({ code: 'EPIPE' })]).toEqual([
+    ...['broken', 'EPIPE', undefined, undefined],
+  ]);
+  expect(errorCodeOf(Object.assign(new Error('m'), { code: 7 }))).toBeUndefined();
+  expect([toError(error), toError('ended').message]).toEqual([error, 'ended']);
+});
