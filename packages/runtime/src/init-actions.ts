@@ -54,7 +54,6 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
       : initStep(situation, container, status, actions);
     if (step.kind === 'fatal') {
       actions.killPod = true;
-      actions.initContainersToStart = [];
       return false;
     }
     if (step.kind === 'passed') {

@@ -9,6 +9,7 @@ import { type Explained, type PackageScore, scoreOf, scorePage } from './score.t
 const HELP = `Usage: npm run mutation -- [options] [package ...]
 Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
   --file TEXT     only files whose path has it
+  --without TEXT  test files whose path has it do not run: what they alone notice counts as left
   --json          tell what is left as entries of explained.json, without their reasons
   --write         write the scores into docs/mutation.md
   --help
@@ -24,6 +25,7 @@ async function main(argv: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       file: { type: 'string', default: '' },
+      without: { type: 'string', default: '' },
       json: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -47,6 +49,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const outcomes = await runPackage({
       directory,
       files,
+      without: values.without,
       say: (text) => process.stderr.write(`${name}: ${text}\n`),
     });
     const measured = new Set(files.map((file) => `packages/${name}/${file}`));

@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 // What it adds to the hooks of plugins.
 import type {} from 'vitest/config';
@@ -20,19 +20,25 @@ export interface PackagePlan {
   readonly directory: string;
   /** Relative to it. */
   readonly files: readonly string[];
+  /** Test files whose path has this do not run; all do where it is empty. */
+  readonly without?: string;
   /** What goes on, for whoever waits. */
   readonly say: (text: string) => void;
 }
 
 /** Lets the tests of a package run against each mutant of its files. @throws Error where they fail without any */
-export async function runPackage({ directory, files, say }: PackagePlan): Promise<readonly Outcome[]> {
+export async function runPackage({ directory, files, without = '', say }: PackagePlan): Promise<readonly Outcome[]> {
   const instrumented = instrumentAll(directory, files);
   const mutants = [...instrumented.values()].flatMap((file) => file.mutants);
   const scratch = mkdtempSync(join(tmpdir(), 'node-agent-mutation-'));
   const vitest = await openVitest(directory, instrumented);
   try {
     const tests = new TestRuns(vitest, join(scratch, 'request'));
-    const answers = await hitsOf(tests, await vitest.globTestSpecifications());
+    const specifications = await vitest.globTestSpecifications();
+    const wanted = specifications.filter(
+      ({ moduleId }) => without === '' || !relative(directory, moduleId).includes(without),
+    );
+    const answers = await hitsOf(tests, wanted);
     const fates = await fatesOf(tests, mutants, answers, say);
     return mutants.map((mutant) => ({ mutant, fate: fates.get(mutant.id) ?? 'uncovered' }));
   } finally {

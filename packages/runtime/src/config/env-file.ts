@@ -46,10 +46,7 @@ function quotedValue(
     }
     value += `${rest}\n`;
     at++;
-    // What comes after the last line feed is no line.
-    if (at >= lines.length || (at === lines.length - 1 && lines[at] === '')) {
-      throw invalid(first, 'unclosed single quote', 'starting at');
-    }
+    if (at >= lines.length) throw invalid(first, 'unclosed single quote', 'starting at');
     rest = lines[at] ?? '';
   }
 }

@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import { type Init, type PortMapping, Protocol } from '@node-agent/cri-client';
 import type { Container, ContainerPort, Pod } from '@node-agent/pod-spec';
 
@@ -31,6 +30,5 @@ function protocol(port: ContainerPort): Protocol {
 }
 
 function unnamed({ protocol = 'TCP', hostIP = '', containerPort, hostPort = 0 }: ContainerPort): string {
-  const family = hostIP === '' ? 'any' : isIPv6(hostIP) ? 'v6' : 'v4';
-  return `${family}-${protocol}-${hostIP}:${containerPort}:${hostPort}`;
+  return `${protocol}-${hostIP}:${containerPort}:${hostPort}`;
 }

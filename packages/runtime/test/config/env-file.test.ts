@@ -23,6 +23,7 @@ describe('variableOfFile', () => {
     ["A='1'\nA='2'", 'A', '1'],
     ["A='x'\nthis is never read", 'A', 'x'],
     ["A='x'\n", 'B', undefined],
+    ["A='x\n\n'", 'A', 'x\n\n'],
     ['', 'A', undefined],
   ])('of %j, %s is %j', (text, key, value) => {
     expect(variableOfFile(text, key)).toBe(value);
@@ -35,6 +36,7 @@ describe('variableOfFile', () => {
     ['A=x', 'at line 1: value must be enclosed in single quotes'],
     ['A="x"', 'at line 1: value must be enclosed in single quotes'],
     ['EMPTY=', 'at line 1: value must be enclosed in single quotes'],
+    ["A='x'y", 'at line 1: unexpected content after closing quote'],
     ["A='x\ny' z", 'at line 2: unexpected content after closing quote'],
     ["\nA='x\ny\n", 'starting at line 2: unclosed single quote'],
     ["A='", 'starting at line 1: unclosed single quote'],

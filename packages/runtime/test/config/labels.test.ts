@@ -83,6 +83,42 @@ describe('labels and annotations', () => {
     ]);
   });
 
+  it('has the names that upstream’s kubelet reads', () => {
+    const prefix = 'io.kubernetes.container.';
+    expect(Object.keys(containerAnnotations(pod, container, 3, 'deadbeef'))).toEqual([
+      ...[`${prefix}hash`, `${prefix}restartCount`],
+      ...[`${prefix}terminationMessagePath`, `${prefix}terminationMessagePolicy`],
+      ...['io.kubernetes.pod.deletionGracePeriod', 'io.kubernetes.pod.terminationGracePeriod'],
+      ...[`${prefix}preStopHandler`, `${prefix}ports`],
+    ]);
+  });
+
+  it('has nothing for what it is not told', () => {
+    const bare: Pod = { metadata: { name: 'n', namespace: 's', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
+    expect(containerAnnotations(bare, { name: 'c', ports: [] }, 0, '1')).toEqual({
+      [criAnnotations.hash]: '1',
+      [criAnnotations.restartCount]: '0',
+      [criAnnotations.terminationMessagePath]: '',
+      [criAnnotations.terminationMessagePolicy]: '',
+    });
+    const none = { podName: '', podNamespace: '', podUid: '', containerName: '' };
+    expect([parseContainerLabels({}), parseContainerLabels(null)]).toEqual([none, none]);
+    expect(parseContainerLabels({ 'io.kubernetes.pod.uid': 5 } as never)).toEqual(none);
+    expect(parseContainerAnnotations({})).toEqual({
+      ...{ hash: '', restartCount: 0, terminationMessagePath: '', terminationMessagePolicy: '', malformed: [] },
+    });
+    expect(parseContainerVersion({})).toEqual({ hash: '', restartCount: 0 });
+  });
+
+  it('reads a hash of 64 bits without the zeros in front, and a first attempt', () => {
+    const annotations = { [criAnnotations.hash]: '00123456789ABCDEF0', [criAnnotations.restartCount]: '0' };
+    expect(parseContainerAnnotations(annotations)).toMatchObject({
+      ...{ hash: '123456789abcdef0', restartCount: 0, malformed: [] },
+    });
+    const ports = JSON.stringify([{ containerPort: 80 }, { containerPort: '80' }]);
+    expect(parseContainerAnnotations({ [criAnnotations.ports]: ports }).malformed).toEqual([criAnnotations.ports]);
+  });
+
   it.each([
     [criAnnotations.hash, 'xyz'],
     [criAnnotations.hash, ''],

@@ -1,0 +1,323 @@
+import { type Container, defaultRestartFeatures, type Pod, type ResourceRequirements } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { computePodActions } from '../src/actions.ts';
+import { shrinkProblem } from '../src/memory-shrink.ts';
+import type { PodActionsContext } from '../src/pod-actions.ts';
+import type { ResizeContext } from '../src/resize-actions.ts';
+import { heldAfter, memoryShrinks, type ResizePlan, resizeSteps } from '../src/resize-steps.ts';
+import { terminationPrerequisites } from '../src/termination-order.ts';
+import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
+
+const dead = [sandbox({ state: 'notReady' })];
+const never = (...containers: readonly Container[]): Pod => pod({ restartPolicy: 'Never', containers });
+const probe = { exec: { command: ['true'] } };
+
+describe('each kill has its reason', () => {
+  const init = (name: string, extra: Partial<Container> = {}): Pod => pod({ initContainers: [sidecar(name, extra)] });
+  test.each<[string, Pod, ReturnType<typeof status>, PodActionsContext, [string, string]]>([
+    ['it may run', pod(), status([record('app', 'unknown')]), context(), ['app-0', 'Unknown']],
+    [
+      'it is of another sandbox',
+      pod(),
+      status([record('app', 'running', { sandboxId: 'old' })]),
+      context(),
+      ['app-0', 'Unknown'],
+    ],
+    [
+      'it is of another sandbox, and of no container any more',
+      pod(),
+      status([record('app', 'running'), record('gone', 'running', { sandboxId: 'old' })]),
+      context(),
+      ['gone-0', 'Unknown'],
+    ],
+    [
+      'there are two of it',
+      pod(),
+      status([record('app', 'running', { restartCount: 1 }), record('app', 'running')]),
+      context(),
+      ['app-0', 'Unknown'],
+    ],
+    [
+      'its definition changed',
+      pod(),
+      status([record('app', 'running', { hash: '1' })]),
+      context(),
+      ['app-0', 'Unknown'],
+    ],
+    [
+      'its liveness probe failed',
+      pod(),
+      status([record('app', 'running')]),
+      context({ 'app-0': 'failure' }),
+      ['app-0', 'LivenessProbe'],
+    ],
+    [
+      'its startup probe failed',
+      pod(),
+      status([record('app', 'running')]),
+      context({}, { 'app-0': 'failure' }),
+      ['app-0', 'StartupProbe'],
+    ],
+    ['a sidecar that may run', init('s'), status([record('s', 'unknown')]), context(), ['s-0', 'Unknown']],
+    [
+      'a sidecar whose definition changed',
+      init('s'),
+      status([record('s', 'running', { hash: '1' })]),
+      context(),
+      ['s-0', 'Unknown'],
+    ],
+    [
+      'a sidecar whose liveness probe failed',
+      init('s', { livenessProbe: probe }),
+      status([record('s', 'running')]),
+      context({ 's-0': 'failure' }),
+      ['s-0', 'LivenessProbe'],
+    ],
+    [
+      'a sidecar whose startup probe failed',
+      init('s', { startupProbe: probe }),
+      status([record('s', 'running')]),
+      context({}, { 's-0': 'failure' }),
+      ['s-0', 'StartupProbe'],
+    ],
+  ])('%s', (_what, aPod, aStatus, aContext, kill) => {
+    const { containersToKill } = computePodActions(aPod, aStatus, aContext);
+    expect([...containersToKill].map(([id, { reason }]) => [id, reason])).toEqual([kill]);
+  });
+});
+
+describe('a pod that never restarts', () => {
+  test('does not begin a container anew whose startup probe failed', () => {
+    const actions = computePodActions(
+      never(container('app')),
+      status([record('app', 'running')]),
+      context({}, { 'app-0': 'failure' }),
+    );
+    expect(actions.containersToStart).toEqual([]);
+    expect(actions.containersToKill.get('app-0')?.message).toBe('Container app failed startup probe');
+  });
+
+  test.each([
+    ['of which nothing is known but that it may run gets a sandbox, to be ended in', ['unknown'], true],
+    ['of which one has ended, and the other may run, gets none', ['exited', 'unknown'], false],
+    ['of which one has ended, and the other was created, runs on', ['exited', 'created'], true],
+  ] as const)('%s', (_what, states, createSandbox) => {
+    const names = ['a', 'b'].slice(0, states.length);
+    const records = states.map((state, index) => record(names[index] ?? '', state));
+    const actions = computePodActions(never(...names.map((name) => container(name))), status(records, dead), context());
+    expect([actions.killPod, actions.createSandbox]).toEqual([true, createSandbox]);
+    expect(actions.containersToStart).toEqual(states.flatMap((state, index) => (state === 'created' ? [index] : [])));
+  });
+});
+
+describe('init containers', () => {
+  const three = pod({
+    initContainers: ['i1', 'i2', 'i3'].map((name) => container(name)),
+    containers: [container('a'), container('b')],
+  });
+
+  test('C3: begin anew where of the main containers it is only known that one may run', () => {
+    expect(computePodActions(three, status([record('a', 'unknown')]), context()).initContainersToStart).toEqual([0]);
+  });
+
+  test('C3: are over where one of several main containers has run', () => {
+    const actions = computePodActions(three, status([record('a', 'running')]), context());
+    expect([actions.initContainersToStart, actions.containersToStart]).toEqual([[], [1]]);
+  });
+
+  test('start none where one has failed for good', () => {
+    const failed = { ...three, spec: { ...three.spec, restartPolicy: 'Never' } };
+    const actions = computePodActions(failed, status([record('i1', 'exited', { exitCode: 1 })]), context());
+    expect([actions.killPod, actions.initContainersToStart, actions.containersToStart]).toEqual([true, [], []]);
+  });
+});
+
+describe('what a runtime has that is not asked about', () => {
+  test('is let be: a container that tells no sandbox, or no name', () => {
+    const records = [
+      record('app', 'running', { sandboxId: '' }),
+      record('', 'running', { id: 'x' }),
+      record('', 'running', { id: 'y', restartCount: 1 }),
+    ];
+    expect([...computePodActions(pod(), status(records), context()).containersToKill]).toEqual([]);
+  });
+
+  test('is known by the hash that the caller has', () => {
+    const records = status([record('app', 'running', { hash: 'own' })]);
+    const same = { ...context(), containerHash: () => 'own' };
+    expect([...computePodActions(pod(), records, same).containersToKill]).toEqual([]);
+  });
+});
+
+describe('a container whose exit begins all of them anew', () => {
+  const restartPolicyRules = [
+    { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [7] } },
+  ] as NonNullable<Container['restartPolicyRules']>;
+  const all = pod({ containers: [container('app', { restartPolicy: 'Never', restartPolicyRules })] });
+  const exited = status([record('app', 'exited', { exitCode: 7 })]);
+
+  test('is reset, be it the only one', () => {
+    expect(computePodActions(all, exited, context()).containersToReset).toEqual([
+      { id: 'app-0', name: 'app', kill: false },
+    ]);
+  });
+
+  test.each([
+    ['rules are off', { containerRestartRules: false }, {}],
+    ['that rule is off', { restartAllContainers: false }, {}],
+    ['its pod is to go', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }],
+  ])('is not where %s', (_what, features, metadata) => {
+    const aPod = { ...all, metadata: { ...all.metadata, ...metadata } };
+    const aContext = { ...context(), features: { ...defaultRestartFeatures, ...features } };
+    expect(computePodActions(aPod, exited, aContext).containersToReset).toEqual([]);
+  });
+});
+
+describe('a resize', () => {
+  const of = (cpu: string, memory: string, limits: ResourceRequirements['limits'] = {}): ResourceRequirements => ({
+    ...{ requests: { cpu, memory }, limits },
+  });
+  const resizing = (
+    applied: Readonly<Record<string, ResourceRequirements>>,
+    more: Partial<ResizeContext> & { readonly ofPod?: ResourceRequirements } = {},
+  ): PodActionsContext => {
+    const { ofPod, ...rest } = more;
+    return {
+      probes: { liveness: () => undefined, startup: () => 'success' },
+      resize: {
+        applied: { appliedToContainer: (_uid, name) => applied[name], appliedToPod: () => ofPod },
+        ...{ initContainers: true, podLevel: true, groupDiffers: false },
+        ...rest,
+      },
+    };
+  };
+
+  test('is told of each kind of container, and of init containers where that is on', () => {
+    const resources = of('2', '2');
+    const aPod = pod({
+      initContainers: [sidecar('s', { resources }), container('i', { resources })],
+      containers: [container('app', { resources })],
+    });
+    const had = { s: of('1', '2'), i: of('1', '2'), app: of('1', '2') };
+    const told = (names: readonly string[], initContainers: boolean): string[] => {
+      const records = names.map((name) => record(name, 'running'));
+      const { containersToUpdate } = computePodActions(aPod, status(records), resizing(had, { initContainers }));
+      return containersToUpdate.cpu.map(({ id, type }) => `${id} ${type}`);
+    };
+    expect([told(['s', 'i'], true), told(['s', 'i'], false)]).toEqual([['i-0 init', 's-0 sidecar'], ['s-0 sidecar']]);
+    expect(told(['s', 'app'], true)).toEqual(['s-0 sidecar', 'app-0 main']);
+  });
+
+  test('C5: of memory and CPU begins anew where one of them asks for that', () => {
+    const resizePolicy = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }];
+    const aPod = pod({ containers: [container('app', { resources: of('2', '2'), resizePolicy })] });
+    const actions = computePodActions(aPod, status([record('app', 'running')]), resizing({ app: of('1', '1') }));
+    expect(actions.containersToStart).toEqual([0]);
+    expect([...actions.containersToKill.values()].map(({ reason }) => reason)).toEqual(['Unknown']);
+  });
+
+  test('puts those that get smaller first: by their limits, or where these stay by their requests', () => {
+    const limits = { cpu: '9', memory: '9' };
+    const wanted: Record<string, ResourceRequirements> = {
+      more: of('2', '1', limits),
+      less: of('1', '1', limits),
+      lower: of('3', '1', { ...limits, cpu: '5' }),
+      higher: of('1', '1', { ...limits, cpu: '9' }),
+    };
+    const had = {
+      ...{ more: of('1', '1', limits), less: of('2', '1', limits) },
+      ...{ lower: of('2', '1', limits), higher: of('2', '1', { ...limits, cpu: '5' }) },
+    };
+    const aPod = pod({ containers: Object.entries(wanted).map(([name, resources]) => container(name, { resources })) });
+    const records = Object.keys(wanted).map((name) => record(name, 'running'));
+    const { containersToUpdate } = computePodActions(aPod, status(records), resizing(had));
+    expect(containersToUpdate.cpu.map(({ container: { name } }) => name)).toEqual(['lower', 'less', 'more', 'higher']);
+    expect(containersToUpdate.memory).toEqual([]);
+  });
+
+  test('goes by the requests of memory, too', () => {
+    const limits = { memory: '9' };
+    const containers = [
+      container('more', { resources: of('1', '2', limits) }),
+      container('less', { resources: of('1', '1', limits) }),
+    ];
+    const had = { more: of('1', '1', limits), less: of('1', '2', limits) };
+    const records = status([record('more', 'running'), record('less', 'running')]);
+    const { containersToUpdate } = computePodActions(pod({ containers }), records, resizing(had));
+    expect(containersToUpdate.memory.map(({ container: { name } }) => name)).toEqual(['less', 'more']);
+  });
+
+  test('of the pod holds for containers without limits where that is on, and waits for a pod that starts over', () => {
+    const ofPod: ResourceRequirements = { limits: { cpu: '2' } };
+    const aPod = pod({ resources: ofPod, containers: [container('app', { resources: of('1', '1') })] });
+    const updates = (podLevel: boolean): number =>
+      computePodActions(aPod, status([record('app', 'running')]), resizing({ app: of('1', '1') }, { podLevel }))
+        .containersToUpdate.cpu.length;
+    expect([updates(true), updates(false)]).toEqual([1, 0]);
+    const podLevelOf = (records: ReturnType<typeof status>): boolean =>
+      computePodActions(aPod, records, resizing({ app: ofPod }, { ofPod: { limits: { cpu: '1' } } }))
+        .updatePodLevelResources;
+    expect(podLevelOf(status([record('app', 'running')]))).toBe(true);
+    const done = { ...aPod, spec: { ...aPod.spec, restartPolicy: 'Never' } };
+    const ended = status([record('app', 'exited')]);
+    const actions = computePodActions(done, ended, resizing({}, { ofPod: { limits: { cpu: '1' } } }));
+    expect([actions.killPod, actions.updatePodLevelResources]).toEqual([true, false]);
+  });
+});
+
+describe('the group of a pod that is resized', () => {
+  const plan = (held: object, wanted: object): ResizePlan =>
+    ({
+      ...{ group: { held, wanted }, updates: { memory: [], cpu: [{}] } },
+      ...{ updatePodResources: false, updatePodLevelResources: false },
+    }) as unknown as ResizePlan;
+
+  test('gets its first shares before its containers', () => {
+    expect(resizeSteps(plan({}, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual(['group', 'containers']);
+    expect(resizeSteps(plan({ cpuShares: 1024 }, { cpuShares: 512 })).map(({ kind }) => kind)).toEqual([
+      ...['containers', 'group'],
+    ]);
+  });
+
+  test('is held to what it was, but for what was changed', () => {
+    const steps = resizeSteps(plan({ cpuShares: 2, memoryBytes: 7 }, { cpuShares: 512 }));
+    expect(heldAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
+  });
+
+  test.each<[number | undefined, number | undefined, boolean]>([
+    [7, 5, true],
+    [5, 5, false],
+    [5, 7, false],
+    [undefined, 5, true],
+    [0, 5, true],
+    [-1, 5, true],
+    [5, -1, false],
+    [5, 0, false],
+    [5, undefined, false],
+  ])('of %j that is to be %j shrinks: %j', (held, wanted, shrinks) => {
+    const of = (memoryBytes: number | undefined): object => (memoryBytes === undefined ? {} : { memoryBytes });
+    expect(memoryShrinks(of(held), of(wanted))).toBe(shrinks);
+  });
+});
+
+test.each([
+  ['without figures of the pod, whose limit stays', { memory: null, containers: [] }, undefined],
+  ['without figures of Linux', null, undefined],
+  [
+    'without figures of a container whose limit stays',
+    { memory: null, containers: [{ attributes: { metadata: { name: 'd' } }, memory: null }] },
+    undefined,
+  ],
+  [
+    'of one that uses all of it',
+    { memory: null, containers: [{ attributes: { metadata: { name: 'c' } }, memory: { usageBytes: { value: 4 } } }] },
+    'cannot decrease memory limits: attempting to set container "c" memory limit (4) below current usage (4)',
+  ],
+])('memory limits of containers become less %s: %s', (_what, linux, problem) => {
+  const figures = { linux } as unknown as Parameters<typeof shrinkProblem>[1];
+  expect(shrinkProblem({ containers: new Map([['c', 4]]) }, figures)).toBe(problem);
+});
+
+test('C4: in a pod without init containers nobody waits for anybody', () => {
+  expect([...terminationPrerequisites(pod(), new Set(['app']))]).toEqual([]);
+});
