@@ -108,7 +108,7 @@ describe('sandboxes', () => {
 describe('attempts', () => {
   test('of one number and age are told apart by their ids', () => {
     const [a, b] = [record('x', 'exited', { id: 'a' }), record('x', 'exited', { id: 'b' })];
-    expect([b, a].sort(byPrecedence)).toEqual([a, b]);
+    expect([byPrecedence(a, b), byPrecedence(b, a), byPrecedence(a, a)]).toEqual([-1, 1, 0]);
     expect([currentStatus([a, b], 'x'), currentStatus([b, a], 'x')]).toEqual([a, a]);
     const [y, z] = [record('y', 'exited', { id: 'a' }), record('z', 'exited', { id: 'b' })];
     expect([newestContainersFirst([y, z]), newestContainersFirst([z, y])]).toEqual([

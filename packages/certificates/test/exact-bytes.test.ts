@@ -1,0 +1,76 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { MetricsRegistry } from '@node-agent/telemetry';
+import { expect, test } from 'vitest';
+import { certificateMetrics } from '../src/certificate-metrics.ts';
+import { elementsOf } from '../src/der.ts';
+import { selfSignedCertificate } from '../src/self-signed.ts';
+import { KEY, START_MS } from './fixtures.ts';
+
+/** The elements of what is signed of a self-signed certificate, in hex. */
+function partsOf(host: string, key: KeyObject): string[] {
+  const text = selfSignedCertificate({ host, nowMs: START_MS, serial: Buffer.of(7) }, key);
+  const der = Buffer.from(text.replace(/-----[^-]+-----/g, ''), 'base64');
+  return elementsOf(elementsOf(der)[0] ?? Buffer.alloc(0)).map((part) => part.toString('hex'));
+}
+
+test('a self-signed certificate says for whom it is, from an hour ago on for a year, and that it is for a server', () => {
+  const [version, serial, algorithm, issuer, validity, subject, , extensions] = partsOf('n1', KEY);
+  expect([version, serial, algorithm]).toEqual(['a003020102', '020107', '300a06082a8648ce3d040302']);
+  // n1@1767225600, which has a character that no PrintableString may have.
+  expect(subject).toBe('30183116301406035504030c0d6e314031373637323235363030');
+  expect(issuer).toBe(subject);
+  // 2025-12-31 to 2026-12-31, each 23:00.
+  expect(validity).toBe('301e170d3235313233313233303030305a170d3236313233313233303030305a');
+  expect(extensions).toBe(
+    'a3443042300e0603551d0f0101ff04040302078030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000300d0603551d110406300482026e31',
+  );
+});
+
+test('one for an address has it as one', () => {
+  expect(partsOf('FD00::1', KEY).at(-1)).toBe(
+    'a3523050300e0603551d0f0101ff04040302078030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000301b0603551d11041430128710fd000000000000000000000000000001',
+  );
+});
+
+test('one of an RSA key may encipher keys', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+  expect(partsOf('n1', privateKey).at(-1)).toBe(
+    'a3443042300e0603551d0f0101ff0404030205a030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000300d0603551d110406300482026e31',
+  );
+});
+
+test.each([
+  [
+    'client',
+    [
+      '# HELP kubelet_certificate_manager_client_expiration_renew_errors Counter of certificate renewal errors.',
+      '# TYPE kubelet_certificate_manager_client_expiration_renew_errors counter',
+      'kubelet_certificate_manager_client_expiration_renew_errors 0',
+      "# HELP kubelet_certificate_manager_client_ttl_seconds Seconds until the kubelet's client certificate expires: negative once it has, +Inf where there is none.",
+      '# TYPE kubelet_certificate_manager_client_ttl_seconds gauge',
+      'kubelet_certificate_manager_client_ttl_seconds 0',
+    ],
+  ],
+  [
+    'server',
+    [
+      '# HELP kubelet_certificate_manager_server_rotation_seconds Histogram of the number of seconds the previous certificate lived before being rotated.',
+      '# TYPE kubelet_certificate_manager_server_rotation_seconds histogram',
+      ...[60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000, '+Inf'].map(
+        (bound) => `kubelet_certificate_manager_server_rotation_seconds_bucket{le="${bound}"} 0`,
+      ),
+      'kubelet_certificate_manager_server_rotation_seconds_sum 0',
+      'kubelet_certificate_manager_server_rotation_seconds_count 0',
+      "# HELP kubelet_certificate_manager_server_ttl_seconds Seconds until the kubelet's serving certificate expires: negative once it has, +Inf where there is none.",
+      '# TYPE kubelet_certificate_manager_server_ttl_seconds gauge',
+      'kubelet_certificate_manager_server_ttl_seconds 0',
+      '# HELP kubelet_server_expiration_renew_errors Counter of certificate renewal errors.',
+      '# TYPE kubelet_server_expiration_renew_errors counter',
+      'kubelet_server_expiration_renew_errors 0',
+    ],
+  ],
+] as const)('the metrics of the %s certificate are there from the start', (purpose, lines) => {
+  const registry = new MetricsRegistry();
+  certificateMetrics(registry, purpose);
+  expect(registry.text().split('\n')).toEqual([...lines, '']);
+});
