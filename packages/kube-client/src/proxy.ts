@@ -36,7 +36,6 @@ function isExcluded(host: string, port: string, noProxy: string): boolean {
 }
 
 function matches(host: string, port: string, entry: string): boolean {
-  if (entry === '') return false;
   if (entry === '*') return true;
   if (entry.includes('/')) return isInSubnet(host, entry);
   const [, name = '', wanted] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(isIP(entry) === 6 ? `[${entry}]` : entry) ?? [];

@@ -46,12 +46,11 @@ export function errorOfStatus(
 }
 
 function statusObject(text: string): unknown {
-  if (!text.startsWith('{')) return undefined;
   try {
     const value = parseJson(text);
     return isRecord(value) && value.kind === 'Status' && value.status !== 'Success' ? value : undefined;
   } catch {
-    // Half a JSON: what the status code says is all that there is.
+    // No JSON, or half of one: what the status code says is all that there is.
     return undefined;
   }
 }

@@ -61,17 +61,27 @@ describe('a Status', () => {
       ...{ name: 'a', group: 'g', kind: 'k', uid: 'u', retryAfterSeconds: 2 },
       causes: [{ reason: 'R', message: 'M', field: 'f' }, {}],
     });
-    expect(errorOfStatus({ details: { name: 1, causes: 'none', retryAfterSeconds: '2' } }).details).toEqual({});
+    expect(errorOfStatus({ details: { name: 1, causes: 'none', retryAfterSeconds: '2' } }).details).toStrictEqual({});
     expect(errorOfStatus({ details: 'none' }).details).toBeUndefined();
   });
 
   test.each([
     [{ retryAfterSeconds: 2 }, undefined, 2000],
     [{ retryAfterSeconds: 2 }, 7, 7],
+    [{ retryAfterSeconds: 1 }, undefined, 1000],
     [{ retryAfterSeconds: 0 }, undefined, undefined],
     [{}, undefined, undefined],
   ])('with %j and a header of %j ms is to be waited for %j ms', (details, retryAfterMs, expected) => {
     expect(errorOfStatus({ details }, { retryAfterMs }).retryAfterMs).toBe(expected);
+  });
+
+  test('that is none says nothing', () => {
+    expect(errorOfStatus(null)).toMatchObject({ code: 'Unknown', httpStatus: undefined });
+  });
+
+  test('may have blanks in front', () => {
+    const text = ' {"kind":"Status","status":"Failure","reason":"Gone","message":"m"}';
+    expect(errorOfResponse({ status: 500, text }, 'x')).toMatchObject({ code: 'Gone', message: 'm' });
   });
 
   test('without a code has that of the answer, and without a message says so', () => {
@@ -88,7 +98,9 @@ describe('an event of a watch', () => {
     const metadata = { name: 'a', resourceVersion: '7' };
     expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
     expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
-    expect(() => parseWatchEvent(event(type, 'none'))).toThrow(`a watch's ${type} has an object with no name`);
+    const message = `a watch's ${type} has an object with no name`;
+    const nameless = expect.objectContaining({ code: 'InvalidResponse', message });
+    expect(() => parseWatchEvent(event(type, 'none'))).toThrow(nameless);
   });
 
   test.each([
@@ -111,7 +123,8 @@ describe('an event of a watch', () => {
   test.each(['{"object":{}}', '{"type":"ADDED"}', '{"type":7,"object":{}}', '{"type":"ADDED","object":[]}'])(
     '%s is none',
     (line) => {
-      expect(() => parseWatchEvent(line)).toThrow(`not a watch event: ${line.length} characters`);
+      const message = `not a watch event: ${line.length} characters`;
+      expect(() => parseWatchEvent(line)).toThrow(expect.objectContaining({ code: 'InvalidResponse', message }));
     },
   );
 });
@@ -148,7 +161,8 @@ describe('JSON', () => {
     [` <html>${'x'.repeat(73)}`, ` <html>${'x'.repeat(73)}`],
     [`<html>${'x'.repeat(75)}`, `<html>${'x'.repeat(74)}...`],
   ])('that is a page is quoted up to 80 characters (%#)', (text, quoted) => {
-    expect(() => parseJson(text)).toThrow(`not JSON: ${JSON.stringify(quoted)}`);
+    const message = `not JSON: ${JSON.stringify(quoted)}`;
+    expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: 'InvalidResponse', message }));
   });
 });
 

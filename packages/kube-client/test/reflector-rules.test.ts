@@ -76,6 +76,20 @@ describe('after a failure', () => {
       { next: 'list', state: { ...state, streaming: 'off' }, backOff: true, atLeastMs: 0 },
     ],
     [
+      'a connection that was replaced under a list that stood for a stream',
+      end('list'),
+      failure('ConnectionReplaced'),
+      { streaming: 'skip' },
+      { next: 'list', state, backOff: true, atLeastMs: 0 },
+    ],
+    [
+      'a version that is gone',
+      end('list'),
+      failure('Gone'),
+      {},
+      { next: 'list', state: { ...state, versionUnavailable: true }, backOff: false, atLeastMs: 0 },
+    ],
+    [
       'a stream that may not be had by this user',
       end('streamingList'),
       failure('Forbidden'),

@@ -131,6 +131,7 @@ test.each([
   [resources.pods, { namespace: 'ns', subresource: 'status' }, /a name is missing/],
 ])('W3: a path of %j %j is refused', (resource, place, message) => {
   expect(() => pathOf<unknown>(resource, place)).toThrow(message);
+  expect(() => pathOf<unknown>(resource, place)).toThrow(expect.objectContaining({ code: 'InvalidRequest' }));
 });
 
 test('objects of the core group have a version alone', () => {
@@ -317,6 +318,7 @@ test.each([
   ['https://[fd00::1]:6443', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '[fd00::1]:6443' }, undefined],
   ['https://[fd00::1]:6443', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: '[fd00::1]:6444' }, 'http://p:1'],
   ['https://api', undefined, { HTTPS_PROXY: 'http://' }, undefined],
+  ['https://api', undefined, { HTTPS_PROXY: 'p:1', NO_PROXY: 'a/8,a]b,,' }, 'http://p:1'],
 ])('the proxy for %s (own: %j, environment: %j) is %j', (server, own, environment, expected) => {
   const proxy = proxyFor(new URL(server), own, environment);
   expect(proxy?.href).toBe(expected === undefined ? undefined : new URL(expected).href);

@@ -9,7 +9,7 @@ import { type Explained, type PackageScore, scoreOf, scorePage } from './score.t
 const HELP = `Usage: npm run mutation -- [options] [package ...]
 Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
   --file TEXT     only files whose path has it
-  --without TEXT  test files whose path has it do not run: what they alone notice counts as left
+  --without EXPR  test files whose path it matches do not run: what they alone notice counts as left
   --json          tell what is left as entries of explained.json, without their reasons
   --write         write the scores into docs/mutation.md
   --help
