@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
@@ -525,8 +525,13 @@ describe('memoryForeignFiles', () => {
 
 describe('nodeForeignFiles', () => {
   async function children(): Promise<readonly string[]> {
-    const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
-    return text.split(' ').filter((pid) => pid !== '');
+    // The kernel lists them by the thread that began them.
+    const threads = await readdir('/proc/self/task');
+    const lists = threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, 'utf8').catch(() => ''));
+    return (await Promise.all(lists))
+      .join(' ')
+      .split(' ')
+      .filter((pid) => pid !== '');
   }
 
   it('asks a process of its own, and gives its answers and errors as the system does', async () => {

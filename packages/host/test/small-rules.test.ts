@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { bytesOfText, systemPath } from '../src/byte-names.ts';
+import { isOld, LONGEST_BACK_OFF_MS, type Suspicion, suspect } from '../src/foreign/hang-rule.ts';
+import { isKernelServed } from '../src/foreign/kernel-served.ts';
+import { fromHelperError, toHelperError } from '../src/helper/protocol.ts';
+import { systemError } from '../src/system-error.ts';
+import { MemoryFileSystem } from '../src/testing.ts';
+
+describe('a place that did not answer', () => {
+  test('is left alone for 10 s, then twice as long each time, up to 5 min', () => {
+    const pauses: number[] = [];
+    let suspicion: Suspicion | undefined;
+    for (let n = 0; n < 7; n++) {
+      suspicion = suspect(suspicion, 1000);
+      pauses.push(suspicion.refusedUntilMs - 1000);
+    }
+    expect(suspicion?.hangs).toBe(7);
+    expect(pauses).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+  });
+
+  test('is as any other when it might have been asked for as long as it is left alone at most', () => {
+    const suspicion = { hangs: 1, refusedUntilMs: 50 };
+    expect(isOld(suspicion, 50 + LONGEST_BACK_OFF_MS)).toBe(false);
+    expect(isOld(suspicion, 51 + LONGEST_BACK_OFF_MS)).toBe(true);
+  });
+});
+
+test.each([
+  ['disks', ['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs', 'jfs', 'nilfs2', 'reiserfs']],
+  ['media', ['vfat', 'msdos', 'exfat', 'ntfs3', 'hfsplus', 'iso9660', 'udf']],
+  ['images', ['squashfs', 'erofs', 'cramfs']],
+  ['memory', ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs']],
+  ['layers', ['overlay']],
+])('the kernel itself says how full %s are', (_what, types) => {
+  expect(types.filter((type) => !isKernelServed(type))).toEqual([]);
+});
+
+describe('an error that a helper met', () => {
+  test('is thrown as if it had been met here', () => {
+    const met = systemError('ENOENT', 'stat', '/a');
+    const told = toHelperError(met, '/b');
+    expect(told).toEqual({ code: 'ENOENT', syscall: 'stat', path: '/a', message: met.message });
+    expect(fromHelperError(told)).toMatchObject({ code: 'ENOENT', syscall: 'stat', path: '/a', message: met.message });
+  });
+
+  test.each([
+    [new Error('odd'), { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
+    ['odd', { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
+  ])('and is none of the system is one of input and output (%#)', (thrown, told) => {
+    expect(toHelperError(thrown, '/b')).toEqual(told);
+  });
+});
+
+test('a path is given to the system as text where it is text', () => {
+  expect(systemPath('/caf\u00e9')).toBe('/caf\u00e9');
+  expect(systemPath('/a\udc80')).toEqual(Buffer.from([0x2f, 0x61, 0x80]));
+  expect(bytesOfText('\udc80\ud800x')).toEqual(Uint8Array.from([0x80, 0xef, 0xbf, 0xbd, 0x78]));
+});
+
+test('a file system in memory shows all that is in it', async () => {
+  const fs = new MemoryFileSystem({ clock: { now: () => 0 } });
+  await fs.mkdir('/b/c');
+  await fs.writeFile('/b/c/file', 'text');
+  await fs.symlink('c/file', '/b/link');
+  await fs.mkdir('/a');
+  fs.mount('/a');
+  expect(fs.paths()).toEqual(['/a', '/b', '/b/c', '/b/c/file', '/b/link']);
+  expect(fs.mountPoints()).toEqual(['/a']);
+  expect([fs.names('/b'), fs.names('/'), fs.names('/b/c/file'), fs.names('/none/x')]).toEqual([
+    ...[['c', 'link'], ['a', 'b'], [], []],
+  ]);
+  // The text, and what the link says.
+  expect(fs.usedBytes).toBe(10);
+  const shown = await Promise.all(['/b', '/b/c/file', '/b/link'].map((path) => fs.lstat(path)));
+  expect(shown.map(({ kind, sizeBytes, allocatedBytes }) => [kind, sizeBytes, allocatedBytes])).toEqual([
+    ['directory', 0, 0],
+    ['file', 4, 4096],
+    ['symlink', 6, 0],
+  ]);
+});
