@@ -20,7 +20,6 @@ export function certificateMetrics(metrics: Metrics, purpose: CertificatePurpose
         : 'kubelet_server_expiration_renew_errors',
     help: 'Counter of certificate renewal errors.',
   });
-  failures.inc({}, 0);
   const noun = purpose === 'client' ? 'client certificate' : 'serving certificate';
   return {
     failures,

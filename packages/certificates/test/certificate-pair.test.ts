@@ -45,6 +45,11 @@ describe('a pair', () => {
     });
   });
 
+  test('may be of nobody’s organization', () => {
+    const subject = { commonName: 'a', organizations: [], dnsNames: [], ipAddresses: [] };
+    expect(makePair({ subject }).leaf).toMatchObject(subject);
+  });
+
   test.each([
     ['no certificate', KEY, KEY, 'there is no certificate in PEM'],
     ['no key', CERT, CERT, 'there is no private key in PEM'],

@@ -9,6 +9,7 @@ import { KEY, START_MS } from './fixtures.ts';
 /** The elements of what is signed of a self-signed certificate, in hex. */
 function partsOf(host: string, key: KeyObject): string[] {
   const text = selfSignedCertificate({ host, nowMs: START_MS, serial: Buffer.of(7) }, key);
+  expect(text).toMatch(/^-----BEGIN CERTIFICATE-----\n/);
   const der = Buffer.from(text.replace(/-----[^-]+-----/g, ''), 'base64');
   return elementsOf(elementsOf(der)[0] ?? Buffer.alloc(0)).map((part) => part.toString('hex'));
 }

@@ -56,7 +56,11 @@ describe('what to do', () => {
       { do: 'request', why: expect.stringContaining('ipAddresses: 10.0.0.9') },
     ],
     ['does not ask again for what the signer left out', { subject: other, issuedFor: other }, { do: 'wait' }],
-    ['asks when it must', { forced: true }, { do: 'request' }],
+    [
+      'asks when it must',
+      { forced: true },
+      { do: 'request', why: 'the certificate is to be replaced by one of its own' },
+    ],
   ])('%s', (_name, change, step) => {
     expect(rotationStep({ ...state, ...change })).toMatchObject(step);
   });
@@ -69,6 +73,7 @@ describe('who asks', () => {
     ['the certificate', pair, true, START_MS, 0, 'current'],
     ['an expired one', pair, true, START_MS + 2 * DAY_MS, 0, 'bootstrap'],
     ['a refused one', pair, false, START_MS, 2, 'bootstrap'],
+    ['a refused one, in turn', pair, false, START_MS, 3, 'current'],
     ['an expired one, after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
   ] as const)('%s', (_name, current, isAccepted, nowMs, failures, identity) => {
     expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
@@ -79,6 +84,9 @@ test('a certificate may have more names than are wanted, not fewer', () => {
   const { leaf } = makePair({ subject: { ...subject, dnsNames: ['a', 'b'], ipAddresses: ['fd00::1'] } });
   expect(subjectMismatch(leaf, { ...subject, dnsNames: ['b'], ipAddresses: ['fd00::1'] })).toBeUndefined();
   expect(subjectMismatch(leaf, { ...subject, dnsNames: ['c'] })).toBe('it lacks dnsNames: c');
+  expect(subjectMismatch(leaf, { ...subject, dnsNames: ['c'], ipAddresses: ['10.0.0.1'] })).toBe(
+    'it lacks dnsNames: c, ipAddresses: 10.0.0.1',
+  );
   expect(subjectMismatch(leaf, { ...subject, organizations: ['system:masters'] })).toBe(
     'it lacks organizations: system:masters',
   );
@@ -122,10 +130,11 @@ describe("a serving certificate's subject", () => {
   test('has the names and addresses of the node, each once, sorted', () => {
     const addresses = [
       { type: 'InternalIP', address: '10.0.0.2' },
-      { type: 'ExternalIP', address: '10.0.0.1' },
+      { type: 'ExternalIP', address: '10.0.0.3' },
       { type: 'InternalIP', address: 'FD00:0::1' },
       { type: 'Hostname', address: 'n1' },
-      { type: 'InternalDNS', address: 'n1' },
+      { type: 'InternalDNS', address: 'b.example' },
+      { type: 'Hostname', address: '' },
       { type: 'ExternalDNS', address: 'a.example' },
       { type: 'Hostname', address: '10.0.0.1' },
       { type: 'InternalIP', address: 'nonsense' },
@@ -134,8 +143,8 @@ describe("a serving certificate's subject", () => {
     ];
     expect(servingSubject('n1', addresses)).toEqual({
       ...subject,
-      dnsNames: ['a.example', 'n1'],
-      ipAddresses: ['10.0.0.1', '10.0.0.2', 'fd00::1'],
+      dnsNames: ['a.example', 'b.example', 'n1'],
+      ipAddresses: ['10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1'],
     });
   });
 

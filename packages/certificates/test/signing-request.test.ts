@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contentOf, directoryString, element, elementsOf, integer, ipBytes, oid, time } from '../src/der.ts';
+import { boolean, contentOf, directoryString, element, elementsOf, integer, ipBytes, oid, time } from '../src/der.ts';
 import { alternativeNames, distinguishedName } from '../src/names.ts';
 import { requestName } from '../src/request-name.ts';
 import { pem, signatureAlgorithm } from '../src/signing.ts';
 import { checkCompatible, makeSigningRequest } from '../src/signing-request.ts';
 import { type CertificateSubject, nodeSubject } from '../src/subject.ts';
-import { usagesOf } from '../src/usages.ts';
+import { signerOf, usagesOf } from '../src/usages.ts';
 import { KEY } from './fixtures.ts';
 import { newKey } from './keys.ts';
 
@@ -145,11 +145,19 @@ describe('usages', () => {
   });
 });
 
+test('each kind of certificate has its signer', () => {
+  expect([signerOf('client'), signerOf('server')]).toEqual([
+    ...['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'],
+  ]);
+});
+
 describe('DER', () => {
   test('of numbers keeps them positive and short', () => {
     expect(integer(Buffer.of(0, 0, 0x80)).toString('hex')).toBe('02020080');
     expect(integer(Buffer.of(0, 0x7f)).toString('hex')).toBe('02017f');
     expect(integer(Buffer.of(0)).toString('hex')).toBe('020100');
+    expect(integer(Buffer.of()).toString('hex')).toBe('020100');
+    expect([boolean(true), boolean(false)].map((der) => der.toString('hex'))).toEqual(['0101ff', '010100']);
   });
 
   test.each([
@@ -190,6 +198,9 @@ describe('DER', () => {
 
   test('of identifiers and times is that of the standards', () => {
     expect(oid('1.2.840.113549.1.9.14').toString('hex')).toBe('06092a864886f70d01090e');
+    expect(['1.2.127', '1.2.128', '1.2.200', '1.2.16384'].map((dotted) => oid(dotted).toString('hex'))).toEqual([
+      ...['06022a7f', '06032a8100', '06032a8148', '06042a818000'],
+    ]);
     expect(time(Date.UTC(2049, 11, 31, 23, 59, 59)).toString('latin1')).toBe('\x17\x0d491231235959Z');
     expect(time(Date.UTC(2050, 0, 1)).toString('latin1')).toBe('\x18\x0f20500101000000Z');
   });
