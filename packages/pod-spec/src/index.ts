@@ -64,7 +64,7 @@ export {
   type NameRule,
   qualifiedNameProblem,
 } from './names.ts';
-export { matchesNodeSelectorTerms, type NodeSelectorTerm } from './node-selector.ts';
+export { matchesNodeSelectorTerms, type NodeSelectorRequirement, type NodeSelectorTerm } from './node-selector.ts';
 export { containerReference, type PodReference, podReference } from './object-reference.ts';
 export { formatPod, isCriticalPod, isTerminalPhase, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';

@@ -1,10 +1,8 @@
 import { parseInt64 } from './integer.ts';
 import { labelValueProblem, qualifiedNameProblem } from './names.ts';
 
-type Labels = Readonly<Record<string, string>>;
-
-/** One condition of a node selector. */
-interface Requirement {
+/** One condition of a node selector (`NodeSelectorRequirement` of core/v1). */
+export interface NodeSelectorRequirement {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[];
@@ -12,8 +10,8 @@ interface Requirement {
 
 /** One of several terms, any of which is enough (`NodeSelectorTerm` of core/v1). */
 export interface NodeSelectorTerm {
-  readonly matchExpressions?: readonly Requirement[];
-  readonly matchFields?: readonly Requirement[];
+  readonly matchExpressions?: readonly NodeSelectorRequirement[];
+  readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
 /**
@@ -22,7 +20,7 @@ export interface NodeSelectorTerm {
  */
 export function matchesNodeSelectorTerms(
   terms: readonly NodeSelectorTerm[],
-  { name, labels }: { readonly name?: string | undefined; readonly labels: Labels },
+  { name, labels }: { readonly name?: string | undefined; readonly labels: Readonly<Record<string, string>> },
 ): boolean {
   return terms.some(({ matchExpressions = [], matchFields = [] }) => {
     const isEmpty = matchExpressions.length === 0 && matchFields.length === 0;
@@ -34,7 +32,10 @@ export function matchesNodeSelectorTerms(
   });
 }
 
-function matchesLabels({ key, operator, values = [] }: Requirement, labels: Labels): boolean {
+function matchesLabels(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  labels: Readonly<Record<string, string>>,
+): boolean {
   if (qualifiedNameProblem(key).length > 0 || values.some((value) => labelValueProblem(value).length > 0)) return false;
   const label = labelOf(labels, key);
   switch (operator) {
@@ -61,12 +62,12 @@ function compares(operator: 'Gt' | 'Lt', label: string | undefined, limit: strin
 }
 
 /** Of a node's fields only its name can be asked for; any other is empty. */
-function matchesField({ key, operator, values = [] }: Requirement, name: string | undefined): boolean {
+function matchesField({ key, operator, values = [] }: NodeSelectorRequirement, name: string | undefined): boolean {
   if (values.length !== 1 || (operator !== 'In' && operator !== 'NotIn')) return false;
   const field = key === 'metadata.name' ? name : '';
   return (field === values[0]) === (operator === 'In');
 }
 
-function labelOf(labels: Labels, key: string): string | undefined {
+function labelOf(labels: Readonly<Record<string, string>>, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

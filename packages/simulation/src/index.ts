@@ -42,7 +42,7 @@ export type {
 export type { ShutdownPlan } from './scenario/shutdown-plans.ts';
 export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
-export type { ApiRequest, ClusterApi, ShownPod } from './world/cluster-api.ts';
+export type { ApiRequest, ClusterApi, PodDeletion, ShownPod } from './world/cluster-api.ts';
 export type { DevicePlugins } from './world/device-plugins.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
 export type { LockEvent, LoginListener, LoginManager, MachineLock, MachineSession } from './world/login-manager.ts';
