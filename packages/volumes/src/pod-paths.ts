@@ -12,18 +12,18 @@ const NAME_MAX = 255;
 export class PodPaths {
   /** `<root>/pods`: one directory for each pod. */
   readonly podsDir: string;
-
-  readonly #nodePluginsDir: string;
+  /** `<root>/plugins`: what plugins have for the node as a whole. */
+  readonly nodePluginsDir: string;
 
   /** @param rootDir the kubelet's root directory, `/var/lib/kubelet` by default upstream */
   constructor(rootDir: string) {
     this.podsDir = join(rootDir, 'pods');
-    this.#nodePluginsDir = join(rootDir, 'plugins');
+    this.nodePluginsDir = join(rootDir, 'plugins');
   }
 
   /** Where a plugin's volumes are staged for the node, by their names. @param plugin as `kubernetes.io/local-volume` */
   stagedDir(plugin: string): string {
-    return join(this.#nodePluginsDir, ...plugin.split('/').map((part) => oneName(part, 'plugin name')), 'mounts');
+    return join(this.nodePluginsDir, ...plugin.split('/').map((part) => oneName(part, 'plugin name')), 'mounts');
   }
 
   /** Where one is staged. */
