@@ -3,49 +3,16 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fileSystemSize } from '../src/file-system-size.ts';
 import { GuardedFiles, type GuardedFilesOptions, type KernelServedFiles } from '../src/foreign/guarded-files.ts';
-import { LONGEST_BACK_OFF_MS, mayAsk, placeOf, suspect } from '../src/foreign/hang-rule.ts';
+import { LONGEST_BACK_OFF_MS } from '../src/foreign/hang-rule.ts';
 import { MountTable } from '../src/foreign/mount-table.ts';
 import type { Helper } from '../src/helper/helper-process.ts';
 import { type HelperCallName, type HelperCalls, HOLD_MS } from '../src/helper/protocol.ts';
 import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } from '../src/index.ts';
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
-
-describe('the rule of places that hang', () => {
-  it.each([
-    ['/data/x', ['/', '/proc', '/data'], '/data'],
-    ['/data', ['/', '/data'], '/data'],
-    ['/data2/x', ['/', '/data'], '/data2/x'],
-    ['/data/nfs/a/b', ['/', '/data', '/data/nfs'], '/data/nfs'],
-    ['/etc/hosts', ['/'], '/etc/hosts'],
-    ['/etc/hosts', [], '/etc/hosts'],
-  ])('%s with mounts at %j is of %s', (path, points, place) => {
-    expect(placeOf(path, points)).toBe(place);
-  });
-
-  it('leaves a place alone for longer and longer, up to a bound, and asks it one call at a time', () => {
-    fc.assert(
-      fc.property(fc.nat(50), fc.nat(), (times, nowMs) => {
-        let suspicion = suspect(undefined, nowMs);
-        for (let n = 0; n < times; n++) {
-          const next = suspect(suspicion, nowMs);
-          expect(next.refusedUntilMs).toBeGreaterThanOrEqual(suspicion.refusedUntilMs);
-          suspicion = next;
-        }
-        const { refusedUntilMs } = suspicion;
-        expect(refusedUntilMs - nowMs).toBeLessThanOrEqual(LONGEST_BACK_OFF_MS);
-        expect(mayAsk(suspicion, 0, refusedUntilMs - 1)).toBe(false);
-        expect(mayAsk(suspicion, 0, refusedUntilMs)).toBe(true);
-        expect(mayAsk(suspicion, 1, refusedUntilMs)).toBe(false);
-      }),
-    );
-    expect(mayAsk(undefined, 3, 0)).toBe(true);
-  });
-});
 
 /** A helper of which a test decides what it answers, and whether it can be killed. */
 class FakeHelper implements Helper {

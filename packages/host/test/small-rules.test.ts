@@ -1,10 +1,43 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bytesOfText, systemPath } from '../src/byte-names.ts';
-import { isOld, LONGEST_BACK_OFF_MS, type Suspicion, suspect } from '../src/foreign/hang-rule.ts';
+import { isOld, LONGEST_BACK_OFF_MS, mayAsk, placeOf, type Suspicion, suspect } from '../src/foreign/hang-rule.ts';
 import { isKernelServed } from '../src/foreign/kernel-served.ts';
 import { fromHelperError, toHelperError } from '../src/helper/protocol.ts';
 import { systemError } from '../src/system-error.ts';
 import { MemoryFileSystem } from '../src/testing.ts';
+
+describe('the rule of places that hang', () => {
+  test.each([
+    ['/data/x', ['/', '/proc', '/data'], '/data'],
+    ['/data', ['/', '/data'], '/data'],
+    ['/data2/x', ['/', '/data'], '/data2/x'],
+    ['/data/nfs/a/b', ['/', '/data', '/data/nfs'], '/data/nfs'],
+    ['/etc/hosts', ['/'], '/etc/hosts'],
+    ['/etc/hosts', [], '/etc/hosts'],
+  ])('%s with mounts at %j is of %s', (path, points, place) => {
+    expect(placeOf(path, points)).toBe(place);
+  });
+
+  test('leaves a place alone for longer and longer, up to a bound, and asks it one call at a time', () => {
+    fc.assert(
+      fc.property(fc.nat(50), fc.nat(), (times, nowMs) => {
+        let suspicion = suspect(undefined, nowMs);
+        for (let n = 0; n < times; n++) {
+          const next = suspect(suspicion, nowMs);
+          expect(next.refusedUntilMs).toBeGreaterThanOrEqual(suspicion.refusedUntilMs);
+          suspicion = next;
+        }
+        const { refusedUntilMs } = suspicion;
+        expect(refusedUntilMs - nowMs).toBeLessThanOrEqual(LONGEST_BACK_OFF_MS);
+        expect(mayAsk(suspicion, 0, refusedUntilMs - 1)).toBe(false);
+        expect(mayAsk(suspicion, 0, refusedUntilMs)).toBe(true);
+        expect(mayAsk(suspicion, 1, refusedUntilMs)).toBe(false);
+      }),
+    );
+    expect(mayAsk(undefined, 3, 0)).toBe(true);
+  });
+});
 
 describe('a place that did not answer', () => {
   test('is left alone for 10 s, then twice as long each time, up to 5 min', () => {
