@@ -16,7 +16,7 @@ export function supportsNoswap(osRelease: string, uidMap: string): boolean {
   return isNewEnough && WHOLE_UID_MAP.test(uidMap);
 }
 
-/** {@link supportsNoswap} of this machine; no where it cannot be told. */
+/** Whether this machine can keep a tmpfs out of swap: from Linux 6.4 on, outside of user namespaces; no where it cannot be told. */
 export async function readNoswapSupport(fs: Pick<FileSystem, 'readFile'>): Promise<boolean> {
   try {
     const [osRelease = '', uidMap = ''] = await Promise.all(
