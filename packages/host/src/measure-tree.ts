@@ -5,6 +5,7 @@ import type { TreeUsage, UsageOptions } from './file-system.ts';
 import { fileSystemSize } from './file-system-size.ts';
 import { measureOf, NodeHeldDirectory } from './held-directory.ts';
 import { type Helper, startHelper } from './helper/helper-process.ts';
+import { callOnce } from './helper/one-call.ts';
 import type { FileSystemSize } from './helper/protocol.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
@@ -30,13 +31,11 @@ export interface TreeMeasurerComponents {
  * neither this process's threads nor its memory (W6). Elsewhere than on Linux it stays here.
  */
 export class TreeMeasurer {
-  readonly #clock: Pick<Clock, 'setTimer' | 'monotonic'>;
-  readonly #startHelper: () => Helper;
+  readonly #components: Required<TreeMeasurerComponents>;
   readonly #places = new Semaphore(LARGE_TREES);
 
   constructor({ clock, startHelper: start = () => startHelper(1) }: TreeMeasurerComponents) {
-    this.#clock = clock;
-    this.#startHelper = start;
+    this.#components = { clock, startHelper: start };
   }
 
   /** @throws ETIMEDOUT where the kernel does not answer; ENOENT, ENOTDIR */
@@ -54,10 +53,10 @@ export class TreeMeasurer {
   }
 
   async #measureHere(path: string, maxEntries: number, deadlineMs: number): Promise<WalkedUsage> {
-    const endMs = this.#clock.monotonic() + deadlineMs;
+    const endMs = this.#components.clock.monotonic() + deadlineMs;
     const root = await NodeHeldDirectory.open(systemPath(path), path);
     try {
-      const isOver = (): boolean => this.#clock.monotonic() >= endMs;
+      const isOver = (): boolean => this.#components.clock.monotonic() >= endMs;
       // What is deep is many times the work here.
       const limits = { maxDepth: MAX_DEPTH, deeper: !onLinux, maxEntries, isOver };
       return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
@@ -67,19 +66,14 @@ export class TreeMeasurer {
   }
 
   async #measureThere(path: string, maxEntries: number, deadlineMs: number): Promise<WalkedUsage> {
-    const helper = this.#startHelper();
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = this.#clock.setTimer(deadlineMs + GRACE_MS, () =>
-      reject(systemError('ETIMEDOUT', 'du', path, 'its file system did not answer')),
-    );
     try {
-      return await Promise.race([helper.call('treeUsage', [path, maxEntries, deadlineMs]), late]);
+      return await callOnce(this.#components, {
+        ...{ name: 'treeUsage', args: [path, maxEntries, deadlineMs], limitMs: deadlineMs + GRACE_MS },
+        late: () => systemError('ETIMEDOUT', 'du', path, 'its file system did not answer'),
+      });
     } catch (error) {
       if (errorCode(error) !== 'ESRCH') throw error;
       throw systemError('EAGAIN', 'du', path, 'the process that measures it has ended');
-    } finally {
-      timer.cancel();
-      helper.kill();
     }
   }
 }

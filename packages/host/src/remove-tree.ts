@@ -4,6 +4,7 @@ import { Semaphore } from '@node-agent/async';
 import { bytesOfText, systemPath } from './byte-names.ts';
 import { NodeHeldDirectory } from './held-directory.ts';
 import { type Helper, startHelper } from './helper/helper-process.ts';
+import { callOnce, STALLED_MS } from './helper/one-call.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, isMissing, systemError } from './system-error.ts';
 import { MAX_DEPTH, removeEntry, TreeTooLarge } from './tree-removal.ts';
@@ -12,8 +13,6 @@ import { MAX_DEPTH, removeEntry, TreeTooLarge } from './tree-removal.ts';
 const SMALL_TREE_ENTRIES = 1000;
 /** How many large trees are removed at once. */
 const LARGE_TREES = 4;
-/** How long a removal may be without any progress before it is taken to hang. */
-const STALLED_MS = 120_000;
 
 /** What {@link TreeRemover} works with. */
 export interface TreeRemoverComponents {
@@ -30,13 +29,11 @@ export interface TreeRemoverComponents {
  * memory, however many names there are. Elsewhere than on Linux it stays here, and mounts are told by their devices.
  */
 export class TreeRemover {
-  readonly #clock: Pick<Clock, 'setTimer'>;
-  readonly #startHelper: () => Helper;
+  readonly #components: Required<TreeRemoverComponents>;
   readonly #places = new Semaphore(LARGE_TREES);
 
   constructor({ clock, startHelper: start = () => startHelper(1) }: TreeRemoverComponents) {
-    this.#clock = clock;
-    this.#startHelper = start;
+    this.#components = { clock, startHelper: start };
   }
 
   /** @throws EBUSY, naming the mount point, where one is in the way; EINVAL for `/` and the empty path */
@@ -50,29 +47,14 @@ export class TreeRemover {
     }
     using _place = await this.#places.acquire();
     try {
-      await this.#removeThere(absolute);
+      await callOnce(this.#components, {
+        ...{ name: 'removeTree', args: [absolute], limitMs: STALLED_MS },
+        late: () => systemError('ETIMEDOUT', 'rm', absolute, 'its removal has stalled'),
+      });
     } catch (error) {
       // There is no process to be had, or not until the end of it.
       if (errorCode(error) !== 'ESRCH') throw error;
       await removeHere(absolute, Number.POSITIVE_INFINITY);
-    }
-  }
-
-  async #removeThere(path: string): Promise<void> {
-    const helper = this.#startHelper();
-    const { promise: stalled, reject } = Promise.withResolvers<never>();
-    const watch = () =>
-      this.#clock.setTimer(STALLED_MS, () => reject(systemError('ETIMEDOUT', 'rm', path, 'its removal has stalled')));
-    let timer = watch();
-    try {
-      const removal = helper.call('removeTree', [path], () => {
-        timer.cancel();
-        timer = watch();
-      });
-      await Promise.race([removal, stalled]);
-    } finally {
-      timer.cancel();
-      helper.kill();
     }
   }
 }
