@@ -9,7 +9,7 @@ import {
   modeProblem,
   ownerProblem,
 } from './claim-rule.ts';
-import type { ClaimData, ClaimSource, PersistentVolumeData } from './claim-source.ts';
+import type { ClaimSource, PersistentVolumeData } from './claim-source.ts';
 import { VolumeError } from './errors.ts';
 import type { VolumeSpec } from './resolved-volume.ts';
 
@@ -43,35 +43,29 @@ export class Claims {
   }
 
   async #boundTo(pod: Pod, { name, isEphemeral }: ClaimReference, signal: AbortSignal): Promise<PersistentVolumeData> {
-    const claim = await this.#claim(pod.metadata.namespace, name, signal);
+    const reading = this.#source.getClaim(pod.metadata.namespace, name, signal);
+    const claim = await fetched('PVC', 'persistentvolumeclaims', name, reading);
     const notBound = claimProblem(claim);
     if (notBound !== undefined) throw new Error(notBound);
     const foreign = isEphemeral ? ownerProblem(claim, pod) : undefined;
     if (foreign !== undefined) throw unusable(foreign);
     const volumeName = claim.spec?.volumeName ?? '';
-    const persistent = await this.#persistentVolume(volumeName, signal);
+    const readingVolume = this.#source.getPersistentVolume(volumeName, signal);
+    const persistent = await fetched(`PV ${volumeName}`, 'persistentvolumes', volumeName, readingVolume);
     const problem = bindingProblem(volumeName, persistent, claim);
     if (problem !== undefined) throw new Error(problem);
     return persistent;
   }
+}
 
-  async #claim(namespace: string, name: string, signal: AbortSignal): Promise<ClaimData> {
-    const why = (text: string): string => `failed to fetch PVC from API server: ${text}`;
-    const claim = await this.#source.getClaim(namespace, name, signal).catch((error: unknown) => {
-      throw new Error(why(errorText(error)), { cause: error });
-    });
-    if (claim === undefined) throw new Error(why(`persistentvolumeclaims "${name}" not found`));
-    return claim;
-  }
-
-  async #persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolumeData> {
-    const why = (text: string): string => `failed to fetch PV ${name} from API server: ${text}`;
-    const volume = await this.#source.getPersistentVolume(name, signal).catch((error: unknown) => {
-      throw new Error(why(errorText(error)), { cause: error });
-    });
-    if (volume === undefined) throw new Error(why(`persistentvolumes "${name}" not found`));
-    return volume;
-  }
+/** @throws Error for what cannot be had, in upstream's words: `what` it is, and its resource and name */
+async function fetched<T>(what: string, resource: string, name: string, reading: Promise<T | undefined>): Promise<T> {
+  const why = (text: string): string => `failed to fetch ${what} from API server: ${text}`;
+  const found = await reading.catch((error: unknown) => {
+    throw new Error(why(errorText(error)), { cause: error });
+  });
+  if (found === undefined) throw new Error(why(`${resource} "${name}" not found`));
+  return found;
 }
 
 function unusable(message: string, cause?: unknown): VolumeError {

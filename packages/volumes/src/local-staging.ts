@@ -2,7 +2,8 @@ import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@n
 import type { Logger } from '@node-agent/telemetry';
 import { optionsFor } from './claim-rule.ts';
 import { VolumeError } from './errors.ts';
-import { fileSystemOf, isDisk, LOCAL_VOLUME, localPath } from './local-volume-rule.ts';
+import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from './local-volume-rule.ts';
+import { mountAt } from './mount-at.ts';
 import { isMountPoint, type Mounter } from './mounter.ts';
 import type { NodeVolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
@@ -50,20 +51,17 @@ export class LocalStaging implements NodeVolumePlugin {
     if (spec === undefined) throw new VolumeError('InvalidSource', `it is not known where volume ${name} is`);
     const device = localPath(spec);
     if (!isDisk(device, await this.#kindOf(device, signal))) return;
-    const { fs, devices, logger } = this.#components;
+    const { devices } = this.#components;
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) return;
-    await fs.mkdir(directory, { mode: 0o750 });
-    try {
-      await devices.formatAndMount(device, directory, fileSystemOf(spec), optionsFor(spec), signal);
-    } catch (error) {
-      await takeAway(this.#components, directory, signal).catch((err: unknown) => {
-        logger.warn({ err, path: directory }, 'The place of a disk that cannot be mounted is not taken away yet');
+    const fsType = fileSystemOf(spec);
+    const mount = (): Promise<void> =>
+      devices.formatAndMount(device, directory, fsType, optionsFor(spec), signal).catch((error: unknown) => {
+        const { code, message } = VolumeError.from(error);
+        const what = `local: failed to mount device ${device} at ${directory} (fstype: ${fsType})`;
+        throw new VolumeError(code, `${what}, error ${message}`, error);
       });
-      const { code, message } = VolumeError.from(error);
-      const what = `local: failed to mount device ${device} at ${directory} (fstype: ${fileSystemOf(spec)})`;
-      throw new VolumeError(code, `${what}, error ${message}`, error);
-    }
+    await mountAt(this.#components, directory, mount, signal);
   }
 
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
@@ -71,12 +69,12 @@ export class LocalStaging implements NodeVolumePlugin {
   }
 
   async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume> {
-    return nodeVolume(directoryName);
+    return localNodeVolume(directoryName);
   }
 
   async staged(): Promise<readonly NodeVolume[]> {
     const { fs, paths } = this.#components;
-    return (await readDirectory(fs, paths.stagedDir(LOCAL_VOLUME))).map(({ name }) => nodeVolume(name));
+    return (await readDirectory(fs, paths.stagedDir(LOCAL_VOLUME))).map(({ name }) => localNodeVolume(name));
   }
 
   /** What is bound into pods: the directory itself, or where the disk is mounted. @throws VolumeError, a system error */
@@ -101,8 +99,4 @@ export class LocalStaging implements NodeVolumePlugin {
       throw VolumeError.from(error);
     }
   }
-}
-
-function nodeVolume(name: string): NodeVolume {
-  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
 }

@@ -1,9 +1,14 @@
 import type { FileKind } from '@node-agent/host';
 import { VolumeError } from './errors.ts';
-import type { VolumeSpec } from './resolved-volume.ts';
+import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 
 /** Upstream's name of the plugin. */
 export const LOCAL_VOLUME = 'kubernetes.io/local-volume';
+
+/** A local volume as the node's, by the name of its persistent volume. */
+export function localNodeVolume(name: string): NodeVolume {
+  return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
+}
 
 /** What a local volume is mounted as where it does not say (`pkg/volume/local`). */
 const DEFAULT_FILE_SYSTEM = 'ext4';

@@ -5,7 +5,8 @@ import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withD
 import { optionsFor } from './claim-rule.ts';
 import { giveToGroup } from './fs-group.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
-import { isReadWriteOncePod, LOCAL_VOLUME } from './local-volume-rule.ts';
+import { isReadWriteOncePod, LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
+import { mountAt } from './mount-at.ts';
 import type { FsGroup, MountContext } from './mount-context.ts';
 import { isMountPoint, type Mounter, mountPointsWithin } from './mounter.ts';
 import type { MountedVolume, NodeVolumePlugin, VolumePlugin } from './plugin.ts';
@@ -55,9 +56,8 @@ export class LocalVolumePlugin implements VolumePlugin {
 
   async resolve(_pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
     const resolved = podVolume(spec);
-    const name = resolved.directoryName;
-    const uniqueName = `${LOCAL_VOLUME}/${name}`;
-    return { ...resolved, node: { uniqueName, name, spec, exclusive: isReadWriteOncePod(spec) } };
+    const node = { ...localNodeVolume(resolved.directoryName), spec, exclusive: isReadWriteOncePod(spec) };
+    return { ...resolved, node };
   }
 
   async setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume> {
@@ -70,7 +70,8 @@ export class LocalVolumePlugin implements VolumePlugin {
         if (await isMountPoint(this.#components, directory)) return;
         // First, so that what is mounted is the group's: after a crash it is not asked for again.
         if (context.fsGroup && !readOnly) await this.#giveToGroup(pod, volume, source, context.fsGroup, signal);
-        await this.#bind(source, directory, signal);
+        const { mounter } = this.#components;
+        await mountAt(this.#components, directory, () => mounter.bind(source, directory, signal), signal);
       },
       signal,
     );
@@ -91,19 +92,6 @@ export class LocalVolumePlugin implements VolumePlugin {
 
   isRemoving(): boolean {
     return false;
-  }
-
-  async #bind(source: string, directory: string, signal: AbortSignal): Promise<void> {
-    const { fs, mounter } = this.#components;
-    await fs.mkdir(directory, { mode: 0o750 });
-    try {
-      await mounter.bind(source, directory, signal);
-    } catch (error) {
-      await takeAway(this.#components, directory, signal).catch((err: unknown) => {
-        this.#components.logger.warn({ err, path: directory }, 'A volume that cannot be mounted is not taken away yet');
-      });
-      throw error;
-    }
   }
 
   /** Also after a crash between the two: it may show already, without its options. */
