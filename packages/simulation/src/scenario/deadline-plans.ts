@@ -1,7 +1,5 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action } from './actions.ts';
-import { Dice } from './dice.ts';
-import { hashOf } from './hash.ts';
+import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 
 /** How many pods may run for so long only. */
@@ -13,7 +11,7 @@ const WITH_DEADLINE = 0.08;
  */
 export function withDeadlines(seed: number, actions: readonly Action[]): readonly Action[] {
   const draw = (pod: PodPlan): PodPlan => {
-    const dice = new Dice(seededRandom(hashOf(`${seed} ${pod.uid} deadline`)));
+    const dice = diceOf(seed, pod.uid, 'deadline');
     return dice.chance(WITH_DEADLINE) ? { ...pod, deadlineSeconds: dice.between(1, 40) } : pod;
   };
   return actions.map((action) => {

@@ -1,8 +1,6 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action } from './actions.ts';
-import { Dice } from './dice.ts';
+import { diceOf } from './dice.ts';
 import { generatePod } from './generate-pod.ts';
-import { hashOf } from './hash.ts';
 
 type Deletion = Extract<Action, { readonly do: 'apiDelete' }>;
 
@@ -65,8 +63,4 @@ function impatient(seed: number, deletion: Deletion, most: number): readonly Act
   const atMs = deletion.atMs + dice.between(100, 8000);
   const force = dice.chance(0.3);
   return [first, { ...deletion, atMs, force, ...(!force && { graceSeconds: dice.between(1, Math.min(3, most)) }) }];
-}
-
-function diceOf(seed: number, uid: string, what: string): Dice {
-  return new Dice(seededRandom(hashOf(`${seed} ${uid} ${what}`)));
 }

@@ -1,7 +1,5 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action, NodePlan } from './actions.ts';
-import { Dice } from './dice.ts';
-import { hashOf } from './hash.ts';
+import { type Dice, diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 
 /** A device plugin of a simulated node; its devices are `d0`, `d1` and so on. */
@@ -80,8 +78,4 @@ function ofPlugin(dice: Dice, { resource, count }: DevicePluginPlan): readonly A
 
 function briefly(dice: Dice): number {
   return dice.between(1000, 40_000);
-}
-
-function diceOf(seed: number, of: string, what: string): Dice {
-  return new Dice(seededRandom(hashOf(`${seed} ${of} ${what}`)));
 }

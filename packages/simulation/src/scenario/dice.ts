@@ -1,4 +1,5 @@
-import type { Random } from '@node-agent/async';
+import { type Random, seededRandom } from '@node-agent/async';
+import { hashOf } from './hash.ts';
 
 /** Choices by chance. */
 export class Dice {
@@ -35,4 +36,9 @@ export class Dice {
     if (last === undefined) throw new TypeError('nothing to choose from');
     return last[1];
   }
+}
+
+/** Choices of their own for a seed and whatever they are about: no other choice depends on how many of them there are. */
+export function diceOf(seed: number, ...about: readonly string[]): Dice {
+  return new Dice(seededRandom(hashOf([seed, ...about].join(' '))));
 }

@@ -1,7 +1,5 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action } from './actions.ts';
-import { Dice } from './dice.ts';
-import { hashOf } from './hash.ts';
+import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 
 /** What a container leaves in its files: see `HostileWriter`. */
@@ -45,8 +43,4 @@ function writes(seed: number, atMs: number, { uid, emptyDir }: PodPlan): readonl
   if (!emptyDir || !dice.chance(0.4)) return [];
   const what = HOSTILE_KINDS.filter(() => dice.chance(0.5));
   return what.length === 0 ? [] : [{ atMs: atMs + dice.between(500, 30_000), do: 'hostileFiles', uid, what }];
-}
-
-function diceOf(seed: number, uid: string, what: string): Dice {
-  return new Dice(seededRandom(hashOf(`${seed} ${uid} ${what}`)));
 }

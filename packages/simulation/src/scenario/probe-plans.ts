@@ -1,7 +1,5 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action } from './actions.ts';
-import { Dice } from './dice.ts';
-import { hashOf } from './hash.ts';
+import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan, ProbePlan, ProbePlans } from './plans.ts';
 
 /** In a row, of liveness; startup probes may fail for as long as it takes. */
@@ -21,7 +19,7 @@ export function withProbes(seed: number, actions: readonly Action[]): readonly A
 }
 
 function probed(seed: number, pod: PodPlan): PodPlan {
-  const dice = new Dice(seededRandom(hashOf(`${seed} ${pod.uid}`)));
+  const dice = diceOf(seed, pod.uid);
   if (!dice.chance(0.3)) return pod;
   const withDrawn = (container: ContainerPlan, startup: boolean): ContainerPlan => {
     const probes = drawProbes(dice, startup);

@@ -1,7 +1,5 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action, NodePlan } from './actions.ts';
-import { Dice } from './dice.ts';
-import { hashOf } from './hash.ts';
+import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, CpuPlan, PodPlan } from './plans.ts';
 
 /** What one container asks for: a few of them fill a node. */
@@ -118,8 +116,4 @@ function ofNode(dice: Dice): readonly Action[] {
     });
   }
   return actions;
-}
-
-function diceOf(seed: number, of: string, what: string): Dice {
-  return new Dice(seededRandom(hashOf(`${seed} ${of} ${what}`)));
 }

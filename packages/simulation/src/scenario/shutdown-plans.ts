@@ -1,9 +1,7 @@
-import { seededRandom } from '@node-agent/async';
 import type { Action, NodePlan } from './actions.ts';
-import { Dice } from './dice.ts';
+import { type Dice, diceOf } from './dice.ts';
 import { killKubelet } from './faults.ts';
 import { generatePod } from './generate-pod.ts';
-import { hashOf } from './hash.ts';
 import type { ContainerPlan, PodPlan } from './plans.ts';
 
 /** How long pods may delay the shutdown of a simulated machine: one of the two ways to configure a kubelet. */
@@ -33,7 +31,7 @@ export function withShutdowns(
   actions: readonly Action[],
   all: boolean,
 ): { readonly node: NodePlan; readonly actions: readonly Action[] } {
-  const dice = diceOf(seed, 'node');
+  const dice = diceOf(seed, 'node', 'shutdown');
   if (!dice.chance(NODES_THAT_SHUT_DOWN) && !all) return { node, actions };
   const shutdown = drawPlan(dice);
   const draw = (pod: PodPlan): PodPlan => prioritized(seed, pod);
@@ -64,7 +62,7 @@ function drawPlan(dice: Dice): ShutdownPlan {
 
 /** Every version of a pod has the same priority and hooks. */
 function prioritized(seed: number, pod: PodPlan): PodPlan {
-  const dice = diceOf(seed, pod.uid);
+  const dice = diceOf(seed, pod.uid, 'shutdown');
   const more = dice.weighted<Partial<PodPlan>>([
     [3, {}],
     [1, { priority: -5 }],
@@ -134,7 +132,7 @@ function secondsOf({ total, byPriority = [] }: ShutdownPlan): number {
 
 /** A pod that comes then, as a manifest or from the API, and may go again. */
 function newPod(seed: number, node: NodePlan, name: string, atMs: number): readonly Action[] {
-  const dice = diceOf(seed, name);
+  const dice = diceOf(seed, name, 'shutdown');
   const inApi = node.cluster === true && dice.chance(0.6);
   const pod = prioritized(seed, generatePod(dice, name, `${name}-u`));
   const goesMs = Math.max(LAST_MS, atMs + 1000);
@@ -146,8 +144,4 @@ function newPod(seed: number, node: NodePlan, name: string, atMs: number): reado
   const file = `${name}.yaml`;
   const gone: Action = { atMs: goesMs, do: 'removeManifest', file };
   return [{ atMs, do: 'writeManifest', file, pod }, ...(goes ? [gone] : [])];
-}
-
-function diceOf(seed: number, of: string): Dice {
-  return new Dice(seededRandom(hashOf(`${seed} ${of} shutdown`)));
 }
