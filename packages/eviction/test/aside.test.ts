@@ -37,6 +37,21 @@ function start(manager: EvictionManager): EvictionManager {
 
 const never = (): Promise<never> => new Promise(() => {});
 
+/** Another pod, whose volume may hold 10 MiB. */
+function limited() {
+  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
+  world.pods = [...world.pods, over];
+  return over;
+}
+
+/** Five seconds after a manager has begun that pod holds 20 MiB, and memory is short. */
+async function overAndShort(over: ReturnType<typeof limited>): Promise<void> {
+  start(world.manager(BOTH));
+  await world.clock.advance(5 * SECOND);
+  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
+  world.memory.available = 50 * MI;
+}
+
 /** The runtime answers no removal of images until {@link answer} is called. */
 function slowImages() {
   const { promise, resolve: answer } = Promise.withResolvers<void>();
@@ -195,8 +210,7 @@ describe('a pod that goes for the disk and does not end', () => {
 });
 
 test('a pod that is over its own limit, and does not end, keeps nobody from going for memory', async () => {
-  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
-  world.pods = [...world.pods, over];
+  const over = limited();
   world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
   world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
   start(world.manager(BOTH));
@@ -208,13 +222,9 @@ test('a pod that is over its own limit, and does not end, keeps nobody from goin
 });
 
 test('N2: who is short of memory in the same round waits a moment for a pod that is over its own limit, and no longer', async () => {
-  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
-  world.pods = [...world.pods, over];
+  const over = limited();
   world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
-  start(world.manager(BOTH));
-  await world.clock.advance(5 * SECOND);
-  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
-  world.memory.available = 50 * MI;
+  await overAndShort(over);
   await world.clock.advance(6.9 * SECOND);
   expect(world.log).toEqual(['kill over']);
   await world.clock.advance(0.2 * SECOND);
@@ -222,30 +232,22 @@ test('N2: who is short of memory in the same round waits a moment for a pod that
 });
 
 test('N2: a pod that is over its own limit and leaves enough memory in a moment spares the others', async () => {
-  const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
-  world.pods = [...world.pods, over];
+  const over = limited();
   world.kill = async (pod) => {
     await sleep(world.clock, 1500);
     world.memory.available = 800 * MI;
     world.gone(pod);
   };
-  start(world.manager(BOTH));
-  await world.clock.advance(5 * SECOND);
-  world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
-  world.memory.available = 50 * MI;
+  await overAndShort(over);
   await world.clock.advance(30 * SECOND);
   expect(world.log).toEqual(['kill over', 'gone over']);
 });
 
 describe('N2: nobody goes for figures of before a wait', () => {
   test('for memory, where a pod that is over its own limit does not end', async () => {
-    const over = makePod('over', { volumes: [{ name: 'cache', emptyDir: { sizeLimit: '10Mi' } }] });
-    world.pods = [...world.pods, over];
+    const over = limited();
     world.kill = (pod) => (pod === over ? never() : Promise.resolve(world.gone(pod)));
-    start(world.manager(BOTH));
-    await world.clock.advance(5 * SECOND);
-    world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
-    world.memory.available = 50 * MI;
+    await overAndShort(over);
     await world.clock.advance(6 * SECOND);
     expect(world.log).toEqual(['kill over']);
     world.memory.available = 800 * MI;
