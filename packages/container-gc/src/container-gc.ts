@@ -45,6 +45,14 @@ export interface ContainerGcOptions {
 /** What the runtime listed. */
 type Listed = readonly Container[];
 
+/** What came of a collection. */
+interface Collected {
+  /** How many containers were removed. */
+  readonly removed: number;
+  /** All containers, those of other makers too; absent where they are other ones by now. */
+  readonly listed?: Listed;
+}
+
 /**
  * Removes what pods leave behind in the runtime and in the log directories. Nothing that runs is ever touched.
  */
@@ -75,9 +83,10 @@ export class ContainerGc {
   /**
    * Removes dead containers, then sandboxes without containers, then logs of pods that are gone and dead links. What
    * cannot be removed is logged and left for the next time.
+   * @returns how many containers were removed
    * @throws ContainerGcError where a list could not be had, after all other steps
    */
-  async garbageCollect(options: GarbageCollectOptions, signal: AbortSignal): Promise<void> {
+  async garbageCollect(options: GarbageCollectOptions, signal: AbortSignal): Promise<number> {
     const errors: unknown[] = [];
     const step = async (run: () => Promise<void>): Promise<void> => {
       signal.throwIfAborted();
@@ -89,17 +98,18 @@ export class ContainerGc {
     };
     const { podLogsDirectory, containerLogsDirectory } = this.#options;
     const { pods } = this.#components;
-    let listed: Listed | undefined;
+    let collected: Collected = { removed: 0 };
     await step(async () => {
-      listed = await this.#collectContainers(options, signal);
+      collected = await this.#collectContainers(options, signal);
     });
-    await step(() => this.#collectSandboxes(options, listed, signal));
+    await step(() => this.#collectSandboxes(options, collected.listed, signal));
     if (options.allSourcesReady) {
       await step(() => this.#logs.removePodDirectories(podLogsDirectory, (uid) => isRemovable(uid, pods, false)));
     }
     await step(() => this.#logs.removeDeadLinks(containerLogsDirectory, () => this.#containers(signal)));
     signal.throwIfAborted();
     if (errors.length > 0) throw new ContainerGcError(errors);
+    return collected.removed;
   }
 
   /**
@@ -138,18 +148,18 @@ export class ContainerGc {
     }
   }
 
-  /** @returns all containers, those of other makers too; `undefined` where they are other ones by now */
-  async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<Listed | undefined> {
+  async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<Collected> {
     const { clock, cri, pods } = this.#components;
     const listed = (await cri.listContainers({}, signal)).containers;
     const planned = planContainerGc(kubeletContainers(listed), this.#policy, clock.now(), pods, options);
+    let removed = 0;
     for (const container of planned) {
       signal.throwIfAborted();
       if (container.state !== 'unknown' || (await this.#stop(container, signal))) {
-        await this.#remove(container.id, signal);
+        removed += Number(await this.#remove(container.id, signal));
       }
     }
-    return planned.length === 0 ? listed : undefined;
+    return { removed, ...(planned.length === 0 && { listed }) };
   }
 
   async #collectSandboxes(
@@ -192,13 +202,16 @@ export class ContainerGc {
     }
   }
 
-  async #remove(containerId: string, signal: AbortSignal): Promise<void> {
+  /** @returns whether it is gone */
+  async #remove(containerId: string, signal: AbortSignal): Promise<boolean> {
     const { runtime, logger } = this.#components;
     try {
       await runtime.removeContainer(containerId, signal);
       logger.debug({ containerId }, 'Removed container');
+      return true;
     } catch (err) {
       logger.error({ containerId, err }, 'Failed to remove container');
+      return false;
     }
   }
 }

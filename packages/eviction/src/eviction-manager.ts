@@ -12,7 +12,7 @@ import { HeadroomWatch } from './headroom-watch.ts';
 import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
-import type { EvictionDisks, EvictionPods, EvictionReclaim, EvictionStats, EvictionVolumes } from './ports.ts';
+import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
 import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
@@ -26,8 +26,8 @@ export interface EvictionComponents extends Partial<CommonPorts> {
   readonly stats: EvictionStats;
   readonly disks: EvictionDisks;
   readonly reclaim: EvictionReclaim;
-  /** Default: what the statistics say of volumes is taken as it is. */
-  readonly volumes?: EvictionVolumes;
+  /** Default: what the statistics say of volumes and writable layers is taken as it is. */
+  readonly diskUsage?: EvictionDiskUsage;
   /** Looked at between two rounds, so that a threshold is noticed when it is crossed; without any of a signal the next round does it. */
   readonly gauges?: readonly Gauge[];
   /** Called when {@link EvictionManager.pressure} is another one. */
@@ -178,7 +178,7 @@ export class EvictionManager {
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
       const { outcome, after } = await this.#relief.relieve(threshold, actionable, newest, layout ?? ONE_DISK, signal);
       if (outcome === 'under way') this.#busy = new Set([...this.#busy, lane]);
-      this.#isWaitingForFigures ||= outcome === 'unknown';
+      this.#isWaitingForFigures ||= outcome === 'unknown' || outcome === 'settling';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
       newest = after;
     }

@@ -22,11 +22,11 @@ export { parseThresholds, type ThresholdSettings } from './parse-thresholds.ts';
 export { type StatsOf, statsByUid } from './pod-usage.ts';
 export type {
   EvictionDisks,
+  EvictionDiskUsage,
   EvictionKill,
   EvictionPods,
   EvictionReclaim,
   EvictionStats,
-  EvictionVolumes,
 } from './ports.ts';
 export { NO_PRESSURE, nextPressure, type PressureInput, type PressureState, type PressureStep } from './pressure.ts';
 export { type RankedPod, rankPods } from './rank.ts';

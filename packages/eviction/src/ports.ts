@@ -40,14 +40,17 @@ export interface EvictionStats {
 
 /** Who removes what nobody needs. What rejects is logged, and the figures decide. */
 export interface EvictionReclaim {
-  /** All dead containers, those of ended pods among them. */
-  deleteUnusedContainers(signal: AbortSignal): Promise<unknown>;
+  /**
+   * All dead containers, those of ended pods among them. Resolves to how many were removed: a runtime frees what they wrote some time later, so that
+   * nobody goes for a disk until then.
+   */
+  deleteUnusedContainers(signal: AbortSignal): Promise<number>;
   deleteUnusedImages(signal: AbortSignal): Promise<unknown>;
 }
 
-/** Who measures what volumes of pods take, which takes too long to be a part of all statistics. */
-export interface EvictionVolumes {
-  /** Measures all of them anew; {@link EvictionStats} tell what was found from then on. Asked before pods are ranked by what they take of a disk. */
+/** Who measures what pods take of disks as far as that takes too long to be a part of all statistics: volumes, writable layers. */
+export interface EvictionDiskUsage {
+  /** Measures all of it anew; {@link EvictionStats} tell what was found from then on. Asked before pods are ranked by what they take of a disk. */
   measure(signal: AbortSignal): Promise<unknown>;
 }
 

@@ -1,9 +1,13 @@
 import { type Clock, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { Reclaim } from './disk-layout.ts';
-import type { EvictionReclaim, EvictionVolumes } from './ports.ts';
+import type { EvictionDiskUsage, EvictionReclaim } from './ports.ts';
 
-/** Removes what nobody needs, one kind after another; what fails is logged, and the others go on. @throws the signal's reason */
+/**
+ * Removes what nobody needs, one kind after another; what fails is logged, and the others go on.
+ * @returns whether there is something that may become free later: what removed containers wrote
+ * @throws the signal's reason
+ */
 export async function reclaim(
   reclaims: readonly Reclaim[],
   components: {
@@ -14,10 +18,13 @@ export async function reclaim(
     readonly timeoutMs: number;
   },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { reclaim: from, clock, logger, timeoutMs } = components;
+  let removed = 0;
   const removals: Readonly<Record<Reclaim, (limit: AbortSignal) => Promise<unknown>>> = {
-    containers: (limit) => from.deleteUnusedContainers(limit),
+    containers: async (limit) => {
+      removed = await from.deleteUnusedContainers(limit);
+    },
     images: (limit) => from.deleteUnusedImages(limit),
   };
   for (const what of reclaims) {
@@ -28,12 +35,13 @@ export async function reclaim(
       logger.warn({ err, what }, 'Eviction manager: unexpected error when attempting to reduce resource pressure');
     }
   }
+  return removed > 0;
 }
 
-/** N2: what volumes take was found out up to a minute ago, in which one may have filled the disk. @throws the signal's reason */
-export async function measureVolumes(
+/** N2: what pods take of a disk was found out up to a minute ago, in which one may have filled it. @throws the signal's reason */
+export async function measureDiskUsage(
   components: {
-    readonly volumes?: EvictionVolumes;
+    readonly diskUsage?: EvictionDiskUsage;
     readonly clock: Pick<Clock, 'setTimer'>;
     readonly logger: Logger;
     /** What it may take. */
@@ -41,12 +49,12 @@ export async function measureVolumes(
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const { volumes, clock, logger, timeoutMs } = components;
-  if (volumes === undefined) return;
+  const { diskUsage, clock, logger, timeoutMs } = components;
+  if (diskUsage === undefined) return;
   try {
-    await withTimeout(clock, timeoutMs, (limit) => volumes.measure(limit), signal);
+    await withTimeout(clock, timeoutMs, (limit) => diskUsage.measure(limit), signal);
   } catch (err) {
     signal.throwIfAborted();
-    logger.warn({ err }, 'Eviction manager: volumes could not be measured, what was found last counts');
+    logger.warn({ err }, 'Eviction manager: what pods take of disks could not be measured, what was found last counts');
   }
 }

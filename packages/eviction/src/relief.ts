@@ -8,10 +8,11 @@ import type { Evictor } from './evictor.ts';
 import { gracePeriodSeconds, IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
 import { evictionMessage } from './messages.ts';
 import type { EvictionOptions } from './options.ts';
-import type { EvictionPods, EvictionReclaim, EvictionVolumes } from './ports.ts';
+import type { EvictionDiskUsage, EvictionPods, EvictionReclaim } from './ports.ts';
 import { isMetBy } from './pressure.ts';
 import { type RankedPod, rankPods } from './rank.ts';
-import { measureVolumes, reclaim } from './reclaim.ts';
+import { measureDiskUsage, reclaim } from './reclaim.ts';
+import { maySettle, SETTLING_MS } from './settling.ts';
 import { isSignal, resourceOf } from './signals.ts';
 import type { Figures, Statistics } from './statistics.ts';
 import { formatThreshold, isHard, type Threshold } from './threshold.ts';
@@ -19,7 +20,7 @@ import { formatThreshold, isHard, type Threshold } from './threshold.ts';
 interface Components {
   readonly pods: EvictionPods;
   readonly reclaim: EvictionReclaim;
-  readonly volumes?: EvictionVolumes;
+  readonly diskUsage?: EvictionDiskUsage;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -40,8 +41,11 @@ type Options = Pick<
 
 /** What came of it, and the newest figures of the node then. */
 export interface Relieved {
-  /** `under way`: it goes on aside, and what comes of it is for a later look; `going`: whoever would go is going already. */
-  readonly outcome: EvictionDecision['outcome'] | 'under way' | 'going';
+  /**
+   * `under way`: it goes on aside, and what comes of it is for a later look; `settling`: what was removed may not be free yet; `going`:
+   * whoever would go is going already.
+   */
+  readonly outcome: EvictionDecision['outcome'] | 'under way' | 'settling' | 'going';
   readonly after: Figures;
 }
 
@@ -63,6 +67,12 @@ export class Relief {
   readonly #age: Histogram<'eviction_signal'>;
   /** What was removed, where no figures have told yet what came of that. */
   readonly #reclaimed = new Map<Threshold, Reclaimed>();
+  /** The last look at each disk that is short. */
+  readonly #looks = new Map<Threshold, Figures>();
+  /** Whether containers were removed, or have ended, since a disk is short: a runtime frees what they wrote some time after their removal. */
+  #mayFree = false;
+  /** Since when it may, by the monotonic clock. */
+  #freeingSinceMs: number | undefined;
 
   constructor(components: Components, options: Options) {
     this.#components = components;
@@ -87,6 +97,8 @@ export class Relief {
     signal: AbortSignal,
   ): Promise<Relieved> {
     const { recorder, logger, decisions, aside } = this.#components;
+    const earlier = this.#looks.get(threshold);
+    if (this.#isSettling(threshold, earlier, before)) return { outcome: 'settling', after: before };
     const resource = resourceOf(threshold.signal);
     logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
     const text = `Attempting to reclaim ${resource}`;
@@ -119,6 +131,7 @@ export class Relief {
       decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
       return { outcome: 'waiting', after: figures };
     }
+    if (this.#isSettling(threshold, earlier ?? before, figures)) return { outcome: 'settling', after: figures };
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
     // For a disk, or for a limit of its own: with it goes what is short here.
@@ -153,17 +166,30 @@ export class Relief {
     this.#reclaimed.delete(threshold);
     const isTried =
       isOfOrAfter(figures, threshold, last?.atMs) && reclaims.every((what) => last?.reclaims.includes(what));
-    const hasVolumes = isOfDisk(threshold) && this.#components.volumes !== undefined;
-    return !isTried && (reclaims.length > 0 || hasVolumes);
+    const hasUsage = isOfDisk(threshold) && this.#components.diskUsage !== undefined;
+    return !isTried && (reclaims.length > 0 || hasUsage);
+  }
+
+  /** N2: who goes is not chosen while a disk may still become free of what was removed, the last victim's files among it. */
+  #isSettling(threshold: Threshold, before: Figures | undefined, now: Figures): boolean {
+    if (!isOfDisk(threshold)) return false;
+    this.#looks.set(threshold, now);
+    const sinceMs = this.#freeingSinceMs;
+    if (sinceMs === undefined || this.#components.clock.monotonic() - sinceMs >= SETTLING_MS) return false;
+    const [then, last] = [before, now].map((figures) => figures?.observations.get(threshold.signal));
+    return then === undefined || last === undefined || maySettle(then, last);
   }
 
   async #reclaim(threshold: Threshold, reclaims: readonly Reclaim[], signal: AbortSignal): Promise<void> {
     const { reclaimTimeoutMs, statsTimeoutMs } = this.#options;
-    await Promise.all([
+    const [mayFree] = await Promise.all([
       reclaim(reclaims, { ...this.#components, timeoutMs: reclaimTimeoutMs }, signal),
-      isOfDisk(threshold) && measureVolumes({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
+      isOfDisk(threshold) && measureDiskUsage({ ...this.#components, timeoutMs: statsTimeoutMs }, signal),
     ]);
-    this.#reclaimed.set(threshold, { atMs: this.#components.clock.now(), reclaims });
+    const { clock } = this.#components;
+    this.#reclaimed.set(threshold, { atMs: clock.now(), reclaims });
+    this.#mayFree ||= mayFree;
+    if (this.#mayFree) this.#freeingSinceMs ??= clock.monotonic();
   }
 
   /** @returns figures of what a removal has left; `undefined` where there are none yet */
@@ -178,6 +204,10 @@ export class Relief {
 
   /** Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do. */
   settle(figures: Figures): void {
+    for (const threshold of this.#looks.keys()) {
+      if (!isMetBy(threshold, figures.observations, true)) this.#looks.delete(threshold);
+    }
+    if (this.#looks.size === 0) this.#frees(false);
     for (const [threshold, { atMs, reclaims }] of this.#reclaimed) {
       if (!isOfOrAfter(figures, threshold, atMs) || isMetBy(threshold, figures.observations, true)) continue;
       this.#reclaimed.delete(threshold);
@@ -219,6 +249,13 @@ export class Relief {
     const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
     await evictor.end(pod, { ...explained, signal: threshold.signal, ...how }, signal);
     await evictor.gone([pod], signal);
+    if (isOfDisk(threshold)) this.#frees(true);
+  }
+
+  /** Whatever was removed before does not count any more. @param mayFree whether the next removal may free something */
+  #frees(mayFree: boolean): void {
+    this.#mayFree = mayFree;
+    this.#freeingSinceMs = undefined;
   }
 
   /** Of all that is short, as upstream does, and not only of what the pod goes for. */

@@ -428,7 +428,7 @@ describe('a node that runs out of disk', () => {
     };
 
     test('N2: are measured before pods are ranked by the disk: who filled it since the last time goes', async () => {
-      start(world.manager(DISK, {}, { volumes: { measure: async () => measured() } }));
+      start(world.manager(DISK, {}, { diskUsage: { measure: async () => measured() } }));
       world.disk.available = 90 * MI;
       await world.clock.advance(20_000);
       expect(world.log).toContain('measured');
@@ -437,7 +437,7 @@ describe('a node that runs out of disk', () => {
 
     test('are measured where nothing is removed, too', async () => {
       world.layout = { dedicatedImageFs: true, splitContainerFs: false };
-      start(world.manager(DISK, {}, { volumes: { measure: async () => measured() } }));
+      start(world.manager(DISK, {}, { diskUsage: { measure: async () => measured() } }));
       world.disk.available = 90 * MI;
       await world.clock.advance(10_000);
       expect(world.log.slice(0, 3)).toEqual(['measured', 'kill filler', 'gone filler']);
@@ -448,7 +448,7 @@ describe('a node that runs out of disk', () => {
         world.manager(
           { evictionHard: { 'memory.available': '100Mi' } },
           {},
-          { volumes: { measure: async () => measured() } },
+          { diskUsage: { measure: async () => measured() } },
         ),
       );
       world.memory.available = 50 * MI;
@@ -461,7 +461,7 @@ describe('a node that runs out of disk', () => {
       ['fail', () => Promise.reject(new Error('away'))],
       ['hang', () => new Promise(() => undefined)],
     ])('that %s to be measured keep nobody from going: what was found last counts', async (_how, measure) => {
-      start(world.manager(DISK, { statsTimeoutMs: 5_000 }, { volumes: { measure } }));
+      start(world.manager(DISK, { statsTimeoutMs: 5_000 }, { diskUsage: { measure } }));
       world.disk.available = 90 * MI;
       await world.clock.advance(20_000);
       expect(world.log.slice(-2)).toEqual(['kill writer', 'gone writer']);

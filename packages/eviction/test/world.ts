@@ -69,6 +69,8 @@ export class World {
   summary: ((signal: AbortSignal) => Promise<NodeSummary>) | undefined;
   summaries = 0;
   onReclaim: (what: string) => void = () => {};
+  /** How many there are each time. */
+  deadContainers = 0;
   /** How long each removal takes. */
   reclaimMs = 0;
   readonly #gone = new Set<string>();
@@ -137,6 +139,7 @@ export class World {
             this.log.push('containers');
             if (this.reclaimMs > 0) await sleep(this.clock, this.reclaimMs);
             this.onReclaim('containers');
+            return this.deadContainers;
           },
           deleteUnusedImages: async () => {
             this.log.push('images');

@@ -168,7 +168,9 @@ export function assembleKubelet<C>(
     containerGc: containers.gc,
     images,
     allSourcesReady: () => podConfig.seenAllSources(),
-    volumes: measured,
+    diskUsage: {
+      measure: (signal) => Promise.all([measured.measure(signal), stats?.measureLayers(signal)]),
+    },
     onPressureChanged: () => clusterNode?.statusChanged(),
   });
   const shutdown = nodeShutdown(child, ports, settings, {

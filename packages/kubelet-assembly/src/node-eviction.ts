@@ -2,9 +2,9 @@ import type { ContainerGc } from '@node-agent/container-gc';
 import {
   type DiskPlaces,
   diskGauges,
+  type EvictionDiskUsage,
   EvictionManager,
   type EvictionPods,
-  type EvictionVolumes,
   formatThreshold,
 } from '@node-agent/eviction';
 import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
@@ -23,7 +23,7 @@ export interface EvictionParts {
   readonly images: Pick<NodeImages, 'deleteUnused'>;
   readonly allSourcesReady: () => boolean;
   readonly onPressureChanged: () => void;
-  readonly volumes: EvictionVolumes;
+  readonly diskUsage: EvictionDiskUsage;
 }
 
 /** For how long images wait until all sources of pods have spoken: as for the first collection (`collectGarbage` of kubelet-core). */
@@ -76,7 +76,7 @@ export function nodeEviction(
           ),
         deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
       },
-      volumes: parts.volumes,
+      diskUsage: parts.diskUsage,
       gauges: [...gauges, ...(stats ? diskGauges(stats.disks, knownPlaces) : [])],
       onPressureChanged: parts.onPressureChanged,
     },

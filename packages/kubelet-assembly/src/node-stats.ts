@@ -15,7 +15,7 @@ export function nodeStats(
   const { volumePeriodMs: _period, ...groups } = settings.stats ?? {};
   const root = parseCgroupfsPath(settings.cgroups?.cgroupRoot ?? '/');
   return new StatsProvider(
-    { ...child('stats'), cri, fs, volumeUsage, ...files },
+    { ...child('stats'), cri, fs, trees: fs, volumeUsage, ...files },
     {
       ...groups,
       nodeName: settings.nodeName,

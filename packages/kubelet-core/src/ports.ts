@@ -270,7 +270,7 @@ export interface ContainerGcPort {
   garbageCollect(
     options: { readonly allSourcesReady: boolean; readonly evictNonDeletedPods: boolean },
     signal: AbortSignal,
-  ): Promise<void>;
+  ): Promise<unknown>;
   /** Removes what need not be kept of a pod's dead containers, all of them where `removeAll`. */
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void;
 }

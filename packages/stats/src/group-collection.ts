@@ -4,7 +4,7 @@ import type { Detail, GroupFigures } from './group-figures.ts';
 import type { GroupReader } from './group-reader.ts';
 import type { KernelReads } from './kernel-reads.ts';
 import { bootTimeMs, groupOfProcess } from './kernel-text.ts';
-import { type PodGroups, readPodGroups } from './pod-groups.ts';
+import { kubepodsOf, type PodGroups, readPodGroups } from './pod-groups.ts';
 import type { ListedPod } from './pod-listing.ts';
 import type { StatsOptions } from './ports.ts';
 import type { ProcessReader } from './process-reader.ts';
@@ -66,8 +66,7 @@ export async function collectGroups(
   signal: AbortSignal,
 ): Promise<GroupCollection> {
   processes.begin();
-  const { kubepods: given = '/kubepods' } = options;
-  const kubepods = typeof given === 'string' ? given : given();
+  const kubepods = kubepodsOf(options);
   const [system, podGroups, stat, meminfo] = await Promise.all([
     systemGroups(reads, reader, { ...options, kubepods }),
     detail === 'node' ? NO_PODS.groups : readPodGroups(reader, kubepods),

@@ -5,7 +5,7 @@ import { figuresV2 } from './figures-v2.ts';
 import type { Detail, GroupFigures } from './group-figures.ts';
 import { type GroupFile, type GroupTexts, groupFiles } from './group-files.ts';
 import type { KernelReads } from './kernel-reads.ts';
-import type { ProcessReader } from './process-reader.ts';
+import { firstProcess, type ProcessReader } from './process-reader.ts';
 
 /** Where the machine has its cgroups: what `readHierarchy` of cm-cgroups tells. */
 export type CgroupTree =
@@ -72,6 +72,11 @@ export class GroupReader {
     };
   }
 
+  /** The process of a group that began first; `undefined` where none is in it itself. */
+  async firstProcess(path: string): Promise<string | undefined> {
+    return firstProcess(await this.#text(path, PROCESSES));
+  }
+
   async #texts(path: string, detail: Detail): Promise<GroupTexts> {
     const texts = new Map<string, string>();
     for (const file of groupFiles(this.tree.version, detail)) {
@@ -118,6 +123,8 @@ export class GroupReader {
     return mount === undefined ? undefined : joined(mount, path, '');
   }
 }
+
+const PROCESSES: GroupFile = { controller: 'cpu', name: 'cgroup.procs' };
 
 /** What says something of this process, and nothing of the group. */
 const EXHAUSTED: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);

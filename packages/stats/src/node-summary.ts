@@ -2,7 +2,7 @@ import { errorText } from '@node-agent/telemetry';
 import { StatsError } from './errors.ts';
 import type { GroupCollection, PodCollection } from './group-collection.ts';
 import type { GroupFigures } from './group-figures.ts';
-import { podStats } from './pod-summary.ts';
+import { type PodStorage, podStats } from './pod-summary.ts';
 import type { VolumeFigures } from './ports.ts';
 import type { StorageCollection, UsedFs } from './storage-collection.ts';
 import type { PodReference } from './summary.ts';
@@ -15,6 +15,7 @@ export interface SummaryContext {
   /** When this process began to serve, by the wall clock. */
   readonly startedAtMs: number;
   readonly volumeUsage: (pod: PodReference) => readonly VolumeFigures[];
+  readonly layers: PodStorage['layers'];
 }
 
 /**
@@ -24,7 +25,7 @@ export interface SummaryContext {
 export function fullSummary(
   groups: GroupCollection,
   storage: StorageCollection,
-  { nodeName, startedAtMs, volumeUsage }: SummaryContext,
+  { nodeName, startedAtMs, volumeUsage, layers: measured }: SummaryContext,
 ): NodeSummary {
   const root = rootOf(groups);
   const node = fulfilled(storage.node, 'failed to get rootFs stats');
@@ -49,7 +50,9 @@ export function fullSummary(
       runtime: { imageFs: runtimeFs(images), containerFs: runtimeFs(layers) },
       rlimit: { time: apiTime(atMs), ...(max && { maxpid: max }), ...(current && { curproc: current }) },
     },
-    pods: pods.pods.map((pod) => podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref) })),
+    pods: pods.pods.map((pod) =>
+      podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref), layers: measured }),
+    ),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { GroupReader } from './group-reader.ts';
+import type { StatsOptions } from './ports.ts';
 
 /** The group of a pod, and those of its containers and sandboxes by their ids. */
 interface PodGroup {
@@ -12,6 +13,11 @@ export interface PodGroups {
   /** Those that pods are in: that of all pods, and those of the classes. */
   readonly parents: readonly string[];
   readonly pods: ReadonlyMap<string, PodGroup>;
+}
+
+/** The group that all pods are in, as it is called by now. */
+export function kubepodsOf({ kubepods = '/kubepods' }: Pick<StatsOptions, 'kubepods'>): string {
+  return typeof kubepods === 'string' ? kubepods : kubepods();
 }
 
 /** Looks which groups there are below that of all pods, as cgroupfs or systemd names them. */

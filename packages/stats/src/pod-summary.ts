@@ -24,12 +24,15 @@ import {
   type ResourceParts,
   sumOfParts,
 } from './summary-parts.ts';
+import type { LayerUse } from './writable-layers.ts';
 
 /** What is told of files: absent where only CPU and memory are asked for. */
 export interface PodStorage {
   readonly node: Disk;
   readonly storage: StorageCollection;
   readonly volumes: readonly VolumeFigures[];
+  /** The writable layers that were measured here, by the ids of containers. */
+  readonly layers: ReadonlyMap<string, LayerUse>;
 }
 
 /** One pod of a summary (`listPodStatsPartiallyFromCRI` and `listPodStatsStrictlyFromCRI`, `cri_stats_provider.go`). */
@@ -110,16 +113,26 @@ function containerStats(
     ...(group && partsOfGroup(group, rates.get(group.path))),
     ...(files && {
       ...(io && { io }),
-      ...(told && { rootfs: rootfsStats(told, files.storage) }),
+      ...(told && { rootfs: rootfsStats(told, files.storage.disks, files.layers.get(id)) }),
       ...logStats(files, files.storage.logs.get(id)),
     }),
   };
 }
 
-function rootfsStats({ writableLayer }: CriContainerStats, { disks }: StorageCollection): FsStats {
+/** What the runtime tells, or what was measured here where that is newer. */
+function rootfsStats(
+  { writableLayer }: CriContainerStats,
+  disks: StorageCollection['disks'],
+  measured: LayerUse | undefined,
+): FsStats {
   const disk = lookUp(disks, writableLayer?.fsId?.mountpoint);
+  const toldAtMs = writableLayer ? writableLayer.timestamp / 1e6 : undefined;
+  if (measured !== undefined && !(toldAtMs !== undefined && toldAtMs >= measured.atMs)) {
+    const { atMs, ...use } = measured;
+    return { time: apiTime(atMs), ...(disk && sizeOf(disk)), ...use };
+  }
   return {
-    time: apiTime(writableLayer ? writableLayer.timestamp / 1e6 : undefined),
+    time: apiTime(toldAtMs),
     ...(disk && sizeOf(disk)),
     ...(writableLayer?.usedBytes && { usedBytes: writableLayer.usedBytes.value }),
     ...(writableLayer?.inodesUsed && { inodesUsed: writableLayer.inodesUsed.value }),

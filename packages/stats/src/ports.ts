@@ -56,6 +56,8 @@ export interface StatsComponents {
    * are looked at by `fs`, at ten times the cost.
    */
   readonly kernelFiles?: KernelFiles;
+  /** Measures trees: writable layers, for {@link StatsProvider.measureLayers}. Where absent what the runtime tells of them is all that is known. */
+  readonly trees?: Pick<FileSystem, 'usage'>;
   /** What the volumes of a pod use. None where absent. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
   /** Default: the machine's. */

@@ -41,7 +41,7 @@ export class ProcessReader {
 
   /** The interfaces that a group's processes see. */
   async network(texts: GroupTexts): Promise<readonly InterfaceFigures[] | undefined> {
-    const [pid] = pidsOf(texts.get('cgroup.procs') ?? '');
+    const pid = firstProcess(texts.get('cgroup.procs'));
     return pid === undefined ? undefined : await this.networkOf(pid);
   }
 
@@ -97,6 +97,11 @@ export class ProcessReader {
       return false;
     }
   }
+}
+
+/** The one of a group's that began first, as far as numbers tell. @param procs the text of its `cgroup.procs` */
+export function firstProcess(procs = ''): string | undefined {
+  return pidsOf(procs).toSorted((one, other) => Number(one) - Number(other))[0];
 }
 
 /** A process of another PID namespace has the number 0 here. */

@@ -10,6 +10,7 @@ import { GroupReader } from './group-reader.ts';
 import { KernelReads } from './kernel-reads.ts';
 import { type MachineFigures, readMachineFigures } from './machine-figures.ts';
 import { fullSummary, resourceSummary } from './node-summary.ts';
+import { kubepodsOf, readPodGroups } from './pod-groups.ts';
 import { podMetrics } from './pod-metrics.ts';
 import type { StatsComponents, StatsOptions } from './ports.ts';
 import { ProcessReader } from './process-reader.ts';
@@ -19,6 +20,7 @@ import { RuntimeReader } from './runtime-reader.ts';
 import { SharedCollection, type Wanted } from './shared-collection.ts';
 import { collectStorage } from './storage-collection.ts';
 import type { NodeSummary } from './summary.ts';
+import { WritableLayers } from './writable-layers.ts';
 
 const DEFAULT_MAX_AGE_MS = 5000;
 const DEFAULT_DEADLINE_MS = 20_000;
@@ -34,6 +36,7 @@ export class StatsProvider {
   readonly #reads: KernelReads;
   readonly #runtime: RuntimeReader;
   readonly #rates: CpuRates;
+  readonly #layers: WritableLayers | undefined;
   readonly #startedAtMs: number;
   readonly #groups: Readonly<Record<Detail, SharedCollection<GroupCollection>>>;
   readonly #summaries: Readonly<Record<'node' | 'summary', SharedCollection<NodeSummary>>>;
@@ -52,6 +55,8 @@ export class StatsProvider {
     this.#reads = new KernelReads(components);
     this.#runtime = new RuntimeReader(components);
     this.#rates = new CpuRates({ clock });
+    const { trees } = components;
+    this.#layers = trees && new WritableLayers({ ...components, reads: this.#reads, trees });
     this.#startedAtMs = clock.now();
     const groups = (detail: Detail): SharedCollection<GroupCollection> =>
       new SharedCollection(
@@ -122,6 +127,21 @@ export class StatsProvider {
     return podMetrics(summary?.pods ?? []);
   }
 
+  /**
+   * Measures the writable layers of running containers now, as far as that can be done here: what the runtime tells of them may be ten
+   * seconds old and more. Summaries that are asked for later tell what was found. It takes the longer the more is in them.
+   * @throws CriError, StatsError `Unavailable`; AsyncError `Timeout`
+   */
+  async measureLayers(signal: AbortSignal): Promise<void> {
+    if (this.#layers === undefined) return;
+    const { reader } = await this.#readers();
+    const [groups, told] = await Promise.all([
+      readPodGroups(reader, kubepodsOf(this.#options)),
+      this.#runtime.containerStats(signal),
+    ]);
+    await this.#layers.measure(reader, groups, told, signal);
+  }
+
   async #summarise(detail: 'node' | 'summary', signal: AbortSignal): Promise<NodeSummary> {
     // Its own age is what counts: those who want a fresh one have been told apart by then.
     const groups = await this.#groups[detail].get({ fresh: true }, signal);
@@ -174,7 +194,8 @@ export class StatsProvider {
 
   #context() {
     const { volumeUsage = () => [] } = this.#components;
-    return { nodeName: this.#options.nodeName, startedAtMs: this.#startedAtMs, volumeUsage };
+    const layers = this.#layers?.measured ?? new Map();
+    return { nodeName: this.#options.nodeName, startedAtMs: this.#startedAtMs, volumeUsage, layers };
   }
 }
 

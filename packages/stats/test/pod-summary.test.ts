@@ -77,8 +77,12 @@ function stored(more: Partial<StorageCollection> = {}): StorageCollection {
   };
 }
 
-const files = (more: Partial<StorageCollection> = {}, volumes: PodStorage['volumes'] = []): PodStorage => ({
-  ...{ node: disk(1000, AT_MS + 7000), storage: stored(more), volumes },
+const files = (
+  more: Partial<StorageCollection> = {},
+  volumes: PodStorage['volumes'] = [],
+  layers: PodStorage['layers'] = new Map(),
+): PodStorage => ({
+  ...{ node: disk(1000, AT_MS + 7000), storage: stored(more), volumes, layers },
 });
 
 describe('a pod of a summary', () => {
@@ -253,6 +257,18 @@ describe('what a pod takes of disks', () => {
     expect(stats['ephemeral-storage']).toStrictEqual({ time: LATER, ...sizeOf(1000), usedBytes: 0 });
   });
 
+  it.each([
+    ['older than what the runtime tells', -1, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
+    ['of the same time', 0, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
+    ['newer', 7000, { time: LATER, usedBytes: 77, inodesUsed: 7 }],
+  ])('is what was measured here only where that is not older: %s', (_what, laterMs, rootfs) => {
+    const containers = new Map([['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })]]);
+    const measured = new Map([['c1', { atMs: AT_MS + laterMs, usedBytes: 77, inodesUsed: 7 }]]);
+    const disks = new Map([['/layers', disk(5000, AT_MS)]]);
+    const stats = podStats(pod, collection([]), told({ containers }), files({ disks }, [], measured));
+    expect(stats.containers[0]?.rootfs).toEqual({ ...sizeOf(5000), ...rootfs });
+  });
+
   it('does not count the logs of a container that the runtime does not know, as upstream has it', () => {
     const storage = { logs: new Map([['c1', { usedBytes: 4, inodesUsed: 40 }]]) };
     const stats = podStats(pod, collection([]), told(), files(storage));
@@ -276,7 +292,7 @@ describe('what a pod takes of disks', () => {
 });
 
 describe('a node', () => {
-  const context = { nodeName: 'node-1', startedAtMs: AT_MS - 5000, volumeUsage: () => [] };
+  const context = { nodeName: 'node-1', startedAtMs: AT_MS - 5000, volumeUsage: () => [], layers: new Map() };
   const root = group('/', 500);
 
   it('has its root, its disks and the places of the runtime', () => {

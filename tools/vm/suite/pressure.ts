@@ -173,7 +173,7 @@ describe('eviction on a real tree', TIMEOUT, () => {
           },
         },
         disks: { layout: async () => ({ dedicatedImageFs: false, splitContainerFs: false }) },
-        reclaim: { deleteUnusedContainers: async () => {}, deleteUnusedImages: async () => {} },
+        reclaim: { deleteUnusedContainers: async () => 0, deleteUnusedImages: async () => {} },
         gauges: [cgroupMemoryGauge(nodeFileSystem, `${ROOT}/evict/kubepods`, 2)],
       },
       {

@@ -1,0 +1,115 @@
+import { Quantity } from '@node-agent/pod-spec';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { maySettle } from '../src/settling.ts';
+import { files, MI, makePod, podStats, World } from './world.ts';
+
+const SECOND = 1000;
+const DISK = { evictionHard: { 'nodefs.available': '10%' } };
+
+describe('whether a disk can be given time', () => {
+  const left = (mebibytes: number, atMs: number | undefined) => ({
+    ...{ available: Quantity.of(mebibytes * MI), capacity: Quantity.of(1000 * MI), atMs },
+  });
+
+  test.each([
+    ['nothing has changed', left(90, 0), left(90, 1000), true],
+    ['more is left', left(90, 0), left(95, 1000), true],
+    ['what is left lasts for more than half a minute', left(93, 0), left(90.5, 1000), true],
+    ['it lasts for half a minute', left(93, 0), left(90, 1000), false],
+    ['it lasts for a second', left(90, 0), left(45, 1000), false],
+    ['the same takes ten times as long', left(93, 0), left(90, 10_000), true],
+    ['nothing is left', left(1, 0), left(0, 1000), false],
+    ['both are of one instant', left(90, 1000), left(45, 1000), true],
+    ['it is not told when it was so', left(90, undefined), left(45, undefined), true],
+  ])('%s', (_what, before, now, may) => {
+    expect(maySettle(before, now)).toBe(may);
+  });
+});
+
+describe('N2: a disk that becomes free some time after something was removed', () => {
+  let world: World;
+  let stop: () => Promise<void>;
+
+  beforeEach(() => {
+    world = new World();
+    world.pods = ['writer', 'other'].map((name) => makePod(name));
+    world.stats = world.pods.map((pod) => {
+      const rootfs = files((pod.metadata.name === 'writer' ? 300 : 10) * MI);
+      return podStats(pod, { containers: [{ name: 'main', rootfs }] });
+    });
+    const controller = new AbortController();
+    const ended = world.manager(DISK).start(controller.signal);
+    stop = async () => {
+      controller.abort();
+      await world.clock.advance(0);
+      await ended;
+    };
+  });
+
+  afterEach(() => stop());
+
+  /** The disk is short, and in the first second of a round that is seen. */
+  const short = async (): Promise<void> => {
+    await world.clock.advance(9 * SECOND);
+    world.disk.available = 90 * MI;
+    await world.clock.advance(1 * SECOND);
+  };
+  const killed = (): readonly string[] => world.kills.map(({ pod }) => pod.metadata.name);
+
+  test('costs no pod where dead containers had filled it', async () => {
+    world.deadContainers = 1;
+    await short();
+    expect(world.log).toEqual(['containers', 'images']);
+    await world.clock.advance(3 * SECOND);
+    world.disk.available = 900 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(world.log).toEqual(['containers', 'images']);
+  });
+
+  test('costs no other pod where it was one that went', async () => {
+    await short();
+    expect(killed()).toEqual(['writer']);
+    await world.clock.advance(9 * SECOND);
+    expect(killed()).toEqual(['writer']);
+    world.disk.available = 900 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('has ten seconds for that, and then what nobody needs is removed once more before another pod goes', async () => {
+    await short();
+    world.log.length = 0;
+    await world.clock.advance(1 * SECOND);
+    expect(world.log).toEqual(['containers', 'images']);
+    await world.clock.advance(10 * SECOND - 1);
+    expect(world.log).toEqual(['containers', 'images']);
+    await world.clock.advance(1);
+    expect(world.log).toEqual(['containers', 'images', 'containers', 'images', 'kill other', 'gone other']);
+  });
+
+  test('does not have them where it goes on filling', async () => {
+    await short();
+    await world.clock.advance(1 * SECOND);
+    expect(killed()).toEqual(['writer']);
+    world.disk.available = 60 * MI;
+    await world.clock.advance(1 * SECOND);
+    expect(killed()).toEqual(['writer', 'other']);
+  });
+
+  test('has them once: dead containers that come again and again keep nobody from going', async () => {
+    world.deadContainers = 1;
+    await short();
+    await world.clock.advance(11 * SECOND);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('has them anew the next time that it is short', async () => {
+    world.deadContainers = 1;
+    await short();
+    world.disk.available = 900 * MI;
+    await world.clock.advance(60 * SECOND);
+    world.disk.available = 90 * MI;
+    await world.clock.advance(15 * SECOND);
+    expect(killed()).toEqual([]);
+  });
+});
