@@ -1,11 +1,12 @@
 // What `npm start`, `npm test` and their like run: brings the tools, builds what changed, and hands over.
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { installMissing, NODE_PACKAGES, SUITE_PACKAGES } from './system-packages.mjs';
 import { prepare, root, run, say } from './toolchain.mjs';
 
 const [command, ...args] = process.argv.slice(2);
 
-/** Each command: what has to be built before it, the program that does it, and what that is always told. */
+/** Each command: what has to be built or installed before it, the program that does it, and what that is always told. */
 const commands = {
   start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
@@ -23,7 +24,11 @@ const commands = {
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
   compare: { build: ['@node-agent/kubelet'], program: 'tools/compare/src/main.ts' },
   'compare-groups': { build: ['@node-agent/kubelet'], program: 'tools/compare/src/groups/main.ts' },
-  conformance: { build: ['@node-agent/kubelet'], program: 'tools/conformance/src/main.ts' },
+  conformance: {
+    build: ['@node-agent/kubelet'],
+    packages: [...NODE_PACKAGES, ...SUITE_PACKAGES],
+    program: 'tools/conformance/src/main.ts',
+  },
   mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
   release: { build: 'all', program: 'tools/packaging/src/release/main.ts' },
@@ -59,6 +64,12 @@ if (!WITHOUT_HELP.includes(command) && args.some((word) => word === '--help' || 
     process.stdout.write(told.stdout);
     process.exit(0);
   }
+}
+
+if (chosen.packages) {
+  // Without some it goes on: what needs them says so.
+  const { output } = installMissing(chosen.packages, say);
+  if (output !== undefined) say(output);
 }
 
 const nx = (...nxArgs) => run(env, 'nx', [...nxArgs, '--output-style=static', '--parallel=2']);
