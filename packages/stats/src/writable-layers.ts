@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { ContainerStats } from '@node-agent/cri-client';
+import type { ContainerStats, FilesystemUsage } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import type { FileUse } from './file-use.ts';
@@ -43,7 +43,7 @@ export class WritableLayers {
   }
 
   /**
-   * Measures all anew.
+   * Measures all anew. What is known when this is given up counts.
    * @param told what the runtime says of containers, by their ids: where their layers are
    * @throws the signal's reason
    */
@@ -54,30 +54,37 @@ export class WritableLayers {
     signal: AbortSignal,
   ): Promise<void> {
     const measured = new Map<string, LayerUse>();
+    this.#measured = measured;
     const queue = [...pods.values()].flatMap(({ containers }) => [...containers]);
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         signal.throwIfAborted();
         const [id, group] = next;
-        const place = told.get(id)?.writableLayer?.fsId?.mountpoint;
-        const use = place ? await this.#measureOne(await reader.firstProcess(group), place) : undefined;
+        const layer = told.get(id)?.writableLayer;
+        const pid = layer ? await reader.firstProcess(group) : undefined;
+        const use = layer && pid ? await this.#measureOne(pid, layer) : undefined;
         if (use !== undefined) measured.set(id, use);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    this.#measured = measured;
+    signal.throwIfAborted();
   }
 
-  async #measureOne(pid: string | undefined, place: string): Promise<LayerUse | undefined> {
+  async #measureOne(pid: string, told: FilesystemUsage): Promise<LayerUse | undefined> {
     const { reads, trees, clock, logger } = this.#components;
-    if (pid === undefined) return undefined;
     const mountinfo = await reads.textOrNone(`/proc/${pid}/mountinfo`);
-    const path = upperDirectoryOfRoot(mountinfo ?? '', place);
-    if (path === undefined) return undefined;
+    const path = told.fsId?.mountpoint && upperDirectoryOfRoot(mountinfo ?? '', told.fsId.mountpoint);
+    if (!path) return undefined;
     const atMs = clock.now();
     try {
-      const { bytes, inodes } = await trees.usage(path, { deadlineMs: DEADLINE_MS });
-      return { atMs, usedBytes: bytes, inodesUsed: inodes };
+      const { bytes, inodes, complete } = await trees.usage(path, { deadlineMs: DEADLINE_MS });
+      // Where not all was counted it takes no less than what is known.
+      const atLeast = (now: number, before = 0): number => (complete ? now : Math.max(now, before));
+      return {
+        atMs,
+        usedBytes: atLeast(bytes, told.usedBytes?.value),
+        inodesUsed: atLeast(inodes, told.inodesUsed?.value),
+      };
     } catch (err) {
       logger.debug({ err, path }, 'A writable layer could not be measured: what the runtime tells of it counts');
       return undefined;

@@ -91,6 +91,40 @@ describe.each([1, 2] as const)('writable layers, measured where groups are of ve
     expect(await rootfs()).toEqual(before);
   });
 
+  it.each([
+    [false, 4096, 7],
+    [true, 5, 7],
+  ])(
+    'take no less than what the runtime tells where not all was counted: %s',
+    async (complete, usedBytes, inodesUsed) => {
+      const { world } = await node();
+      const usage = async () => ({ ...(await world.fs.usage(UPPER)), bytes: 5, inodes: 7, complete });
+      const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
+      const provider = new StatsProvider({ ...world.components, trees: { usage } }, options);
+      await world.clock.advance(4000);
+      await provider.measureLayers(signal);
+      const { pods } = await provider.summary({ fresh: true }, signal);
+      expect(pods[0]?.containers[0]?.rootfs).toMatchObject({ usedBytes, inodesUsed });
+    },
+  );
+
+  it('count as far as they were measured when that is given up', async () => {
+    const { world, rootfs } = await node();
+    const given = new AbortController();
+    const usage = async () => {
+      given.abort(new Error('too late'));
+      return await world.fs.usage(UPPER);
+    };
+    await world.writeGroup(`/kubepods/burstable/pod${UID}/${'d'.repeat(64)}`, { ...NONE, pids: [11] });
+    const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };
+    const provider = new StatsProvider({ ...world.components, trees: { usage } }, options);
+    await world.clock.advance(4000);
+    await expect(provider.measureLayers(given.signal)).rejects.toThrow('too late');
+    expect((await rootfs())?.usedBytes).toBe(4096);
+    const { pods } = await provider.summary({ fresh: true }, signal);
+    expect(pods[0]?.containers[0]?.rootfs?.usedBytes).toBeGreaterThan(10_000);
+  });
+
   it('are forgotten when they are measured the next time, and cannot be', async () => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
