@@ -168,9 +168,8 @@ export function assembleKubelet<C>(
     containerGc: containers.gc,
     images,
     allSourcesReady: () => podConfig.seenAllSources(),
-    diskUsage: {
-      measure: (signal) => Promise.all([measured.measure(signal), stats?.measureLayers(signal)]),
-    },
+    volumes: measured,
+    ...(stats && { layers: stats }),
     onPressureChanged: () => clusterNode?.statusChanged(),
   });
   const shutdown = nodeShutdown(child, ports, settings, {

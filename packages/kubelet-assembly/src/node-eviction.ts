@@ -8,8 +8,10 @@ import {
   formatThreshold,
 } from '@node-agent/eviction';
 import { isCriticalPod, type Pod } from '@node-agent/pod-spec';
+import type { StatsProvider } from '@node-agent/stats';
 import type { PartComponents } from './cluster-ports.ts';
 import { nodeDisks } from './disk-layout.ts';
+import type { MeasuredVolumes } from './measured-volumes.ts';
 import type { NodeImages } from './node-images.ts';
 import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
@@ -23,7 +25,9 @@ export interface EvictionParts {
   readonly images: Pick<NodeImages, 'deleteUnused'>;
   readonly allSourcesReady: () => boolean;
   readonly onPressureChanged: () => void;
-  readonly diskUsage: EvictionDiskUsage;
+  readonly volumes: Pick<MeasuredVolumes, 'measure'>;
+  /** Who measures writable layers; what the statistics say of them is taken as it is where absent. */
+  readonly layers?: Pick<StatsProvider, 'measureLayers'>;
 }
 
 /** For how long images wait until all sources of pods have spoken: as for the first collection (`collectGarbage` of kubelet-core). */
@@ -76,12 +80,22 @@ export function nodeEviction(
           ),
         deleteUnusedImages: (signal) => parts.images.deleteUnused(signal),
       },
-      diskUsage: parts.diskUsage,
+      diskUsage: diskUsage(parts),
       gauges: [...gauges, ...(stats ? diskGauges(stats.disks, knownPlaces) : [])],
       onPressureChanged: parts.onPressureChanged,
     },
     { ...eviction, nodeRef: nodeReference(nodeName) },
   );
+}
+
+/** Where one cannot be measured, the other is all the same, before it is told. */
+function diskUsage({ volumes, layers }: Pick<EvictionParts, 'volumes' | 'layers'>): EvictionDiskUsage {
+  return {
+    async measure(signal) {
+      const done = await Promise.allSettled([volumes.measure(signal), layers?.measureLayers(signal)]);
+      for (const one of done) if (one.status === 'rejected') throw one.reason;
+    },
+  };
 }
 
 function evictionPods({ pods, activePods }: Pick<EvictionParts, 'pods' | 'activePods'>): EvictionPods {
