@@ -152,6 +152,8 @@ async function endOfInside(plan: string, groups: readonly string[]): Promise<voi
       child.on('error', reject);
       child.on('exit', (code, signal) => resolve(code === 0 ? undefined : `it ended with ${signal ?? code}`));
     });
+    // What was run until then is no result, and nothing follows it.
+    if (asked) throw new Error('told to end');
     if (how !== undefined) throw new Error(`the node cannot be run: ${how}`);
   } finally {
     for (const name of signals) process.off(name, end);
