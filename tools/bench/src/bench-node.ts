@@ -24,6 +24,8 @@ export interface BenchNodePlan {
   readonly directory: string;
   readonly subnet: string;
   readonly profiles?: string | undefined;
+  /** Its pods have no groups of their own. */
+  readonly withoutCgroups?: boolean;
   /** Fields of its configuration beside those that all have; where absent, those by which its server lets {@link BenchNode.caller} in. */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
@@ -52,7 +54,7 @@ export class BenchNode implements AsyncDisposable {
 
   /** Starts one; resolves when the node is Ready. What it made goes with it, and where this throws, by itself. */
   static async start(plan: BenchNodePlan, signal: AbortSignal): Promise<BenchNode> {
-    const { controlPlane, binaries, program, nodeName, directory, profiles } = plan;
+    const { controlPlane, binaries, program, nodeName, directory, profiles, withoutCgroups } = plan;
     await using stack = new AsyncDisposableStack();
     await mkdir(directory, { recursive: true });
     const side = binaries
@@ -61,7 +63,7 @@ export class BenchNode implements AsyncDisposable {
     stack.defer(() => side.stop());
     const kubelet = new ClusterKubelet({
       ...{ program, nodeName, kubeconfig: await controlPlane.nodeKubeconfig(nodeName), endpoint: side.endpoint },
-      ...{ cgroupRoot: side.cgroupRoot, directory: join(directory, 'k'), profiles },
+      ...{ directory: join(directory, 'k'), profiles, ...(!withoutCgroups && { cgroupRoot: side.cgroupRoot }) },
       configuration: plan.configuration ?? {
         authentication: {
           ...{ anonymous: { enabled: false }, webhook: { enabled: false } },

@@ -42,6 +42,21 @@ export function parseSchedstat(text: string): number {
   return nanoseconds / 1e9;
 }
 
+/** What all CPUs have done by the first line of `/proc/stat`, in seconds: idle time, and what others took from a virtual machine, is not in it. */
+export function parseMachineStat(text: string): number {
+  const [user, nice, system, , , interrupts, softInterrupts] =
+    text.split('\n', 1)[0]?.split(/ +/).slice(1).map(Number) ?? [];
+  const ticks = (user ?? 0) + (nice ?? 0) + (system ?? 0) + (interrupts ?? 0) + (softInterrupts ?? 0);
+  if (!text.startsWith('cpu ') || Number.isNaN(ticks))
+    throw new RangeError(`not a line of all CPUs: ${text.split('\n', 1)[0]}`);
+  return ticks / TICKS_PER_SECOND;
+}
+
+/** What all CPUs of the machine have done so far, in seconds. */
+export async function machineCpuSeconds(): Promise<number> {
+  return parseMachineStat(await readFile('/proc/stat', 'utf8'));
+}
+
 /** Reads what a process has used. @throws where there is no such process */
 export async function readUsage(pid: number): Promise<ProcessUsage> {
   const [stat, status, threads] = await Promise.all([

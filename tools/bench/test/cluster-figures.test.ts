@@ -6,6 +6,7 @@ import { topFunctions } from '../src/cluster/profile.ts';
 const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
   batchReadyMs: [1000 * factor, 2000 * factor, 4000 * factor],
   batchCpuSeconds: 2 * factor,
+  machineSeconds: 20 * factor,
   singleMs: [100 * factor, 300 * factor, 200 * factor],
   deletionMs: [1000 * factor],
   restartMs: [700 * factor],

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { sumOfMetric } from '../src/metrics-text.ts';
-import { parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
+import { parseMachineStat, parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
 
 test('the CPU times are found after a name that has parentheses and spaces', () => {
   const line =
@@ -24,6 +24,13 @@ test('numbers of a status: kB are bytes, counts are counts, what is absent is 0'
 test('the time on a CPU is in nanoseconds', () => {
   expect(parseSchedstat('1500000000 20 3\n')).toBe(1.5);
   expect(() => parseSchedstat('')).toThrow('not a schedstat line');
+});
+
+test('what all CPUs have done leaves out that they were idle, waited for disks, or were taken away', () => {
+  const stat = 'cpu  100 20 30 9000 800 4 6 700 50 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
+  expect(parseMachineStat(stat)).toBe(1.6);
+  expect(() => parseMachineStat('cpu0 1 2 3 4 5 6 7\n')).toThrow('not a line of all CPUs');
+  expect(() => parseMachineStat('')).toThrow('not a line of all CPUs');
 });
 
 test.runIf(process.platform === 'linux')('a process of this machine has used something', async () => {

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import { BareRuntime } from '../bare-runtime.ts';
+import { machineCpuSeconds } from '../proc.ts';
 import { RuntimeSide } from '../runtime-side.ts';
 import { POD_COMMAND } from './cluster-pods.ts';
 import type { Bare } from './figures.ts';
@@ -34,9 +35,11 @@ export async function takeBareTurn(
     }
     say(`bare runtime: ${options.pods} pods`);
     const names = Array.from({ length: options.pods }, (_, index) => `batch-${index}`);
+    const before = await machineCpuSeconds();
     const { readyMs } = await bare.batch(names, STARTS_PER_CPU * availableParallelism(), signal);
+    const machineSeconds = (await machineCpuSeconds()) - before;
     await bare.clear(signal);
-    return { batchReadyMs: readyMs, singleMs };
+    return { batchReadyMs: readyMs, machineSeconds, singleMs };
   } finally {
     await side.stop();
   }

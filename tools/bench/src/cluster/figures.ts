@@ -5,6 +5,8 @@ export interface Turn {
   /** From the first pod's creation until each was Ready, by the watch of this program. */
   readonly batchReadyMs: readonly number[];
   readonly batchCpuSeconds: number;
+  /** What all CPUs did meanwhile, for the runtime, the control plane and everybody else, too. */
+  readonly machineSeconds: number;
   /** From the creation of one pod, with nothing else going on, until it was Ready. */
   readonly singleMs: readonly number[];
   /** From the deletion of a pod that ends at once on SIGTERM until its object was gone. */
@@ -33,6 +35,7 @@ export interface Changes {
 /** The same pods, started by a loop with no kubelet and no API server: what no kubelet can beat. */
 export interface Bare {
   readonly batchReadyMs: readonly number[];
+  readonly machineSeconds: number;
   readonly singleMs: readonly number[];
 }
 
@@ -57,6 +60,7 @@ const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) 
   ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
   ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
   ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
+  ['CPU of the machine meanwhile', 's', machineSeconds],
   ['writes of a status, each pod of the batch', '', ({ statusWritesPerPod }) => statusWritesPerPod],
   ['events, each pod of the batch', '', ({ eventsPerPod }) => eventsPerPod],
   ['idle CPU', '%', ({ idleCpuShare }) => idleCpuShare * 100, 0.3],
@@ -72,7 +76,12 @@ const BARE_FIGURES: ReadonlyMap<(turn: Turn) => number, (bare: Bare) => number> 
   [batchSeconds, batchSeconds],
   [medianSeconds, medianSeconds],
   [singleMilliseconds, singleMilliseconds],
+  [machineSeconds, machineSeconds],
 ]);
+
+function machineSeconds(turn: Pick<Turn, 'machineSeconds'>): number {
+  return turn.machineSeconds;
+}
 
 function batchSeconds({ batchReadyMs }: Bare): number {
   return Math.max(...batchReadyMs) / 1000;

@@ -18,6 +18,8 @@ export interface ClusterBenchOptions {
   readonly rounds: number;
   /** A runtime in memory, which costs next to nothing: no process of a container can be killed then, nor a runtime measured by itself. */
   readonly fakeRuntime: boolean;
+  /** Pods have no groups of their own, with either kubelet. */
+  readonly withoutCgroups: boolean;
   /** This repository's kubelet alone. */
   readonly alone: boolean;
   /** Where the CPU profiles of this repository's kubelet are kept; none are taken where absent. */
@@ -38,6 +40,7 @@ one private cluster. Needs root.
   --only-storm         measure nothing else
   --rounds N           turns of each kubelet (1)
   --fake-runtime       with a runtime in memory: what the kubelets themselves cost
+  --without-cgroups    cgroupsPerQOS is false for both kubelets: what groups of pods cost
   --alone              this kubelet only
   --profiles DIR       keep CPU profiles of this kubelet there
   --json               print JSON, on the standard output
@@ -59,6 +62,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
       rounds: text('1'),
       profiles: { type: 'string' },
       'fake-runtime': { type: 'boolean', default: false },
+      'without-cgroups': { type: 'boolean', default: false },
       alone: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -74,6 +78,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
     onlyStorm: values['only-storm'],
     rounds: numberOption('--rounds', values.rounds, 1, 20),
     fakeRuntime: values['fake-runtime'],
+    withoutCgroups: values['without-cgroups'],
     alone: values.alone,
     profiles: values.profiles,
     json: values.json,

@@ -4,6 +4,7 @@ import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { BenchNode } from '../bench-node.ts';
 import { killContainer } from '../containers.ts';
 import { sumOfMetric, type WantedLabels } from '../metrics-text.ts';
+import { machineCpuSeconds } from '../proc.ts';
 import { RuntimeSide } from '../runtime-side.ts';
 import { sleep } from '../waiting.ts';
 import type { ClusterKubelet } from './cluster-kubelet.ts';
@@ -33,7 +34,10 @@ const WRITERS = 16;
 /** Starts a kubelet with a runtime of its own, measures it, and takes both away again. */
 export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Turn> {
   plan.say(`${plan.nodeName}: waiting for the node`);
-  await using node = await BenchNode.start({ ...plan, configuration: {} }, signal);
+  await using node = await BenchNode.start(
+    { ...plan, withoutCgroups: plan.options.withoutCgroups, configuration: {} },
+    signal,
+  );
   return await measure(plan, node, signal);
 }
 
@@ -65,6 +69,7 @@ async function measure(
   const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-batch-${index}`);
   const before = (await kubelet.usage()).cpuSeconds;
   const asked = await podWrites(controlPlane);
+  const machineBefore = await machineCpuSeconds();
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
   // What fails first is what is told.
@@ -72,6 +77,7 @@ async function measure(
   await Promise.all(names.map((name) => pods.create(name)));
   const batchReadyMs = (await ready).map((atMs) => atMs - startMs);
   const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
+  const machineSeconds = (await machineCpuSeconds()) - machineBefore;
   await sleep(SETTLE_MS, signal);
   const wrote = await podWrites(controlPlane);
   const statusWritesPerPod = (wrote.statuses - asked.statuses) / options.pods;
@@ -88,7 +94,17 @@ async function measure(
   await Promise.all(names.map((name) => pods.delete(name)));
   await Promise.all(names.map((name) => pods.gone(name)));
   return {
-    ...{ batchReadyMs, batchCpuSeconds, singleMs, deletionMs, restartMs, idleCpuShare, emptyRssBytes, rssBytes },
+    ...{
+      batchReadyMs,
+      batchCpuSeconds,
+      machineSeconds,
+      singleMs,
+      deletionMs,
+      restartMs,
+      idleCpuShare,
+      emptyRssBytes,
+      rssBytes,
+    },
     ...{ statusWritesPerPod, eventsPerPod },
     ...(changes && { changes }),
   };
