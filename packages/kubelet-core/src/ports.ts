@@ -207,6 +207,8 @@ export interface StatusPort {
   setContainerReadiness(uid: string, containerId: string, ready: boolean): void;
   /** As {@link setContainerReadiness}, for whether it has started. */
   setContainerStartup(uid: string, containerId: string, started: boolean): void;
+  /** Whether the API shows another condition Ready than follows from what it shows beside it: a readiness gate has changed, which others set. */
+  isReadinessStale(pod: Pod): boolean;
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void;
 }
 

@@ -170,11 +170,11 @@ export class SyncHandler {
   }
 
   /**
-   * Pods of which the API shows another status, mostly one that was just written there: only readiness gates, which others
-   * set, are something for the pod's worker.
+   * Pods of which the API shows another status, mostly one that was just written there: only a readiness gate that has
+   * changed, which others set, is something for the pod's worker.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
-    const { podManager, podCache, containerGc, allocation } = this.#deps;
+    const { podManager, podCache, containerGc, allocation, status } = this.#deps;
     for (const changed of pods) {
       const before = podManager.getPodByUid(changed.metadata.uid);
       podManager.updatePod(changed);
@@ -182,7 +182,7 @@ export class SyncHandler {
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
       if (!wasMirror) this.#syncAll(allocation.reconciled(before, pod));
-      if ((changed.spec.readinessGates ?? []).length > 0) this.#update('sync', pod, mirrorPod);
+      if (status.isReadinessStale(pod)) this.#update('sync', pod, mirrorPod);
       this.#seen(pod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted') {
         const entry = podCache.get(pod.metadata.uid);

@@ -103,6 +103,9 @@ export class PlainStatuses {
   setContainerStartup(uid: string, containerId: string, started: boolean): void {
     this.told.push(`${uid} ${containerId} started ${started}`);
   }
+  isReadinessStale({ spec }: Pod): boolean {
+    return (spec.readinessGates ?? []).length > 0;
+  }
   terminatePod(pod: Pod): void {
     this.terminated.push(pod.metadata.uid);
   }

@@ -5,6 +5,7 @@ export { type MergeContext, mergePodStatus } from './merge.ts';
 export type { PodGroupLimits } from './pod-resources.ts';
 export { noProbeResults, type ProbeResult, type ProbeResults } from './readiness.ts';
 export { type PodKey, type PodRestClient, type PodsResource, restStatusApi } from './rest-status-api.ts';
+export { isReadinessStale } from './stale-readiness.ts';
 export { StatusManager, type StatusManagerComponents, type VersionedStatus } from './status-manager.ts';
 export { type PodStatusPatch, podStatusPatch } from './status-patch.ts';
 export { StatusWriter, type StatusWriterComponents, type StatusWriterOptions } from './status-writer.ts';

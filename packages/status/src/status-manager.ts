@@ -9,6 +9,7 @@ import {
 } from '@node-agent/pod-spec';
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
+import { isReadinessStale } from './stale-readiness.ts';
 import { illegalTransition, nextStatus, phaseProblem, terminatedStatus } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
@@ -110,6 +111,11 @@ export class StatusManager {
   /** As {@link setContainerReadiness}, for whether it has started (`SetContainerStartup`). */
   setContainerStartup(uid: string, containerId: string, started: boolean): void {
     this.#setContainer(uid, containerId, { started });
+  }
+
+  /** {@link isReadinessStale} */
+  isReadinessStale(pod: Pod): boolean {
+    return isReadinessStale(pod);
   }
 
   /**
