@@ -204,7 +204,11 @@ export class EvictionManager {
     const over = overStorageLimits(parts, figures, layout);
     if (over.length === 0) return false;
     if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
-    const hasEnded = await this.#aside.run('disk', () => endOverLimits(parts, over, signal), signal);
+    const end = async (): Promise<void> => {
+      await endOverLimits(parts, over, signal);
+      this.#relief.podsEnded();
+    };
+    const hasEnded = await this.#aside.run('disk', end, signal);
     this.#patienceMs = Number.POSITIVE_INFINITY;
     if (!hasEnded) this.#busy = new Set([...this.#busy, 'disk']);
     return hasEnded;
@@ -253,7 +257,7 @@ export class EvictionManager {
     this.#state = state;
     this.#conditions = conditions;
     this.#observations = observations;
-    this.#relief.settle(figures);
+    this.#relief.settle(figures, [...state.firstMetAt.keys()]);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
     if (changed) {
       logger.info({ conditions }, 'Eviction manager: the node has other conditions');

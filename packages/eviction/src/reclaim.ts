@@ -20,10 +20,10 @@ export async function reclaim(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { reclaim: from, clock, logger, timeoutMs } = components;
-  let removed = 0;
+  let mayFree = false;
   const removals: Readonly<Record<Reclaim, (limit: AbortSignal) => Promise<unknown>>> = {
     containers: async (limit) => {
-      removed = await from.deleteUnusedContainers(limit);
+      mayFree = (await from.deleteUnusedContainers(limit)) > 0;
     },
     images: (limit) => from.deleteUnusedImages(limit),
   };
@@ -32,10 +32,12 @@ export async function reclaim(
       await withTimeout(clock, timeoutMs, removals[what], signal);
     } catch (err) {
       signal.throwIfAborted();
+      // It is not told what was removed until then.
+      mayFree ||= what === 'containers';
       logger.warn({ err, what }, 'Eviction manager: unexpected error when attempting to reduce resource pressure');
     }
   }
-  return removed > 0;
+  return mayFree;
 }
 
 /** N2: what pods take of a disk was found out up to a minute ago, in which one may have filled it. @throws the signal's reason */

@@ -67,8 +67,8 @@ export class Relief {
   readonly #age: Histogram<'eviction_signal'>;
   /** What was removed, where no figures have told yet what came of that. */
   readonly #reclaimed = new Map<Threshold, Reclaimed>();
-  /** The last look at each disk that is short. */
-  readonly #looks = new Map<Threshold, Figures>();
+  /** The last look at each disk that is short; `undefined` where what it tells is over. */
+  readonly #looks = new Map<Threshold, Figures | undefined>();
   /** Whether containers were removed, or have ended, since a disk is short: a runtime frees what they wrote some time after their removal. */
   #mayFree = false;
   /** Since when it may, by the monotonic clock. */
@@ -98,7 +98,11 @@ export class Relief {
   ): Promise<Relieved> {
     const { recorder, logger, decisions, aside } = this.#components;
     const earlier = this.#looks.get(threshold);
-    if (this.#isSettling(threshold, earlier, before)) return { outcome: 'settling', after: before };
+    if (this.#isSettling(threshold, earlier, before)) {
+      // What is removed and measured by now is old when the wait is over.
+      this.#reclaimed.delete(threshold);
+      return { outcome: 'settling', after: before };
+    }
     const resource = resourceOf(threshold.signal);
     logger.info({ resource, threshold: formatThreshold(threshold) }, 'Eviction manager: attempting to reclaim');
     const text = `Attempting to reclaim ${resource}`;
@@ -202,12 +206,17 @@ export class Relief {
     return after;
   }
 
-  /** Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do. */
-  settle(figures: Figures): void {
+  /**
+   * Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do.
+   * @param met the thresholds that are met by them, grace period over or not
+   */
+  settle(figures: Figures, met: readonly Threshold[]): void {
     for (const threshold of this.#looks.keys()) {
-      if (!isMetBy(threshold, figures.observations, true)) this.#looks.delete(threshold);
+      // A disk of which nothing is told is as short as it was.
+      const isTold = figures.observations.has(threshold.signal);
+      if (isTold && !isMetBy(threshold, figures.observations, true)) this.#looks.delete(threshold);
     }
-    if (this.#looks.size === 0) this.#frees(false);
+    if (this.#looks.size === 0 && !met.some(isOfDisk)) this.#frees(false);
     for (const [threshold, { atMs, reclaims }] of this.#reclaimed) {
       if (!isOfOrAfter(figures, threshold, atMs) || isMetBy(threshold, figures.observations, true)) continue;
       this.#reclaimed.delete(threshold);
@@ -249,7 +258,13 @@ export class Relief {
     const how = { isDisruption: true, gracePeriodSeconds: gracePeriodSeconds(pod, threshold, this.#options) };
     await evictor.end(pod, { ...explained, signal: threshold.signal, ...how }, signal);
     await evictor.gone([pod], signal);
-    if (isOfDisk(threshold)) this.#frees(true);
+    if (isOfDisk(threshold)) this.podsEnded();
+  }
+
+  /** Pods are gone that wrote to disks. How fast these were filled until then tells nothing of who is left. */
+  podsEnded(): void {
+    this.#frees(true);
+    for (const threshold of this.#looks.keys()) this.#looks.set(threshold, undefined);
   }
 
   /** Whatever was removed before does not count any more. @param mayFree whether the next removal may free something */

@@ -477,7 +477,7 @@ describe('a node that runs out of disk', () => {
     };
     start(world.manager(DISK, { reclaimTimeoutMs: 5_000 }, { reclaim }));
     world.disk.available = 90 * MI;
-    await world.clock.advance(20_000);
+    await world.clock.advance(30_000);
     expect(world.log).toEqual(['kill writer', 'gone writer']);
   });
 

@@ -1,0 +1,105 @@
+import { sleep } from '@node-agent/async';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { NodeSummary } from '../src/index.ts';
+import { asking, files, MI, makePod, podStats, World } from './world.ts';
+
+const SECOND = 1000;
+const DISK = { evictionHard: { 'nodefs.available': '10%' } };
+
+describe('N2: what the victim of a disk wrote has time to become free', () => {
+  let world: World;
+  let stop: () => Promise<void>;
+
+  const begin = (limits: Record<string, string> = {}): void => {
+    world.pods = [makePod('writer', asking({}, limits)), makePod('other')];
+    const controller = new AbortController();
+    const ended = world.manager(DISK).start(controller.signal);
+    stop = async () => {
+      controller.abort();
+      await world.clock.advance(0);
+      await ended;
+    };
+  };
+
+  beforeEach(() => {
+    world = new World();
+  });
+
+  afterEach(() => stop());
+
+  const killed = (): readonly string[] => world.kills.map(({ pod }) => pod.metadata.name);
+  /** The disk is short, and in the first second of a round that is seen. */
+  const short = async (): Promise<void> => {
+    await world.clock.advance(9 * SECOND);
+    world.disk.available = 90 * MI;
+    world.stats = world.pods.map((pod) => {
+      const of = files((pod.metadata.name === 'writer' ? 300 : 10) * MI);
+      return podStats(pod, { 'ephemeral-storage': of, containers: [{ name: 'main', rootfs: of }] });
+    });
+    await world.clock.advance(1 * SECOND);
+  };
+
+  test('though it went on writing for as long as it ended', async () => {
+    begin();
+    world.kill = async (pod) => {
+      await sleep(world.clock, 1 * SECOND);
+      world.disk.available -= 50 * MI;
+      world.gone(pod);
+    };
+    await short();
+    await world.clock.advance(4 * SECOND);
+    expect(killed()).toEqual(['writer']);
+    world.disk.available = 900 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('though it went for a limit of its own', async () => {
+    begin({ 'ephemeral-storage': '200Mi' });
+    await short();
+    expect(killed()).toEqual(['writer']);
+    await world.clock.advance(3 * SECOND);
+    expect(killed()).toEqual(['writer']);
+    world.disk.available = 900 * MI;
+    await world.clock.advance(60 * SECOND);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('though nothing is told of the disk in between', async () => {
+    begin();
+    await short();
+    await world.clock.advance(1 * SECOND);
+    world.summary = async (): Promise<NodeSummary> => {
+      const { node, pods } = world.truth();
+      const { fs: _fs, runtime: _runtime, ...rest } = node;
+      return { node: rest, pods };
+    };
+    await world.clock.advance(1 * SECOND);
+    world.summary = undefined;
+    await world.clock.advance(8 * SECOND + 500);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('though the removal of containers has failed in the end', async () => {
+    begin();
+    world.onReclaim = (what) => {
+      if (what === 'containers') throw new Error('sandboxes could not be listed');
+    };
+    await short();
+    await world.clock.advance(9 * SECOND);
+    expect(killed()).toEqual([]);
+    await world.clock.advance(2 * SECOND);
+    expect(killed()).toEqual(['writer']);
+  });
+
+  test('and its disk is measured again after that, however long the removal took', async () => {
+    begin();
+    world.deadContainers = 1;
+    world.reclaimMs = 6 * SECOND;
+    await short();
+    await world.clock.advance(13 * SECOND);
+    world.log.length = 0;
+    await world.clock.advance(30 * SECOND);
+    expect(world.log.slice(0, 3)).toEqual(['containers', 'images', 'kill writer']);
+  });
+});
