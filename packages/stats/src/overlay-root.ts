@@ -1,7 +1,10 @@
+/** Where containerd, CRI-O and Docker have writable layers: nothing of a path is in what a container writes, so that none of it is a link of its making. */
+const LAYER = /^(?:(?:snapshots|overlay2?)\/)?[^/]+\/(?:fs|diff)$/;
+
 /**
  * The directory in which an overlay keeps what is written to it, where an overlay is what a process has as its root: of the text of
- * `/proc/PID/mountinfo` (proc(5)). Who may mount in a container can make it name any directory: only one beneath `place`, where the
- * runtime has its layers, is told. `undefined` where there is none.
+ * `/proc/PID/mountinfo` (proc(5)). Who may mount in a container can make it name any directory: only one that is a writable layer
+ * beneath `place`, where the runtime has its layers, is told, be it another container's. `undefined` where there is none.
  */
 export function upperDirectoryOfRoot(mountinfo: string, place: string): string | undefined {
   const roots = mountinfo.split('\n').flatMap((line) => {
@@ -9,11 +12,12 @@ export function upperDirectoryOfRoot(mountinfo: string, place: string): string |
     const [type, , options = ''] = after.split(' ');
     return before.split(' ')[4] === '/' ? [{ type, options }] : [];
   });
-  // What was mounted last hides the others.
-  const root = roots.at(-1);
+  // What was mounted over it later hides it from nobody: a process does not look there for its root.
+  const [root] = roots;
   if (root?.type !== 'overlay') return undefined;
   const named = /(?:^|,)upperdir=([^,]*)/.exec(root.options)?.[1] ?? '';
   // The kernel writes blanks, commas and backslashes in octal.
   const path = named.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-  return path.startsWith(`${place}/`) && !path.split('/').includes('..') ? path : undefined;
+  if (!path.startsWith(`${place}/`) || path.split('/').includes('..')) return undefined;
+  return LAYER.test(path.slice(place.length + 1)) ? path : undefined;
 }

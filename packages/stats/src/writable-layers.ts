@@ -16,8 +16,13 @@ export interface LayerUse extends FileUse {
 interface Components {
   readonly reads: KernelReads;
   readonly trees: Pick<FileSystem, 'usage'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly logger: Logger;
+}
+
+interface Measured {
+  readonly sinceMs: number;
+  readonly use: FileUse;
 }
 
 /** How many are measured at once, and how long one may take. */
@@ -31,7 +36,8 @@ const DEADLINE_MS = 10_000;
  */
 export class WritableLayers {
   readonly #components: Components;
-  #measured: ReadonlyMap<string, LayerUse> = new Map();
+  /** What was found, and when by the monotonic clock. */
+  #measured: ReadonlyMap<string, Measured> = new Map();
 
   constructor(components: Components) {
     this.#components = components;
@@ -39,7 +45,10 @@ export class WritableLayers {
 
   /** What was measured last, by the ids of containers. */
   get measured(): ReadonlyMap<string, LayerUse> {
-    return this.#measured;
+    const { clock } = this.#components;
+    // The wall clock may have been set since: what the runtime tells from then on is newer all the same.
+    const startMs = clock.now() - clock.monotonic();
+    return new Map([...this.#measured].map(([id, { use, sinceMs }]) => [id, { ...use, atMs: startMs + sinceMs }]));
   }
 
   /**
@@ -53,7 +62,7 @@ export class WritableLayers {
     told: ReadonlyMap<string, ContainerStats>,
     signal: AbortSignal,
   ): Promise<void> {
-    const measured = new Map<string, LayerUse>();
+    const measured = new Map<string, Measured>();
     this.#measured = measured;
     const queue = [...pods.values()].flatMap(({ containers }) => [...containers]);
     const work = async (): Promise<void> => {
@@ -70,21 +79,17 @@ export class WritableLayers {
     signal.throwIfAborted();
   }
 
-  async #measureOne(pid: string, told: FilesystemUsage): Promise<LayerUse | undefined> {
+  async #measureOne(pid: string, told: FilesystemUsage): Promise<Measured | undefined> {
     const { reads, trees, clock, logger } = this.#components;
     const mountinfo = await reads.textOrNone(`/proc/${pid}/mountinfo`);
     const path = told.fsId?.mountpoint && upperDirectoryOfRoot(mountinfo ?? '', told.fsId.mountpoint);
     if (!path) return undefined;
-    const atMs = clock.now();
+    const sinceMs = clock.monotonic();
     try {
-      const { bytes, inodes, complete } = await trees.usage(path, { deadlineMs: DEADLINE_MS });
-      // Where not all was counted it takes no less than what is known.
-      const atLeast = (now: number, before = 0): number => (complete ? now : Math.max(now, before));
-      return {
-        atMs,
-        usedBytes: atLeast(bytes, told.usedBytes?.value),
-        inodesUsed: atLeast(inodes, told.inodesUsed?.value),
-      };
+      const { bytes, inodes } = await trees.usage(path, { deadlineMs: DEADLINE_MS });
+      // Not all may have been counted, and who may mount in a container can have a smaller one measured: it takes no less than what is known.
+      const usedBytes = Math.max(bytes, told.usedBytes?.value ?? 0);
+      return { sinceMs, use: { usedBytes, inodesUsed: Math.max(inodes, told.inodesUsed?.value ?? 0) } };
     } catch (err) {
       logger.debug({ err, path }, 'A writable layer could not be measured: what the runtime tells of it counts');
       return undefined;
