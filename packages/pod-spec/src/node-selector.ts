@@ -15,8 +15,8 @@ export interface NodeSelectorTerm {
 }
 
 /**
- * Whether a node is one that at least one term asks for. A term that is empty or malformed matches nothing
- * (`component-helpers/scheduling/corev1/nodeaffinity`).
+ * Whether a node is one that at least one term asks for. A term that is empty or malformed matches nothing; of a node that is not named,
+ * as where a persistent volume says who may have it, the labels alone are asked (`component-helpers/scheduling/corev1/nodeaffinity`).
  */
 export function matchesNodeSelectorTerms(
   terms: readonly NodeSelectorTerm[],
@@ -64,6 +64,7 @@ function compares(operator: 'Gt' | 'Lt', label: string | undefined, limit: strin
 /** Of a node's fields only its name can be asked for; any other is empty. */
 function matchesField({ key, operator, values = [] }: NodeSelectorRequirement, name: string | undefined): boolean {
   if (values.length !== 1 || (operator !== 'In' && operator !== 'NotIn')) return false;
+  if (name === undefined) return true;
   const field = key === 'metadata.name' ? name : '';
   return (field === values[0]) === (operator === 'In');
 }

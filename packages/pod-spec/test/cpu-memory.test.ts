@@ -31,6 +31,32 @@ describe('CPU and memory', () => {
     expect(sameCpuMemory(cpuMemory(own, pod), { ...expected })).toBe(true);
   });
 
+  test.each([
+    ['cpuRequestMilli', { requests: { cpu: '2' } }],
+    ['cpuLimitMilli', { limits: { cpu: '2' } }],
+    ['memoryRequestBytes', { requests: { memory: '2' } }],
+    ['memoryLimitBytes', { limits: { memory: '2' } }],
+  ])('each of the four figures counts: %s', (name, resources) => {
+    const figures = cpuMemory(resources);
+    expect(Object.entries(figures).flatMap(([key, value]) => (value === 0 ? [] : [key]))).toEqual([name]);
+    expect([sameCpuMemory(figures, NONE), sameCpuMemory(NONE, figures)]).toEqual([false, false]);
+  });
+
+  test('a pod’s limits hold for a container without resources, and its requests do not', () => {
+    const pod = { limits: { cpu: '2', memory: '3' }, requests: { cpu: '1', memory: '1' } };
+    expect(cpuMemory(undefined, pod)).toEqual({ ...NONE, cpuLimitMilli: 2000, memoryLimitBytes: 3 });
+  });
+
+  test.each([
+    [undefined, undefined, {}],
+    [{ limits: { cpu: '1', memory: '2' } }, { limits: { cpu: '5', memory: '5' } }, { cpu: '1', memory: '2' }],
+    [{ limits: { cpu: '0' } }, { limits: { cpu: '0' } }, { cpu: '0' }],
+    [{}, { limits: { memory: '0' } }, {}],
+    [{}, {}, {}],
+  ])('the limits of %j in a pod of %j are %j', (own, pod, limits) => {
+    expect(limitsWithin(own, pod)).toEqual(limits);
+  });
+
   test('another pod’s limits are another answer for the same container', () => {
     const own = { requests: { cpu: '1' } };
     expect(cpuMemory(own, { limits: { cpu: '1' } }).cpuLimitMilli).toBe(1000);
@@ -57,6 +83,10 @@ test.each([
   [{ requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
   [{ requests: { cpu: '1' } }, { requests: { cpu: '1', memory: '1' } }, false],
   [{ claims: [{ name: 'a' }] }, {}, false],
+  [{ claims: [] }, {}, true],
+  [{ limits: { cpu: '1' } }, { limits: { cpu: '2' } }, false],
+  [{ requests: { cpu: '1' } }, { requests: { memory: '1' } }, false],
+  [{ requests: { cpu: '1', memory: '1' } }, { requests: { cpu: '1', memory: '2' } }, false],
 ])('%j and %j ask for the same: %s', (one, other, same) => {
   expect(sameResources(one, other)).toBe(same);
   expect(sameResources(other, one)).toBe(same);

@@ -28,14 +28,46 @@ describe('metadataFieldValue', () => {
   it.each([
     ['spec.nodeName', 'unsupported fieldPath: spec.nodeName'],
     ["metadata.name['x']", "field label does not support subscript: metadata.name['x']"],
-    ["metadata.labels['a b']", "invalid key subscript in metadata.labels['a b']"],
-    ["metadata.labels['']", "invalid key subscript in metadata.labels['']"],
+    ["metadata.labels['a b']", /^invalid key subscript in metadata\.labels\['a b'\]: name part must consist of/],
+    ["metadata.labels['']", /^invalid key subscript in metadata\.labels\[''\]: name part must be non-empty;name part /],
   ])('refuses %s', (fieldPath, message) => {
-    expect(() => metadataFieldValue({ metadata }, fieldPath)).toThrow(message);
+    const read = () => metadataFieldValue({ metadata }, fieldPath);
+    expect(read).toThrow(message);
+    expect(read).toThrow(expect.objectContaining({ code: 'InvalidFieldPath' }));
+  });
+
+  it.each(['metadata.labels', 'metadata.annotations', "metadata.labels['a']", "metadata.annotations['a']"])(
+    'has nothing for %s of a pod that has none',
+    (fieldPath) => {
+      const { name, namespace, uid } = metadata;
+      expect(metadataFieldValue({ metadata: { name, namespace, uid } }, fieldPath)).toBe('');
+    },
+  );
+
+  it('finds an annotation by a key in capitals, of which a label’s may have only the name’s', () => {
+    const odd = { ...metadata, annotations: { 'EXAMPLE.com/A': 'x' }, labels: { 'EXAMPLE.com/A': 'y' } };
+    expect(metadataFieldValue({ metadata: odd }, "metadata.annotations['EXAMPLE.com/A']")).toBe('x');
+    expect(() => metadataFieldValue({ metadata: odd }, "metadata.labels['EXAMPLE.com/A']")).toThrow('prefix part');
   });
 });
 
 describe('formatMap', () => {
+  it.each([
+    ['plain text', '"plain text"'],
+    ['"', '"\\""'],
+    ['\\', '"\\\\"'],
+    ['\x07\b\f\n\r\t\v', '"\\a\\b\\f\\n\\r\\t\\v"'],
+    ['\0\x1f\x7f', '"\\x00\\x1f\\x7f"'],
+    ['\x80', '"\\u0080"'],
+    ['é€😀', '"é€😀"'],
+    ['\u00a0\u2028\uffff', '"\\u00a0\\u2028\\uffff"'],
+    ['\u{10000}', '"\u{10000}"'],
+    ['\u{e0001}', '"\\U000e0001"'],
+    ['\ud800', '"\ufffd"'],
+  ])('quotes %j as Go does', (text, quoted) => {
+    expect(formatMap({ a: text })).toBe(`a=${quoted}`);
+  });
+
   it('writes one line for each entry, whatever the values hold', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ unit: 'binary' })), (map) => {
@@ -61,11 +93,34 @@ describe('containerResourceValue', () => {
     [{ resource: 'requests.memory', divisor: '1M' }, '105'],
     [{ resource: 'requests.hugepages-2Mi', divisor: '1Mi' }, '4'],
     [{ resource: 'limits.hugepages-2Mi' }, '0'],
+    [{ resource: 'limits.cpu', divisor: '' }, '2'],
+    [{ resource: 'requests.memory', divisor: '1m' }, String(100 * 2 ** 20)],
   ])('%j', (selector, value) => {
     expect(containerResourceValue(container, selector, (name) => node[name])).toBe(value);
   });
 
-  it.each(['limits.gpu', 'usage.cpu', 'limits', ''])('refuses %j', (resource) => {
-    expect(() => containerResourceValue(container, { resource }, () => undefined)).toThrow('unsupported container');
+  it.each(['limits.gpu', 'usage.cpu', 'limits', '', 'limits.x-hugepages-', 'limits.cpu.x'])(
+    'refuses %j',
+    (resource) => {
+      const message = `unsupported container resource : ${resource}`;
+      expect(() => containerResourceValue(container, { resource }, () => undefined)).toThrow(
+        expect.objectContaining({ code: 'InvalidFieldPath', message }),
+      );
+    },
+  );
+
+  it.each([
+    ['cpu', '8'],
+    ['memory', String(2 ** 30)],
+    ['ephemeral-storage', '7'],
+    ['hugepages-2Mi', '0'],
+  ])('a container without a limit of %s is shown %s, what the node has of it', (name, value) => {
+    const has: Readonly<Record<string, string>> = { ...node, 'ephemeral-storage': '7', 'hugepages-2Mi': '9' };
+    for (const resources of [undefined, {}, { limits: { [name]: '0' } }]) {
+      const bare = resources === undefined ? {} : { resources };
+      expect(containerResourceValue(bare, { resource: `limits.${name}` }, (of) => has[of])).toBe(value);
+      expect(containerResourceValue(bare, { resource: `requests.${name}` }, (of) => has[of])).toBe('0');
+    }
+    expect(containerResourceValue({}, { resource: `limits.${name}` }, () => undefined)).toBe('0');
   });
 });

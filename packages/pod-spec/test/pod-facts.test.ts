@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   allContainers,
+  annotatedSource,
+  bareContainerId,
   findContainer,
   formatContainerId,
   formatPod,
@@ -31,6 +33,18 @@ describe('facts about pods', () => {
     expect(isStaticPod(of({ 'kubernetes.io/config.source': 'http' }))).toBe(true);
     expect(isStaticPod(of({ 'kubernetes.io/config.source': 'api' }))).toBe(false);
     expect(isMirrorPod(of({ 'kubernetes.io/config.mirror': '' }))).toBe(true);
+    expect(isMirrorPod(makePod())).toBe(false);
+  });
+
+  it.each([
+    [{ 'kubernetes.io/config.source': 'file' }, 'file'],
+    [{ 'kubernetes.io/config.source': 'http' }, 'http'],
+    [{ 'kubernetes.io/config.source': 'api' }, 'api'],
+    [{ 'kubernetes.io/config.source': 'nonsense' }, undefined],
+    [{ 'kubernetes.io/config.hash': 'api' }, undefined],
+    [undefined, undefined],
+  ])('the annotations %j name the source %s', (annotations, source) => {
+    expect(annotatedSource(annotations)).toBe(source);
   });
 
   it.each([
@@ -83,8 +97,12 @@ describe('facts about pods', () => {
     ['8080', 8080],
     ['gone', undefined],
     [0, undefined],
+    [1, 1],
+    [65535, 65535],
     [65536, undefined],
     ['-1', undefined],
+    ['80x', undefined],
+    ['x80', undefined],
     ['', undefined],
   ])('finds the port %j: %j', (port, expected) => {
     expect(resolveContainerPort({ ports: [{ name: 'http', containerPort: 80 }] }, port)).toBe(expected);
@@ -110,6 +128,19 @@ describe('container ids', () => {
   });
 
   it.each(['', 'abc', 'a://b://c'])('are refused: %j', (text) => {
-    expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId' }));
+    const message = `invalid container ID: ${JSON.stringify(text)}`;
+    expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId', message }));
+  });
+
+  it.each([
+    ['containerd://abc', 'abc'],
+    ['://abc', 'abc'],
+    ['a://b://c', 'b://c'],
+    ['containerd://', ''],
+    ['abc', ''],
+    ['', ''],
+    [undefined, ''],
+  ])('%j is to the runtime %j', (text, id) => {
+    expect(bareContainerId(text)).toBe(id);
   });
 });

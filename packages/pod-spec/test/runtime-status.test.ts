@@ -35,6 +35,10 @@ describe('mayRun', () => {
     ['a running container in a stopped sandbox', pod([container('running')]), true],
     ['a container in a state that nobody knows', pod([container('unknown')]), true],
     ['an exited container', pod([container('exited')]), false],
+    ['a created container', pod([container('created')]), false],
+    ['one running container of several', pod([container('exited'), container('running')]), true],
+    ['one ready sandbox of several', { containers: [], sandboxes: [sandbox('notReady'), sandbox('ready')] }, true],
+    ['nothing at all', { containers: [], sandboxes: [] }, false],
   ])('%s', (_name, of, expected) => {
     expect(mayRun(of)).toBe(expected);
   });
