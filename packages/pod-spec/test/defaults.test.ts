@@ -45,6 +45,74 @@ describe('defaultPod', () => {
     expect(defaulted(spec)).toMatchObject(spec);
   });
 
+  it.each([
+    [30, undefined],
+    [0, 0],
+    [1, 1],
+    [1, -1],
+  ])('gives %j seconds of grace where %j are asked for', (expected, terminationGracePeriodSeconds) => {
+    const asked = terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds };
+    expect(defaulted(asked).terminationGracePeriodSeconds).toBe(expected);
+  });
+
+  it('leaves all alone that a container says itself, of each kind of container', () => {
+    const httpGet = { path: '/x', port: 80, scheme: 'HTTPS' };
+    const probe = { timeoutSeconds: 2, periodSeconds: 3, successThreshold: 4, failureThreshold: 5 };
+    const whole = {
+      name: 'c',
+      image: 'busybox',
+      imagePullPolicy: 'Never',
+      terminationMessagePath: '/x',
+      terminationMessagePolicy: 'FallbackToLogsOnError',
+      resources: { claims: [{ name: 'x' }] },
+      ports: [{ containerPort: 80, hostPort: 81, protocol: 'SCTP' }],
+      livenessProbe: { httpGet, ...probe },
+      readinessProbe: { grpc: { port: 1, service: 's' }, ...probe },
+      startupProbe: { tcpSocket: { port: 1 }, ...probe },
+      lifecycle: { preStop: { httpGet }, postStart: { httpGet } },
+      env: [
+        { name: 'A', valueFrom: { fieldRef: { apiVersion: 'v2', fieldPath: 'f' } } },
+        { name: 'B', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '1m' } } },
+        { name: 'C', valueFrom: { fileKeyRef: { key: 'k', path: 'p', volumeName: 'v', optional: true } } },
+        { name: 'D', valueFrom: { secretKeyRef: { key: 'k', name: 's' } } },
+      ],
+    };
+    const spec = { hostNetwork: true, containers: [whole], initContainers: [whole], ephemeralContainers: [whole] };
+    expect(defaulted(spec)).toMatchObject(spec);
+    const [container] = defaulted(spec).containers;
+    expect(container).toEqual(whole);
+    expect(defaulted(spec).initContainers).toEqual([whole]);
+    expect(defaulted(spec).ephemeralContainers).toEqual([whole]);
+  });
+
+  it('completes init containers, and ephemeral ones but for their ports', () => {
+    const bare = { name: 'c', ports: [{ containerPort: 1 }] };
+    const common = {
+      name: 'c',
+      imagePullPolicy: 'IfNotPresent',
+      resources: {},
+      terminationMessagePath: '/dev/termination-log',
+      terminationMessagePolicy: 'File',
+    };
+    const spec = defaulted({ hostNetwork: true, initContainers: [bare], ephemeralContainers: [bare] });
+    expect(spec.initContainers).toEqual([{ ...common, ports: [{ containerPort: 1, hostPort: 1, protocol: 'TCP' }] }]);
+    expect(spec.ephemeralContainers).toEqual([{ ...common, ports: [{ containerPort: 1 }] }]);
+    expect(defaulted({})).not.toHaveProperty('initContainers');
+  });
+
+  it('completes hooks before and after', () => {
+    const whole = { httpGet: { path: '/', port: 1, scheme: 'HTTP' } };
+    const after = { postStart: { httpGet: { port: 1 } } };
+    const [first, second] = defaulted({
+      containers: [
+        { name: 'a', lifecycle: after },
+        { name: 'b', lifecycle: { stopSignal: 'SIGUSR1' } },
+      ],
+    }).containers;
+    expect(first?.lifecycle).toEqual({ postStart: whole });
+    expect(second?.lifecycle).toEqual({ stopSignal: 'SIGUSR1' });
+  });
+
   it('takes the shortest period for a negative one, and writes the divisor that stands for none', () => {
     const resourceFieldRef = { resource: 'limits.cpu' };
     const spec = defaulted({
@@ -182,6 +250,133 @@ describe('defaultPod', () => {
     expect(volume(source)).toEqual({ name: 'v', ...expected });
   });
 
+  it.each<[string, Partial<Volume>]>([
+    ['hostPath', { hostPath: { path: '/x', type: 'File' } }],
+    ['secret', { secret: { defaultMode: 1 } }],
+    ['configMap', { configMap: { defaultMode: 0 } }],
+    [
+      'downwardAPI',
+      {
+        downwardAPI: {
+          defaultMode: 0,
+          items: [
+            { path: 'p', fieldRef: { apiVersion: 'v2', fieldPath: 'f' } },
+            { path: 'q', resourceFieldRef: { resource: 'r', divisor: '1Mi' } },
+          ],
+        },
+      },
+    ],
+    ['downwardAPI without items', { downwardAPI: { defaultMode: 1 } }],
+    [
+      'projected',
+      { projected: { defaultMode: 0, sources: [{ serviceAccountToken: { path: 't', expirationSeconds: 0 } }] } },
+    ],
+    ['projected without sources', { projected: { defaultMode: 1 } }],
+    ['projected secret', { projected: { defaultMode: 1, sources: [{ secret: { name: 's' } }] } }],
+    ['image', { image: { reference: 'a', pullPolicy: 'Never' } }],
+    ['ephemeral', { ephemeral: { volumeClaimTemplate: { spec: { volumeMode: 'Block' } } } }],
+    ['ephemeral without a template', { ephemeral: {} as never }],
+    ['iscsi', { iscsi: { iqn: 'i', lun: 0, targetPortal: 't', iscsiInterface: 'x' } }],
+    ['rbd', { rbd: { image: 'i', monitors: ['m'], pool: 'p', user: 'u', keyring: 'k' } }],
+    [
+      'azureDisk',
+      { azureDisk: { diskName: 'd', diskURI: 'u', cachingMode: 'None', fsType: '', readOnly: true, kind: 'Managed' } },
+    ],
+    [
+      'scaleIO',
+      { scaleIO: { gateway: 'g', secretRef: {}, system: 's', storageMode: 'ThickProvisioned', fsType: 'ext4' } },
+    ],
+    ['nfs', { nfs: { path: '/', server: 's' } }],
+  ])('leaves a volume alone that says all itself: %s', (_, source) => {
+    expect(volume(source)).toEqual({ name: 'v', ...source });
+  });
+
+  it('completes what of the downward API is projected', () => {
+    const sources = [{ downwardAPI: { items: [{ path: 'p', fieldRef: { fieldPath: 'f' } }] } }];
+    const items = [{ path: 'p', fieldRef: { apiVersion: 'v1', fieldPath: 'f' } }];
+    expect(volume({ projected: { sources } })?.projected?.sources).toEqual([{ downwardAPI: { items } }]);
+  });
+
+  it('completes a claim whose template says nothing', () => {
+    const whole = { ephemeral: { volumeClaimTemplate: { spec: { volumeMode: 'Filesystem' } } } };
+    expect(volume({ ephemeral: { volumeClaimTemplate: {} as never } })).toEqual({ name: 'v', ...whole });
+  });
+
+  it('writes the quantities of every list canonically', () => {
+    const resources = { limits: { memory: '1024' }, requests: { cpu: '1000m' } };
+    const written = { limits: { memory: '1024' }, requests: { cpu: '1', memory: '1024' } };
+    const container = { name: 'c', resources };
+    const spec = defaulted({
+      containers: [container],
+      initContainers: [container],
+      ephemeralContainers: [container],
+      overhead: { cpu: '2000m', memory: 'nonsense' },
+    });
+    expect(spec.containers[0]?.resources).toEqual(written);
+    expect(spec.initContainers?.[0]?.resources).toEqual(written);
+    // They may have no resources at all, so that nothing is added to them.
+    expect(spec.ephemeralContainers?.[0]?.resources).toEqual({ limits: { memory: '1024' }, requests: { cpu: '1' } });
+    expect(spec.overhead).toEqual({ cpu: '2', memory: 'nonsense' });
+    expect(defaulted({})).not.toHaveProperty('overhead');
+    expect(defaulted({})).not.toHaveProperty('resources');
+  });
+
+  it.each([
+    ['requests alone', { requests: { cpu: '1000m' } }, {}, { requests: { cpu: '1' } }],
+    ['a limit that is no number', { limits: { cpu: 'x' } }, {}, { limits: { cpu: 'x' }, requests: { cpu: 'x' } }],
+    [
+      'its own request',
+      { requests: { cpu: '1' }, limits: { cpu: '2' } },
+      {},
+      { requests: { cpu: '1' }, limits: { cpu: '2' } },
+    ],
+    [
+      'what containers ask for',
+      { limits: { memory: '2' } },
+      { requests: { cpu: '1', memory: '1', 'example.com/x': '1' } },
+      {
+        limits: { memory: '2' },
+        requests: { cpu: '1', memory: '1' },
+      },
+    ],
+    [
+      'limits of what a pod cannot ask for as a whole',
+      { limits: { 'example.com/x': '1' } },
+      {},
+      { limits: { 'example.com/x': '1' } },
+    ],
+    [
+      'huge pages of containers',
+      { requests: { cpu: '1' } },
+      { limits: { 'hugepages-2Mi': '2Mi', memory: '1' } },
+      {
+        requests: { cpu: '1', 'hugepages-2Mi': '2Mi', memory: '1' },
+        limits: { 'hugepages-2Mi': '2Mi' },
+      },
+    ],
+    [
+      'huge pages that it asks for itself',
+      { requests: { 'hugepages-2Mi': '4Mi' } },
+      { limits: { 'hugepages-2Mi': '2Mi' } },
+      {
+        requests: { 'hugepages-2Mi': '4Mi' },
+      },
+    ],
+    [
+      'huge pages that it limits itself',
+      { limits: { 'hugepages-2Mi': '4Mi' } },
+      { limits: { 'hugepages-2Mi': '2Mi' } },
+      {
+        limits: { 'hugepages-2Mi': '4Mi' },
+        requests: { 'hugepages-2Mi': '4Mi' },
+      },
+    ],
+    ['nothing, beside huge pages', {}, { limits: { 'hugepages-2Mi': '2Mi' } }, {}],
+  ])('completes what a pod asks for as a whole: %s', (_, resources, ofContainer, expected) => {
+    const containers = [{ name: 'c', resources: ofContainer as never }];
+    expect(defaulted({ containers, resources: resources as never }).resources).toEqual(expected);
+  });
+
   it('asks for as much as is allowed where a container says nothing, and writes quantities canonically', () => {
     const resources = {
       limits: { cpu: 0.5, memory: '1024Mi' },
@@ -222,6 +417,13 @@ describe('defaultPod', () => {
     const { spec: result } = defaultPod({ spec } as unknown as Pod);
     expect(result).toMatchObject({ dnsPolicy: 'ClusterFirst', containers: [{ name: 'c', resources: {} }] });
     expect(JSON.stringify(result)).not.toContain('null');
+  });
+
+  it('keeps what is absent from a list, for validation to tell of, and the order of all else', () => {
+    const spec = { containers: [{ name: 'c', args: ['b', null, 'a'] }] };
+    const { spec: result } = defaultPod({ spec } as unknown as Pod);
+    expect(result.containers[0]?.args).toEqual(['b', null, 'a']);
+    expect(defaultPod({ spec: {} } as unknown as Pod).spec.containers).toEqual([]);
   });
 
   it('changes nothing the second time, nor ever what it was given', () => {
