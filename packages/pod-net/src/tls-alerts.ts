@@ -1,9 +1,11 @@
-/** What the alerts of TLS are called by Go, by their numbers (RFC 8446, 6). */
+/** What the alerts of TLS are called by Go, by their numbers (`alertText` in crypto/tls/alert.go). */
 const ALERTS: ReadonlyMap<number, string> = new Map([
   [0, 'close notify'],
   [10, 'unexpected message'],
   [20, 'bad record MAC'],
+  [21, 'decryption failed'],
   [22, 'record overflow'],
+  [30, 'decompression failure'],
   [40, 'handshake failure'],
   [42, 'bad certificate'],
   [43, 'unsupported certificate'],
@@ -15,6 +17,7 @@ const ALERTS: ReadonlyMap<number, string> = new Map([
   [49, 'access denied'],
   [50, 'error decoding message'],
   [51, 'error decrypting message'],
+  [60, 'export restriction'],
   [70, 'protocol version not supported'],
   [71, 'insufficient security level'],
   [80, 'internal error'],
@@ -23,11 +26,14 @@ const ALERTS: ReadonlyMap<number, string> = new Map([
   [100, 'no renegotiation'],
   [109, 'missing extension'],
   [110, 'unsupported extension'],
+  [111, 'certificate unobtainable'],
   [112, 'unrecognized name'],
   [113, 'bad certificate status response'],
+  [114, 'bad certificate hash value'],
   [115, 'unknown PSK identity'],
   [116, 'certificate required'],
   [120, 'no application protocol'],
+  [121, 'encrypted client hello required'],
 ]);
 
 /** What Go says of an alert that the other side has sent, by OpenSSL's message; `undefined` where that tells of none. */

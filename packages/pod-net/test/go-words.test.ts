@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { DIAL_TIMEOUT } from '../src/dial.ts';
+import { goQuote, MAX_QUOTED } from '../src/go-quote.ts';
+import { goWords } from '../src/go-words.ts';
+
+const context = { host: 'web', port: 80, ends: '10.0.0.1:4000->10.0.0.5:80' };
+const said = (fields: object, message = 'odd') => goWords(Object.assign(new Error(message), fields), context);
+
+describe('an error of a connection, in Go’s words', () => {
+  test.each([
+    ['ECONNREFUSED', 'connection refused'],
+    ['ECONNRESET', 'connection reset by peer'],
+    ['EHOSTUNREACH', 'no route to host'],
+    ['ENETUNREACH', 'network is unreachable'],
+    ['ETIMEDOUT', 'connection timed out'],
+    ['EPIPE', 'broken pipe'],
+    ['EACCES', 'permission denied'],
+    ['EADDRNOTAVAIL', 'cannot assign requested address'],
+    ['EINVAL', 'invalid argument'],
+  ])('%s is %s', (code, words) => {
+    const connect = { code, syscall: 'connect' };
+    expect(said(connect)).toBe(`dial tcp web:80: connect: ${words}`);
+    expect(said({ ...connect, address: '::1' })).toBe(`dial tcp [::1]:80: connect: ${words}`);
+    for (const syscall of ['read', 'write']) {
+      expect(said({ code, syscall })).toBe(`${syscall} tcp ${context.ends}: ${syscall}: ${words}`);
+    }
+  });
+
+  test.each([
+    ['a name that there is not', { code: 'ENOTFOUND', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
+    ['a name that is none', { code: 'EINVAL', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
+    ['a name that Node refuses', { code: 'ERR_INVALID_ARG_VALUE' }, 'dial tcp: lookup web: no such host'],
+    ['a resolver that is away', { code: 'EAI_AGAIN' }, 'dial tcp: lookup web: server misbehaving'],
+    ['no answer', { code: DIAL_TIMEOUT, address: '10.0.0.5' }, 'dial tcp 10.0.0.5:80: i/o timeout'],
+    ['an end in the middle of a handshake', { code: 'ECONNRESET' }, 'EOF'],
+    ['a code that has no words', { code: 'EXOTIC', syscall: 'connect' }, 'odd'],
+    ['a call that has none', { code: 'EPIPE', syscall: 'shutdown' }, 'odd'],
+    ['a code without a call', { code: 'EPIPE' }, 'odd'],
+    ['a call without a code', { syscall: 'read' }, 'odd'],
+    ['no code', {}, 'odd'],
+  ])('%s', (_what, fields, words) => {
+    expect(said(fields)).toBe(words);
+  });
+
+  test('what is no error is told as it is', () => expect(goWords('odd', context)).toBe('odd'));
+
+  test.each([
+    [0, 'close notify'],
+    [10, 'unexpected message'],
+    [20, 'bad record MAC'],
+    [21, 'decryption failed'],
+    [22, 'record overflow'],
+    [30, 'decompression failure'],
+    [40, 'handshake failure'],
+    [42, 'bad certificate'],
+    [43, 'unsupported certificate'],
+    [44, 'revoked certificate'],
+    [45, 'expired certificate'],
+    [46, 'unknown certificate'],
+    [47, 'illegal parameter'],
+    [48, 'unknown certificate authority'],
+    [49, 'access denied'],
+    [50, 'error decoding message'],
+    [51, 'error decrypting message'],
+    [60, 'export restriction'],
+    [70, 'protocol version not supported'],
+    [71, 'insufficient security level'],
+    [80, 'internal error'],
+    [86, 'inappropriate fallback'],
+    [90, 'user canceled'],
+    [100, 'no renegotiation'],
+    [109, 'missing extension'],
+    [110, 'unsupported extension'],
+    [111, 'certificate unobtainable'],
+    [112, 'unrecognized name'],
+    [113, 'bad certificate status response'],
+    [114, 'bad certificate hash value'],
+    [115, 'unknown PSK identity'],
+    [116, 'certificate required'],
+    [120, 'no application protocol'],
+    [121, 'encrypted client hello required'],
+    [122, 'alert(122)'],
+  ])('the alert %i of the other side is %s', (number, words) => {
+    const message = `0:error:0A000410:SSL routines:ssl3_read_bytes:some alert:ssl/record.c:1:SSL alert number ${number}`;
+    expect(said({ code: 'ERR_SSL_SOME_ALERT' }, message)).toBe(`remote error: tls: ${words}`);
+    expect(said({ code: 'EPROTO' }, message)).toBe(`remote error: tls: ${words}`);
+    expect(said({ code: 'EXOTIC' }, message)).toBe(message);
+  });
+
+  test('what OpenSSL says itself is told without its places', () => {
+    const message = '0:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:ssl/record.c:1:';
+    expect(said({ code: 'ERR_SSL_WRONG_VERSION_NUMBER' }, message)).toBe('tls: wrong version number');
+    expect(said({ code: 'EPROTO' }, 'odd')).toBe('tls: odd');
+  });
+});
+
+describe('goQuote', () => {
+  const bytes = (text: string): string => Buffer.from(text).toString('latin1');
+
+  test.each([
+    ['', '""'],
+    ['a b~!', '"a b~!"'],
+    ['"\\', '"\\"\\\\"'],
+    ['\x07\b\f\n\r\t\v', '"\\a\\b\\f\\n\\r\\t\\v"'],
+    ['\0\x1f\x7f', '"\\x00\\x1f\\x7f"'],
+    ['\x80\xff', '"\\x80\\xff"'],
+    [bytes('é€😀'), '"é€😀"'],
+    [bytes('\u00a0\u0080\u2028\uffff'), '"\\u00a0\\u0080\\u2028\\uffff"'],
+    [bytes('\u{e0001}'), '"\\U000e0001"'],
+    [bytes('\u{10000}'), '"𐀀"'],
+    ['\xe2\x82', '"\\xe2\\x82"'],
+    ['\xed\xa0\x80', '"\\xed\\xa0\\x80"'],
+    ['\xc0\xaf', '"\\xc0\\xaf"'],
+    ['\xe0\x9f\xbf', '"\\xe0\\x9f\\xbf"'],
+    ['\xf4\x90\x80\x80', '"\\xf4\\x90\\x80\\x80"'],
+  ])('%j is %s, as Go 1.26 has it', (text, quoted) => expect(goQuote(text)).toBe(quoted));
+
+  test('nobody is told more than 4096 bytes', () => {
+    expect(goQuote('a'.repeat(5000))).toBe(`"${'a'.repeat(4096)}"`);
+    expect(MAX_QUOTED).toBe(4096);
+  });
+});
