@@ -96,7 +96,7 @@ export function hostParts(host: string): readonly [name: string, port: string] {
   return [before.startsWith('[') && before.endsWith(']') ? before.slice(1, -1) : before, port];
 }
 
-/** Where a reference leads from a URL (RFC 3986, 5.2). @returns what is wrong with it, in Go's words, where it is a string */
+/** Where a reference leads from a URL that has a host (RFC 3986, 5.2). @returns what is wrong with it, in Go's words, where it is a string */
 export function resolveUrl(base: GoUrl, text: string): GoUrl | string {
   const ref = parseUrl(text);
   if (typeof ref === 'string') return ref;
@@ -108,7 +108,6 @@ export function resolveUrl(base: GoUrl, text: string): GoUrl | string {
   const isEmpty = ref.path === '' && !ref.hasQuery;
   const query = isEmpty ? { query: base.query, hasQuery: base.query !== '' } : {};
   const fragment = isEmpty && ref.fragment === '' ? { fragment: base.fragment } : {};
-  if (ref.path === '' && base.opaque !== '') return { ...ref, ...query, ...fragment, scheme, opaque: base.opaque };
   return { ...ref, ...query, ...fragment, scheme, host, user, path: shown(resolvedPath(base.path, ref.path), 'path') };
 }
 
