@@ -68,7 +68,7 @@ function scalarProblem(value: unknown, type: string): string | undefined {
     case 'q':
       return typeof value === 'string' || Number.isFinite(value) ? undefined : 'a quantity';
     case 'n':
-      return isInteger(value) && Math.abs(value) < INT32_LIMIT ? undefined : 'an integer of 32 bits';
+      return isInteger(value) && value >= -INT32_LIMIT && value < INT32_LIMIT ? undefined : 'an integer of 32 bits';
     case 'l':
       return isInteger(value) ? undefined : 'an integer';
     case 'b':

@@ -92,8 +92,40 @@ describe('checkPod', () => {
       spec({ containers: [{ livenessProbe: { tcpSocket: { port: 1.5 } } }] }),
       ['spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: 1.5: must be an integer or a string'],
     ],
+    ['the least number', spec({ priority: -(2 ** 31) }), []],
+    ['the greatest number', spec({ priority: 2 ** 31 - 1 }), []],
+    [
+      'too small a number',
+      spec({ priority: -(2 ** 31) - 1 }),
+      ['spec.priority: Invalid value: -2147483649: must be an integer of 32 bits'],
+    ],
+    [
+      'a number for a time',
+      { metadata: { creationTimestamp: 1 } },
+      ['metadata.creationTimestamp: Invalid value: 1: must be a time, as 2026-01-31T12:00:00Z'],
+    ],
+    [
+      'a quantity without an end',
+      spec({ overhead: { cpu: Number.POSITIVE_INFINITY } }),
+      ['spec.overhead[cpu]: Invalid value: null: must be a quantity'],
+    ],
+    [
+      'a port that is true',
+      spec({ containers: [{ livenessProbe: { tcpSocket: { port: true } } }] }),
+      ['spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: true: must be an integer or a string'],
+    ],
+    ['a number for a boolean', spec({ hostPID: 1 }), ['spec.hostPID: Invalid value: 1: must be true or false']],
+    ['a map for text', spec({ nodeName: {} }), ['spec.nodeName: Invalid value: {}: must be a string']],
+    ['null for a map', spec({ nodeSelector: null }), []],
+    ['nothing for a map', spec({ nodeSelector: undefined }), []],
+    ['text for a map', spec({ nodeSelector: 'x' }), ['spec.nodeSelector: Invalid value: "x": must be a map']],
+    [
+      'a null in a map',
+      spec({ nodeSelector: { a: null } }),
+      ['spec.nodeSelector[a]: Invalid value: null: must be a string'],
+    ],
     ['a name of every object', { toString: 1, __proto__: 1 }, ['toString: Unknown field']],
-  ])('reports %s', (_, value, problems) => {
+  ])('reports of %s what is wrong with it', (_, value, problems) => {
     expect(messages(value)).toEqual(problems);
   });
 
@@ -101,6 +133,8 @@ describe('checkPod', () => {
     const many = spec(Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`unknown${index}`, 1])));
     expect(checkPod(many)).toHaveLength(100);
     expect(checkPod(spec({ tolerations: Array.from({ length: 1_000 }, () => 1) }))).toHaveLength(100);
+    const both = [...Array.from({ length: 99 }, () => 1), { key: 1, value: 1 }];
+    expect(checkPod(spec({ tolerations: both })).at(-1)?.field).toBe('spec.tolerations[99].key');
     expect(messages(spec({ hostPID: 'x'.repeat(100_000) }))[0]?.length).toBeLessThan(300);
   });
 

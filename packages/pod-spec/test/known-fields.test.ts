@@ -32,6 +32,9 @@ describe('withKnownFields', () => {
     expect(withKnownFields(pod)).toEqual(pod);
     expect(withKnownFields([1])).toEqual([1]);
     expect(withKnownFields(null)).toBeNull();
+    expect(withKnownFields('x')).toBe('x');
+    const odd = { spec: { nodeSelector: ['a'], overhead: 'x', nodeName: { a: 1 }, containers: [['a']] } };
+    expect(withKnownFields(odd)).toEqual(odd);
   });
 
   it('leaves nothing that checkPod does not know, and no more mistakes than there were', () => {
