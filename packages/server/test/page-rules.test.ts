@@ -211,6 +211,7 @@ describe('pages', () => {
 describe('/statusz and /flagz', () => {
   const JSON_TYPE = 'application/json;as=Statusz;v=v1beta1;g=config.k8s.io';
   const call = (accept?: string) => ({ headers: accept === undefined ? {} : { accept } }) as never;
+  const bodyOf = (answer: unknown): string => (answer as { readonly body: string }).body;
   const clock = { now: () => Date.UTC(2026, 0, 3, 4, 5, 6, 700) };
   const startTimeMs = Date.UTC(2026, 0, 2, 1, 4, 3, 800);
   const statusz = { startTimeMs, binaryVersion: '1.36.3', runtimeVersion: 'v1', paths: ['/pods', '/healthz'] };
@@ -250,8 +251,8 @@ describe('/statusz and /flagz', () => {
       body: 'kind: "Flagz"\napiVersion: "config.k8s.io/v1alpha1"\nmetadata:\n  name: "kubelet"\nflags:\n  v: "2"\n  node-ip: ""\n  "a b": "x: \\"y\\""\n',
     });
     const yaml = await endpoints.statusz?.(call(JSON_TYPE.replace('json', 'yaml')));
-    expect((yaml as { body: string }).body).toContain('uptimeSeconds: 97262\n');
-    expect((yaml as { body: string }).body).toContain('paths:\n- "/healthz"\n- "/pods"\n');
+    expect(bodyOf(yaml)).toContain('uptimeSeconds: 97262\n');
+    expect(bodyOf(yaml)).toContain('paths:\n- "/healthz"\n- "/pods"\n');
   });
 
   it('say what there is where nothing of it is accepted', async () => {
@@ -265,7 +266,7 @@ describe('/statusz and /flagz', () => {
   it('are there where there is something to say, and a clock that goes back is no age', async () => {
     expect([zpageEndpoints({}), Object.keys(zpageEndpoints({ statusz }))]).toEqual([{}, ['statusz']]);
     const early = zpageEndpoints({ clock: { now: () => startTimeMs - 5000 }, statusz });
-    expect(((await early.statusz?.(call())) as { body: string }).body).toContain('Up: 0 hr 00 min 00 sec\n');
+    expect(bodyOf(await early.statusz?.(call()))).toContain('Up: 0 hr 00 min 00 sec\n');
   });
 
   it.each<[string | undefined, unknown]>([
