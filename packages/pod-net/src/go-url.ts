@@ -47,7 +47,7 @@ export function parseUrl(text: string): GoUrl | string {
   try {
     const url = parsedWithout(own);
     parsed = text;
-    return fragment === '' ? url : { ...url, fragment: shown(fragment, 'fragment') };
+    return { ...url, fragment: shown(fragment, 'fragment') };
   } catch (error) {
     if (!(error instanceof UrlFault)) throw error;
     return `parse ${goQuote(parsed)}: ${error.message}`;
@@ -79,21 +79,21 @@ function userText({ user }: GoUrl): string {
 
 /** A URL as messages show it: `user:***@`. */
 export function withoutPassword(text: string): string {
-  const url = text.includes('@') ? parseUrl(text) : text;
+  const url = parseUrl(text);
   if (typeof url === 'string' || url.user?.password === undefined) return text;
   return urlText(url).replace(userText(url), () => `${url.user?.name}:***@`);
 }
 
 /** What is asked for in the first line of a request. */
-export function requestUri({ scheme, opaque, path, hasQuery, query }: GoUrl): string {
-  const own = opaque === '' ? path || '/' : opaque.startsWith('//') ? `${scheme}:${opaque}` : opaque;
+export function requestUri({ opaque, path, hasQuery, query }: GoUrl): string {
+  const own = opaque === '' ? path || '/' : opaque;
   return hasQuery ? `${own}?${query}` : own;
 }
 
 /** The name or address in a URL's host, without brackets, and its port, '' where there is none. */
 export function hostParts(host: string): readonly [name: string, port: string] {
   const [, before = host, port = ''] = /^(.*):([0-9]*)$/s.exec(host) ?? [];
-  return [before.startsWith('[') && before.endsWith(']') ? before.slice(1, -1) : before, port];
+  return [before.startsWith('[') ? before.slice(1, -1) : before, port];
 }
 
 /** Where a reference leads from a URL that has a host (RFC 3986, 5.2). @returns what is wrong with it, in Go's words, where it is a string */
@@ -113,7 +113,6 @@ export function resolveUrl(base: GoUrl, text: string): GoUrl | string {
 
 function parsedWithout(text: string): GoUrl {
   if (CONTROL.test(text)) throw new UrlFault('net/url: invalid control character in URL');
-  if (text === '*') return { ...NOTHING, path: '*' };
   if (text.startsWith(':')) throw new UrlFault('missing protocol scheme');
   const [, given = ''] = /^([A-Za-z][A-Za-z0-9+\-.]*):/.exec(text) ?? [];
   const scheme = given.toLowerCase();
@@ -168,7 +167,7 @@ function literalOf(host: string): string {
   if (isIPv4(address)) throw new UrlFault('invalid IP-literal');
   const [bare, zoneName] = cut(address, '%');
   const fault = (words: string): UrlFault => new UrlFault(`invalid host: ParseAddr(${goQuote(address)}): ${words}`);
-  if (!isIPv6(bare)) throw fault('unable to parse IP');
+  if (!isIPv6(bare)) throw fault(/^[^.:]*%/.test(address) ? 'missing IPv6 address' : 'unable to parse IP');
   if (address.includes('%') && zoneName === '') throw fault('zone must be a non-empty string');
   return `[${address}]${port}`;
 }

@@ -100,7 +100,7 @@ export function canonicalName(name: string): string {
 
 /** Text in UTF-8, one byte a character. */
 export function utf8Bytes(text: string): string {
-  return /[^\0-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text;
+  return /[^\0-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text;
 }
 
 /** A scheme and a host in a path count for nothing; what is no URL at all is taken for a path (`formatURL`). */

@@ -10,7 +10,7 @@ export function resolvePort(port: unknown, container: Pick<Container, 'ports'>):
   const given = typeof port === 'string' || typeof port === 'number' ? port : -1;
   const number = resolveContainerPort(container, given);
   if (number !== undefined) return number;
-  const isNumber = typeof given === 'number' || /^[+-]?\d+$/.test(given);
+  const isNumber = /^[+-]?\d+$/.test(String(given));
   const words = isNumber
     ? `invalid port number: ${Number(given)}`
     : `strconv.Atoi: parsing ${JSON.stringify(given)}: invalid syntax`;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type HttpGetAction, httpGetRequest, urlOf } from '../src/http-request.ts';
+import { type HttpGetAction, httpGetRequest, urlOf, withScheme } from '../src/http-request.ts';
 import { requestHead } from '../src/request-head.ts';
 import { resolvePort } from '../src/resolve-port.ts';
 
@@ -95,6 +95,33 @@ describe('httpGetRequest', () => {
   test('an empty Accept is not sent', () => {
     const made = request({ httpHeaders: ['', 'a/b'].map((value) => ({ name: 'accept', value })) });
     expect(requestHead(made)).not.toContain('Accept');
+  });
+
+  test('an Accept of its own is', () => {
+    expect(request({ httpHeaders: [{ name: 'accept', value: 'a/b' }] }).headers).toContainEqual(['Accept', 'a/b']);
+  });
+
+  test('a header without a value has an empty one, and what is no name stays as it is', () => {
+    const httpHeaders = [{ name: 'x-a' }, { name: 'x y', value: '1' }] as never;
+    expect(request({ httpHeaders }).headers.slice(2)).toEqual([
+      ['X-A', ''],
+      ['x y', '1'],
+    ]);
+  });
+
+  test.each([
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['A.Example', 'A.Example'],
+    ['xn--ü', 'xn--ü'],
+  ])('the host %s is looked up as %s', (host, name) => expect(request({ host }).host).toBe(name));
+
+  test.each([
+    ['/x', 'https://10.0.0.5:80/x'],
+    ['//u:p@other/x', 'https://u:p@10.0.0.5:80/x'],
+  ])('may be asked by another scheme, of the same port: %s', (path, url) => {
+    const made = withScheme(request({ path }), 'https');
+    expect([urlOf(made), made.scheme, made.port]).toEqual([url, 'https', 80]);
+    expect('url' in made).toBe(path !== '/x');
   });
 
   test('names are written as Go writes them, and one may come twice', () => {

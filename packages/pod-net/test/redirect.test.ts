@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { HttpGetRequest } from '../src/http-request.ts';
+import { type HttpGetRequest, httpGetRequest } from '../src/http-request.ts';
 import { redirectOf } from '../src/redirect.ts';
 import { requestFields, type SentRequest } from '../src/request-head.ts';
 
@@ -24,9 +24,34 @@ describe('redirectOf', () => {
     ['http://10.0.0.5:8080/x', { scheme: 'http', port: 8080, target: '/x' }],
     ['https://10.0.0.5/x', { scheme: 'https', port: 443, target: '/x' }],
     ['http://10.0.0.5:80/x', { scheme: 'http', port: 80, target: '/x' }],
+    ['http://10.0.0.5/x', { scheme: 'http', port: 80, target: '/x' }],
+    ['ftp://10.0.0.5/x', { scheme: 'ftp', port: 0, target: '/x' }],
   ])('%s is followed', (location, wanted) => {
     const next = ask(307, location);
     expect(next).toMatchObject({ kind: 'follow', request: { host: '10.0.0.5', ...wanted } });
+  });
+
+  test.each([300, 301, 302, 303, 304, 305, 306, 307, 308, 309])(
+    'an answer of %i leads somewhere as Go has it',
+    (status) => {
+      const leads = [301, 302, 303, 307, 308].includes(status);
+      expect(ask(status, '/b').kind).toBe(leads ? 'follow' : 'none');
+    },
+  );
+
+  test('a name that is not ASCII is the same host', () => {
+    const action = { host: 'bücher.example', port: 80 };
+    const asked = httpGetRequest(action, {}, { podIp: '10.0.0.5', userAgent: 'a' });
+    const there = redirectOf(asked, asked, 302, 'http://b\xc3\xbccher.example/x', 1);
+    expect(there).toMatchObject({ kind: 'follow', request: { host: 'xn--bcher-kva.example', target: '/x' } });
+    expect(redirectOf(asked, asked, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
+  });
+
+  test('R3: a place of 16 KiB is looked at, and a longer one told by how it begins', () => {
+    expect(ask(302, `/${'a'.repeat(16_383)}`).kind).toBe('follow');
+    expect(ask(302, `/${'a'.repeat(16_384)}`)).toMatchObject({
+      message: `failed to parse Location header of 16385 bytes that begin with "/${'a'.repeat(63)}"`,
+    });
   });
 
   test('R3: a place that is named at great length is not looked at, nor told whole', () => {
@@ -81,13 +106,15 @@ describe('redirectOf', () => {
   });
 
   test('headers of a body go on only where the method would stay', () => {
-    const headers = [
-      ['Content-Type', 'a/b'],
-      ['X-A', '1'],
-    ] as const;
-    expect(fields('/b', { headers }, 302)).not.toHaveProperty('Content-Type');
-    expect(fields('/b', { headers }, 307)).toHaveProperty('Content-Type', 'a/b');
-    expect(fields('/b', { headers, keepsBodyHeaders: false }, 307)).not.toHaveProperty('Content-Type');
+    const ofBody = ['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type'];
+    const headers = [...ofBody, 'X-A'].map((name) => [name, 'x'] as const);
+    const kept = (status: number, more: Partial<SentRequest> = {}): readonly string[] =>
+      Object.keys(fields('/b', { headers, ...more }, status)).filter((name) => name !== 'host' && name !== 'Referer');
+    for (const status of [301, 302, 303]) expect(kept(status)).toEqual(['X-A']);
+    for (const status of [307, 308]) {
+      expect(kept(status)).toEqual([...ofBody, 'X-A']);
+      expect(kept(status, { keepsBodyHeaders: false })).toEqual(['X-A']);
+    }
   });
 
   test.each([

@@ -41,6 +41,30 @@ describe('requestHead', () => {
       [HOST, 'X-A: ', 'X-B: b', CLOSE],
     ],
     ['a Connection of its own', [['Connection', 'keep-alive']], [HOST, 'Connection: keep-alive', CLOSE]],
+    ['another header that says how a connection ends', [['X-A', 'close']], [HOST, 'X-A: close', CLOSE]],
+    [
+      'a Connection that would be another, to nothing',
+      [['Connection', 'upgrade']],
+      [HOST, 'Connection: upgrade', CLOSE],
+    ],
+    [
+      'a Connection that would be another, to an empty one',
+      [
+        ['Connection', 'upgrade'],
+        ['Upgrade', ''],
+      ],
+      [HOST, 'Connection: upgrade', 'Upgrade: ', CLOSE],
+    ],
+    ['what it would be, without a Connection', [['Upgrade', 'h2c']], [HOST, 'Upgrade: h2c', CLOSE]],
+    [
+      'a Connection that would be another, in the second of its fields',
+      [
+        ['Connection', 'keep-alive'],
+        ['Connection', 'upgrade'],
+        ['Upgrade', 'h2c'],
+      ],
+      [HOST, 'Connection: keep-alive', 'Connection: upgrade', 'Upgrade: h2c'],
+    ],
     ['a Connection that ends', [['Connection', 'x, Close']], [HOST, 'Connection: x, Close']],
     [
       'an upgrade',
@@ -74,6 +98,7 @@ describe('requestHead', () => {
   test.each([
     ['a.example', 'a.example'],
     ['BÜCHER.example:8', 'xn--bcher-kva.example:8'],
+    ['bücher.example', 'xn--bcher-kva.example'],
     ['a b', ''],
     ['[fe80::1%eth0]:80', '[fe80::1]:80'],
     ['a/b', ''],
@@ -84,7 +109,13 @@ describe('requestHead', () => {
     expect(requestHead(to([], { hostHeader: 'a.example' }))).toMatch(/\r\nHost: a\.example\r\n/);
   });
 
+  test('the head ends with an empty line, whether it says how the connection ends or not', () => {
+    const ends = 'GET / HTTP/1.1\r\nHost: 10.0.0.5:80\r\nConnection: close\r\n\r\n';
+    expect([requestHead(to([])), requestHead(to([['Connection', 'close']]))]).toEqual([ends, ends]);
+  });
+
   test.each<[string, Partial<HttpGetRequest>]>([
+    ['idna: invalid label "xn--ü"', { hostHeader: 'xn--ü:80' }],
     ['net/http: invalid header field name "a b"', { headers: [['a b', '1']] }],
     ['net/http: invalid header field name ""', { headers: [['', '1']] }],
     ['net/http: invalid header field name "ü\\n"', { headers: [['ü\n', '1']] }],
