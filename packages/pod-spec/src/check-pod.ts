@@ -15,7 +15,7 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})
 export function checkPod(value: unknown): readonly FieldError[] {
   const errors: FieldError[] = [];
   checkObject(value, 'Pod', '', errors);
-  return errors.slice(0, MAX_ERRORS);
+  return errors;
 }
 
 function checkObject(value: unknown, type: string, path: string, errors: FieldError[]): void {

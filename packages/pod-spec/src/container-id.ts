@@ -23,6 +23,7 @@ export function formatContainerId(id: ContainerId): string {
 
 /** What the runtime calls the container, of an id as a pod's status has it; '' where it has none. Never throws. */
 export function bareContainerId(text: string | undefined): string {
-  const at = text?.indexOf('://') ?? -1;
-  return text === undefined || at < 0 ? '' : text.slice(at + 3);
+  if (text === undefined) return '';
+  const at = text.indexOf('://');
+  return at < 0 ? '' : text.slice(at + 3);
 }

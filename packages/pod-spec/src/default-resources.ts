@@ -27,9 +27,9 @@ export function defaultPodResources(spec: PodSpec): PodSpec {
 }
 
 function requestsFromLimits(container: Container): Container {
-  const { resources } = canonical(container);
-  if (!resources?.limits) return { ...container, ...(resources ? { resources } : {}) };
-  return { ...container, resources: { ...resources, requests: { ...resources.limits, ...resources.requests } } };
+  const own = canonical(container);
+  const { limits, requests } = own.resources ?? {};
+  return limits ? { ...own, resources: { ...own.resources, requests: { ...limits, ...requests } } } : own;
 }
 
 function canonical<C extends Container | EphemeralContainer>(container: C): C {

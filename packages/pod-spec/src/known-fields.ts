@@ -11,10 +11,8 @@ export function withKnownFields(value: unknown): unknown {
 function known(value: unknown, type: string): unknown {
   if (type.startsWith('[')) return Array.isArray(value) ? value.map((item) => known(item, type.slice(1))) : value;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  if (type.startsWith('{')) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, known(item, type.slice(1))]));
-  }
-  if (type.length <= 1) return value;
+  // Of no map are the values objects.
+  if (type.length <= 1 || type.startsWith('{')) return value;
   const fields = fieldsOf(type);
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => {

@@ -91,7 +91,6 @@ export function hasPodLevelResources(pod: Pick<Pod, 'spec'>): boolean {
 /** What containers hold whose status tells of it, by name; init containers that are no sidecars hold what they ask for. */
 function heldByContainers(pod: Pick<Pod, 'spec' | 'status'>): ReadonlyMap<string, ResourceList> {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
-  if (containerStatuses.length === 0 && initContainerStatuses.length === 0) return new Map();
   const statuses = new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));
   const { containers, initContainers = [] } = pod.spec;
   return new Map(

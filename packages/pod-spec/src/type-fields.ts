@@ -9,12 +9,12 @@ const fieldsOfType = new Map<string, Fields>();
 export function fieldsOf(type: string): Fields {
   const known = fieldsOfType.get(type);
   if (known !== undefined) return known;
-  const fields = new Map(
-    (podTypes[type] ?? '').split(' ').map((field) => {
-      const colon = field.indexOf(':');
-      return [field.slice(0, colon), field.slice(colon + 1)] as const;
-    }),
-  );
+  const fields = readFields(podTypes[type]);
   fieldsOfType.set(type, fields);
   return fields;
+}
+
+/** The fields of a row of the table: `name:type` of each, with spaces between them; none of a type that is not in it. */
+export function readFields(row = ''): Fields {
+  return new Map(Array.from(row.matchAll(/(\w+):(\S+)/g), ([, name = '', type = '']) => [name, type] as const));
 }

@@ -19,6 +19,7 @@ test.each<[typed: string, names: readonly string[], meant: string | undefined]>(
   ['abcd', ['abcx', 'abxy'], 'abcx'],
   ['abcd', ['abcx', 'abcy'], 'abcx'],
   ['abcd', ['abxd', 'bcd'], 'abxd'],
+  ['xspec', ['xspzz', 'spec'], 'spec'],
   // In a short name one mistake may be made, in a shorter one none.
   ['abc', ['abx'], 'abx'],
   ['abc', ['axx'], undefined],

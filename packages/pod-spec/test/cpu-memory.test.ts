@@ -25,10 +25,11 @@ describe('CPU and memory', () => {
     ],
     ['a little is never nothing', { requests: { cpu: '1u' } }, undefined, { ...NONE, cpuRequestMilli: 1 }],
   ])('%s', (_what, own, pod, expected) => {
-    expect(cpuMemory(own, pod)).toEqual(expected);
+    const [mine, its] = [structuredClone(own), structuredClone(pod)];
+    expect(cpuMemory(mine, its)).toEqual(expected);
     // Asked again, it is the same.
-    expect(cpuMemory(own, pod)).toEqual(expected);
-    expect(sameCpuMemory(cpuMemory(own, pod), { ...expected })).toBe(true);
+    expect(cpuMemory(mine, its)).toEqual(expected);
+    expect(sameCpuMemory(cpuMemory(mine, its), { ...expected })).toBe(true);
   });
 
   test.each([
@@ -37,7 +38,7 @@ describe('CPU and memory', () => {
     ['memoryRequestBytes', { requests: { memory: '2' } }],
     ['memoryLimitBytes', { limits: { memory: '2' } }],
   ])('each of the four figures counts: %s', (name, resources) => {
-    const figures = cpuMemory(resources);
+    const figures = cpuMemory(structuredClone(resources));
     expect(Object.entries(figures).flatMap(([key, value]) => (value === 0 ? [] : [key]))).toEqual([name]);
     expect([sameCpuMemory(figures, NONE), sameCpuMemory(NONE, figures)]).toEqual([false, false]);
   });

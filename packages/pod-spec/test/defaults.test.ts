@@ -8,7 +8,7 @@ const volume = (source: Partial<Volume>): Volume | undefined =>
 
 describe('defaultPod', () => {
   it('fills in what the API server would', () => {
-    expect(defaultPod(makePod())).toEqual({
+    expect(defaultPod(makePod())).toStrictEqual({
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: 'web', namespace: 'default', uid: 'uid-1' },
@@ -141,7 +141,7 @@ describe('defaultPod', () => {
   it('completes ports, with the host port of a pod on the host network', () => {
     const ports = [{ containerPort: 80 }, { containerPort: 53, protocol: 'UDP', hostPort: 5353 }];
     const containers = [{ name: 'c', ports }];
-    expect(defaulted({ containers }).containers[0]?.ports).toEqual([
+    expect(defaulted({ containers }).containers[0]?.ports).toStrictEqual([
       { containerPort: 80, protocol: 'TCP' },
       { containerPort: 53, protocol: 'UDP', hostPort: 5353 },
     ]);
@@ -317,6 +317,8 @@ describe('defaultPod', () => {
     // They may have no resources at all, so that nothing is added to them.
     expect(spec.ephemeralContainers?.[0]?.resources).toEqual({ limits: { memory: '1024' }, requests: { cpu: '1' } });
     expect(spec.overhead).toEqual({ cpu: '2', memory: 'nonsense' });
+    const asking = defaulted({ containers: [{ name: 'c', resources: { requests: { cpu: '1000m' } } }] });
+    expect(asking.containers[0]?.resources).toEqual({ requests: { cpu: '1' } });
     expect(defaulted({})).not.toHaveProperty('overhead');
     expect(defaulted({})).not.toHaveProperty('resources');
   });
@@ -369,6 +371,15 @@ describe('defaultPod', () => {
       {
         limits: { 'hugepages-2Mi': '4Mi' },
         requests: { 'hugepages-2Mi': '4Mi' },
+      },
+    ],
+    [
+      'huge pages of containers, where it asks for as much as it limits',
+      { requests: { cpu: '1' }, limits: { cpu: '1' } },
+      { limits: { 'hugepages-2Mi': '2Mi' } },
+      {
+        requests: { cpu: '1', 'hugepages-2Mi': '2Mi' },
+        limits: { cpu: '1', 'hugepages-2Mi': '2Mi' },
       },
     ],
     ['nothing, beside huge pages', {}, { limits: { 'hugepages-2Mi': '2Mi' } }, {}],

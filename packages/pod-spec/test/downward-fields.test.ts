@@ -99,7 +99,7 @@ describe('containerResourceValue', () => {
     expect(containerResourceValue(container, selector, (name) => node[name])).toBe(value);
   });
 
-  it.each(['limits.gpu', 'usage.cpu', 'limits', '', 'limits.x-hugepages-', 'limits.cpu.x'])(
+  it.each(['limits.gpu', 'usage.cpu', 'limits', '', 'limits.x-hugepages-', 'limits.cpu.x', 'limits.c.pu'])(
     'refuses %j',
     (resource) => {
       const message = `unsupported container resource : ${resource}`;

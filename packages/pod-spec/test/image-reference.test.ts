@@ -86,10 +86,21 @@ describe('parseImageReference', () => {
     );
   });
 
+  it('has no tag and no digest where there is none', () => {
+    expect(parseImageReference('a')).toStrictEqual({ domain: 'docker.io', path: 'library/a' });
+    expect(parseImageReference('a:b')).toStrictEqual({ domain: 'docker.io', path: 'library/a', tag: 'b' });
+    expect(parseImageReference(`a@${DIGEST}`)).toStrictEqual({
+      domain: 'docker.io',
+      path: 'library/a',
+      digest: DIGEST,
+    });
+  });
+
   it('does not repeat a text of any length, nor look at it', () => {
     const told = (length: number): string => {
       try {
-        return String(parseImageReference(`r.io/${'a/'.repeat((length - 6) / 2)}a`).path.length);
+        const host = length % 2 === 0 ? 'r.io' : 'rr.io';
+        return String(parseImageReference(`${host}/${'a/'.repeat((length - host.length - 2) / 2)}a`).path.length);
       } catch (error) {
         return (error as Error).message;
       }
@@ -97,6 +108,7 @@ describe('parseImageReference', () => {
     expect(told(4096)).toMatch(
       /^couldn't parse image name "r\.io\/(?:a\/){2045}a": repository name must not be more than 255/,
     );
+    expect(told(4097)).toBe(`couldn't parse image name "rr.io/${'a/'.repeat(29)}...": invalid reference format`);
     expect(told(4098)).toBe(`couldn't parse image name "r.io/${'a/'.repeat(29)}a...": invalid reference format`);
   });
 

@@ -1,6 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkPod, withKnownFields } from '../src/index.ts';
+import { fieldsOf, readFields } from '../src/type-fields.ts';
+
+describe('the fields of a type', () => {
+  it('are read from a row of the table', () => {
+    const fields = { name: 's', ports: '[ContainerPort', limits: '{q' };
+    expect(Object.fromEntries(readFields('name:s ports:[ContainerPort limits:{q'))).toEqual(fields);
+    expect([readFields(''), readFields()]).toEqual([new Map(), new Map()]);
+  });
+
+  it('are those of the v1 Pod', () => {
+    const fields = { apiVersion: 's', kind: 's', metadata: 'ObjectMeta', spec: 'PodSpec', status: 'PodStatus' };
+    expect(Object.fromEntries(fieldsOf('Pod'))).toEqual(fields);
+    expect([fieldsOf('ObjectMeta').get('labels'), fieldsOf('PodSpec').get('containers')]).toEqual(['{s', '[Container']);
+    expect(fieldsOf('Nonsense')).toEqual(new Map());
+  });
+});
 
 describe('withKnownFields', () => {
   it('leaves out what the API does not know, at any depth, and keeps keys of maps', () => {

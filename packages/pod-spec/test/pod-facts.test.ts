@@ -3,6 +3,10 @@ import {
   allContainers,
   annotatedSource,
   bareContainerId,
+  CONFIG_HASH_ANNOTATION,
+  CONFIG_MIRROR_ANNOTATION,
+  CONFIG_SEEN_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
   findContainer,
   formatContainerId,
   formatPod,
@@ -57,6 +61,15 @@ describe('facts about pods', () => {
     expect(isCriticalPod(pod)).toBe(expected);
   });
 
+  it('has the names of upstream’s annotations', () => {
+    expect([
+      CONFIG_SOURCE_ANNOTATION,
+      CONFIG_MIRROR_ANNOTATION,
+      CONFIG_HASH_ANNOTATION,
+      CONFIG_SEEN_ANNOTATION,
+    ]).toEqual(['source', 'mirror', 'hash', 'seen'].map((name) => `kubernetes.io/config.${name}`));
+  });
+
   it('formats names', () => {
     expect(formatPod(makePod())).toBe('web_default(uid-1)');
     expect(podFullName(makePod())).toBe('web_default');
@@ -64,7 +77,11 @@ describe('facts about pods', () => {
 
   it('takes the QoS class of the status before that of the spec', () => {
     expect(podQosClass({ ...makePod(), status: { qosClass: 'Guaranteed' } })).toBe('Guaranteed');
+    expect(podQosClass({ ...makePod(), status: { qosClass: 'Burstable' } })).toBe('Burstable');
     expect(podQosClass({ ...makePod(), status: { qosClass: 'Other' } })).toBe('BestEffort');
+    const asking = makePod({ containers: [{ name: 'c', resources: { requests: { cpu: '1' } } }] });
+    expect(podQosClass(asking)).toBe('Burstable');
+    expect(podQosClass({ ...asking, status: { qosClass: 'BestEffort' } })).toBe('BestEffort');
     expect(podQosClass(makePod())).toBe('BestEffort');
   });
 
@@ -102,6 +119,8 @@ describe('facts about pods', () => {
     [65536, undefined],
     ['-1', undefined],
     ['80x', undefined],
+    ['1e3', undefined],
+    [' 80', undefined],
     ['x80', undefined],
     ['', undefined],
   ])('finds the port %j: %j', (port, expected) => {

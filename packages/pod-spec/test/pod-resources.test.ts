@@ -44,6 +44,10 @@ describe('podRequests and podLimits', () => {
     const whole = { ...spec, resources: { requests: { cpu: '5' } } };
     expect(cpuOf({ spec: whole, status: { ...status, resources: { requests: { cpu: '7' } } } })).toBe('7');
     expect(cpuOf({ spec: whole, status })).toBe('5');
+    expect(cpuOf({ spec: asking, status })).toBe('133');
+    expect(cpuOf({ spec })).toBe('4');
+    const told = { spec: whole, status: { ...status, resources: { requests: { cpu: '7' } } } };
+    expect(formatResourceList(podRequests(told as never)).cpu).toBe('5');
   });
 
   it.each<[what: string, spec: Partial<PodSpec>, requests: Amounts, limits: Amounts]>([
@@ -140,6 +144,8 @@ describe('podRequests and podLimits', () => {
   });
 
   it('tell pod-level resources from others', () => {
+    expect(hasPodLevelResources(makePod())).toBe(false);
+    expect(hasPodLevelResources(makePod({ resources: { requests: { cpu: '1' } } }))).toBe(true);
     expect(hasPodLevelResources(makePod({ resources: {} }))).toBe(false);
     expect(hasPodLevelResources(makePod({ resources: { requests: { 'ephemeral-storage': '1' } } }))).toBe(false);
     expect(hasPodLevelResources(makePod({ resources: { limits: { 'hugepages-2Mi': '2Mi' } } }))).toBe(true);

@@ -70,6 +70,7 @@ test.each([
   ['hugepages-0', undefined],
   ['hugepages--2Mi', undefined],
   ['2Mi', undefined],
+  ['otherpage-2Mi', undefined],
   ['memory', undefined],
 ])('a page of %s has %s bytes', (name, bytes) => {
   expect(hugePageSize(name)).toBe(bytes);

@@ -56,6 +56,11 @@ const ruled = (restartPolicy: string, ...restartPolicyRules: ContainerRestartRul
 const noRules = { ...defaultRestartFeatures, containerRestartRules: false };
 const noRestartOfAll = { ...defaultRestartFeatures, restartAllContainers: false };
 
+test('C6: a main container that a process of was killed in, and exited with 0, has not failed', () => {
+  const web = { ...pod('OnFailure'), spec: { restartPolicy: 'OnFailure', containers: [main] } };
+  expect(shouldRestartExited(web, main, oomKilled, defaultRestartFeatures)).toBe(false);
+});
+
 describe('C6: whether a container that has ended begins anew', () => {
   test.each<[what: string, policy: string | undefined, container: Container, exitCode: number, again: boolean]>([
     ['the pod’s policy', 'OnFailure', main, 1, true],

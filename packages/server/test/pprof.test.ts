@@ -11,7 +11,6 @@ import { InspectorProfiler, type Profiler, pprofEndpoints, ServerError } from '.
 import { encodeProfile } from '../src/pprof/encode-profile.ts';
 import { deltaOf, type Profile } from '../src/pprof/profile.ts';
 import { TraceEvents } from '../src/pprof/trace-events.ts';
-import { cpuProfileOf, heapProfileOf } from '../src/pprof/v8-profiles.ts';
 
 const HAS_GO = ((): boolean => {
   try {
@@ -201,51 +200,7 @@ describe('/debug/pprof', () => {
   });
 });
 
-describe('profiles of V8', () => {
-  const callFrame = (functionName: string) => ({
-    functionName,
-    scriptId: '1',
-    url: 'file:///a.js',
-    lineNumber: 4,
-    columnNumber: 0,
-  });
-  const node = (id: number, name: string, children: number[] = []) => ({
-    id,
-    callFrame: callFrame(name),
-    hitCount: 0,
-    children,
-  });
-
-  it('count CPU time where it was spent, and no waiting', () => {
-    const nodes = [node(1, '(root)', [2, 4]), node(2, 'outer', [3]), node(3, ''), node(4, '(idle)')];
-    const taken = {
-      nodes,
-      startTime: 1000,
-      endTime: 101_000,
-      samples: [2, 3, 4, 3],
-      timeDeltas: [10_000, 20_000, 30_000, 25_000],
-    };
-    const { samples, durationMs, period } = cpuProfileOf(taken, 5, 10);
-    const outer = { name: 'outer', file: '/a.js', line: 5 };
-    expect(samples).toEqual([
-      { stack: [outer], values: [1, 20_000_000] },
-      { stack: [{ name: '(anonymous)', file: '/a.js', line: 5 }, outer], values: [2, 45_000_000] },
-    ]);
-    expect(durationMs).toBe(100);
-    expect(period).toEqual({ type: 'cpu', unit: 'nanoseconds', value: 10_000_000 });
-  });
-
-  it('count bytes by who asked for them', () => {
-    const leaf = { callFrame: callFrame('leaf'), selfSize: 100, id: 3, children: [] };
-    const caller = { callFrame: callFrame('caller'), selfSize: 0, id: 2, children: [leaf] };
-    const head = { callFrame: callFrame('(root)'), selfSize: 7, id: 1, children: [caller] };
-    const { samples } = heapProfileOf({ head }, 'inuse_space', 1, 512);
-    expect(samples.map(({ stack, values }) => [stack.map(({ name }) => name), values])).toEqual([
-      [['(V8)'], [7]],
-      [['leaf', 'caller'], [100]],
-    ]);
-  });
-
+describe('a trace', () => {
   it('K4: a trace holds no more events than there is room for', () => {
     const events = new TraceEvents(20);
     events.add([{ a: 1 }, { a: 2 }, { a: 3 }, { a: 4 }]);

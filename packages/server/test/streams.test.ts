@@ -9,9 +9,6 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Call, UpgradeCall } from '../src/call.ts';
 import { alwaysAllow, type StreamComponents, type StreamRuntime, streamEndpoints } from '../src/index.ts';
-import { readySandbox, runningContainer } from '../src/running-container.ts';
-import { forwardedPorts, remoteCommandOptions } from '../src/stream-options.ts';
-import { parseStreamingUrl } from '../src/streaming-url.ts';
 import { type KeyPair, Pki } from './pki.ts';
 import { allOf, ask, FakeReviewer, rawConnection, type ServerParts, startSecured } from './secured-fixture.ts';
 
@@ -31,79 +28,6 @@ const running: RuntimePod = {
   containers: [container],
   sandboxes: [sandbox],
 };
-
-describe('rules of streams', () => {
-  it.each<[string, object]>([
-    ['input=1&output=1&tty=1', { options: { stdin: true, stdout: true, stderr: false, tty: true } }],
-    ['output=1&error=1', { options: { stdin: false, stdout: true, stderr: true, tty: false } }],
-    ['output=1&error=1&tty=1', { options: { stdin: false, stdout: true, stderr: false, tty: true } }],
-    ['error=1&tty=1', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
-    ['output=true', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
-    ['', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
-  ])('remote command: %s', (query, expected) => {
-    expect(remoteCommandOptions(new URLSearchParams(query))).toEqual(expected);
-  });
-
-  it.each<[string, boolean, object]>([
-    ['', false, { options: [] }],
-    ['port=80', false, { options: [] }],
-    ['port=80&port=443,8080', true, { options: [80, 443, 8080] }],
-    ['', true, { message: 'query parameter "port" is required' }],
-    ['port=', true, { message: 'query parameter "port" cannot be empty' }],
-    ['port=0', true, { message: 'port "0" must be > 0' }],
-    ['port=65536', true, { message: 'unable to parse "65536" as a port' }],
-    ['port=80,x', true, { message: 'unable to parse "80,x" as a port' }],
-  ])('ports: %s by WebSocket: %s', (query, isWebSocket, expected) => {
-    expect(forwardedPorts(new URLSearchParams(query), isWebSocket)).toEqual(expected);
-  });
-
-  it.each([
-    ['http://127.0.0.1:1234/exec/token?a=b', { secure: false, host: '127.0.0.1', port: 1234, path: '/exec/token?a=b' }],
-    ['https://127.9.9.9/attach/t', { secure: true, host: '127.9.9.9', port: 443, path: '/attach/t' }],
-    ['http://[::1]:80/x', { secure: false, host: '::1', port: 80, path: '/x' }],
-    ['http://localhost:5/x', { secure: false, host: 'localhost', port: 5, path: '/x' }],
-  ])('takes the streaming URL %s', (url, expected) => {
-    expect(parseStreamingUrl(url)).toEqual(expected);
-  });
-
-  it.each([
-    'http://10.0.0.1/x',
-    'http://0.0.0.0:1/x',
-    'http://127.0.0.1.evil.example/x',
-    'http://localhost.evil.example/x',
-    'http://127.0.0.1@10.0.0.1/x',
-    'http://user@127.0.0.1/x',
-    'http://[::ffff:10.0.0.1]/x',
-    'file:///etc/passwd',
-    '/exec/token',
-    '',
-    'http://',
-  ])('W4: refuses the streaming URL %s', (url) => {
-    expect(() => parseStreamingUrl(url)).toThrow(expect.objectContaining({ code: 'BadStreamingUrl' }));
-  });
-
-  it('finds the newest running container of the pod of this UID', () => {
-    const dead = { ...container, id: 'c0', state: 'exited' } as const;
-    const newer = { ...container, id: 'c2', createdAtMs: 2 };
-    const before = { ...running, uid: 'u0' };
-    expect(runningContainer([before, { ...running, containers: [dead, container, newer] }], pod, 'main')).toEqual({
-      id: 'c2',
-    });
-    const message = 'container not found ("main")';
-    expect(runningContainer([before, { ...running, containers: [dead] }], pod, 'main')).toEqual({ message });
-    expect(runningContainer([], pod, 'main')).toEqual({ message });
-  });
-
-  it('finds the newest ready sandbox of the pod of this UID', () => {
-    const sandboxes = [
-      sandbox,
-      { ...sandbox, id: 's2', attempt: 1 },
-      { ...sandbox, id: 's3', attempt: 2, state: 'notReady' as const },
-    ];
-    expect(readySandbox([{ ...running, sandboxes }], pod)).toEqual({ id: 's2' });
-    expect(readySandbox([], pod)).toEqual({ message: 'pod not found ("web_default")' });
-  });
-});
 
 let pki: Pki;
 let serving: KeyPair;

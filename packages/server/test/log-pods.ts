@@ -1,0 +1,16 @@
+import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
+
+/** What is asked for of a log where nothing is said. */
+export const quiet = { follow: false, previous: false, timestamps: false };
+
+/** A pod of one container with this status; with none where it is `undefined`. */
+export function podWith(status: Partial<ContainerStatus> | undefined): Pod {
+  const whole = { name: 'main', image: 'i', imageID: '', ready: false, restartCount: 0, ...status };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+    spec: { containers: [{ name: 'main', image: 'i' }] },
+    status: { phase: 'Running', ...(status && { containerStatuses: [whole] }) },
+  };
+}

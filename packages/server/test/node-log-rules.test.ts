@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { directoryPage } from '../src/directory-page.ts';
+import { journalArgs } from '../src/node-log/journal.ts';
+import { parseNodeLogQuery } from '../src/node-log/node-log-query.ts';
+import { patternProblem } from '../src/node-log/pattern-problem.ts';
+
+const parse = (query: string, hasPath = false) => parseNodeLogQuery(new URLSearchParams(query), hasPath);
+
+describe('a query of logs', () => {
+  it.each([
+    ['', undefined],
+    ['other=1', undefined],
+    ['query=kubelet', { services: ['kubelet'], options: {} }],
+    ['query=kubelet&query=a@b.c:d_e-f', { services: ['kubelet', 'a@b.c:d_e-f'], options: {} }],
+    ['query=+&query=kubelet', { services: ['kubelet'], options: {} }],
+    ['query=/foo.log', { services: [], file: '/foo.log', options: {} }],
+    ['query=a\\b', { services: [], file: 'a\\b', options: {} }],
+    ['query=k&tailLines=0', { services: ['k'], options: { tailLines: 0 } }],
+    ['query=k&tailLines=100000', { services: ['k'], options: { tailLines: 100_000 } }],
+    ['query=k&tailLines=', { services: ['k'], options: {} }],
+    ['query=k&boot=-1&pattern=a.b', { services: ['k'], options: { boot: -1, pattern: 'a.b' } }],
+    [
+      'query=k&sinceTime=2023-01-04T02:00:00Z&untilTime=2023-01-04T02:00:00%2B00:00',
+      { services: ['k'], options: { sinceTime: '2023-01-04T02:00:00Z', untilTime: '2023-01-04T02:00:00+00:00' } },
+    ],
+  ])('%s is read', (query, expected) => {
+    expect(parse(query)).toEqual(expected && { query: expected });
+  });
+
+  it.each([
+    ['query=', 400, 'query: Invalid value: [""]: may not be empty'],
+    ['query=++&query=', 400, 'query: Invalid value: ["  ",""]: may not be empty'],
+    ['query=k&sinceTime=yesterday', 400, 'sinceTime: Invalid value: "yesterday": invalid time format'],
+    [
+      'query=k&untilTime=2023-02-30T00:00:00Z',
+      400,
+      'untilTime: Invalid value: "2023-02-30T00:00:00Z": invalid time format',
+    ],
+    [
+      'query=k&boot=x&tailLines=1.5',
+      400,
+      '[boot: Invalid value: "x": strconv.Atoi: parsing "x": invalid syntax, tailLines: Invalid value: "1.5": strconv.Atoi: parsing "1.5": invalid syntax]',
+    ],
+    ['boot=0', 406, 'query: Required value: cannot be empty with options'],
+    ['query=k&query=/f', 406, 'query: Invalid value: "[/f], [k]": cannot specify a file and service'],
+    ['query=/a&query=/b', 406, 'query: Invalid value: ["/a","/b"]: cannot specify more than one file'],
+    ['query=/a&tailLines=1', 406, 'query: Invalid value: ["/a"]: cannot specify file with options'],
+    ['query=k&boot=1', 406, 'boot: Invalid value: 1: must be less than 1'],
+    ['query=k&tailLines=-1', 406, 'tailLines: Invalid value: -1: must be between 0 and 100000, inclusive'],
+    ['query=k&tailLines=100001', 406, 'tailLines: Invalid value: 100001: must be between 0 and 100000, inclusive'],
+    [
+      'query=k&sinceTime=2023-02-04T02:00:00Z&untilTime=2023-01-04T02:00:00Z',
+      406,
+      'untilTime: Invalid value: "2023-01-04T02:00:00Z": must be after `sinceTime`',
+    ],
+    ['query=k;ls', 406, 'query: Invalid value: "k;ls": input contains unsupported characters'],
+    ['query=k%00', 406, 'query: Invalid value: "k\\u0000": input contains unsupported characters'],
+    ['query=a&query=b&query=c&query=d&query=e', 406, 'query: Too many: 5: must have at most 4 items'],
+    [`query=${'a'.repeat(257)}`, 406, `query: Invalid value: "${'a'.repeat(257)}": length must be less than 256`],
+    [
+      'query=k&pattern=foo%5C',
+      406,
+      'pattern: Invalid value: "foo\\\\": error parsing regexp: trailing backslash at end of expression: ``',
+    ],
+  ])('%s is refused', (query, status, message) => {
+    expect(parse(query)).toEqual({ status, message });
+  });
+
+  it('has no path beside it', () => {
+    expect(parse('query=k', true)).toEqual({ status: 406, message: 'path not allowed in query mode' });
+    expect(parse('', true)).toBeUndefined();
+  });
+
+  it.each(['a.*b', '(?i)error', '^x{2,3}$', '[[:alpha:]]+', '(?P<name>a)', '\\Ax\\z', '\\pL', 'a|b', '\\Q(\\E', ''])(
+    'takes the pattern %s',
+    (pattern) => {
+      expect(patternProblem(pattern)).toBeUndefined();
+    },
+  );
+
+  it.each([
+    ['(', 'missing closing )'],
+    ['a)', 'unexpected )'],
+    ['[a', 'missing closing ]'],
+    ['*a', 'missing argument to repetition operator'],
+    ['(?=a)', 'invalid or unsupported Perl syntax'],
+    ['(?<!a)b', 'invalid or unsupported Perl syntax'],
+    ['(a)\\1', 'invalid escape sequence'],
+    ['[b-a]', 'invalid character class range'],
+    ['a'.repeat(1001), 'expression too large'],
+  ])('refuses the pattern %s', (pattern, problem) => {
+    expect(patternProblem(pattern)).toContain(`error parsing regexp: ${problem}`);
+  });
+
+  it('W3: is an answer of its own whatever it says, and no service gets an option of another program', () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom('kubelet', '-f', '--file=/etc/shadow', '/x', '../y', ' '));
+    const members = fc.record({ query: text, boot: text, tailLines: text, pattern: text, sinceTime: text });
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 6 }), members, (queries, others) => {
+        const query = new URLSearchParams(others);
+        for (const one of queries) query.append('query', one);
+        const parsed = parseNodeLogQuery(query, false);
+        if (parsed?.query === undefined) return;
+        for (const argument of journalArgs(parsed.query.services, parsed.query.options)) {
+          expect(argument).toMatch(
+            /^(--(utc|no-pager|output=short-precise|since=|until=|pager-end|lines=\d+$|unit=[\w\-.:@]*$|grep=|boot$)|-?\d+$)/,
+          );
+        }
+      }),
+    );
+  });
+});
+
+describe('arguments of journalctl', () => {
+  const basic = ['--utc', '--no-pager', '--output=short-precise'];
+
+  it.each([
+    [[], {}, []],
+    [['p1', 'p2'], {}, ['--unit=p1', '--unit=p2']],
+    [['p1'], { pattern: 'foo' }, ['--unit=p1', '--grep=foo']],
+    [['p1'], { boot: -1 }, ['--unit=p1', '--boot', '-1']],
+    [['p1'], { tailLines: 100 }, ['--pager-end', '--lines=100', '--unit=p1']],
+    [
+      ['p1'],
+      { sinceTime: '2023-01-04T02:03:04Z', untilTime: '2023-02-04T02:00:00+02:00' },
+      ['--since=2023-1-4 02:3:4 UTC', '--until=2023-2-4 00:0:0 UTC', '--unit=p1'],
+    ],
+  ])('%j %j', (services, options, expected) => {
+    expect(journalArgs(services, options)).toEqual([...basic, ...expected]);
+  });
+});
+
+it('a directory is listed as by Go', () => {
+  const { body } = directoryPage([
+    { name: 'a b&<"\'>.log', kind: 'file' },
+    { name: 'c:d', kind: 'file' },
+    { name: 'pods', kind: 'directory' },
+    { name: "q?#%'()=$@+,;", kind: 'file' },
+  ]);
+  expect(body).toBe(
+    '<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n' +
+      '<a href="a%20b&%3C%22%27%3E.log">a b&amp;&lt;&#34;&#39;&gt;.log</a>\n' +
+      '<a href="./c:d">c:d</a>\n' +
+      '<a href="pods/">pods/</a>\n' +
+      '<a href="q%3F%23%25%27%28%29=$@+,;">q?#%&#39;()=$@+,;</a>\n</pre>\n',
+  );
+});

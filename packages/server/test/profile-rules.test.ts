@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { deltaOf, type Profile } from '../src/pprof/profile.ts';
+import { cpuProfileOf, heapProfileOf } from '../src/pprof/v8-profiles.ts';
+
+const frame = (name: string, line = 1) => ({ name, file: `/src/${name}.js`, line });
+const profile = (samples: Profile['samples'], timeMs = 1000): Profile => ({
+  sampleTypes: [{ type: 'inuse_space', unit: 'bytes' }],
+  defaultType: 'inuse_space',
+  timeMs,
+  samples,
+});
+
+describe('profiles of V8', () => {
+  const callFrame = (functionName: string) => ({
+    functionName,
+    scriptId: '1',
+    url: 'file:///a.js',
+    lineNumber: 4,
+    columnNumber: 0,
+  });
+  const node = (id: number, name: string, children: number[] = []) => ({
+    id,
+    callFrame: callFrame(name),
+    hitCount: 0,
+    children,
+  });
+
+  it('count CPU time where it was spent, and no waiting', () => {
+    const nodes = [node(1, '(root)', [2, 4]), node(2, 'outer', [3]), node(3, ''), node(4, '(idle)')];
+    const taken = {
+      nodes,
+      startTime: 1000,
+      endTime: 101_000,
+      samples: [2, 3, 4, 3],
+      timeDeltas: [10_000, 20_000, 30_000, 25_000],
+    };
+    const { samples, durationMs, period } = cpuProfileOf(taken, 5, 10);
+    const outer = { name: 'outer', file: '/a.js', line: 5 };
+    expect(samples).toEqual([
+      { stack: [outer], values: [1, 20_000_000] },
+      { stack: [{ name: '(anonymous)', file: '/a.js', line: 5 }, outer], values: [2, 45_000_000] },
+    ]);
+    expect(durationMs).toBe(100);
+    expect(period).toEqual({ type: 'cpu', unit: 'nanoseconds', value: 10_000_000 });
+  });
+
+  it('count bytes by who asked for them', () => {
+    const leaf = { callFrame: callFrame('leaf'), selfSize: 100, id: 3, children: [] };
+    const caller = { callFrame: callFrame('caller'), selfSize: 0, id: 2, children: [leaf] };
+    const head = { callFrame: callFrame('(root)'), selfSize: 7, id: 1, children: [caller] };
+    const { samples } = heapProfileOf({ head }, 'inuse_space', 1, 512);
+    expect(samples.map(({ stack, values }) => [stack.map(({ name }) => name), values])).toEqual([
+      [['(V8)'], [7]],
+      [['leaf', 'caller'], [100]],
+    ]);
+  });
+
+  it('differ by what was counted since, and by nothing that was not', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => [frame(name)]);
+    const before = profile([
+      { stack: a ?? [], values: [10, 1] },
+      { stack: b ?? [], values: [5, 0] },
+      { stack: [frame('a', 2)], values: [3, 3] },
+    ]);
+    const after = profile(
+      [
+        { stack: a ?? [], values: [30, 1] },
+        { stack: [frame('a', 2)], values: [3, 3] },
+        { stack: c ?? [], values: [1, 0] },
+        { stack: c ?? [], values: [1, 0] },
+      ],
+      3000,
+    );
+    expect(deltaOf(before, after)).toEqual({
+      ...{ ...after, durationMs: 2000 },
+      samples: [
+        { stack: a, values: [20, 0] },
+        { stack: b, values: [-5, 0] },
+        { stack: c, values: [2, 0] },
+      ],
+    });
+  });
+});
