@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { checkPod, withKnownFields } from '../src/index.ts';
 import { fieldsOf, readFields } from '../src/type-fields.ts';
 
+let strangers = 0;
+
 describe('the fields of a type', () => {
   it('are read from a row of the table', () => {
     const fields = { name: 's', ports: '[ContainerPort', limits: '{q' };
@@ -14,7 +16,8 @@ describe('the fields of a type', () => {
     const fields = { apiVersion: 's', kind: 's', metadata: 'ObjectMeta', spec: 'PodSpec', status: 'PodStatus' };
     expect(Object.fromEntries(fieldsOf('Pod'))).toEqual(fields);
     expect([fieldsOf('ObjectMeta').get('labels'), fieldsOf('PodSpec').get('containers')]).toEqual(['{s', '[Container']);
-    expect(fieldsOf('Nonsense')).toEqual(new Map());
+    // Of a type that nobody has asked for before.
+    expect(fieldsOf(`Nonsense${strangers++}`)).toEqual(new Map());
   });
 });
 
