@@ -19,7 +19,7 @@ export type LogQuery =
 
 const UNDECODABLE = { status: 400, message: '{"message": "Unable to decode query."}' } as const;
 const INVALID = { status: 422, message: '{"message": "Invalid request."}' } as const;
-const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 const NUMBERS = ['tailLines', 'limitBytes', 'sinceSeconds'] as const;
 const MAX_INT64 = 2n ** 63n - 1n;
 
@@ -39,7 +39,7 @@ export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): Lo
   }
   // What older clients send for no time.
   const since = query.get('sinceTime') ?? '';
-  const sinceTime = since === 'null' ? '' : since;
+  const sinceTime = since === 'null' ? '' : since.replace(',', '.');
   if (sinceTime !== '' && (!RFC3339.test(sinceTime) || Number.isNaN(Date.parse(sinceTime)))) return UNDECODABLE;
 
   const { tailLines, limitBytes, sinceSeconds } = numbers;
@@ -59,7 +59,7 @@ export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): Lo
       previous: isTrue(query.get('previous')),
       timestamps: isTrue(query.get('timestamps')),
       ...numbers,
-      ...(sinceTime !== '' && { sinceTime: sinceTime.replace(',', '.') }),
+      ...(sinceTime !== '' && { sinceTime }),
       ...(stream === 'Stdout' && { stream: 'stdout' }),
       ...(stream === 'Stderr' && { stream: 'stderr' }),
     },

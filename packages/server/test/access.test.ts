@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { DetailedPeerCertificate } from 'node:tls';
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
@@ -105,6 +106,17 @@ describe('parseRequestPath', () => {
     expect(parseRequestPath(target).segments).toEqual(segments);
   });
 
+  it.each([
+    ['/a', '/a', ''],
+    ['/a?', '/a', ''],
+    ['/a?b=c', '/a', 'b=c'],
+    ['/a?b=c?d', '/a', 'b=c%3Fd'],
+    ['?b=c', '', 'b=c'],
+  ])('%s is the path %j and the query %j', (target, path, query) => {
+    const parsed = parseRequestPath(target);
+    expect([parsed.path, String(parsed.query)]).toEqual([path, query]);
+  });
+
   it('W3: what is walked is what was authorised', () => {
     const parts = fc.constantFrom('/', '.', '..', '%2e', '%2f', '%00', 'pods', 'exec', '?', '%', 'a', '%25', '\\');
     fc.assert(
@@ -124,7 +136,7 @@ describe('parseRequestPath', () => {
 describe('bearerToken', () => {
   const encoded = Buffer.from('secret').toString('base64url');
   const webSocket = (protocols: string) => ({ upgrade: 'websocket', 'sec-websocket-protocol': protocols });
-  it.each([
+  it.each<readonly [IncomingHttpHeaders, object | undefined]>([
     [{ authorization: 'Bearer secret' }, { token: 'secret' }],
     [{ authorization: ' bearer secret more' }, { token: 'secret' }],
     [{ authorization: 'Bearer  secret' }, undefined],
@@ -134,6 +146,24 @@ describe('bearerToken', () => {
     [webSocket(`v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`), { token: 'secret' }],
     [webSocket('v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.'), undefined],
     [{ 'sec-websocket-protocol': `x, base64url.bearer.authorization.k8s.io.${encoded}` }, undefined],
+    [
+      webSocket(`x, ${['a', 'b'].map((token) => `base64url.bearer.authorization.k8s.io.${token}`).join(',')}`),
+      { problem: 'several bearer tokens among the WebSocket protocols' },
+    ],
+    ...['c2Vj!cmV0', Buffer.of(0xff).toString('base64url')].map(
+      (bad) =>
+        [
+          webSocket(`x, base64url.bearer.authorization.k8s.io.${bad}`),
+          { problem: 'the bearer token among the WebSocket protocols cannot be decoded' },
+        ] as const,
+    ),
+    ...['', ', ,'].map(
+      (rest) =>
+        [
+          webSocket(`base64url.bearer.authorization.k8s.io.${encoded}${rest}`),
+          { problem: 'no WebSocket protocol beside the bearer token' },
+        ] as const,
+    ),
   ])('%j', (headers, token) => {
     expect(bearerToken(headers)).toEqual(token);
   });

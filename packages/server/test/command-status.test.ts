@@ -17,6 +17,12 @@ const nonsense = (fault: string) => internal(`error stream protocol error: ${fau
 const exitStatus = (code: number) =>
   `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
 
+it('what is told of nonsense is its beginning', () => {
+  const { message = '' } = commandStatus('v4.channel.k8s.io', `{${'x'.repeat(2000)}`);
+  expect(message).toMatch(/^Internal error occurred: error stream protocol error: (?!SyntaxError)/);
+  expect(message.endsWith(` in "{${'x'.repeat(1023)}"`)).toBe(true);
+});
+
 describe('how a command ended', () => {
   it.each<[string, string, string]>([
     ['of success', '{"metadata":{},"status":"Success"}', SUCCESS],

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { answerHealthz, type HealthCheck, type HealthzQuery, healthProblems, pingCheck } from '../src/healthz.ts';
+import {
+  answerHealthz,
+  type HealthCheck,
+  type HealthzQuery,
+  healthProblems,
+  logCheck,
+  pingCheck,
+} from '../src/healthz.ts';
 
 const good: HealthCheck = { name: 'syncloop', check: () => undefined };
 const bad: HealthCheck = { name: 'pleg', check: () => 'pleg was last seen active 4m ago' };
@@ -13,6 +20,18 @@ const answer = (checks: HealthCheck[], query: Partial<HealthzQuery> = {}): strin
   const reply = answerHealthz([pingCheck, ...checks], { verbose: false, exclude: [], ...query });
   return reply === undefined ? 'none' : `${reply.status} ${reply.body}`;
 };
+
+it('what is well whenever anything answers has upstream’s names', () => {
+  expect([pingCheck, logCheck].map(({ name, check }) => [name, check()])).toEqual([
+    ['ping', undefined],
+    ['log', undefined],
+  ]);
+  expect(healthProblems([pingCheck, logCheck])).toStrictEqual({});
+  const asked = { verbose: true, exclude: ['x'] };
+  expect(answerHealthz([pingCheck], asked)?.body).toBe(
+    '[+]ping ok\nwarn: some health checks cannot be excluded: no matches for "x"\nhealthz check passed\n',
+  );
+});
 
 describe('answerHealthz', () => {
   it('says ok, and lists the checks where it is asked to', () => {

@@ -18,6 +18,11 @@ describe('parseLogQuery', () => {
     ['tailLines=1&tailLines=2', { options: { ...quiet, tailLines: 1 } }],
     ['tail=7&tailLines=1', { options: { ...quiet, tailLines: 7 } }],
     ['tail=all&tailLines=1', { options: quiet }],
+    ['limitBytes=1&sinceSeconds=1', { options: { ...quiet, limitBytes: 1, sinceSeconds: 1 } }],
+    ['tailLines=%2B5', { options: { ...quiet, tailLines: 5 } }],
+    ['sinceTime=2026-01-02T03:04:05,5Z', { options: { ...quiet, sinceTime: '2026-01-02T03:04:05.5Z' } }],
+    ['tailLines=-9223372036854775808', invalid],
+    ['tailLines=-9223372036854775809', undecodable],
     ['sinceSeconds=60', { options: { ...quiet, sinceSeconds: 60 } }],
     ['tailLines=9223372036854775807', { options: { ...quiet, tailLines: Number.MAX_SAFE_INTEGER } }],
     ['sinceTime=2026-01-02T03:04:05Z', { options: { ...quiet, sinceTime: '2026-01-02T03:04:05Z' } }],
@@ -42,6 +47,10 @@ describe('parseLogQuery', () => {
     ['stream=Stdout&tailLines=1', invalid],
   ])('%s', (query, expected) => {
     expect(parseLogQuery(new URLSearchParams(query), true)).toEqual(expected);
+  });
+
+  it.each(['', 'stream=All&tailLines=1'])('gives both streams without the feature gate: %s', (query) => {
+    expect(parseLogQuery(new URLSearchParams(query), false)).toHaveProperty('options');
   });
 
   it('gives one stream alone only with the feature gate', () => {
@@ -69,10 +78,16 @@ describe('parseLogQuery', () => {
 
 const terminated = (containerID?: string) => ({ exitCode: 1, ...(containerID !== undefined && { containerID }) });
 
+it('of a pod without a status no log is there', () => {
+  const { status: _status, ...pod } = podWith(undefined);
+  expect(logContainer(pod, 'main', false)).toEqual({ problem: 'container "main" in pod "web" is not available' });
+});
+
 describe('logContainer', () => {
   const what = 'container "main" in pod "web"';
   it.each<[string, Partial<ContainerStatus> | undefined, boolean, object]>([
     ['no status', undefined, false, { problem: `${what} is not available` }],
+    ['waiting', { state: { waiting: {} } }, false, { problem: `${what} is waiting to start: ` }],
     ['running', { containerID: 'c://1', state: { running: {} } }, false, { id: 'c://1' }],
     ['terminated', { state: { terminated: terminated('c://1') } }, false, { id: 'c://1' }],
     [

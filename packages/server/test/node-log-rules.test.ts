@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { directoryPage } from '../src/directory-page.ts';
-import { journalArgs } from '../src/node-log/journal.ts';
+import { journalArgs, UNITS_ARGS } from '../src/node-log/journal.ts';
 import { parseNodeLogQuery } from '../src/node-log/node-log-query.ts';
 import { patternProblem } from '../src/node-log/pattern-problem.ts';
 
@@ -18,6 +18,9 @@ describe('a query of logs', () => {
     ['query=a\\b', { services: [], file: 'a\\b', options: {} }],
     ['query=k&tailLines=0', { services: ['k'], options: { tailLines: 0 } }],
     ['query=k&tailLines=100000', { services: ['k'], options: { tailLines: 100_000 } }],
+    [`query=${'a'.repeat(256)}`, { services: ['a'.repeat(256)], options: {} }],
+    ['query=a&query=b&query=c&query=d', { services: ['a', 'b', 'c', 'd'], options: {} }],
+    ['query=k&sinceTime=2023-01-04T02:00:00Z', { services: ['k'], options: { sinceTime: '2023-01-04T02:00:00Z' } }],
     ['query=k&tailLines=', { services: ['k'], options: {} }],
     ['query=k&boot=-1&pattern=a.b', { services: ['k'], options: { boot: -1, pattern: 'a.b' } }],
     [
@@ -41,6 +44,22 @@ describe('a query of logs', () => {
       'query=k&boot=x&tailLines=1.5',
       400,
       '[boot: Invalid value: "x": strconv.Atoi: parsing "x": invalid syntax, tailLines: Invalid value: "1.5": strconv.Atoi: parsing "1.5": invalid syntax]',
+    ],
+    ['query=k&boot=1e3', 400, 'boot: Invalid value: "1e3": strconv.Atoi: parsing "1e3": invalid syntax'],
+    [
+      'query=k&boot=99999999999999999999',
+      400,
+      'boot: Invalid value: "99999999999999999999": strconv.Atoi: parsing "99999999999999999999": value out of range',
+    ],
+    [
+      'query=k&query=l&query=/a&query=/b',
+      406,
+      'query: Invalid value: "[/a /b], [k l]": cannot specify a file and service',
+    ],
+    [
+      'query=k&sinceTime=2023-01-04T02:00:00,5Z&untilTime=2023-01-04T02:00:00,4Z',
+      406,
+      'untilTime: Invalid value: "2023-01-04T02:00:00,4Z": must be after `sinceTime`',
     ],
     ['boot=0', 406, 'query: Required value: cannot be empty with options'],
     ['query=k&query=/f', 406, 'query: Invalid value: "[/f], [k]": cannot specify a file and service'],
@@ -113,6 +132,8 @@ describe('a query of logs', () => {
 });
 
 describe('arguments of journalctl', () => {
+  it('ask for the units that have written', () => expect(UNITS_ARGS).toEqual(['--field', '_SYSTEMD_UNIT']));
+
   const basic = ['--utc', '--no-pager', '--output=short-precise'];
 
   it.each([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { prefersText, takesGzip } from '../src/accept.ts';
+import { protocolsWithoutToken } from '../src/bearer-token.ts';
 import { directoryPage } from '../src/directory-page.ts';
 import { disabledEndpoints } from '../src/disabled-endpoints.ts';
 import { explanationText } from '../src/explanation-text.ts';
@@ -55,6 +56,8 @@ describe('what a client accepts', () => {
     ['application/*;q=0.6, text/plain;q=0.5', false],
     ['text/plain; q=0.9 , application/json ; q=0.8', true],
     ['text/plain;charset=utf-8;q=0.5, application/json;q=0.4', true],
+    ['text/plain;q=1', true],
+    ['application/json;q=1, text/plain', false],
     ['text/plain;q=0', false],
     ['text/plain;q=x', false],
     ['text/plain;q=0, text/plain', true],
@@ -124,6 +127,7 @@ describe('pages', () => {
     expect(body).toMatch(/^<!doctype html>\n<title>\/debug\/pprof\/<\/title>\n<h1>\/debug\/pprof\/<\/h1>\n<dl>\n<dt>/);
     expect(body).toMatch(/<\/dl>\n<p>Profiles are in the format of pprof; with \?debug=1 they are text\.<\/p>\n$/);
     expect(body).not.toContain('<dd></dd>');
+    expect(body.split('\n').filter((line) => !/^<dt>.*<\/dd>$/.test(line))).toHaveLength(7);
   });
 
   it('tell a profile, the most first', () => {
@@ -131,6 +135,7 @@ describe('pages', () => {
     const samples = [
       { stack: [frame('a', '/x.js', 3), frame('main')], values: [1, 10] },
       { stack: [frame('b')], values: [9, 20] },
+      { stack: [frame('c')], values: [2, 15] },
     ];
     const sampleTypes = [
       { type: 'samples', unit: 'count' },
@@ -138,11 +143,11 @@ describe('pages', () => {
     ];
     const common = { defaultType: 'cpu', timeMs: 0 };
     expect(profileText('cpu', { ...common, sampleTypes, samples, durationMs: 1500 })).toBe(
-      'cpu profile: total 30 nanoseconds (cpu) in 1.500 s\n\n9 20 @\n#\tb\n\n1 10 @\n#\ta\t/x.js:3\n#\tmain\n',
+      'cpu profile: total 45 nanoseconds (cpu) in 1.500 s\n\n9 20 @\n#\tb\n\n2 15 @\n#\tc\n\n1 10 @\n#\ta\t/x.js:3\n#\tmain\n',
     );
     const counted = { ...common, sampleTypes: sampleTypes.slice(0, 1), samples };
     expect(profileText('x', counted)).toBe(
-      'x profile: total 10 samples\n\n9 20 @\n#\tb\n\n1 10 @\n#\ta\t/x.js:3\n#\tmain\n',
+      'x profile: total 12 samples\n\n9 20 @\n#\tb\n\n2 15 @\n#\tc\n\n1 10 @\n#\ta\t/x.js:3\n#\tmain\n',
     );
     expect(profileText('x', { ...counted, samples: [] })).toBe('x profile: total 0 samples\n');
   });
@@ -192,12 +197,12 @@ describe('pages', () => {
       gone: [],
       nothing: null,
       control: 'a\nb',
-      steps: ['x', { at: 1, by: { name: 'n' } }, [2, 3]],
+      steps: ['x', '  y', {}, { at: 1, by: { name: 'n' } }, [2, 3]],
     };
     expect(explanationText(value)).toBe(
       [
         ...['waiting for: a volume', 'empty: none', 'gone: none', 'nothing: null', 'control: "a\\nb"', 'steps:'],
-        ...['  - x', '  - at: 1', '    by:', '      name: n', '  - - 2', '    - 3', ''],
+        ...['  - x', '  -   y', '  - ', '  - at: 1', '    by:', '      name: n', '  - - 2', '    - 3', ''],
       ].join('\n'),
     );
     const deep = (depth: number): unknown => (depth === 0 ? { x: 1 } : { a: deep(depth - 1) });
@@ -215,7 +220,7 @@ describe('/statusz and /flagz', () => {
   const clock = { now: () => Date.UTC(2026, 0, 3, 4, 5, 6, 700) };
   const startTimeMs = Date.UTC(2026, 0, 2, 1, 4, 3, 800);
   const statusz = { startTimeMs, binaryVersion: '1.36.3', runtimeVersion: 'v1', paths: ['/pods', '/healthz'] };
-  const flags = { v: '2', 'node-ip': '', 'a b': 'x: "y"' };
+  const flags = { 'node-ip': '', v: '2', 'a b': 'x: "y"' };
   const endpoints = zpageEndpoints({ clock, statusz, flagz: () => flags });
   const warning =
     'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
@@ -248,7 +253,7 @@ describe('/statusz and /flagz', () => {
         'Content-Type': 'application/yaml',
         Warning: '299 - "This version of the flagz endpoint is deprecated. Please use a newer version."',
       },
-      body: 'kind: "Flagz"\napiVersion: "config.k8s.io/v1alpha1"\nmetadata:\n  name: "kubelet"\nflags:\n  v: "2"\n  node-ip: ""\n  "a b": "x: \\"y\\""\n',
+      body: 'kind: "Flagz"\napiVersion: "config.k8s.io/v1alpha1"\nmetadata:\n  name: "kubelet"\nflags:\n  node-ip: ""\n  v: "2"\n  "a b": "x: \\"y\\""\n',
     });
     const yaml = await endpoints.statusz?.(call(JSON_TYPE.replace('json', 'yaml')));
     expect(bodyOf(yaml)).toContain('uptimeSeconds: 97262\n');
@@ -265,6 +270,8 @@ describe('/statusz and /flagz', () => {
 
   it('are there where there is something to say, and a clock that goes back is no age', async () => {
     expect([zpageEndpoints({}), Object.keys(zpageEndpoints({ statusz }))]).toEqual([{}, ['statusz']]);
+    const hour = zpageEndpoints({ clock: { now: () => startTimeMs + 3_600_000 }, statusz });
+    expect(bodyOf(await hour.statusz?.(call()))).toContain('Up: 1 hr 00 min 00 sec\n');
     const early = zpageEndpoints({ clock: { now: () => startTimeMs - 5000 }, statusz });
     expect(bodyOf(await early.statusz?.(call()))).toContain('Up: 0 hr 00 min 00 sec\n');
   });
@@ -310,5 +317,6 @@ describe('small words', () => {
   it('a protocol of SPDY by WebSocket has a name of its own', () => {
     expect(tunnelProtocol('portforward.k8s.io')).toBe('SPDY/3.1+portforward.k8s.io');
     expect(asksForCommandChannels({})).toBe(false);
+    expect(protocolsWithoutToken({ upgrade: 'websocket' })).toEqual([]);
   });
 });

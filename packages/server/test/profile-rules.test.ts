@@ -55,6 +55,31 @@ describe('profiles of V8', () => {
     ]);
   });
 
+  it('say what they count', () => {
+    const node = (id: number, functionName: string, children: number[] = []) => ({
+      ...{ id, children, callFrame: callFrame(functionName) },
+    });
+    const nodes = [node(1, '(root)', [2]), node(2, 'f')];
+    const cpu = cpuProfileOf({ nodes, startTime: 0, endTime: 10, samples: [2, 2], timeDeltas: [10, 0] }, 7, 2);
+    expect(cpu).toMatchObject({
+      sampleTypes: [
+        { type: 'samples', unit: 'count' },
+        { type: 'cpu', unit: 'nanoseconds' },
+      ],
+      ...{ defaultType: 'cpu', period: { type: 'cpu', unit: 'nanoseconds', value: 2e6 }, timeMs: 7, durationMs: 0.01 },
+    });
+    // What lasts no time is counted, and takes none.
+    expect(cpu.samples.map(({ values }) => values)).toEqual([[2, 0]]);
+    const head = { callFrame: { ...callFrame('(root)'), lineNumber: -1 }, selfSize: 1, id: 1, children: [] };
+    expect(heapProfileOf({ head }, 'alloc_space', 7, 512)).toEqual({
+      sampleTypes: [{ type: 'alloc_space', unit: 'bytes' }],
+      ...{ defaultType: 'alloc_space', period: { type: 'space', unit: 'bytes', value: 512 }, timeMs: 7 },
+      samples: [{ stack: [{ name: '(V8)', file: '', line: 0 }], values: [1] }],
+    });
+    const native = { ...head, callFrame: { ...callFrame('native'), lineNumber: -1 } };
+    expect(heapProfileOf({ head: native }, 'alloc_space', 7, 512).samples[0]?.stack[0]?.line).toBe(0);
+  });
+
   it('differ by what was counted since, and by nothing that was not', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => [frame(name)]);
     const before = profile([

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Endpoint, type Route, route } from '../src/route.ts';
 
-const ALL: ReadonlySet<Endpoint> = new Set(['healthz', 'pods', 'runningpods', 'metrics', 'metrics/probes', 'explain']);
+const ALL: ReadonlySet<Endpoint> = new Set([
+  ...(['healthz', 'pods', 'runningpods', 'metrics', 'metrics/probes', 'explain', 'stats/summary'] as const),
+]);
 const quiet = { verbose: false, exclude: [] };
 
 describe('route', () => {
@@ -25,6 +27,12 @@ describe('route', () => {
       '*',
       'pods',
       '//pods',
+      'x/pods',
+      '/metrics/probes/x',
+      '/stats',
+      '/stats/x',
+      '/stats/summary/x',
+      '/stats/x/summary',
       '/pods/x',
       '/Pods',
       '/healthz/',
@@ -50,6 +58,16 @@ describe('route', () => {
       for (const path of paths) expect(route(method, path, ALL)).toEqual({ endpoint: 'methodNotAllowed' });
     }
     expect(route('HEAD', '/pods', ALL)).toEqual({ endpoint: 'pods' });
+  });
+
+  it.each(['', 'only_cpu_and_memory=true'])('hands on what is asked of the summary: %j', (query) => {
+    const found = route('GET', query === '' ? '/stats/summary' : `/stats/summary?${query}`, ALL);
+    expect(found).toEqual({ endpoint: 'stats/summary', query: new URLSearchParams(query) });
+    expect('query' in found && String(found.query)).toBe(query);
+  });
+
+  it.each(['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const)('finds %s', (page) => {
+    expect(route('GET', `/${page}`, new Set([page]))).toEqual({ endpoint: page });
   });
 
   it('finds only the endpoints that the server has', () => {

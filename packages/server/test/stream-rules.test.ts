@@ -37,6 +37,8 @@ describe('rules of streams', () => {
     ['', false, { options: [] }],
     ['port=80', false, { options: [] }],
     ['port=80&port=443,8080', true, { options: [80, 443, 8080] }],
+    ['port=1,65535', true, { options: [1, 65_535] }],
+    ['port=1e3', true, { message: 'unable to parse "1e3" as a port' }],
     ['', true, { message: 'query parameter "port" is required' }],
     ['port=', true, { message: 'query parameter "port" cannot be empty' }],
     ['port=0', true, { message: 'port "0" must be > 0' }],
@@ -71,6 +73,18 @@ describe('rules of streams', () => {
     expect(() => parseStreamingUrl(url)).toThrow(expect.objectContaining({ code: 'BadStreamingUrl' }));
   });
 
+  it.each([
+    ['', 'is no URL'],
+    ['ftp://127.0.0.1/x', 'has the scheme ftp'],
+    ['http://u@127.0.0.1/x', 'has a user in it'],
+    ['http://:p@127.0.0.1/x', 'has a user in it'],
+    ['http://10.0.0.1/x', 'leads to 10.0.0.1, which is not loopback'],
+  ])('W4: says of the streaming URL %j no more than that it %s', (url, fault) => {
+    expect(() => parseStreamingUrl(url)).toThrow(
+      expect.objectContaining({ message: `the container runtime's streaming URL ${fault}` }),
+    );
+  });
+
   it('finds the newest running container of the pod of this UID', () => {
     const dead = { ...container, id: 'c0', state: 'exited' } as const;
     const newer = { ...container, id: 'c2', createdAtMs: 2 };
@@ -90,6 +104,8 @@ describe('rules of streams', () => {
       { ...sandbox, id: 's3', attempt: 2, state: 'notReady' as const },
     ];
     expect(readySandbox([{ ...running, sandboxes }], pod)).toEqual({ id: 's2' });
+    const twice = [1, 3, 2].map((createdAtMs) => ({ ...sandbox, id: `s${createdAtMs}`, createdAtMs }));
+    expect(readySandbox([{ ...running, sandboxes: twice }], pod)).toEqual({ id: 's3' });
     expect(readySandbox([], pod)).toEqual({ message: 'pod not found ("web_default")' });
   });
 });

@@ -70,6 +70,14 @@ it('W4: a runtime is asked for SPDY with what the client has sent, but for what 
     ...['Host: 127.0.0.1:80', 'Connection: Upgrade', 'User-Agent: kubectl', 'X-Forwarded-For: 10.0.0.1, 10.0.0.2'],
     ...['Content-Length: 0', 'Upgrade: SPDY/3.1', 'X-Stream-Protocol-Version: portforward.k8s.io'],
   ]);
+  const plain = ['Transfer-Encoding', 'chunked', 'Content-Length', '5', 'Proxy-Authorization', 'secret', 'X-A', '1'];
+  expect(pairs(upgradeHeaders(plain, {}, 'h', '10.0.0.2'))).toEqual([
+    ...['Host: h', 'X-A: 1', 'X-Forwarded-For: 10.0.0.2', 'Content-Length: 0'],
+  ]);
+  const two = { upgrade: 'websocket', 'sec-websocket-protocol': 'a,b' };
+  expect(pairs(upgradeHeaders(['Sec-WebSocket-Protocol', 'a,b'], two, 'h', '10.0.0.2'))).toEqual([
+    ...['Host: h', 'Sec-WebSocket-Protocol: a, b', 'X-Forwarded-For: 10.0.0.2', 'Content-Length: 0'],
+  ]);
   expect(pairs(spdyHeaders('127.0.0.1:80', ['v5', 'v4']))).toEqual([
     ...['Host: 127.0.0.1:80', 'Connection: Upgrade', 'Content-Length: 0', 'Upgrade: SPDY/3.1'],
     ...['X-Stream-Protocol-Version: v5', 'X-Stream-Protocol-Version: v4'],
