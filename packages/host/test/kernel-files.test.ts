@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeKernelFiles } from '../src/kernel-files.ts';
+import { mountIdOf } from '../src/mount-id.ts';
 import { nodeFileSystem } from '../src/node-file-system.ts';
 import { codeOf } from './compliance.ts';
 
@@ -32,7 +33,33 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
   });
 
   it('are not read without an end', async () => {
-    await expect(codeOf(Promise.resolve().then(() => nodeKernelFiles.readFile('/dev/zero')))).resolves.toBe('EFBIG');
+    expect(() => nodeKernelFiles.readFile('/dev/zero')).toThrow(
+      expect.objectContaining({ code: 'EFBIG', syscall: 'read', path: '/dev/zero' }),
+    );
+  });
+
+  it('are closed again, and so is what tells of a mount', () => {
+    const held = () => nodeKernelFiles.readdir('/proc/self/fd').length;
+    const before = held();
+    for (let n = 0; n < 10; n++) {
+      nodeKernelFiles.readFile('/proc/self/limits');
+      mountIdOf(0);
+    }
+    expect(held()).toBe(before);
+  });
+
+  it('tell which mount an open file is of', () => {
+    const told = ['/proc', '/'].map((path) => {
+      const fd = openSync(path, 'r');
+      try {
+        const [, id] = /mnt_id:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1')) ?? [];
+        return [mountIdOf(fd), id];
+      } finally {
+        closeSync(fd);
+      }
+    });
+    for (const [mine, its] of told) expect(mine).toBe(its);
+    expect(told[0]?.[0]).not.toBe(told[1]?.[0]);
   });
 
   it('name what is wrong', async () => {

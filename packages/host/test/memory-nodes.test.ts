@@ -64,8 +64,8 @@ describe('a file in memory', () => {
     expect([...root.entries.keys()]).toEqual(['kept', 'gone']);
     expect([textOf(kept), kept.sizeBytes]).toEqual(['old', 3]);
     // What is written then is not what was synced.
-    appendTo(kept, bytes('er'));
     contentOf(kept)[0] = 0x78;
+    appendTo(kept, bytes('er'));
     forgetUnsynced(kept);
     expect(textOf(kept)).toBe('old');
     forgetUnsynced(fifo);

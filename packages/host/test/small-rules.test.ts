@@ -68,6 +68,24 @@ test.each([
   expect(types.filter((type) => !isKernelServed(type))).toEqual([]);
 });
 
+test('others, servers and programs are asked how full the rest are', () => {
+  const types = [
+    'nfs4',
+    'cifs',
+    '9p',
+    'ceph',
+    'virtiofs',
+    'fuse.sshfs',
+    'fuseblk',
+    'gfs2',
+    'autofs',
+    'efivarfs',
+    '',
+    undefined,
+  ];
+  expect(types.filter(isKernelServed)).toEqual([]);
+});
+
 describe('an error that a helper met', () => {
   test('is thrown as if it had been met here', () => {
     const met = systemError('ENOENT', 'stat', '/a');
@@ -79,6 +97,7 @@ describe('an error that a helper met', () => {
   test.each([
     [new Error('odd'), { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
     ['odd', { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
+    [undefined, { code: 'EIO', syscall: 'call', path: '/b', message: 'undefined' }],
   ])('and is none of the system is one of input and output (%#)', (thrown, told) => {
     expect(toHelperError(thrown, '/b')).toEqual(told);
   });
