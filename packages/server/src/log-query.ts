@@ -76,7 +76,7 @@ function given(query: URLSearchParams, name: (typeof NUMBERS)[number]): string |
 /** A number of 64 bits; where it is beyond what can be counted exactly, the nearest that can. */
 function int64(text: string): number | undefined {
   if (!/^[+-]?\d{1,30}$/.test(text)) return undefined;
-  const value = BigInt(text.replace('+', ''));
+  const value = BigInt(text);
   if (value > MAX_INT64 || value < -MAX_INT64 - 1n) return undefined;
   return Math.max(Math.min(Number(value), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
 }

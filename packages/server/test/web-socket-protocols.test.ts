@@ -74,6 +74,8 @@ it('W4: a runtime is asked for SPDY with what the client has sent, but for what 
   expect(pairs(upgradeHeaders(plain, {}, 'h', '10.0.0.2'))).toEqual([
     ...['Host: h', 'X-A: 1', 'X-Forwarded-For: 10.0.0.2', 'Content-Length: 0'],
   ]);
+  const one = { upgrade: 'websocket', 'sec-websocket-protocol': 'a' };
+  expect(upgradeHeaders([], one, 'h', '10.0.0.2').slice(2, 4)).toEqual(['Sec-WebSocket-Protocol', 'a']);
   const two = { upgrade: 'websocket', 'sec-websocket-protocol': 'a,b' };
   expect(pairs(upgradeHeaders(['Sec-WebSocket-Protocol', 'a,b'], two, 'h', '10.0.0.2'))).toEqual([
     ...['Host: h', 'Sec-WebSocket-Protocol: a, b', 'X-Forwarded-For: 10.0.0.2', 'Content-Length: 0'],
