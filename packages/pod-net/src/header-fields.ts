@@ -53,11 +53,12 @@ export class HeaderFields {
       case 'location'.length:
       case 'content-length'.length:
       case 'transfer-encoding'.length:
-        this.#take(field.slice(0, colon).toLowerCase(), field.slice(colon + 1).replace(/^[ \t]+/, ''));
+        this.take(field.slice(0, colon).toLowerCase(), field.slice(colon + 1).replace(/^[ \t]+/, ''));
     }
   }
 
-  #take(name: string, value: string): void {
+  /** A field whose name is in lower case, and its value as it is told. */
+  take(name: string, value: string): void {
     if (name === 'content-length') this.contentLengths.push(value);
     else if (name === 'transfer-encoding') this.transferEncodings.push(value);
     else if (name === 'trailer') this.trailers.push(value);

@@ -1,6 +1,7 @@
 import { HeaderFields } from './header-fields.ts';
 import { MAX_BODY_BYTES, type ResponseBody, responseBody } from './response-body.ts';
 import { framingOf, type StatusLine, statusLine } from './response-head.ts';
+import { wholeHead } from './whole-head.ts';
 
 /** What came of one request. */
 export type Exchange =
@@ -79,6 +80,13 @@ export class HttpResponseReader {
   /** @returns where in `bytes` the body begins; nothing where more of the head is to come */
   #head(bytes: Buffer): number | Exchange | undefined {
     const came = bytes.toString('latin1');
+    const whole = this.#headBytes === 0 ? wholeHead(came, this.#fields) : undefined;
+    if (whole !== undefined) {
+      this.#headBytes = whole.length;
+      this.#first = whole;
+      this.#framed();
+      return this.#fault === undefined ? whole.length : this.#broken(this.#fault);
+    }
     this.#headBytes += came.length;
     if (this.#held.length > 0 && !came.includes('\n')) {
       this.#held.push(came);

@@ -51,6 +51,7 @@ export function framingOf(
 /** @returns a length, or what is wrong with it */
 function lengthOf(values: readonly string[]): number | string {
   const text = trimmed(values[0] ?? '');
+  if (values.length === 1 && /^\d{1,15}$/.test(text)) return Number(text);
   if (values.length > 1 && values.some((value) => trimmed(value) !== text)) {
     return `http: message cannot contain multiple Content-Length headers; got ${quotedList(values)}`;
   }
