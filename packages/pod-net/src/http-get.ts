@@ -1,10 +1,10 @@
 import type { Clock } from '@node-agent/async';
-import { exchange } from './exchange.ts';
+import { type ExchangeOptions, RequestUnderWay } from './exchange.ts';
 import { goQuote } from './go-quote.ts';
 import { withoutPassword } from './go-url.ts';
 import { type HttpGetRequest, urlOf } from './http-request.ts';
-import { Life } from './life.ts';
-import { type Redirect, redirectOf } from './redirect.ts';
+import type { Exchange } from './http-response.ts';
+import { NO_REDIRECT, type Redirect, redirectOf } from './redirect.ts';
 import type { SentRequest } from './request-head.ts';
 import { MAX_BODY_BYTES } from './response-body.ts';
 
@@ -44,12 +44,17 @@ export async function httpGet(
   signal?: AbortSignal,
 ): Promise<HttpGetResult> {
   signal?.throwIfAborted();
-  const life = new Life(timeoutMs === undefined ? undefined : clock.monotonic() + timeoutMs);
-  const end = (): void => life.end();
-  const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, end);
+  const { promise, resolve, reject } = Promise.withResolvers<HttpGetResult>();
+  const deadlineMs = timeoutMs === undefined ? undefined : clock.monotonic() + timeoutMs;
+  const underWay = new HttpGetUnderWay(first, { clock, deadlineMs, http2 }, resolve);
+  const timer = timeoutMs === undefined ? undefined : clock.setTimer(timeoutMs, () => underWay.expire());
+  const end = (): void => {
+    underWay.callOff();
+    reject(signal?.reason);
+  };
   signal?.addEventListener('abort', end, { once: true });
   try {
-    return await followed(first, { clock, life, http2 });
+    return await promise;
   } finally {
     timer?.cancel();
     signal?.removeEventListener('abort', end);
@@ -57,28 +62,72 @@ export async function httpGet(
   }
 }
 
-async function followed(
-  first: HttpGetRequest,
-  options: Pick<HttpGetOptions, 'clock'> & { readonly life: Life; readonly http2: boolean },
-): Promise<HttpGetResult> {
-  let request: SentRequest = first;
-  for (let sent = 1; ; sent++) {
-    let next: Redirect = { kind: 'none' };
-    const limitOf = (status: number, location: string | undefined, length: number | undefined): number => {
-      next = redirectOf(request, first, status, location, sent);
-      if (next.kind === 'none') return MAX_BODY_BYTES;
-      if (next.kind === 'fault' && !next.readsBody) return 0;
-      return (length ?? 0) > MAX_REDIRECT_BODY_BYTES ? 0 : MAX_REDIRECT_BODY_BYTES;
-    };
-    const outcome = await exchange(request, { ...options, limitOf });
-    if (outcome.kind === 'fault')
-      return { kind: 'fault', message: described(withoutPassword(urlOf(request)), outcome.message) };
-    const { location: _, ...answer } = outcome;
-    const leads = next as Redirect;
-    if (leads.kind === 'none') return answer;
-    if (leads.kind === 'fault') return { kind: 'fault', message: described(leads.url, leads.message) };
-    request = leads.request;
+/** An {@link httpGet} that begins when it is made, for those who make many: what counts its time, and calls it off, is theirs. */
+export class HttpGetUnderWay {
+  readonly #first: HttpGetRequest;
+  readonly #options: ExchangeOptions;
+  readonly #done: (result: HttpGetResult) => void;
+  #request: SentRequest;
+  #sent = 0;
+  #underWay: RequestUnderWay;
+  #next: Redirect = NO_REDIRECT;
+  #hasExpired = false;
+
+  /** @param done is told once; not from within the constructor, nor after {@link callOff} */
+  constructor(first: HttpGetRequest, options: ExchangeOptions, done: (result: HttpGetResult) => void) {
+    this.#first = first;
+    this.#options = options;
+    this.#done = done;
+    this.#request = first;
+    this.#underWay = this.#send();
   }
+
+  /** Its time is up: it is told at once what there is by now. */
+  expire(): void {
+    this.#hasExpired = true;
+    this.#underWay.expire();
+  }
+
+  /** Nobody waits for it any more: its connection is reset. */
+  callOff(): void {
+    this.#underWay.callOff();
+  }
+
+  #send(): RequestUnderWay {
+    this.#sent += 1;
+    return new RequestUnderWay(this.#request, this.#limitOf, this.#options, this.#answered);
+  }
+
+  readonly #limitOf = (status: number, location: string | undefined, length: number | undefined): number => {
+    this.#next = redirectOf(this.#request, this.#first, status, location, this.#sent);
+    if (this.#next.kind === 'none') return MAX_BODY_BYTES;
+    if (this.#next.kind === 'fault' && !this.#next.readsBody) return 0;
+    return (length ?? 0) > MAX_REDIRECT_BODY_BYTES ? 0 : MAX_REDIRECT_BODY_BYTES;
+  };
+
+  readonly #answered = (outcome: Exchange): void => {
+    if (outcome.kind === 'fault') {
+      this.#fault(withoutPassword(urlOf(this.#request)), outcome.message);
+      return;
+    }
+    const next = this.#next;
+    this.#next = NO_REDIRECT;
+    if (next.kind === 'none') this.#done(answerOf(outcome));
+    else if (next.kind === 'fault') this.#fault(next.url, next.message);
+    else {
+      this.#request = next.request;
+      this.#underWay = this.#send();
+      if (this.#hasExpired) this.#underWay.expire();
+    }
+  };
+
+  #fault(url: string, message: string): void {
+    this.#done({ kind: 'fault', message: described(url, message) });
+  }
+}
+
+function answerOf({ status, body, bodyFault }: Exchange & { readonly kind: 'answer' }): HttpGetResult {
+  return bodyFault === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, bodyFault };
 }
 
 /** What is told of a URL, and in all: a container says where a redirect leads, and its events are kept. */

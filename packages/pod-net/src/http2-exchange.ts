@@ -64,7 +64,7 @@ export class Http2Exchange {
   }
 
   /** No more comes: the answer is whole, or the connection broke, which is said in `words`. */
-  ended(words?: string): Exchange {
+  end(words?: string): Exchange {
     return this.#answered(words) ?? { kind: 'fault', message: words ?? 'unexpected EOF' };
   }
 
@@ -102,7 +102,7 @@ export class Http2Exchange {
   }
 
   #end(words?: string): void {
-    this.#settle(this.ended(words));
+    this.#settle(this.end(words));
   }
 
   #answered(bodyFault: string | undefined): Exchange | undefined {

@@ -1,6 +1,7 @@
 export { PodNetError, type PodNetErrorCode } from './errors.ts';
+export type { ExchangeOptions } from './exchange.ts';
 export { type ErrorContext, goWords } from './go-words.ts';
-export { type HttpGetOptions, type HttpGetResult, httpGet } from './http-get.ts';
+export { type HttpGetOptions, type HttpGetResult, HttpGetUnderWay, httpGet } from './http-get.ts';
 export {
   type HttpGetAction,
   type HttpGetRequest,

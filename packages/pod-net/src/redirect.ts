@@ -22,6 +22,9 @@ const MAX_REQUESTS = 10;
 /** Longer than any browser takes: to look at more would hold up everybody else. */
 const MAX_LOCATION_LENGTH = 16 * 1024;
 
+/** The answer is the last one. */
+export const NO_REDIRECT: Redirect = { kind: 'none' };
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** They are of a body, which none of these requests has. */
 const OF_A_BODY = new Set(['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type']);
@@ -39,7 +42,7 @@ export function redirectOf(
   location: string | undefined,
   sent: number,
 ): Redirect {
-  if (!REDIRECTS.has(status) || location === undefined || location === '') return { kind: 'none' };
+  if (!REDIRECTS.has(status) || location === undefined || location === '') return NO_REDIRECT;
   const from = urlOf(request);
   const fault = (words: string): Redirect => ({
     kind: 'fault',
@@ -53,7 +56,7 @@ export function redirectOf(
   if (typeof base === 'string') return fault(base);
   const to = resolveUrl(base, location);
   if (typeof to === 'string') return fault(`${goQuote(location)}: ${to}`);
-  if (hostParts(to.host)[0] !== hostnameOf(first)) return { kind: 'none' };
+  if (hostParts(to.host)[0] !== hostnameOf(first)) return NO_REDIRECT;
   if (sent >= MAX_REQUESTS) {
     return { kind: 'fault', url: location, message: `stopped after ${MAX_REQUESTS} redirects`, readsBody: true };
   }

@@ -1,4 +1,4 @@
-import { isIPv4, type OnReadOpts, Socket } from 'node:net';
+import { isIPv4, Socket } from 'node:net';
 
 /** A connection and how to be rid of it. */
 export interface OpenSocket {
@@ -41,38 +41,24 @@ export function openSocket(target: { readonly host: string; readonly port: numbe
   return { socket, reset: () => void socket.on('error', ignore).destroy() };
 }
 
-/** What plain connections are read into: whoever is given it is done with it when he returns. */
-let readBuffer: Buffer | undefined;
-
-/** A connection whose bytes are given away in a buffer that all of these share: nothing of it may be held. */
-export function readingSocket(onBytes: (bytes: Buffer) => void): ResettingSocket {
-  readBuffer ??= Buffer.allocUnsafeSlow(64 * 1024);
-  const onread: OnReadOpts = {
-    buffer: readBuffer,
-    callback(size, buffer) {
-      onBytes((buffer as Buffer).subarray(0, size));
-      return true;
-    },
-  };
-  return new ResettingSocket({ onread });
+/**
+ * The other end of a connection that was made to `host`, where only the system can tell it, which forgets it when the connection breaks;
+ * `undefined` for an address of IPv4: it has one way to be written.
+ */
+export function farEnd(socket: Socket, host: string): string | undefined {
+  return isIPv4(host) ? undefined : address(socket.remoteAddress, socket.remotePort);
 }
 
-/**
- * `127.0.0.1:4000->10.0.0.5:80`, for the errors of a connection that was made to `host`. Of an address of IPv4 the system is asked
- * for nothing before there is an error.
- */
-export function endsOf(socket: Socket, host: string, port: number): () => string {
-  // The system forgets the other end when the connection breaks. An address of IPv4 has one way to be written.
-  const peer = isIPv4(host) ? address(host, port) : address(socket.remoteAddress, socket.remotePort);
-  return () => {
-    const own = socket instanceof ResettingSocket ? socket.ownEnd : undefined;
-    return `${own ?? address(socket.localAddress, socket.localPort)}->${peer}`;
-  };
+/** `127.0.0.1:4000->10.0.0.5:80`, for the errors of a connection. */
+export function endsOf(socket: Socket, far: string): string {
+  const own = socket instanceof ResettingSocket ? socket.ownEnd : undefined;
+  return `${own ?? address(socket.localAddress, socket.localPort)}->${far}`;
 }
 
 /** For the errors of what nobody waits for any more. */
 export function ignore(): void {}
 
-function address(host: string | undefined, port: number | undefined): string {
+/** `host:port`, as the system tells it. */
+export function address(host: string | undefined, port: number | undefined): string {
   return host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
