@@ -1,18 +1,19 @@
-import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import { type Clock, withTimeout } from '@node-agent/async';
 import {
   type HttpGetAction,
   type HttpGetRequest,
   type HttpGetResult,
-  httpGet,
   httpGetRequest,
   resolvePort,
   tcpConnect,
 } from '@node-agent/pod-net';
 import { type Container, expand, type Probe } from '@node-agent/pod-spec';
-import { errorText, goDuration } from '@node-agent/telemetry';
+import { goDuration } from '@node-agent/telemetry';
+import { Deadlines } from './deadlines.ts';
 import { type GrpcTarget, grpcProbe } from './grpc-probe.ts';
 import { type ExecResult, execOutcome, httpOutcome } from './outcomes.ts';
 import type { ProbeOutcome } from './types.ts';
+import { type ProbeMeans, ProbeUnderWay } from './under-way.ts';
 
 /**
  * Runs a command in a container; ends it after `timeoutMs`, and rejects then with an error whose `code` is `DEADLINE_EXCEEDED`. Of
@@ -50,18 +51,17 @@ export interface ProbeTarget {
 
 /** What probes call themselves. */
 export const USER_AGENT: string = 'kube-probe/1.36';
-/** A probe that could not be made is tried so often within its time (`maxProbeRetries`). */
-const TRIES = 3;
 /**
  * So much longer is the runtime waited for to say how a command has ended: one that left its output to a child is told of when
  * that ends, and its exit code counts then too (`ExecSync` of cri-client's `remote_runtime.go`: the command's time and 2 min).
  */
 const EXEC_SLACK_MS = 120_000;
 
-/** Makes one probe at a time, of whatever kind. */
+/** Makes probes, of whatever kind. */
 export class ProbeAttempt {
   readonly #clock: Clock;
   readonly #ports: ProbePorts;
+  readonly #means: ProbeMeans;
   readonly #requests = new WeakMap<
     HttpGetAction,
     { readonly podIp: string; readonly container: ProbeTarget['container']; readonly request: HttpGetRequest }
@@ -70,6 +70,12 @@ export class ProbeAttempt {
   constructor(clock: Clock, ports: ProbePorts) {
     this.#clock = clock;
     this.#ports = ports;
+    this.#means = {
+      clock,
+      deadlines: new Deadlines(clock, (underWay) => underWay.expire()),
+      httpRequest: (target) => this.#ownHttpRequest(target),
+      ask: (target, timeoutMs, signal) => this.#ask(target, timeoutMs, signal),
+    };
   }
 
   /**
@@ -78,36 +84,33 @@ export class ProbeAttempt {
    * @throws the signal's reason
    */
   async run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
-    const endMs = this.#clock.monotonic() + target.timeoutMs;
-    for (let tries = 1; ; tries++) {
-      const leftMs = tries === 1 ? target.timeoutMs : endMs - this.#clock.monotonic();
-      const outcome = await this.#try({ ...target, timeoutMs: leftMs }, target.timeoutMs, signal);
-      signal.throwIfAborted();
-      const noMoreTime = this.#clock.monotonic() >= endMs;
-      const wasMade = outcome.result !== 'error' && outcome.result !== 'broken';
-      if (wasMade || tries === TRIES || noMoreTime) return outcome;
-    }
-  }
-
-  async #try(target: ProbeTarget, wholeTimeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<ProbeOutcome>();
+    const underWay = this.begin(target, resolve);
+    const onAbort = (): void => {
+      underWay.callOff(signal.reason);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
-      const outcome = this.#dispatch(target, wholeTimeoutMs, signal);
-      // What is sent from here ends at once with the signal; others may not.
-      const endsAtOnce = target.probe.httpGet != null && this.#ports.http === undefined;
-      return await (endsAtOnce ? outcome : abortable(outcome, signal));
-    } catch (error) {
-      return { result: 'error', output: errorText(error) };
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
-  async #dispatch(target: ProbeTarget, wholeTimeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
-    const { probe, container, podIp, timeoutMs } = target;
+  /** As {@link run}, for those who make many. @param done is told once; not from within the call, nor after it was called off */
+  begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): Pick<ProbeUnderWay, 'callOff'> {
+    return new ProbeUnderWay(this.#means, target, done);
+  }
+
+  async #ask(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
+    const { probe, container, podIp } = target;
     const clock = this.#clock;
     const { http, tcp, grpc } = this.#ports;
-    if (probe.exec != null) return await this.#exec(target, wholeTimeoutMs, signal);
-    if (probe.httpGet != null) {
-      const request = this.#request(probe.httpGet, container, podIp);
-      return httpOutcome(await (http?.(request, timeoutMs, signal) ?? httpGet(request, { clock, timeoutMs }, signal)));
+    if (probe.exec != null) return await this.#exec(target, timeoutMs, signal);
+    if (probe.httpGet != null && http !== undefined) {
+      return httpOutcome(await http(this.#request(probe.httpGet, container, podIp), timeoutMs, signal));
     }
     if (probe.tcpSocket != null) {
       const port = resolvePort(probe.tcpSocket.port, container);
@@ -123,6 +126,11 @@ export class ProbeAttempt {
     return { result: 'error', output: `missing probe handler for ${container.name}` };
   }
 
+  #ownHttpRequest({ probe, container, podIp }: ProbeTarget): HttpGetRequest | undefined {
+    const isOwn = probe.exec == null && probe.httpGet != null && this.#ports.http === undefined;
+    return isOwn ? this.#request(probe.httpGet, container, podIp) : undefined;
+  }
+
   /** Made once for as long as it goes to the same pod: a probe is made again and again. */
   #request(action: HttpGetAction, container: ProbeTarget['container'], podIp: string): HttpGetRequest {
     const made = this.#requests.get(action);
@@ -133,8 +141,8 @@ export class ProbeAttempt {
   }
 
   async #exec(
-    { probe, container, containerId, timeoutMs }: ProbeTarget,
-    wholeTimeoutMs: number,
+    { probe, container, containerId, timeoutMs: wholeTimeoutMs }: ProbeTarget,
+    timeoutMs: number,
     signal: AbortSignal,
   ): Promise<ProbeOutcome> {
     const { exec } = this.#ports;

@@ -41,9 +41,7 @@ export class Prober {
   /** Those of them that are being ended. */
   readonly #ending = new Set<string>();
   #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
-  #underWay = 0;
   #perSecond = 0;
-  #idle: (() => void) | undefined;
 
   /** @throws RangeError naming the option that makes no sense */
   constructor(given: ProberComponents, options: ProberOptions = {}) {
@@ -75,13 +73,7 @@ export class Prober {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     }
     this.#timetable.clear();
-    for (const workers of this.#pods.values())
-      for (const worker of workers.values()) worker.ending.abort(signal.reason);
-    if (this.#underWay > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle = resolve;
-      });
-    }
+    for (const workers of this.#pods.values()) for (const worker of workers.values()) endProbe(worker);
     this.#started = undefined;
     this.results.close();
   }
@@ -158,7 +150,7 @@ export class Prober {
       if (!first && !notReady) continue;
       // What ran before this prober comes in its turn, so that a restart probes nothing in a herd.
       if (first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker)) continue;
-      if (worker.isUnderWay) worker.again = true;
+      if (worker.underWay !== undefined) worker.again = true;
       else this.#at(worker, this.#nowMs(), { resetGrid: true });
     }
   }
@@ -232,7 +224,7 @@ export class Prober {
     }
     worker.waitsFor = next.kind === 'wait' ? next.why : undefined;
     if (next.kind === 'probe') {
-      void this.#probe(worker, nowMs);
+      this.#probe(worker, nowMs);
       return;
     }
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs: worker.times.periodMs }, nowMs);
@@ -244,34 +236,26 @@ export class Prober {
     }
   }
 
-  async #probe(worker: Worker, startedMs: number): Promise<void> {
-    const { clock, statuses, logger } = this.#components;
-    const { signal } = worker.ending;
+  #probe(worker: Worker, startedMs: number): void {
+    const { clock, statuses } = this.#components;
     const { early, timeoutMs } = this.#mayTake(worker, startedMs);
-    worker.isUnderWay = true;
-    this.#underWay++;
+    const { probe, container, state } = worker;
+    const podIp = statuses.getPodStatus(worker.podUid)?.podIP ?? '';
+    const target = { probe, container, containerId: state.containerId, podIp, timeoutMs };
     const atMs = clock.now();
+    worker.underWay = this.#attempt.begin(target, (outcome) => this.#probed(worker, outcome, early, atMs, startedMs));
+  }
+
+  #probed(worker: Worker, outcome: ProbeOutcome, early: boolean, atMs: number, startedMs: number): void {
+    const nowMs = this.#nowMs();
     try {
-      const outcome = await this.#attempt.run(
-        {
-          probe: worker.probe,
-          container: worker.container,
-          containerId: worker.state.containerId,
-          podIp: statuses.getPodStatus(worker.podUid)?.podIP ?? '',
-          timeoutMs,
-        },
-        signal,
-      );
-      worker.history.add(atMs, clock.monotonic() - startedMs, outcome);
-      this.#found(worker, outcome, early, clock.monotonic() - startedMs);
+      worker.history.add(atMs, nowMs - startedMs, outcome);
+      this.#found(worker, outcome, early, nowMs - startedMs);
     } catch (err) {
-      if (!signal.aborted) logger.error({ err, ...worker.labels }, 'Probe failed');
-    } finally {
-      this.#underWay--;
-      worker.isUnderWay = false;
-      if (this.#underWay === 0) this.#idle?.();
-      if (!worker.removed && !signal.aborted) this.#schedule(worker);
+      this.#components.logger.error({ err, ...worker.labels }, 'Probe failed');
     }
+    worker.underWay = undefined;
+    if (!worker.removed) this.#schedule(worker, nowMs);
   }
 
   /**
@@ -304,8 +288,7 @@ export class Prober {
     if (set !== undefined) this.#set(worker, set);
   }
 
-  #schedule(worker: Worker): void {
-    const nowMs = this.#nowMs();
+  #schedule(worker: Worker, nowMs: number): void {
     const { periodMs, initialDelayMs } = worker.times;
     if (worker.again) {
       worker.again = false;
@@ -344,7 +327,7 @@ export class Prober {
     worker.removed = true;
     this.#perSecond -= 1000 / worker.times.periodMs;
     this.#timetable.delete(worker);
-    worker.ending.abort(new Error('the probe is no longer wanted'));
+    endProbe(worker);
     if (worker.state.containerId !== '') this.results.remove(worker.kind, worker.state.containerId);
     this.#metrics.ended(worker.labels);
     this.#pods.get(worker.podUid)?.delete(workerKey(worker.container, worker.kind));
@@ -357,6 +340,11 @@ export class Prober {
   #nowMs(): number {
     return this.#components.clock.monotonic();
   }
+}
+
+function endProbe(worker: Worker): void {
+  worker.underWay?.callOff();
+  worker.underWay = undefined;
 }
 
 function workerKey({ name }: Container, kind: Worker['kind']): string {

@@ -28,9 +28,7 @@ export class Worker {
   /** The next one is beside the grid: only its success counts. */
   early = false;
   waitsFor: string | undefined = 'its first turn';
-  /** Ends what is under way, and all that would come. */
-  readonly ending: AbortController = new AbortController();
-  isUnderWay = false;
+  underWay: { callOff(): void } | undefined;
   /** Wanted again as soon as that has ended. */
   again = false;
   removed = false;
