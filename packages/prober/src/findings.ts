@@ -8,15 +8,16 @@ export interface Finding {
   readonly event?: { readonly reason: string; readonly message: string };
 }
 
+const SUCCESS: Finding = { counted: 'success' };
+
 /** An outcome in upstream's words (`probe` in `pkg/kubelet/prober/prober.go`). */
 export function findingOf(kind: ProbeKind, { result, output }: ProbeOutcome): Finding {
+  if (result === 'success') return SUCCESS;
   const name = kindName(kind);
   const unhealthy = (words: string): Pick<Finding, 'event'> => ({
     event: { reason: eventReasons.containerUnhealthy, message: `${name} probe ${words}: ${output}` },
   });
   switch (result) {
-    case 'success':
-      return { counted: 'success' };
     case 'warning': {
       const message = `${name} probe warning: ${output}`;
       return { counted: 'success', event: { reason: eventReasons.containerProbeWarning, message } };

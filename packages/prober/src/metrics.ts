@@ -13,7 +13,12 @@ export interface ProbeLabels {
   readonly podUid: string;
 }
 
-const RESULTS = { success: 'successful', failure: 'failed' } as const;
+/** The labels of what is counted of one probe. */
+export interface ProbeSeries {
+  readonly durations: Record<DurationLabels, string>;
+  readonly success: Record<TotalLabels, string>;
+  readonly failure: Record<TotalLabels, string>;
+}
 
 /** The metrics of upstream's `/metrics/probes`: a registry of their own belongs behind them. */
 export class ProberMetrics {
@@ -33,21 +38,23 @@ export class ProberMetrics {
     });
   }
 
+  /** The series of a probe: made once, for it is counted again and again. */
+  series({ kind, container, pod, namespace, podUid }: ProbeLabels): ProbeSeries {
+    const durations = { probe_type: kindName(kind), container, pod, namespace };
+    const total = (result: string) => ({ ...durations, pod_uid: podUid, result });
+    return { durations, success: total('successful'), failure: total('failed') };
+  }
+
   /** @param durationMs told of successes alone, as upstream does */
-  probed(labels: ProbeLabels, result: 'success' | 'failure', durationMs: number): void {
-    const common = commonOf(labels);
-    this.#total.inc({ ...common, pod_uid: labels.podUid, result: RESULTS[result] });
-    if (result === 'success') this.#duration.observe(common, durationMs / 1000);
+  probed(series: ProbeSeries, result: 'success' | 'failure', durationMs: number): void {
+    this.#total.inc(series[result]);
+    if (result === 'success') this.#duration.observe(series.durations, durationMs / 1000);
   }
 
   /** Forgets the series of a probe that has ended (K4). */
-  ended(labels: ProbeLabels): void {
-    const common = commonOf(labels);
-    for (const result of Object.values(RESULTS)) this.#total.remove?.({ ...common, pod_uid: labels.podUid, result });
-    this.#duration.remove?.(common);
+  ended({ durations, success, failure }: ProbeSeries): void {
+    this.#total.remove?.(success);
+    this.#total.remove?.(failure);
+    this.#duration.remove?.(durations);
   }
-}
-
-function commonOf({ kind, container, pod, namespace }: ProbeLabels): Record<DurationLabels, string> {
-  return { probe_type: kindName(kind), container, pod, namespace };
 }

@@ -42,6 +42,7 @@ export class Prober {
   readonly #ending = new Set<string>();
   #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #perSecond = 0;
+  readonly #startup = (containerId: string) => this.results.startup(containerId);
 
   /** @throws RangeError naming the option that makes no sense */
   constructor(given: ProberComponents, options: ProberOptions = {}) {
@@ -103,7 +104,9 @@ export class Prober {
   }
 
   #add(pod: Pod, container: Container, kind: Worker['kind'], workers: Map<string, Worker>): void {
-    const worker = new Worker(pod, container, kind, this.#options.historyLength);
+    const worker = new Worker(pod, container, kind, this.#options.historyLength, (labels) =>
+      this.#metrics.series(labels),
+    );
     this.#perSecond += 1000 / worker.times.periodMs;
     worker.gridMs = this.#slot(worker, this.#firstMs(worker));
     workers.set(workerKey(container, kind), worker);
@@ -191,15 +194,18 @@ export class Prober {
     return slotOf(atMs, slotMs(periodMs, this.#perSecond));
   }
 
-  #decide(worker: Worker): Decision {
+  #decide(worker: Worker, nowMs = this.#nowMs()): Decision {
     const { clock, statuses } = this.#components;
-    const { kind, pod, container, times, needsAddress } = worker;
-    const status = statuses.getPodStatus(worker.podUid);
     return beforeProbe(worker.state, {
-      ...{ kind, pod, container, times, status, needsAddress },
-      startup: (containerId) => this.results.startup(containerId),
+      kind: worker.kind,
+      pod: worker.pod,
+      container: worker.container,
+      times: worker.times,
+      status: statuses.getPodStatus(worker.podUid),
+      startup: this.#startup,
+      needsAddress: worker.needsAddress,
       nowMs: clock.now(),
-      knownForMs: this.#nowMs() - worker.seenMs,
+      knownForMs: nowMs - worker.seenMs,
       features: this.#options.restartFeatures,
     });
   }
@@ -207,8 +213,8 @@ export class Prober {
   /** A probe is due: it is made, or it waits. */
   #round(worker: Worker): void {
     if (worker.removed) return;
-    const { state, next, forget, set } = this.#decide(worker);
     const nowMs = this.#nowMs();
+    const { state, next, forget, set } = this.#decide(worker, nowMs);
     if (forget !== undefined) this.results.remove(worker.kind, forget);
     if (state.containerId !== worker.state.containerId) {
       worker.seenMs = nowMs;
@@ -274,14 +280,14 @@ export class Prober {
   }
 
   #found(worker: Worker, outcome: ProbeOutcome, early: boolean, durationMs: number): void {
-    const { kind, labels, reference, times } = worker;
+    const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
     // What comes beside the grid asks for success alone: the next that counts says the rest.
     if (early && counted !== 'success') return;
     if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
     if (counted === undefined) return;
-    this.#metrics.probed(labels, counted, durationMs);
+    this.#metrics.probed(series, counted, durationMs);
     const { state, set } = afterProbe(worker.state, counted, kind, times);
     worker.state = state;
     worker.succeeded ||= set === 'success';
@@ -329,7 +335,7 @@ export class Prober {
     this.#timetable.delete(worker);
     endProbe(worker);
     if (worker.state.containerId !== '') this.results.remove(worker.kind, worker.state.containerId);
-    this.#metrics.ended(worker.labels);
+    this.#metrics.ended(worker.series);
     this.#pods.get(worker.podUid)?.delete(workerKey(worker.container, worker.kind));
   }
 

@@ -1,22 +1,23 @@
 import type { Clock, Timer } from '@node-agent/async';
 
-interface Entry<T> {
-  readonly item: T;
+/** Items that are due at one instant, in the order in which they were set. */
+interface Slot<T> {
   readonly dueMs: number;
-  readonly order: number;
+  readonly items: Set<T>;
 }
 
 /**
  * Items that are due at instants of the monotonic clock, with one timer for all of them. An item is due once; what is due at the same
- * instant comes in the order in which it was set.
+ * instant, as most of it is, comes in the order in which it was set.
  */
 export class Timetable<T> {
   readonly #clock: Clock;
   readonly #onDue: (item: T) => void;
-  /** A binary heap by due time; entries that were replaced stay in it until they come up. */
-  readonly #heap: Entry<T>[] = [];
-  readonly #entries = new Map<T, Entry<T>>();
-  #order = 0;
+  /** A binary heap by due time; slots that have become empty stay in it until they come up. */
+  readonly #heap: Slot<T>[] = [];
+  /** Those with items, by their instants. */
+  readonly #slots = new Map<number, Slot<T>>();
+  readonly #slotOf = new Map<T, Slot<T>>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
   /** @param onDue must not throw */
@@ -27,33 +28,48 @@ export class Timetable<T> {
 
   /** How many items wait. */
   get size(): number {
-    return this.#entries.size;
+    return this.#slotOf.size;
   }
 
   /** When an item is due; `undefined` where it does not wait. */
   dueMs(item: T): number | undefined {
-    return this.#entries.get(item)?.dueMs;
+    return this.#slotOf.get(item)?.dueMs;
   }
 
   /** Sets when an item is due, in place of what was set before. */
   set(item: T, dueMs: number): void {
-    const entry = { item, dueMs, order: this.#order++ };
-    this.#entries.set(item, entry);
-    this.#push(entry);
+    this.#take(item);
+    let slot = this.#slots.get(dueMs);
+    if (slot === undefined) {
+      slot = { dueMs, items: new Set() };
+      this.#slots.set(dueMs, slot);
+      this.#push(slot);
+    }
+    slot.items.add(item);
+    this.#slotOf.set(item, slot);
     this.#compact();
     this.#arm();
   }
 
   delete(item: T): void {
-    this.#entries.delete(item);
+    this.#take(item);
     this.#compact();
     this.#arm();
   }
 
   clear(): void {
-    this.#entries.clear();
+    this.#slotOf.clear();
+    this.#slots.clear();
     this.#heap.length = 0;
     this.#arm();
+  }
+
+  #take(item: T): void {
+    const slot = this.#slotOf.get(item);
+    if (slot === undefined) return;
+    this.#slotOf.delete(item);
+    slot.items.delete(item);
+    if (slot.items.size === 0) this.#slots.delete(slot.dueMs);
   }
 
   #arm(): void {
@@ -75,40 +91,43 @@ export class Timetable<T> {
     const due: T[] = [];
     for (let first = this.#first(); first !== undefined && first.dueMs <= nowMs; first = this.#first()) {
       this.#pop();
-      this.#entries.delete(first.item);
-      due.push(first.item);
+      this.#slots.delete(first.dueMs);
+      for (const item of first.items) {
+        this.#slotOf.delete(item);
+        due.push(item);
+      }
     }
     for (const item of due) this.#onDue(item);
     this.#arm();
   }
 
-  /** The entry that is due next, once those that were replaced are gone. */
-  #first(): Entry<T> | undefined {
+  /** The slot that is due next, once those that are empty are gone. */
+  #first(): Slot<T> | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
-      if (this.#entries.get(first.item) === first) return first;
+      if (first.items.size > 0) return first;
       this.#pop();
     }
     return undefined;
   }
 
-  /** Keeps entries that were replaced from outnumbering those that count (K4). */
+  /** Keeps slots that are empty from outnumbering those that count (K4). */
   #compact(): void {
-    if (this.#heap.length <= 2 * this.#entries.size + 64) return;
+    if (this.#heap.length <= 2 * this.#slots.size + 64) return;
     this.#heap.length = 0;
-    for (const entry of this.#entries.values()) this.#push(entry);
+    for (const slot of this.#slots.values()) this.#push(slot);
   }
 
-  #push(entry: Entry<T>): void {
+  #push(slot: Slot<T>): void {
     const heap = this.#heap;
     let index = heap.length;
     while (index > 0) {
       const parent = (index - 1) >> 1;
-      const above = heap[parent] as Entry<T>;
-      if (!before(entry, above)) break;
+      const above = heap[parent] as Slot<T>;
+      if (slot.dueMs >= above.dueMs) break;
       heap[index] = above;
       index = parent;
     }
-    heap[index] = entry;
+    heap[index] = slot;
   }
 
   #pop(): void {
@@ -120,15 +139,11 @@ export class Timetable<T> {
       let child = 2 * index + 1;
       if (child >= heap.length) break;
       const right = heap[child + 1];
-      if (right !== undefined && before(right, heap[child] as Entry<T>)) child++;
-      if (!before(heap[child] as Entry<T>, last)) break;
-      heap[index] = heap[child] as Entry<T>;
+      if (right !== undefined && right.dueMs < (heap[child] as Slot<T>).dueMs) child++;
+      if ((heap[child] as Slot<T>).dueMs >= last.dueMs) break;
+      heap[index] = heap[child] as Slot<T>;
       index = child;
     }
     heap[index] = last;
   }
-}
-
-function before<T>(a: Entry<T>, b: Entry<T>): boolean {
-  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
 }

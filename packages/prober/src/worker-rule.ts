@@ -58,6 +58,8 @@ export interface Decision {
   readonly set?: ProbeResult;
 }
 
+const PROBE: Decision['next'] = { kind: 'probe' };
+
 /** Before its first container. */
 export const newWorkerState: WorkerState = { containerId: '', last: undefined, run: 0, onHold: false };
 
@@ -71,17 +73,14 @@ const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
 /** Whether a probe is made now, and what follows from what is seen without one (`doProbe` in `pkg/kubelet/prober/worker.go`). */
 export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   const { kind, pod, status, nowMs } = sight;
-  const wait = (why: string, more: Partial<Decision> = {}): Decision => ({
-    ...{ state: before, next: { kind: 'wait', why } },
-    ...more,
-  });
-  if (status === undefined) return wait('the status of the pod');
+  if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   if (isTerminalPhase(status.phase)) return { state: before, next: { kind: 'end' } };
   const found = statusOf(status, sight.container.name);
-  if (found === undefined) return wait('the container');
+  if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };
 
-  const { state, ...changes } = onContainer(before, found, sight);
-  if (state.onHold) return { state, ...changes, next: { kind: 'wait', why: 'a new container' } };
+  const changes = before.containerId === found.id ? { state: before } : onContainer(before, found, sight);
+  const { state } = changes;
+  if (state.onHold) return { ...changes, next: { kind: 'wait', why: 'a new container' } };
   const running = found.status.state?.running;
   if (running == null) {
     const next = startsAgain(found.status, sight, status)
@@ -89,17 +88,16 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
       : ({ kind: 'end' } as const);
     // One that was only just created is not to be killed for not running yet.
     const failed = kind === 'readiness' || found.status.state?.terminated != null;
-    return { state, ...changes, ...(failed && { set: 'failure' }), next };
+    return { ...changes, ...(failed && { set: 'failure' }), next };
   }
   if (pod.metadata.deletionTimestamp != null && kind !== 'readiness') {
-    return { state, ...changes, set: 'success', next: { kind: 'end' } };
+    return { ...changes, set: 'success', next: { kind: 'end' } };
   }
   const { initialDelayMs } = sight.times;
   const knownForMs = state.containerId === before.containerId ? sight.knownForMs : 0;
   const delayedUntilMs = timeOf(running.startedAt) + initialDelayMs;
   if (nowMs < delayedUntilMs && knownForMs < initialDelayMs) {
     return {
-      state,
       ...changes,
       next: {
         kind: 'wait',
@@ -109,11 +107,10 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
     };
   }
   const started = found.status.started === true || sight.startup(found.id) === 'success';
-  if (kind === 'startup' && started) return { state, ...changes, next: { kind: 'wait', why: 'a new container' } };
-  if (kind !== 'startup' && !started) return { state, ...changes, next: { kind: 'wait', why: 'the startup probe' } };
-  if (sight.needsAddress && !status.podIP)
-    return { state, ...changes, next: { kind: 'wait', why: "the pod's address" } };
-  return { state, ...changes, next: { kind: 'probe' } };
+  if (kind === 'startup' && started) return { ...changes, next: { kind: 'wait', why: 'a new container' } };
+  if (kind !== 'startup' && !started) return { ...changes, next: { kind: 'wait', why: 'the startup probe' } };
+  if (sight.needsAddress && !status.podIP) return { ...changes, next: { kind: 'wait', why: "the pod's address" } };
+  return changes.state === before ? { state: before, next: PROBE } : { ...changes, next: PROBE };
 }
 
 /** R2: what a probe's result makes of what stands, by the thresholds. */
@@ -140,7 +137,6 @@ function onContainer(
   { id, status }: { readonly id: string; readonly status: ContainerStatus },
   { kind }: Sight,
 ): Pick<Decision, 'state' | 'forget' | 'set'> {
-  if (before.containerId === id) return { state: before };
   const forget = before.containerId === '' ? {} : { forget: before.containerId };
   const state = { ...newWorkerState, containerId: id };
   if (kind === 'startup' && status.started === true) return { state, ...forget, set: 'success' };
@@ -158,12 +154,16 @@ function statusOf(
   status: PodStatus,
   name: string,
 ): { readonly id: string; readonly status: ContainerStatus } | undefined {
-  for (const list of [status.containerStatuses, status.initContainerStatuses]) {
-    const found = list?.find((each) => each.name === name);
-    const id = bareContainerId(found?.containerID);
-    if (found !== undefined && id !== '') return { id, status: found };
-  }
-  return undefined;
+  return statusIn(status.containerStatuses, name) ?? statusIn(status.initContainerStatuses, name);
+}
+
+function statusIn(
+  list: readonly ContainerStatus[] | undefined,
+  name: string,
+): { readonly id: string; readonly status: ContainerStatus } | undefined {
+  const found = list?.find((each) => each.name === name);
+  const id = bareContainerId(found?.containerID);
+  return found === undefined || id === '' ? undefined : { id, status: found };
 }
 
 function startsAgain(status: ContainerStatus, { pod, container, features }: Sight, podStatus: PodStatus): boolean {

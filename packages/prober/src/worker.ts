@@ -1,7 +1,7 @@
 import { type Container, type Pod, podReference } from '@node-agent/pod-spec';
 import type { ObjectReference } from '@node-agent/telemetry';
 import { History, type ProbeExplanation } from './history.ts';
-import type { ProbeLabels } from './metrics.ts';
+import type { ProbeLabels, ProbeSeries } from './metrics.ts';
 import { type ProbeTimes, probeTimes } from './probe-times.ts';
 import { type ProbeKind, type ProbeResult, probeOf } from './types.ts';
 import { newWorkerState, type WorkerState } from './worker-rule.ts';
@@ -14,6 +14,9 @@ export class Worker {
   readonly probe: NonNullable<ReturnType<typeof probeOf>>;
   readonly times: ProbeTimes;
   readonly labels: ProbeLabels;
+  readonly series: ProbeSeries;
+  /** It goes to the pod's own address. */
+  readonly needsAddress: boolean;
   readonly reference: ObjectReference;
   readonly history: History;
   state: WorkerState = newWorkerState;
@@ -33,7 +36,13 @@ export class Worker {
   again = false;
   removed = false;
 
-  constructor(pod: Pod, container: Container, kind: ProbeKind, historyLength: number) {
+  constructor(
+    pod: Pod,
+    container: Container,
+    kind: ProbeKind,
+    historyLength: number,
+    seriesOf: (labels: ProbeLabels) => ProbeSeries,
+  ) {
     this.pod = pod;
     this.container = container;
     this.kind = kind;
@@ -42,6 +51,9 @@ export class Worker {
     this.history = new History(historyLength);
     const { name, namespace, uid } = pod.metadata;
     this.labels = { kind, container: container.name, pod: name, namespace, podUid: uid };
+    this.series = seriesOf(this.labels);
+    const { httpGet, tcpSocket, grpc } = this.probe;
+    this.needsAddress = grpc != null || (httpGet != null && !httpGet.host) || (tcpSocket != null && !tcpSocket.host);
     const list = pod.spec.initContainers?.some((init) => init.name === container.name)
       ? 'initContainers'
       : 'containers';
@@ -61,11 +73,5 @@ export class Worker {
       ...(dueInMs !== undefined && { dueInMs }),
       last: this.history.records,
     };
-  }
-
-  /** It goes to the pod's own address. */
-  get needsAddress(): boolean {
-    const { httpGet, tcpSocket, grpc } = this.probe;
-    return grpc != null || (httpGet != null && !httpGet.host) || (tcpSocket != null && !tcpSocket.host);
   }
 }
