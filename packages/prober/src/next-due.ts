@@ -21,12 +21,14 @@ export function nextDue(
 
 const SHORTEST_MS = 25;
 const SOON_MS = 100;
+/** Of the time that a container has been known, so much passes until it is looked at again, while that is less than what is promised. */
+const SOON_PART = 1 / 4;
 
 /**
  * How long after a failed probe a container that has only just begun is looked at again, beside the grid: it is shown 100 ms, or a tenth of the
- * time that it took to begin, after it serves, whichever is longer. `undefined` from where that is no sooner than its period.
+ * time that it took to begin, after it serves, whichever is longer; sooner where it begins sooner. `undefined` from where that is no sooner than its period.
  */
 export function earlyRetryMs(knownForMs: number, periodMs: number): number | undefined {
-  const delayMs = Math.max(SHORTEST_MS, Math.min(knownForMs, Math.max(SOON_MS, knownForMs / 10)));
+  const delayMs = Math.max(SHORTEST_MS, Math.min(knownForMs * SOON_PART, Math.max(SOON_MS, knownForMs / 10)));
   return delayMs < periodMs ? delayMs : undefined;
 }
