@@ -110,13 +110,21 @@ export function retryDelayMs(
  * compared as numbers (KEP-5504).
  */
 export function newerOf(one: Pod | undefined, other: Pod | undefined): Pod | undefined {
-  const [a, b] = [revisionOf(one), revisionOf(other)];
+  const a = revisionOf(one);
+  if (one === other) return a === undefined ? undefined : one;
+  const b = revisionOf(other);
   if (one === undefined || other === undefined) return a !== undefined ? one : b !== undefined ? other : undefined;
   if (a === undefined || b === undefined) return undefined;
-  return a < b ? other : one;
+  return isBelow(a, b) ? other : one;
 }
 
-function revisionOf(pod: Pod | undefined): bigint | undefined {
+/** In digits. */
+function revisionOf(pod: Pod | undefined): string | undefined {
   const version = pod?.metadata.resourceVersion ?? '';
-  return /^[1-9][0-9]*$/.test(version) ? BigInt(version) : undefined;
+  return /^[1-9][0-9]*$/.test(version) ? version : undefined;
+}
+
+/** Whether a number is below another one, both in digits without zeros before them: they may be too long for what is not a big integer. */
+function isBelow(one: string, other: string): boolean {
+  return one.length === other.length ? one < other : one.length < other.length;
 }
