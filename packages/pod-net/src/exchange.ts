@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
+import type { Clock } from '@node-agent/async';
 import { Connection, type ConnectionEvents } from './connection.ts';
-import type { DialComponents } from './dial.ts';
 import { goQuote } from './go-quote.ts';
 import { type BodyLimit, type Exchange, HttpResponseReader } from './http-response.ts';
 import type { Http2Exchange } from './http2-exchange.ts';
@@ -8,7 +8,7 @@ import { requestHead, type SentRequest } from './request-head.ts';
 
 /** How one request is sent and its answer read. */
 export interface ExchangeOptions {
-  readonly clock: DialComponents['clock'];
+  readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   /** On the clock that never goes back, when all of it must be done, in ms; whoever has set it expires what is under way then. */
   readonly deadlineMs: number | undefined;
   /** Whether a server of HTTPS is offered HTTP/2. */

@@ -100,7 +100,7 @@ export class ProbeAttempt {
   }
 
   /** As {@link run}, for those who make many. @param done is told once; not from within the call, nor after it was called off */
-  begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): Pick<ProbeUnderWay, 'callOff'> {
+  begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): { callOff(reason?: unknown): void } {
     return new ProbeUnderWay(this.#means, target, done);
   }
 
