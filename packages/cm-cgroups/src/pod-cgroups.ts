@@ -1,4 +1,4 @@
-import { abortable, type Clock, checkNumbers, KeyedMutex, sleep, systemClock } from '@node-agent/async';
+import { abortable, type Clock, checkNumbers, KeyedMutex, Semaphore, sleep, systemClock } from '@node-agent/async';
 import { type Pod, podQosClass } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
@@ -51,6 +51,8 @@ export interface PodCgroupsOptions extends PodLimitOptions {
   readonly nodeRef?: ObjectReference;
 }
 
+/** What has not changed is written to the QoS groups again after so long, in case somebody else has. */
+const QOS_REPAIR_MS = 60_000;
 /** How often it is tried again to open the machine's groups. */
 const RETRY_MS = 1000;
 /** What stays wrong until somebody changes the configuration or the machine. */
@@ -92,6 +94,9 @@ export class PodCgroups {
   readonly #wanted = new WeakMap<Pod, ResourceConfig>();
   /** What the kernel held each pod's group to when it was set last. */
   readonly #held = new Map<string, GroupLimits>();
+  readonly #qosTurn = new Semaphore(1);
+  /** What the QoS groups were given last, and when: most pods that come and go change nothing of it. */
+  #qosGiven: { readonly values: string; readonly atMs: number } | undefined;
   #tree: Promise<Ready> | undefined;
   #manager: CgroupManager | undefined;
 
@@ -285,15 +290,27 @@ export class PodCgroups {
     const memory = memoryQos && manager.version === 2 ? qosMemoryProtection(active, memoryQos) : undefined;
     if (memory !== undefined) this.#reportMemory(memory);
     const limits = qosReserved && qosMemoryLimits(active, qosReserved);
-    await this.#timed('update', async () => {
-      if (memory) await manager.update(this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } });
-      const low = memory && { unified: { 'memory.low': String(memory.burstableBytes) } };
-      await manager.update(this.#qos.Burstable, { cpuShares: burstable, ...low });
-      await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
+    const values = [burstable, bestEffort, memory?.allBytes, memory?.burstableBytes].join();
+    const give = async (): Promise<void> => {
+      if (!this.#areGiven(values)) {
+        this.#qosGiven = undefined;
+        if (memory) await manager.update(this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } });
+        const low = memory && { unified: { 'memory.low': String(memory.burstableBytes) } };
+        await manager.update(this.#qos.Burstable, { cpuShares: burstable, ...low });
+        await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
+        this.#qosGiven = { values, atMs: this.#clock.monotonic() };
+      }
       if (limits === undefined) return;
       await limitMemory(manager, this.#qos.Burstable, limits.burstableBytes);
       await limitMemory(manager, this.#qos.BestEffort, limits.bestEffortBytes);
-    });
+    };
+    // One after another: what was given last is what they have.
+    await this.#qosTurn.run(() => this.#timed('update', give), signal);
+  }
+
+  #areGiven(values: string): boolean {
+    const given = this.#qosGiven;
+    return given?.values === values && this.#clock.monotonic() < given.atMs + QOS_REPAIR_MS;
   }
 
   /** The work is everybody's: whoever waits for it may go away, and it goes on. */

@@ -224,6 +224,35 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('cpu', '/kubepods/besteffort')}/${file}`)).toBe(least);
   });
 
+  test('the QoS groups are written when what they are to have changes, and each minute, in case somebody else has changed it', async () => {
+    const cgroups = make();
+    const file = version === 1 ? 'cpu.shares' : 'cpu.weight';
+    const written = async (pods: Parameters<PodCgroups['updateQos']>[0]): Promise<readonly string[]> => {
+      const before = kernel.writes.length;
+      await cgroups.updateQos(pods, signal);
+      return kernel.writes.slice(before).map((write) => write.slice(write.indexOf('/kubepods')));
+    };
+    const both = [expect.stringContaining(`/burstable/${file}=`), expect.stringContaining(`/besteffort/${file}=`)];
+    await cgroups.updateQos([], signal);
+    expect(await written([burstable('b', '1')])).toEqual(both);
+    expect(await written([burstable('b', '1'), bestEffort('e')])).toEqual([]);
+    expect(await written([burstable('b', '2'), bestEffort('e')])).toEqual(both);
+    await clock.advance(60_000);
+    expect(await written([burstable('b', '2')])).toEqual(both);
+  });
+
+  test('the QoS groups are written again after a write that failed', async () => {
+    const cgroups = make();
+    await cgroups.updateQos([], signal);
+    kernel.refuse = (path) => (path.includes('/burstable/') ? 'EIO' : undefined);
+    await expect(cgroups.updateQos([burstable('b', '1')], signal)).rejects.toMatchObject({ code: 'Refused' });
+    kernel.refuse = () => undefined;
+    await cgroups.updateQos([], signal);
+    await cgroups.updateQos([burstable('b', '1')], signal);
+    const [name, whole] = version === 1 ? ['cpu.shares', '1024'] : ['cpu.weight', '39'];
+    expect(await kernel.text(`${at('cpu', '/kubepods/burstable')}/${name}`)).toBe(whole);
+  });
+
   describe('memory that higher classes keep (QOSReserved)', () => {
     const file = version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
     const MI = 1024 ** 2;
