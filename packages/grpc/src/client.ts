@@ -2,6 +2,7 @@ import type { Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, checkNumbers, systemClock } from '@node-agent/async';
 import { GrpcError } from './errors.ts';
 import { socketPathProblem } from './socket-path.ts';
+import { startUnaryCall } from './unary-call.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** What {@link GrpcClient} works with. */
@@ -102,14 +103,11 @@ export class GrpcClient {
   async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
     const bytes = encode(rpc, request);
     const { grpc, client } = await this.#open(options.signal);
-    const { promise, resolve, reject } = Promise.withResolvers<Res>();
     const metadata = metadataOf(grpc, options);
-    const call = client.makeUnaryRequest(rpc.path, asIs, rpc.response.decode, bytes, metadata, (error, value) =>
-      error === null ? resolve(value as Res) : reject(error),
-    );
-    const ending = this.#ending(options, () => call.cancel());
+    const call = startUnaryCall(client, { path: rpc.path, request: bytes, metadata, decode: rpc.response.decode });
+    const ending = this.#ending(options, call.cancel);
     try {
-      return await promise;
+      return await call.answer;
     } catch (error) {
       throw ending.explain(error);
     } finally {
