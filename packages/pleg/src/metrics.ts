@@ -56,14 +56,34 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
 
 const STATES: readonly RuntimeContainerState[] = ['created', 'running', 'exited', 'unknown'];
 
-/** Sets the two gauges of what runs. */
-export function countRunning(metrics: PlegMetrics, pods: Iterable<PodSnapshot>): void {
-  let runningPods = 0;
-  const containers = new Map<RuntimeContainerState, number>(STATES.map((state) => [state, 0]));
-  for (const pod of pods) {
-    if ([...pod.sandboxes.values()].includes('ready')) runningPods++;
-    for (const state of pod.containers.values()) containers.set(state, (containers.get(state) ?? 0) + 1);
+/** The two gauges of what runs. They are counted anew at each look at any pod: only what has changed is set. */
+export class RunningCounts {
+  readonly #metrics: PlegMetrics;
+  #pods: number | undefined;
+  readonly #containers = new Map<RuntimeContainerState, number>();
+
+  constructor(metrics: PlegMetrics) {
+    this.#metrics = metrics;
   }
-  metrics.runningPods.set({}, runningPods);
-  for (const [state, count] of containers) metrics.runningContainers.set({ container_state: state }, count);
+
+  set(pods: Iterable<PodSnapshot>): void {
+    let runningPods = 0;
+    const containers: Record<RuntimeContainerState, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
+    for (const pod of pods) {
+      if (hasReady(pod.sandboxes)) runningPods++;
+      for (const state of pod.containers.values()) containers[state]++;
+    }
+    if (this.#pods !== runningPods) this.#metrics.runningPods.set({}, runningPods);
+    this.#pods = runningPods;
+    for (const state of STATES) {
+      const count = containers[state];
+      if (this.#containers.get(state) !== count) this.#metrics.runningContainers.set({ container_state: state }, count);
+      this.#containers.set(state, count);
+    }
+  }
+}
+
+function hasReady(sandboxes: PodSnapshot['sandboxes']): boolean {
+  for (const state of sandboxes.values()) if (state === 'ready') return true;
+  return false;
 }

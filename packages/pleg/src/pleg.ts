@@ -7,7 +7,7 @@ import { EventQueue } from './event-queue.ts';
 import { EventStream } from './event-stream.ts';
 import { plegHealth } from './health.ts';
 import { Looks } from './looks.ts';
-import { countRunning, createPlegMetrics, type PlegMetrics } from './metrics.ts';
+import { createPlegMetrics, type PlegMetrics, RunningCounts } from './metrics.ts';
 import { podIps } from './pod-ips.ts';
 import { observe, type PodRecord } from './records.ts';
 import { SettlingNews } from './settling-news.ts';
@@ -25,6 +25,7 @@ export class Pleg implements AsyncDisposable {
   readonly #components: WithDefaults<PlegComponents>;
   readonly #options: Required<PlegOptions>;
   readonly #metrics: PlegMetrics;
+  readonly #running: RunningCounts;
   readonly #looks: Looks;
   readonly #stream: EventStream;
   readonly #settling: SettlingNews;
@@ -70,6 +71,7 @@ export class Pleg implements AsyncDisposable {
     });
     if (problem !== undefined) throw new PlegError('InvalidOptions', problem);
     this.#metrics = createPlegMetrics(metrics);
+    this.#running = new RunningCounts(this.#metrics);
     this.#looks = new Looks(
       {
         ...components,
@@ -214,7 +216,7 @@ export class Pleg implements AsyncDisposable {
     cache.list(pods);
     this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
-    countRunning(this.#metrics, this.#snapshots());
+    this.#running.set(this.#snapshots());
     // The runtime is back: what failed while it was away need not wait.
     if (!wasOk) this.#looks.retryNow();
     const openSinceMs = this.#stream.openSinceMs;
@@ -289,7 +291,7 @@ export class Pleg implements AsyncDisposable {
       return true;
     }
     this.#tell(uid, next, status, startMs);
-    countRunning(this.#metrics, this.#snapshots());
+    this.#running.set(this.#snapshots());
     return true;
   }
 

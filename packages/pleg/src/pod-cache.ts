@@ -79,9 +79,13 @@ export class PodCache {
    */
   runningPods(name: string, namespace: string): readonly string[] | undefined {
     if (this.#listed === undefined) return undefined;
-    const known = [...this.#listed.values(), ...Array.from(this.#entries.values(), ({ status }) => status)];
-    const running = known.filter((pod) => pod.name === name && pod.namespace === namespace && mayRun(pod));
-    return [...new Set(running.map(({ uid }) => uid))];
+    const running = new Set<string>();
+    const look = (pod: RuntimePod | RuntimePodStatus): void => {
+      if (pod.name === name && pod.namespace === namespace && mayRun(pod)) running.add(pod.uid);
+    };
+    for (const pod of this.#listed.values()) look(pod);
+    for (const { status } of this.#entries.values()) look(status);
+    return [...running];
   }
 
   /** How many wait for a status: a leak check. */

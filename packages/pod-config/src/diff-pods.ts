@@ -55,8 +55,11 @@ export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], ma
   const lists = { UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };
   const added: Pod[] = [];
   const duplicates: DuplicatePod[] = [];
+  // A watch tells one change at a time of as many pods as there are: little is done for those that are as they were.
+  let keptCount = 0;
   for (const pod of next) {
-    const sameName = names.get(podFullName(pod));
+    const fullName = podFullName(pod);
+    const sameName = names.get(fullName);
     const sameUid = pods.get(pod.metadata.uid);
     if (sameName !== undefined) duplicates.push({ pod, of: sameName, key: 'name' });
     else if (sameUid !== undefined) duplicates.push({ pod, of: sameUid, key: 'uid' });
@@ -65,12 +68,13 @@ export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], ma
       const change = existing === undefined ? 'ADD' : comparePods(existing, pod);
       const current = change === 'none' && existing ? existing : withMarks(pod, existing, marks);
       pods.set(pod.metadata.uid, current);
-      names.set(podFullName(pod), current);
+      names.set(fullName, current);
       if (change === 'ADD') added.push(current);
-      else if (change !== 'none') lists[change].push(current);
+      else keptCount++;
+      if (change !== 'ADD' && change !== 'none') lists[change].push(current);
     }
   }
-  const removed = [...old.values()].filter((pod) => !pods.has(pod.metadata.uid));
+  const removed = keptCount === old.size ? [] : [...old.values()].filter((pod) => !pods.has(pod.metadata.uid));
   return {
     pods,
     added,
