@@ -1,3 +1,5 @@
+const ONCE = { once: true } as const;
+
 /** A signal that follows others for as long as it is not disposed of. */
 export interface LinkedAbort extends Disposable {
   readonly signal: AbortSignal;
@@ -13,24 +15,18 @@ export interface LinkedAbort extends Disposable {
  */
 export function linkAbort(...parents: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const controller = new AbortController();
-  const links: { readonly parent: AbortSignal; readonly onAbort: () => void }[] = [];
+  // One listener for all of them, and no record of which were linked: taking it from one that has it not does nothing.
+  const onAbort = ({ target }: Event): void => abort((target as AbortSignal).reason);
   const unlink = (): void => {
-    for (const { parent, onAbort } of links.splice(0)) parent.removeEventListener('abort', onAbort);
+    for (const parent of parents) parent?.removeEventListener('abort', onAbort);
   };
   const abort = (reason?: unknown): void => {
     unlink();
     controller.abort(reason);
   };
-  for (const parent of parents) {
-    if (parent === undefined) continue;
-    if (parent.aborted) {
-      abort(parent.reason);
-      break;
-    }
-    const onAbort = (): void => abort(parent.reason);
-    parent.addEventListener('abort', onAbort, { once: true });
-    links.push({ parent, onAbort });
-  }
+  const aborted = parents.find((parent) => parent?.aborted);
+  if (aborted !== undefined) abort(aborted.reason);
+  else for (const parent of parents) parent?.addEventListener('abort', onAbort, ONCE);
   return { signal: controller.signal, abort, [Symbol.dispose]: unlink };
 }
 
@@ -44,7 +40,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
     const onAbort = (): void => reject(signal.reason);
     const unlink = (): void => signal.removeEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    else signal.addEventListener('abort', onAbort, ONCE);
     promise.then(
       (value) => {
         unlink();

@@ -1,4 +1,3 @@
-import { abortable, linkAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
 import { AsyncError } from './errors.ts';
 
@@ -14,13 +13,23 @@ export async function withTimeout<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   signal?.throwIfAborted();
-  using link = linkAbort(signal);
+  const controller = new AbortController();
+  let end: (reason: unknown) => void = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    end = (reason) => {
+      controller.abort(reason);
+      reject(reason);
+    };
+  });
+  const onAbort = (): void => end(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
   const timer = clock.setTimer(timeoutMs, () => {
-    link.abort(new AsyncError('Timeout', `timed out after ${timeoutMs} ms`));
+    end(new AsyncError('Timeout', `timed out after ${timeoutMs} ms`));
   });
   try {
-    return await abortable(operation(link.signal), link.signal);
+    return await Promise.race([operation(controller.signal), ended]);
   } finally {
     timer.cancel();
+    signal?.removeEventListener('abort', onAbort);
   }
 }
