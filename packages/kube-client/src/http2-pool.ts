@@ -8,6 +8,9 @@ import type { Http2Connection } from './http2-connection.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
+/** What there is to look at again while a body is read. */
+const BODY_EVENTS = ['readable', 'end', 'error', 'close'] as const;
+
 /** HTTP/2: all requests and watches share one connection, or as many as the server's limit of streams makes necessary. */
 export class Http2Pool implements ConnectionPool {
   readonly #clock: Clock;
@@ -99,13 +102,16 @@ export class Http2Pool implements ConnectionPool {
     signal?.addEventListener('abort', onAbort, { once: true });
     if (request.stream) this.#streams.add(end);
     return await new Promise<HttpResponse>((resolve, reject) => {
+      let isAnswered = false;
       stream.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
       stream.on('close', () => {
         signal?.removeEventListener('abort', onAbort);
         this.#streams.delete(end);
-        reject(broken(stream));
+        // An error costs more than all else here, and most streams end well.
+        if (!isAnswered) reject(broken(stream));
       });
       stream.on('response', (headers) => {
+        isAnswered = true;
         connection.touch();
         const status = headers[':status'] ?? 0;
         resolve({
@@ -128,14 +134,28 @@ async function* bodyOf(
   connection: Http2Connection,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  // Not the stream's own iterator: that listens to a dozen events, for one answer which is there as a whole in most cases.
+  let wake: () => void = () => {};
+  const onEvent = (): void => wake();
+  for (const event of BODY_EVENTS) stream.on(event, onEvent);
   try {
-    for await (const chunk of stream) {
-      connection.touch();
-      yield chunk as Uint8Array;
+    while (!stream.readableEnded && !stream.destroyed) {
+      const chunk = stream.read() as Uint8Array | null;
+      if (chunk !== null) {
+        connection.touch();
+        yield chunk;
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
-  } catch (error) {
-    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    for (const event of BODY_EVENTS) stream.off(event, onEvent);
+    if (!stream.readableEnded) stream.destroy();
   }
+  if (signal?.aborted) throw signal.reason;
+  if (stream.errored !== null) throw stream.errored;
   if (stream.rstCode !== 0 || !stream.readableEnded) throw broken(stream);
 }
 
