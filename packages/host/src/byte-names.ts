@@ -5,12 +5,19 @@
 
 const WELL_FORMED =
   /(?:[^\x80-\xff]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})+|[\x80-\xff]/g;
+/** What nearly all names are: their bytes are their text. */
+const ASCII = /^[\0-\x7f]*$/;
 const LONE_BYTE = /([\udc80-\udcff])/u;
 const OFFSET = 0xdc00;
 
 /** Bytes as a string from which {@link bytesOfText} makes them again; decoded as UTF-8 as far as they are that. */
 export function textOfBytes(bytes: Uint8Array): string {
-  const latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return textOfLatin1(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'));
+}
+
+/** {@link textOfBytes} of bytes that were read as Latin 1: each character is one of them. */
+export function textOfLatin1(latin1: string): string {
+  if (ASCII.test(latin1)) return latin1;
   return latin1.replace(WELL_FORMED, (part) => {
     const code = part.charCodeAt(0);
     if (part.length === 1 && code >= 0x80) return String.fromCharCode(OFFSET + code);

@@ -1,5 +1,5 @@
 import type { Dirent, Stats } from 'node:fs';
-import { textOfBytes } from './byte-names.ts';
+import { textOfBytes, textOfLatin1 } from './byte-names.ts';
 import type { DirectoryEntry, FileKind, FileStat } from './file-system.ts';
 
 export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
@@ -11,9 +11,10 @@ export function kindOf(entry: Stats | Dirent<string | Buffer>): FileKind {
   return entry.isBlockDevice() ? 'blockDevice' : 'charDevice';
 }
 
-/** Of a directory that is read by bytes. */
-export function entryOf(entry: Dirent<Buffer>): DirectoryEntry {
-  return { name: textOfBytes(entry.name), kind: kindOf(entry) };
+/** Of a directory that is read by bytes, or as Latin 1. */
+export function entryOf(entry: Dirent<string | Buffer>): DirectoryEntry {
+  const { name } = entry;
+  return { name: typeof name === 'string' ? textOfLatin1(name) : textOfBytes(name), kind: kindOf(entry) };
 }
 
 export function statOf(stats: Stats): FileStat {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Dir, type Stats } from 'node:fs';
 import * as fsp from 'node:fs/promises';
-import { bytesOfText, textOfBytes } from './byte-names.ts';
+import { bytesOfText, textOfLatin1 } from './byte-names.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
@@ -12,11 +12,6 @@ export const PORTION = 256;
 /** A name of its own for a directory that things are moved into. */
 export function spareName(): string {
   return `.removing-${randomBytes(8).toString('hex')}`;
-}
-
-/** The text of a name that was read as Latin 1: each character is a byte of it. */
-export function textOfName(name: string): string {
-  return textOfBytes(Buffer.from(name, 'latin1'));
 }
 
 /**
@@ -35,7 +30,7 @@ export class NodeHeldDirectory implements HeldDirectory {
     this.#file = file;
     this.path = path;
     this.#mountId = mountIdOf(file.fd);
-    this.handle = onLinux ? `/proc/self/fd/${file.fd}` : textOfName(Buffer.from(opened).toString('latin1'));
+    this.handle = onLinux ? `/proc/self/fd/${file.fd}` : textOfLatin1(Buffer.from(opened).toString('latin1'));
   }
 
   /** @param path for errors; `opened` is what is opened, which may lead through links where `flags` let it */
@@ -134,7 +129,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 
   #pathOf(name: string): string {
-    return `${this.path === '/' ? '' : this.path}/${textOfName(name)}`;
+    return `${this.path === '/' ? '' : this.path}/${textOfLatin1(name)}`;
   }
 
   #explain(error: unknown, name: string): unknown {

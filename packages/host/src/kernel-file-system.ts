@@ -1,15 +1,26 @@
+import { closeSync, openSync, statSync } from 'node:fs';
+import { systemPath } from './byte-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { nodeKernelFiles } from './kernel-files.ts';
 import { nodeFileSystem } from './node-file-system.ts';
-import { isThere } from './system-error.ts';
+import { writeDescriptor } from './write-descriptor.ts';
 
 /**
  * The machine's files, for directories that the kernel makes from its own memory (cgroups): what is there, and what is in it, is
- * looked up at once, as `nodeKernelFiles` does. What is written may make the kernel work, and goes through threads.
+ * looked up at once, as `nodeKernelFiles` does. What is written may make the kernel work, and goes through a thread.
  */
 export const kernelFileSystem: FileSystem = {
   ...nodeFileSystem,
   readFile: async (path) => Buffer.from(nodeKernelFiles.readFile(path), 'latin1'),
+  async writeFile(path, data, options) {
+    if (options?.mode !== undefined) return await nodeFileSystem.writeFile(path, data, options);
+    const fd = openSync(systemPath(path), 'w');
+    try {
+      await writeDescriptor(fd, data);
+    } finally {
+      closeSync(fd);
+    }
+  },
   stat: async (path) => nodeKernelFiles.stat(path),
-  exists: (path) => isThere(() => nodeKernelFiles.stat(path)),
+  exists: async (path) => statSync(systemPath(path), { throwIfNoEntry: false }) !== undefined,
 };

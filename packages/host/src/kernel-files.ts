@@ -20,7 +20,7 @@ export interface KernelFiles {
 /** Those of the machine. */
 export const nodeKernelFiles: KernelFiles = {
   readFile: readKernelFile,
-  readdir: (path) => readdirSync(systemPath(path), { withFileTypes: true, encoding: 'buffer' }).map(entryOf),
+  readdir: (path) => readdirSync(systemPath(path), { withFileTypes: true, encoding: 'latin1' }).map(entryOf),
   readlink: (path) => textOfBytes(readlinkSync(systemPath(path), { encoding: 'buffer' })),
   stat: (path) => statOf(statSync(systemPath(path))),
 };

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { close, constants, open } from 'node:fs';
+import { close, closeSync, constants, fchmod, fsync, open } from 'node:fs';
 import * as fsp from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { systemClock } from '@node-agent/async';
@@ -14,6 +14,7 @@ import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
 import { TreeRemover } from './remove-tree.ts';
 import { errorCode, isThere } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
+import { writeDescriptor } from './write-descriptor.ts';
 
 // Tells this process's temporary files from those of one that was killed, and may have had the same process id.
 const owner = randomInt(2 ** 32);
@@ -21,8 +22,11 @@ const owner = randomInt(2 ** 32);
 // What the system takes away from each mode: only where it takes something has the mode to be set once more.
 const umask = process.umask();
 
+// By the number alone where all is done in one function: a handle of Node's costs more than the rest of it.
 const openDescriptor = promisify(open);
 const closeDescriptor = promisify(close);
+const chmodDescriptor = promisify(fchmod);
+const syncDescriptor = promisify(fsync);
 
 const remover = new TreeRemover({ clock: systemClock });
 const giver = new TreeGiver({ clock: systemClock });
@@ -83,12 +87,13 @@ export const nodeFileSystem: FileSystem = {
   realpath: async (path) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
   async mountId(path) {
     const flags = onLinux ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK;
-    // By the number alone: a handle of Node's costs more than the rest of it.
     const fd = await openDescriptor(systemPath(path), flags | constants.O_NOFOLLOW);
     try {
       return mountIdOf(fd);
     } finally {
-      await closeDescriptor(fd);
+      // A place in the tree has nothing that could be waited for.
+      if (onLinux) closeSync(fd);
+      else await closeDescriptor(fd);
     }
   },
   async remove(path) {
@@ -151,22 +156,22 @@ async function writeAll(
   sync: boolean,
 ): Promise<void> {
   // Where a mode is wanted the file is born private, so that nobody opens it in between.
-  const file = await fsp.open(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
+  const fd = await openDescriptor(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
   try {
-    if (mode !== undefined) await file.chmod(mode);
-    if (data.length > 0) await file.writeFile(data);
-    if (sync) await file.sync();
+    if (mode !== undefined) await chmodDescriptor(fd, mode);
+    if (data.length > 0) await writeDescriptor(fd, data);
+    if (sync) await syncDescriptor(fd);
   } finally {
-    await file.close();
+    await closeDescriptor(fd);
   }
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await fsp.open(systemPath(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  const fd = await openDescriptor(systemPath(path), constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    await directory.sync();
+    await syncDescriptor(fd);
   } finally {
-    await directory.close();
+    await closeDescriptor(fd);
   }
 }
 

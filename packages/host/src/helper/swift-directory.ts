@@ -11,7 +11,8 @@ import {
   rmdirSync,
   unlinkSync,
 } from 'node:fs';
-import { explained, isMountPoint, measureOf, PORTION, spareName, textOfName } from '../held-directory.ts';
+import { textOfLatin1 } from '../byte-names.ts';
+import { explained, isMountPoint, measureOf, PORTION, spareName } from '../held-directory.ts';
 import { mountIdOf } from '../mount-id.ts';
 import { errorCode } from '../system-error.ts';
 import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from '../tree-removal.ts';
@@ -170,7 +171,7 @@ export class SwiftDirectory implements HeldDirectory {
   }
 
   #pathIn(name: string): string {
-    return `${this.path === '/' ? '' : this.path}/${textOfName(name)}`;
+    return `${this.path === '/' ? '' : this.path}/${textOfLatin1(name)}`;
   }
 
   #explain(error: unknown, name: string): unknown {
