@@ -331,12 +331,13 @@ export class SyncHandler {
   }
 
   #isActive(pod: Pod): boolean {
-    const { workers, status } = this.#deps;
+    const { workers, status, allocation } = this.#deps;
     const { uid } = pod.metadata;
     if (workers.isPodKnownTerminated(uid) || this.#admissions.isUndecided(uid)) return false;
     const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
-    // A terminal pod holds nothing, unless its containers are being stopped right now.
-    return !terminal || workers.isPodTerminationRequested(uid);
+    // A terminal pod holds nothing, unless its containers are being stopped right now. One that was refused has none, however long its end
+    // waits for the runtime.
+    return !terminal || (workers.isPodTerminationRequested(uid) && allocation.hasGrant(uid));
   }
 
   /** Whether nothing is decided yet about a pod: what it waits for is its admission. */

@@ -35,6 +35,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     statusesSeen: [] as string[],
     startup: [] as string[],
     retries: [] as string[],
+    ungranted: new Set<string>(),
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
   const probes = new PlainProbes();
@@ -46,6 +47,7 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
   const handler = new SyncHandler({
     allocation: {
       ...noAllocation,
+      hasGrant: (uid) => !parts.ungranted.has(uid),
       retry(trigger) {
         parts.retries.push(trigger);
         return [];
@@ -167,6 +169,15 @@ describe('additions', () => {
     expect(active()).toEqual(['evicted']);
     workers.terminated.add('uid-evicted');
     expect(active()).toEqual([]);
+  });
+
+  test('N1: a pod that was refused holds nothing while its worker ends what there is of it', () => {
+    const { handler, podManager, status, workers, ungranted } = setUp();
+    podManager.addPod(makePod('refused'));
+    ungranted.add('uid-refused');
+    status.statuses.set('uid-refused', { phase: 'Failed', reason: 'OutOfcpu' });
+    workers.terminationRequested.add('uid-refused');
+    expect(handler.activePods()).toEqual([]);
   });
 
   test('N1: a pod that ran before a restart of the kubelet keeps its place, whatever came meanwhile', () => {
