@@ -56,6 +56,18 @@ describe('init containers', () => {
       status([record('i3', 'exited', { sandboxId: 'old' })], [sandbox({ id: 'new', attempt: 1 })]),
       { init: [0] },
     ],
+    [
+      'C3: one that is done is not run again for a later attempt that was created late, and never started',
+      three(),
+      status([record('i1', 'exited'), record('i1', 'created', { restartCount: 1 })]),
+      { init: [1] },
+    ],
+    [
+      'one that has failed is, whoever created the later attempt',
+      three('OnFailure'),
+      status([record('i1', 'exited', { exitCode: 1 }), record('i1', 'created', { restartCount: 1 })]),
+      { init: [0] },
+    ],
     ['a failure is tried again', three('OnFailure'), status([record('i1', 'exited', { exitCode: 1 })]), { init: [0] }],
     [
       'a failure under Never ends the pod',
