@@ -22,7 +22,10 @@ export function terminationGracePeriodSeconds(pod: Pod, container: Container, re
   return probe?.terminationGracePeriodSeconds ?? spec;
 }
 
-/** What StopContainer is given of what is left of a grace period: whole seconds, rounded up, and never under the minimum. */
+/**
+ * What StopContainer is given of what is left of a grace period: whole seconds, rounded up, and never under the minimum. The difference of
+ * two readings of a clock is off by less than a millisecond: that is no second.
+ */
 export function stopTimeoutSeconds(leftMs: number): number {
-  return Math.max(Math.ceil(leftMs / 1000), MINIMUM_GRACE_PERIOD_SECONDS);
+  return Math.max(Math.ceil(Math.round(leftMs) / 1000), MINIMUM_GRACE_PERIOD_SECONDS);
 }
