@@ -54,7 +54,7 @@ export const thresholdsCount: Invariant = invariant('R2', ['probed'], () => {
 /** R3: whatever other probes do, each is made every period for as long as its container runs and its pod is wanted. */
 export const probesKeepTime: Invariant = invariant(
   'R3',
-  ['status', 'stepBegan', 'containerEnded', 'health', 'probed'],
+  ['status', 'stepBegan', 'stepEnded', 'containerEnded', 'health', 'probed'],
   () => {
     const told = new ToldRuns();
     const last = new Map<string, { readonly probed: Probed; readonly atMs: number; readonly kubelet: number }>();
@@ -85,6 +85,11 @@ export const probesKeepTime: Invariant = invariant(
           ending.add(observation.uid);
           interruptedAtMs.set(observation.uid, atMs);
         }
+      }
+      // Who is said to have failed is asked no more, though its end may wait for a runtime that is away.
+      if (observation.kind === 'stepEnded' && observation.isTerminal) {
+        ending.add(observation.uid);
+        interruptedAtMs.set(observation.uid, atMs);
       }
       if (observation.kind === 'containerEnded') {
         for (const [key, { probed }] of last) if (probed.life.id === observation.life.id) last.delete(key);
