@@ -30,7 +30,9 @@ export class DeadlineFacts {
     const seconds = this.#pods.planOf(uid)?.deadlineSeconds;
     const beganAtMs = this.#beganAtMs.get(uid);
     if (seconds === undefined || beganAtMs === undefined) return Number.POSITIVE_INFINITY;
-    const known = this.#clockJumpedAtMs < beganAtMs && this.#pods.lastUnwantedAtMs(uid) < beganAtMs;
+    // A kubelet that starts later takes its pods' beginnings from their sandboxes.
+    const firstAtMs = this.#firstAtMs.get(uid) ?? beganAtMs;
+    const known = this.#clockJumpedAtMs < firstAtMs && this.#pods.lastUnwantedAtMs(uid) < beganAtMs;
     return known ? beganAtMs + seconds * SECOND_MS : Number.POSITIVE_INFINITY;
   }
 
