@@ -24,6 +24,7 @@ export class ManifestFacts {
   readonly #names = new Map<string, Set<string>>();
   /** Until when a kubelet may hold on to any of the versions of a file, or to none. */
   readonly #unsureUntilMs = new Map<string, number>();
+  readonly #uids = new Set<string>();
   #nowMs = 0;
   #startedAtMs = 0;
   #sourcesReady = false;
@@ -44,6 +45,11 @@ export class ManifestFacts {
   pods(): readonly PodPlan[] {
     const files = [...this.#files].sort(([a], [b]) => (a < b ? -1 : 1));
     return files.flatMap(([, { lastGood }]) => lastGood ?? []);
+  }
+
+  /** Whether any file ever had a pod of this UID. */
+  hasEverHad(uid: string): boolean {
+    return this.#uids.has(uid);
   }
 
   /** Whether the pod's manifest is broken now. */
@@ -78,6 +84,7 @@ export class ManifestFacts {
         const { file, pod } = action;
         const names = this.#names.get(file) ?? new Set();
         this.#names.set(file, names.add(pod.name));
+        this.#uids.add(pod.uid);
         this.#settle(file);
         this.#files.set(file, { content: pod, lastGood: pod, writtenAtMs: nowMs, proven: false });
         return;

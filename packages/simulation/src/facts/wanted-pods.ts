@@ -32,6 +32,11 @@ export class WantedPods {
     return [...this.#plans.keys()];
   }
 
+  /** Whether a manifest ever had the pod, though another one of its name, which could not be read at times, may have been wanted in its place. */
+  mayHaveBeenFirst(uid: string): boolean {
+    return this.#files.hiddenUntilMs >= 0 && this.#files.hasEverHad(uid);
+  }
+
   /** Whether the pod was bound to the node in the API. */
   isApiPod(uid: string): boolean {
     return this.#everInApi.has(uid);

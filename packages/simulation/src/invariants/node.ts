@@ -21,7 +21,7 @@ export const runtimeIsReported: Invariant = invariant('K2', ['health'], () => (o
 export const uidsStay: Invariant = invariant('F4', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || observation.podUids.length === 0) return undefined;
   const known = new Set(facts.pods.knownUids);
-  const stranger = observation.podUids.find((uid) => !known.has(uid));
+  const stranger = observation.podUids.find((uid) => !known.has(uid) && !facts.pods.mayHaveBeenFirst(uid));
   return judged(stranger && `the kubelet knows a pod ${stranger}, which is in no manifest`);
 });
 
