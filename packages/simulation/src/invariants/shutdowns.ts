@@ -30,14 +30,18 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
   return (observation, facts) => {
     const { shutdown, pods } = facts;
     if (observation.kind === 'kubeletStarted') firstStepAtMs.clear();
-    if (observation.kind === 'stepBegan' && !firstStepAtMs.has(observation.uid)) {
-      firstStepAtMs.set(observation.uid, observation.atMs);
+    if (observation.kind === 'stepBegan') {
+      // What begins after its end begins anew.
+      if (observation.step !== 'syncPod') firstStepAtMs.delete(observation.uid);
+      else if (!firstStepAtMs.has(observation.uid)) firstStepAtMs.set(observation.uid, observation.atMs);
     }
     if (observation.kind !== 'call' || observation.call.name !== 'runPodSandbox' || !shutdown.isHeard) return undefined;
     const uid = calledFor(observation.call, facts) ?? '';
-    const agoMs = (firstStepAtMs.get(uid) ?? observation.atMs) - shutdown.heardAtMs;
+    const beganAtMs = firstStepAtMs.get(uid) ?? observation.atMs;
+    const agoMs = beganAtMs - shutdown.heardAtMs;
     if (agoMs < 0) return 'ok';
-    const cameSince = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs;
+    // Whoever was there before, and was gone for too short a time to be seen to be, goes on.
+    const cameSince = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
     // Whoever was let in before begins soon after that, where nothing is in the way.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);
     const isLate = agoMs > BEGINS_MS && facts.firstFaultAtMs > observation.atMs && !namesake;
