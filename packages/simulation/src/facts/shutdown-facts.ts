@@ -58,11 +58,17 @@ export class ShutdownFacts {
   readonly #toldAtMs = new Map<string, number>();
   readonly #everTold = new Set<string>();
   readonly #ended = new Set<string>();
+  readonly #everEnded = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
 
   /** Whether the pod was ended, or refused, for a shutdown: nobody can say that it is to run. A manifest's begins anew with the next kubelet. */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
+  }
+
+  /** The same of all kubelets: what each keeps of a pod of a manifest goes, and the next one may begin it anew. */
+  wasEverEnded(uid: string): boolean {
+    return this.#everEnded.has(uid);
   }
 
   /** Whether any kubelet ever ended the pod for a shutdown. */
@@ -111,15 +117,20 @@ export class ShutdownFacts {
         return;
       case 'stepBegan':
         if (observation.reason !== SHUTDOWN_REASON) return;
-        this.#ended.add(observation.uid);
+        this.#end(observation.uid);
         this.#everTold.add(observation.uid);
         if (!this.#toldAtMs.has(observation.uid)) this.#toldAtMs.set(observation.uid, atMs);
         return;
       case 'podRefused':
-        if (observation.reason === REFUSAL_REASON) this.#ended.add(observation.uid);
+        if (observation.reason === REFUSAL_REASON) this.#end(observation.uid);
         return;
       default:
     }
+  }
+
+  #end(uid: string): void {
+    this.#ended.add(uid);
+    this.#everEnded.add(uid);
   }
 
   #hear(isShuttingDown: boolean, atMs: number, facts: Facts): void {
@@ -127,7 +138,7 @@ export class ShutdownFacts {
     this.heardAtMs = atMs;
     this.everHeard ||= isShuttingDown;
     const running = new Set(facts.lives.running.map(({ podUid }) => podUid));
-    if (isShuttingDown) for (const uid of inLine(facts)) this.#ended.add(uid);
+    if (isShuttingDown) for (const uid of inLine(facts)) this.#end(uid);
     this.due = isShuttingDown ? [...running].filter((uid) => isDue(uid, facts)) : [];
   }
 }

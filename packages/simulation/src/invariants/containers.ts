@@ -65,7 +65,7 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
     // One that ended for good runs again only where its pod begins anew: its records were taken away, and the kubelet's memory with it.
-    if (isDoneFor(facts, earlier)) break;
+    if (isDoneFor(facts, earlier) || isForgotten(earlier, facts)) break;
     // Other resources make the row begin anew, when they are asked for and when they are granted.
     if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
     // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
@@ -235,13 +235,14 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
 });
 
 /**
- * Whether nobody remembers how a container ended: its pod was evicted, or dead containers were removed for a lack of disk, and the kubelet
- * was killed before the API had word of that. What of a static pod has ended is on record nowhere else.
+ * Whether nobody remembers how a container ended: its pod was evicted, or ended or refused for a shutdown, or dead containers were removed
+ * for a lack of disk, and the kubelet was killed before the API had word of that. What of a static pod has ended is on record nowhere else.
  */
 function isForgotten({ id, podUid, endedAtMs = 0 }: Life, facts: Facts): boolean {
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
-  const { resources } = facts;
-  return facts.wasRemovalAsked(id) && (facts.wasEnded(podUid) || resources.diskWasShort);
+  const { resources, shutdown } = facts;
+  const hadEnded = facts.wasEnded(podUid) || shutdown.wasEverEnded(podUid);
+  return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
 }
 
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {

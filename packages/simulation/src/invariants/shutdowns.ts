@@ -52,9 +52,11 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
 });
 
 /** N9: a pod that comes while the machine shuts down is refused in upstream's words, and none is when it does not. */
-export const refusedWhileItLasts: Invariant = invariant('N9', ['podRefused', 'status'], () => {
+export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted', 'podRefused', 'status'], () => {
   const refused = new Set<string>();
   return (observation, { shutdown }) => {
+    // Whom the last one refused, and had no time to tell so, this one may let in.
+    if (observation.kind === 'kubeletStarted') refused.clear();
     if (observation.kind === 'podRefused') {
       if (observation.reason !== REFUSAL_REASON) return undefined;
       refused.add(observation.uid);
