@@ -98,6 +98,7 @@ export class Relief {
   ): Promise<Relieved> {
     const { recorder, logger, decisions, aside } = this.#components;
     const earlier = this.#looks.get(threshold);
+    if (isOfDisk(threshold)) this.#looks.set(threshold, before);
     if (this.#isSettling(threshold, earlier, before)) {
       // What is removed and measured by now is old when the wait is over.
       this.#reclaimed.delete(threshold);
@@ -135,6 +136,7 @@ export class Relief {
       decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
       return { outcome: 'waiting', after: figures };
     }
+    if (isOfDisk(threshold)) this.#looks.set(threshold, figures);
     if (this.#isSettling(threshold, earlier ?? before, figures)) return { outcome: 'settling', after: figures };
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
@@ -177,7 +179,6 @@ export class Relief {
   /** N2: who goes is not chosen while a disk may still become free of what was removed, the last victim's files among it. */
   #isSettling(threshold: Threshold, before: Figures | undefined, now: Figures): boolean {
     if (!isOfDisk(threshold)) return false;
-    this.#looks.set(threshold, now);
     const sinceMs = this.#freeingSinceMs;
     if (sinceMs === undefined || this.#components.clock.monotonic() - sinceMs >= SETTLING_MS) return false;
     const [then, last] = [before, now].map((figures) => figures?.observations.get(threshold.signal));

@@ -91,8 +91,8 @@ export function diskFigures(diskstats: string): ReadonlyMap<string, DiskFigures>
   return disks;
 }
 
-/** Spaces and the like are octal there. */
-function unescaped(text: string): string {
+/** A text of `mountinfo` as it was: blanks, commas, backslashes and the like are octal there. */
+export function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_match, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 

@@ -1,3 +1,5 @@
+import { unescaped } from './file-systems.ts';
+
 /** Where containerd, CRI-O and Docker have writable layers: nothing of a path is in what a container writes, so that none of it is a link of its making. */
 const LAYER = /^(?:(?:snapshots|overlay2?)\/)?[^/]+\/(?:fs|diff)$/;
 
@@ -16,8 +18,7 @@ export function upperDirectoryOfRoot(mountinfo: string, place: string): string |
   const [root] = roots;
   if (root?.type !== 'overlay') return undefined;
   const named = /(?:^|,)upperdir=([^,]*)/.exec(root.options)?.[1] ?? '';
-  // The kernel writes blanks, commas and backslashes in octal.
-  const path = named.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+  const path = unescaped(named);
   if (!path.startsWith(`${place}/`) || path.split('/').includes('..')) return undefined;
   return LAYER.test(path.slice(place.length + 1)) ? path : undefined;
 }

@@ -126,17 +126,14 @@ function rootfsStats(
   measured: LayerUse | undefined,
 ): FsStats {
   const disk = lookUp(disks, writableLayer?.fsId?.mountpoint);
-  const toldAtMs = writableLayer ? writableLayer.timestamp / 1e6 : undefined;
-  if (measured !== undefined && !(toldAtMs !== undefined && toldAtMs >= measured.atMs)) {
-    const { atMs, ...use } = measured;
-    return { time: apiTime(atMs), ...(disk && sizeOf(disk)), ...use };
-  }
-  return {
-    time: apiTime(toldAtMs),
-    ...(disk && sizeOf(disk)),
+  const told = {
+    atMs: writableLayer ? writableLayer.timestamp / 1e6 : undefined,
     ...(writableLayer?.usedBytes && { usedBytes: writableLayer.usedBytes.value }),
     ...(writableLayer?.inodesUsed && { inodesUsed: writableLayer.inodesUsed.value }),
   };
+  const isOlder = measured !== undefined && told.atMs !== undefined && told.atMs >= measured.atMs;
+  const { atMs, ...use } = measured === undefined || isOlder ? told : measured;
+  return { time: apiTime(atMs), ...(disk && sizeOf(disk)), ...use };
 }
 
 /** Logs are on the node's own file system. */
