@@ -25,13 +25,7 @@ function usage(pod: ReturnType<typeof makePod>, memoryMi: number) {
 }
 
 function start(manager: EvictionManager): EvictionManager {
-  const controller = new AbortController();
-  const ended = manager.start(controller.signal);
-  stop = async () => {
-    controller.abort();
-    await world.clock.advance(0);
-    await ended;
-  };
+  stop = world.run(manager);
   return manager;
 }
 

@@ -18,15 +18,7 @@ afterEach(async () => {
 });
 
 function start(manager: EvictionManager): EvictionManager {
-  const controller = new AbortController();
-  const ended = manager.start(controller.signal);
-  running.push({
-    stop: async () => {
-      controller.abort();
-      await world.clock.advance(0);
-      await ended;
-    },
-  });
+  running.push({ stop: world.run(manager) });
   return manager;
 }
 

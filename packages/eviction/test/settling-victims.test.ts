@@ -12,13 +12,7 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
 
   const begin = (limits: Record<string, string> = {}): void => {
     world.pods = [makePod('writer', asking({}, limits)), makePod('other')];
-    const controller = new AbortController();
-    const ended = world.manager(DISK).start(controller.signal);
-    stop = async () => {
-      controller.abort();
-      await world.clock.advance(0);
-      await ended;
-    };
+    stop = world.run(world.manager(DISK));
   };
 
   beforeEach(() => {
@@ -27,7 +21,6 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
 
   afterEach(() => stop());
 
-  const killed = (): readonly string[] => world.kills.map(({ pod }) => pod.metadata.name);
   /** The disk is short, and in the first second of a round that is seen. */
   const short = async (): Promise<void> => {
     await world.clock.advance(9 * SECOND);
@@ -48,21 +41,21 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
     };
     await short();
     await world.clock.advance(4 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     world.disk.available = 900 * MI;
     await world.clock.advance(60 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('though it went for a limit of its own', async () => {
     begin({ 'ephemeral-storage': '200Mi' });
     await short();
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     await world.clock.advance(3 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     world.disk.available = 900 * MI;
     await world.clock.advance(60 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('though nothing is told of the disk in between', async () => {
@@ -77,7 +70,7 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
     await world.clock.advance(1 * SECOND);
     world.summary = undefined;
     await world.clock.advance(8 * SECOND + 500);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('though the removal of containers has failed in the end', async () => {
@@ -87,9 +80,9 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
     };
     await short();
     await world.clock.advance(9 * SECOND);
-    expect(killed()).toEqual([]);
+    expect(world.killed()).toEqual([]);
     await world.clock.advance(2 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('and its disk is measured again after that, however long the removal took', async () => {

@@ -37,13 +37,7 @@ describe('N2: a disk that becomes free some time after something was removed', (
       const rootfs = files((pod.metadata.name === 'writer' ? 300 : 10) * MI);
       return podStats(pod, { containers: [{ name: 'main', rootfs }] });
     });
-    const controller = new AbortController();
-    const ended = world.manager(DISK).start(controller.signal);
-    stop = async () => {
-      controller.abort();
-      await world.clock.advance(0);
-      await ended;
-    };
+    stop = world.run(world.manager(DISK));
   });
 
   afterEach(() => stop());
@@ -54,7 +48,6 @@ describe('N2: a disk that becomes free some time after something was removed', (
     world.disk.available = 90 * MI;
     await world.clock.advance(1 * SECOND);
   };
-  const killed = (): readonly string[] => world.kills.map(({ pod }) => pod.metadata.name);
 
   test('costs no pod where dead containers had filled it', async () => {
     world.deadContainers = 1;
@@ -68,12 +61,12 @@ describe('N2: a disk that becomes free some time after something was removed', (
 
   test('costs no other pod where it was one that went', async () => {
     await short();
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     await world.clock.advance(9 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     world.disk.available = 900 * MI;
     await world.clock.advance(60 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('has ten seconds for that, and then what nobody needs is removed once more before another pod goes', async () => {
@@ -90,17 +83,17 @@ describe('N2: a disk that becomes free some time after something was removed', (
   test('does not have them where it goes on filling', async () => {
     await short();
     await world.clock.advance(1 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
     world.disk.available = 60 * MI;
     await world.clock.advance(1 * SECOND);
-    expect(killed()).toEqual(['writer', 'other']);
+    expect(world.killed()).toEqual(['writer', 'other']);
   });
 
   test('has them once: dead containers that come again and again keep nobody from going', async () => {
     world.deadContainers = 1;
     await short();
     await world.clock.advance(11 * SECOND);
-    expect(killed()).toEqual(['writer']);
+    expect(world.killed()).toEqual(['writer']);
   });
 
   test('has them anew the next time that it is short', async () => {
@@ -110,6 +103,6 @@ describe('N2: a disk that becomes free some time after something was removed', (
     await world.clock.advance(60 * SECOND);
     world.disk.available = 90 * MI;
     await world.clock.advance(15 * SECOND);
-    expect(killed()).toEqual([]);
+    expect(world.killed()).toEqual([]);
   });
 });

@@ -153,6 +153,22 @@ export class World {
     );
   }
 
+  /** Starts a manager. @returns what stops it, and waits for its end */
+  run(manager: EvictionManager): () => Promise<void> {
+    const controller = new AbortController();
+    const ended = manager.start(controller.signal);
+    return async () => {
+      controller.abort();
+      await this.clock.advance(0);
+      await ended;
+    };
+  }
+
+  /** The names of the pods that had to go, in order. */
+  killed(): readonly string[] {
+    return this.kills.map(({ pod }) => pod.metadata.name);
+  }
+
   /** What a pod's status is made by its newest kill. */
   statusAfter(name: string, before: PodStatus = { phase: 'Running' }): PodStatus {
     const kill = this.kills.findLast(({ pod }) => pod.metadata.name === name);

@@ -11,6 +11,7 @@ import { InspectorProfiler, type Profiler, pprofEndpoints, ServerError } from '.
 import { encodeProfile } from '../src/pprof/encode-profile.ts';
 import { deltaOf, type Profile } from '../src/pprof/profile.ts';
 import { TraceEvents } from '../src/pprof/trace-events.ts';
+import { frame, profile } from './profiles.ts';
 
 const HAS_GO = ((): boolean => {
   try {
@@ -22,14 +23,6 @@ const HAS_GO = ((): boolean => {
 })();
 /** The first `go tool pprof` of a machine is compiled. */
 const TIMEOUT_MS = 300_000;
-
-const frame = (name: string, line = 1) => ({ name, file: `/src/${name}.js`, line });
-const profile = (samples: Profile['samples'], timeMs = 1000): Profile => ({
-  sampleTypes: [{ type: 'inuse_space', unit: 'bytes' }],
-  defaultType: 'inuse_space',
-  timeMs,
-  samples,
-});
 
 /** Nothing is under way but what a test says. */
 function profilerOf(parts: Partial<Profiler> = {}): Profiler {

@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { deltaOf, type Profile } from '../src/pprof/profile.ts';
+import { deltaOf } from '../src/pprof/profile.ts';
 import { cpuProfileOf, heapProfileOf } from '../src/pprof/v8-profiles.ts';
-
-const frame = (name: string, line = 1) => ({ name, file: `/src/${name}.js`, line });
-const profile = (samples: Profile['samples'], timeMs = 1000): Profile => ({
-  sampleTypes: [{ type: 'inuse_space', unit: 'bytes' }],
-  defaultType: 'inuse_space',
-  timeMs,
-  samples,
-});
+import { frame, profile } from './profiles.ts';
 
 describe('profiles of V8', () => {
   const callFrame = (functionName: string) => ({

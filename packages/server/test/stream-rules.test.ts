@@ -1,25 +1,8 @@
-import type { Pod, RuntimeContainer, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
 import { readySandbox, runningContainer } from '../src/running-container.ts';
 import { forwardedPorts, remoteCommandOptions } from '../src/stream-options.ts';
 import { parseStreamingUrl } from '../src/streaming-url.ts';
-
-const pod: Pod = {
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
-  spec: { containers: [{ name: 'main', image: 'i', tty: true }] },
-};
-const container: RuntimeContainer = {
-  ...{ id: 'c1', name: 'main', sandboxId: 's1', image: 'i', imageId: 'x', hash: '', restartCount: 0, createdAtMs: 1 },
-  state: 'running',
-};
-const sandbox = { id: 's1', state: 'ready', attempt: 0, createdAtMs: 0, runtimeHandler: '' } as const;
-const running: RuntimePod = {
-  ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0 },
-  containers: [container],
-  sandboxes: [sandbox],
-};
+import { container, pod, running, sandbox } from './running-pod.ts';
 
 describe('rules of streams', () => {
   it.each<[string, object]>([

@@ -4,30 +4,13 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import type { Duplex } from 'node:stream';
 import { type Clock, seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
-import type { Pod, RuntimeContainer, RuntimePod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Call, UpgradeCall } from '../src/call.ts';
 import { alwaysAllow, type StreamComponents, type StreamRuntime, streamEndpoints } from '../src/index.ts';
 import { type KeyPair, Pki } from './pki.ts';
+import { pod, running } from './running-pod.ts';
 import { allOf, ask, FakeReviewer, rawConnection, type ServerParts, startSecured } from './secured-fixture.ts';
-
-const pod: Pod = {
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
-  spec: { containers: [{ name: 'main', image: 'i', tty: true }] },
-};
-const container: RuntimeContainer = {
-  ...{ id: 'c1', name: 'main', sandboxId: 's1', image: 'i', imageId: 'x', hash: '', restartCount: 0, createdAtMs: 1 },
-  state: 'running',
-};
-const sandbox = { id: 's1', state: 'ready', attempt: 0, createdAtMs: 0, runtimeHandler: '' } as const;
-const running: RuntimePod = {
-  ...{ uid: 'u1', name: 'web', namespace: 'default', createdAtMs: 0 },
-  containers: [container],
-  sandboxes: [sandbox],
-};
 
 let pki: Pki;
 let serving: KeyPair;
