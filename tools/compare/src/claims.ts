@@ -20,10 +20,12 @@ const onNode = (name: string): object => ({
 /** The persistent volumes of a side by the names of the claims that they are bound to; that of `unbound` is never made. */
 function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string, object | undefined>> {
   const local = (path: string, node = name): object => ({ local: { path }, nodeAffinity: onNode(node) });
+  const mountOptions = ['noexec', 'nodev'];
   return {
     'host-path': { hostPath: { path: join(directory, 'host'), type: 'DirectoryOrCreate' } },
     'host-path-options': { hostPath: { path: join(directory, 'host') }, mountOptions: ['noexec'] },
-    local: { ...local(join(directory, 'local')), mountOptions: ['noexec', 'nodev'] },
+    local: { ...local(join(directory, 'local')), mountOptions },
+    'local-shared': { ...local(join(directory, 'local-shared')), mountOptions },
     'local-absent': local(join(directory, 'absent')),
     'local-file': local('/etc/hostname'),
     elsewhere: local(join(directory, 'local'), 'another-node'),
@@ -34,7 +36,7 @@ function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string
 /** Makes claims for the pods of a side, and what they are bound to. */
 export async function makeClaims(components: ClaimComponents): Promise<void> {
   const { name: side, directory, controlPlane } = components;
-  await mkdir(join(directory, 'local'));
+  for (const name of ['local', 'local-shared']) await mkdir(join(directory, name));
   const accessModes = ['ReadWriteMany'];
   for (const [name, spec] of Object.entries(volumesOf(components))) {
     const volumeName = `${side}-${name}`;

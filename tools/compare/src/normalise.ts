@@ -42,6 +42,8 @@ export function normaliseText(text: string, names: OwnNames): string {
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uid>')
       .replaceAll(/10\.2[23]\d\.\d+\.\d+/g, '<ip>')
       .replaceAll(/kube-api-access-[a-z0-9]{5}/g, 'kube-api-access')
+      // Whether the token was there when the others were first waited for is chance.
+      .replaceAll(/(?<=unmounted volumes=\[)kube-api-access (?=\S)/g, '')
       .replaceAll(/\/proc\/\d+/g, '/proc/<pid>')
       // Of a name that has the side's in it.
       .replaceAll(/\d+ characters requested/g, '<count> characters requested')

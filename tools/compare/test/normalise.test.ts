@@ -16,6 +16,8 @@ describe('what is chance', () => {
     ['eth0 has 10.231.7.12', 'eth0 has <ip>'],
     ['10.0.0.1 is a service', '10.0.0.1 is a service'],
     ['kube-api-access-zt9xf', 'kube-api-access'],
+    ['unmounted volumes=[kube-api-access-zt9xf v], unattached', 'unmounted volumes=[v], unattached'],
+    ['unmounted volumes=[kube-api-access-zt9xf], unattached', 'unmounted volumes=[kube-api-access], unattached'],
     ['64 is the max, 78 characters requested', '64 is the max, <count> characters requested'],
     ['back-off 1m20s restarting failed container', 'back-off <delay> restarting failed container'],
     ['/r/pods/p/containers/main/44f63d3f', '/r/pods/p/containers/main/<hash>'],

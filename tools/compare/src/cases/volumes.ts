@@ -145,10 +145,11 @@ export const volumes: readonly Case[] = [
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
   claimed('claim-of-host-path', 'host-path'),
   claimed('claim-of-host-path-with-options', 'host-path-options'),
+  // Of a volume of its own: whether others have it mounted by then would be told of.
   claimed('claim-of-local', 'local', { securityContext: { fsGroup: 4321, supplementalGroups: [77] } }),
-  claimed('claim-of-local-in-part', 'local', {}, { subPath: 'a/b' }),
-  claimed('claim-of-local-read-only', 'local', {
-    volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'local', readOnly: true } }],
+  claimed('claim-of-local-in-part', 'local-shared', {}, { subPath: 'a/b' }),
+  claimed('claim-of-local-read-only', 'local-shared', {
+    volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'local-shared', readOnly: true } }],
   }),
   claimed('claim-of-local-absent', 'local-absent'),
   claimed('claim-of-local-file', 'local-file'),
