@@ -86,10 +86,11 @@ export const probesKeepTime: Invariant = invariant(
           interruptedAtMs.set(observation.uid, atMs);
         }
       }
-      // Who is said to have failed is asked no more, though its end may wait for a runtime that is away.
-      if (observation.kind === 'stepEnded' && observation.isTerminal) {
-        ending.add(observation.uid);
-        interruptedAtMs.set(observation.uid, atMs);
+      // Its end may wait for a runtime that is away.
+      const over = toldOver(observation);
+      if (over !== undefined) {
+        ending.add(over);
+        interruptedAtMs.set(over, atMs);
       }
       if (observation.kind === 'containerEnded') {
         for (const [key, { probed }] of last) if (probed.life.id === observation.life.id) last.delete(key);
@@ -124,6 +125,14 @@ class ToldRuns {
   has(containerId: string): boolean {
     return this.#ids.has(containerId);
   }
+}
+
+/** The pod that is asked no more, as it is said to have failed or to be done. */
+function toldOver(observation: Observation): string | undefined {
+  if (observation.kind === 'stepEnded') return observation.isTerminal ? observation.uid : undefined;
+  if (observation.kind !== 'status') return undefined;
+  const { pod, status } = observation.status;
+  return status.phase === 'Failed' || status.phase === 'Succeeded' ? pod.metadata.uid : undefined;
 }
 
 function firstWrong(judgements: readonly Judgement[]): Judgement {
