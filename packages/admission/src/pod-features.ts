@@ -1,4 +1,5 @@
-import { hasPodLevelResources, type Pod } from '@node-agent/pod-spec';
+import { hasPodLevelResources, isRestartableInit, type Pod, sameResources } from '@node-agent/pod-spec';
+import { eventReasons } from '@node-agent/telemetry';
 import type { Refusal } from './predicates.ts';
 
 /** What decides about what pods ask of the kubelet itself. */
@@ -9,8 +10,20 @@ export interface PodFeaturesOptions {
   readonly declared?: readonly string[];
 }
 
-/** What of a pod takes a kubelet that declares it, by the name of the feature (`component-helpers/nodedeclaredfeatures/features`). */
-const REQUIREMENTS: readonly { readonly feature: string; readonly needs: (pod: Pod) => boolean }[] = [
+/** What takes a kubelet that declares it: a pod as it comes, or a change of one that is there. */
+interface DeclaredFeature {
+  readonly feature: string;
+  readonly needs?: (pod: Pod) => boolean;
+  readonly changes?: (before: Pod, pod: Pod) => boolean;
+}
+
+/** By name, as they are told (`component-helpers/nodedeclaredfeatures/features`). */
+const REQUIREMENTS: readonly DeclaredFeature[] = [
+  {
+    feature: 'InPlacePodLevelResourcesVerticalScaling',
+    changes: (before, pod) => !sameResources(before.spec.resources, pod.spec.resources),
+  },
+  { feature: 'InPlacePodVerticalScalingInitContainers', changes: resizesInitContainer },
   { feature: 'RestartAllContainersOnContainerExits', needs: mayRestartAll },
   {
     feature: 'UserNamespacesHostNetworkSupport',
@@ -21,23 +34,33 @@ const REQUIREMENTS: readonly { readonly feature: string; readonly needs: (pod: P
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface PodFeaturesHandler {
   admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+  /** What a change of a pod takes that the node does not declare; `undefined` where it takes nothing else. */
+  updated(before: Pod, pod: Pod): Refusal | undefined;
 }
 
-/** Refuses pods that ask for what this kubelet is set not to do (`pkg/kubelet/lifecycle/handlers.go`, `features_linux.go`). */
+/**
+ * Refuses pods that ask for what this kubelet is set not to do (`pkg/kubelet/lifecycle/handlers.go`, `features_linux.go`), and says so of
+ * changes of those that are there (`HandlePodUpdates` in `pkg/kubelet/kubelet.go`).
+ */
 export function podFeaturesHandler({ podLevelResources = true, declared }: PodFeaturesOptions): PodFeaturesHandler {
+  const missing = (reason: string, isAsked: (feature: DeclaredFeature) => boolean | undefined): Refusal | undefined => {
+    if (declared === undefined) return undefined;
+    const names = REQUIREMENTS.filter((one) => !declared.includes(one.feature) && isAsked(one));
+    if (names.length === 0) return undefined;
+    const told = names.map(({ feature }) => feature).join(', ');
+    return { reason, message: `Pod requires node features that are not available: ${told}` };
+  };
   return {
     admit(pod) {
       if (!podLevelResources && hasPodLevelResources(pod)) {
         const message = 'PodLevelResources feature gate is disabled';
         return { admit: false, reason: 'PodLevelResourcesNotSupported', message };
       }
-      if (declared === undefined) return { admit: true };
-      const missing = REQUIREMENTS.filter(({ feature, needs }) => !declared.includes(feature) && needs(pod));
-      if (missing.length === 0) return { admit: true };
-      const names = missing.map(({ feature }) => feature).join(', ');
-      const message = `Pod requires node features that are not available: ${names}`;
-      return { admit: false, reason: 'PodFeatureUnsupported', message };
+      const refusal = missing('PodFeatureUnsupported', ({ needs }) => needs?.(pod));
+      return refusal === undefined ? { admit: true } : { admit: false, ...refusal };
     },
+    updated: (before, pod) =>
+      missing(eventReasons.failedNodeDeclaredFeaturesCheck, ({ changes }) => changes?.(before, pod)),
   };
 }
 
@@ -45,4 +68,13 @@ function mayRestartAll({ spec }: Pod): boolean {
   return [...spec.containers, ...(spec.initContainers ?? [])].some(({ restartPolicyRules = [] }) =>
     restartPolicyRules.some(({ action }) => action === 'RestartAllContainers'),
   );
+}
+
+/** Sidecars may be resized by every kubelet that resizes. */
+function resizesInitContainer(before: Pod, pod: Pod): boolean {
+  return (before.spec.initContainers ?? []).some((container) => {
+    if (isRestartableInit(container)) return false;
+    const now = pod.spec.initContainers?.find(({ name }) => name === container.name);
+    return now !== undefined && !sameResources(container.resources, now.resources);
+  });
 }

@@ -42,3 +42,43 @@ test.each([
   const verdict = podFeaturesHandler(options).admit(pod);
   expect(verdict.admit ? 'admitted' : `${verdict.reason}: ${verdict.message}`).toBe(expected);
 });
+
+const [RESIZES, INIT_RESIZES] = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
+const asking = (cpu: string) => ({ resources: { requests: { cpu } } });
+const begun = (cpu: string, restartPolicy?: string): Pod =>
+  makePod(
+    'p',
+    {},
+    { initContainers: [{ name: 'i', image: 'x', ...asking(cpu), ...(restartPolicy && { restartPolicy }) }] },
+  );
+const entire = (cpu: string): Pod => makePod('p', {}, asking(cpu));
+
+test.each([
+  ['nothing', entire('1'), entire('1000m'), [], ''],
+  ['resources of the pod as a whole', entire('1'), entire('2'), [], RESIZES],
+  ['resources of a pod that had none as a whole', makePod('p'), entire('2'), [INIT_RESIZES], RESIZES],
+  ['what is declared', entire('1'), entire('2'), [RESIZES], ''],
+  ['what nobody is asked for, as nothing is declared at all', entire('1'), entire('2'), undefined, ''],
+  ['an init container', begun('1'), begun('2'), [RESIZES], INIT_RESIZES],
+  ['an init container that stays as it is', begun('1'), begun('1'), [], ''],
+  ['an init container that may be resized here', begun('1'), begun('2'), [INIT_RESIZES], ''],
+  ['an init container that is not there any more', begun('1'), makePod('p'), [], ''],
+  ['a sidecar', begun('1', 'Always'), begun('2', 'Always'), [], ''],
+  [
+    'both',
+    begun('1'),
+    { ...begun('2'), spec: { ...begun('2').spec, ...asking('2') } },
+    [],
+    `${RESIZES}, ${INIT_RESIZES}`,
+  ],
+  ['what it could not have come with', makePod('p'), restarting, [], ''],
+])('a change of %s', (_, before, pod, declared, missing) => {
+  expect(podFeaturesHandler({ ...(declared && { declared: declared as string[] }) }).updated(before, pod)).toEqual(
+    missing === ''
+      ? undefined
+      : {
+          reason: 'FailedNodeDeclaredFeaturesCheck',
+          message: `Pod requires node features that are not available: ${missing}`,
+        },
+  );
+});

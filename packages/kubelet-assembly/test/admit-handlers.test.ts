@@ -91,6 +91,14 @@ describe('a pod of a node', () => {
     expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');
   });
 
+  test('that is changed to what this node does not declare is warned of it, and so is nobody else', () => {
+    const handlers = nodeAdmitHandlers({ admission: { features: { declared: [] } } }, parts);
+    const warnings = (pod: Pod): readonly string[] =>
+      handlers.flatMap((handler) => handler.updated?.(makePod('web'), pod)?.reason ?? []);
+    expect(warnings(ofPodLevel)).toEqual(['FailedNodeDeclaredFeaturesCheck']);
+    expect(warnings(makePod('web'))).toEqual([]);
+  });
+
   test('is asked about in the order in which least is done in vain', async () => {
     const settings: Settings = {
       admission: { features: { podLevelResources: false }, appArmor: false },

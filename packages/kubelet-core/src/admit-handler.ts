@@ -14,6 +14,11 @@ export interface AdmitHandler {
    * @param activePods the others, with what they were granted
    */
   resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
+  /**
+   * A source shows another state of a pod. @returns what its change asks for that is not to be had here: the reason and message of a warning,
+   * with which the pod goes on
+   */
+  updated?(before: Pod, pod: Pod): Pick<Refusal, 'reason' | 'message'> | undefined;
   /** All have admitted the pod: what was set aside for it is its own. It is among the active pods in the same turn of the loop. */
   admitted?(pod: Pod): void;
   /** The pod that it admitted is not to run after all: what was set aside for it is free again. Not called after {@link admitted}. */

@@ -129,10 +129,20 @@ export class SyncHandler {
       // It is told at once whether it gets what it asks for; who is not admitted yet is looked at then.
       const isDecided = !wasMirror && !this.#admissions.isUndecided(pod.metadata.uid);
       if (isDecided) this.#syncAll(allocation.updated(before, pod));
+      if (before !== undefined) this.#warnOf(before, pod);
       // Whoever is to end needs no admission: its worker ends what there is of it.
       if (pod.metadata.deletionTimestamp !== undefined) this.#admissions.withdraw(pod.metadata.uid);
       this.#update('update', pod, mirrorPod);
       this.#seen(pod);
+    }
+  }
+
+  /** What a change asks for that is not to be had here is told, and holds nothing up. */
+  #warnOf(before: Pod, pod: Pod): void {
+    for (const handler of this.#deps.admitHandlers) {
+      const warning = handler.updated?.(before, pod);
+      if (warning === undefined) continue;
+      this.#deps.recorder.event(podReference(pod), 'Warning', warning.reason, warning.message);
     }
   }
 

@@ -346,6 +346,30 @@ describe('a pod about which nothing is decided', () => {
   });
 });
 
+describe('updates', () => {
+  const [one, other] = [makePod('a'), makePod('a', { metadata: { labels: { changed: 'yes' } } })];
+  const warn = {
+    admit: () => ({ admit: true }) as const,
+    updated: (before: Pod, pod: Pod) =>
+      before === pod ? undefined : { reason: 'Change', message: `${before === one} ${pod === other}` },
+  };
+
+  test('what a change asks for that is not to be had here is told once, and the pod’s worker is told of the change all the same', () => {
+    const { handler, workers, events } = setUp({ admitHandlers: [warn] });
+    handler.handlePodAdditions([one], signal);
+    handler.handlePodUpdates([other]);
+    handler.handlePodUpdates([other]);
+    expect(events.lines).toEqual(['Change: true true']);
+    expect(told(workers)).toEqual(['create a', 'update a', 'update a']);
+  });
+
+  test('nothing is told of a pod of which nothing was known, nor by handlers that have no say in it', () => {
+    const { handler, events } = setUp({ admitHandlers: [warn, { admit: () => ({ admit: true }) }] });
+    handler.handlePodUpdates([one]);
+    expect(events.lines).toEqual([]);
+  });
+});
+
 describe('removals', () => {
   test('a pod that its source no longer has is killed', () => {
     const { handler, workers, podManager } = setUp();

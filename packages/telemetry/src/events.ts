@@ -72,6 +72,7 @@ export const eventReasons = {
   resizeStarted: 'ResizeStarted',
   resizeCompleted: 'ResizeCompleted',
   resizeError: 'ResizeError',
+  failedNodeDeclaredFeaturesCheck: 'FailedNodeDeclaredFeaturesCheck',
   freeDiskSpaceFailed: 'FreeDiskSpaceFailed',
   containerGcFailed: 'ContainerGCFailed',
   imageGcFailed: 'ImageGCFailed',
