@@ -14,8 +14,9 @@ import { type DiskSize, type DiskUsage, diskUsage, neediest } from './disk-usage
 import { ImageGcError, together } from './errors.ts';
 import { formatSize } from './format-size.ts';
 import { imagesInUse } from './image-names.ts';
-import { type ImageRecord, type ImageTimes, observeImages } from './image-record.ts';
+import { type ImageRecord, type ImageTimes, imageKey, observeImages } from './image-record.ts';
 import { type ImageGcCri, ImageSurvey } from './image-survey.ts';
+import type { ListedImage } from './listed-image.ts';
 import { expiredImages, imagesToFree, type PlannedImage, planRemoval, removalOrder } from './plan-removal.ts';
 import { checkPolicy, defaultPolicy, type ImageGcPolicy } from './policy.ts';
 
@@ -79,6 +80,8 @@ export class ImageGc {
   readonly #collected: Counter<'reason'>;
   readonly #turn = new Semaphore(1);
   #times: ReadonlyMap<string, ImageTimes> | undefined;
+  /** The images that might go, had they an id. */
+  #invalid: readonly ListedImage[] = [];
 
   /** @throws ImageGcError `InvalidPolicy` */
   constructor(components: ImageGcComponents, options: ImageGcOptions = {}) {
@@ -213,6 +216,7 @@ export class ImageGc {
     let removed = 0;
     for (;;) {
       const records = await this.#observe(signal);
+      if (tried.size === 0) this.#tellOfInvalid();
       const order = removalOrder(records.values()).filter(({ key }) => !tried.has(key));
       const next = await choose(order, freedBytes);
       if (next === undefined) break;
@@ -246,12 +250,21 @@ export class ImageGc {
   }
 
   async #observe(signal: AbortSignal): Promise<ReadonlyMap<string, ImageRecord>> {
-    const { images, users } = await this.#survey.take(signal);
+    const { images, invalid, users } = await this.#survey.take(signal);
+    this.#invalid = invalid.filter(({ pinned }) => !pinned);
     this.#times ??= await this.#checkpoint.load();
     const inUse = imagesInUse(images, [...users, ...this.#demanded()]);
     const records = observeImages(this.#times, images, inUse, this.#clock.monotonic());
     this.#times = records;
     return records;
+  }
+
+  /** Users hear of what stays on the disk for ever. */
+  #tellOfInvalid(): void {
+    for (const image of this.#invalid) {
+      const message = `ImageID is not valid, skipping, image: ${imageKey(image)}`;
+      this.#components.tell?.('Warning', eventReasons.invalidImageId, message);
+    }
   }
 
   /** Whether somebody has asked for it since it was looked at. */

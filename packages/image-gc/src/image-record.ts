@@ -14,6 +14,11 @@ export interface ImageRecord extends ListedImage, ImageTimes {
   readonly inUse: boolean;
 }
 
+/** Tells the images of a runtime apart. */
+export function imageKey({ id, runtimeHandler }: Pick<ListedImage, 'id' | 'runtimeHandler'>): string {
+  return runtimeHandler === '' ? id : `${id},${runtimeHandler}`;
+}
+
 /** The records after a look at the runtime: new images are detected now, used ones are used now, gone ones are forgotten. */
 export function observeImages(
   known: ReadonlyMap<string, ImageTimes>,
@@ -23,7 +28,7 @@ export function observeImages(
 ): ReadonlyMap<string, ImageRecord> {
   const records = new Map<string, ImageRecord>();
   for (const image of images) {
-    const key = image.runtimeHandler === '' ? image.id : `${image.id},${image.runtimeHandler}`;
+    const key = imageKey(image);
     const before = known.get(key);
     const used = inUse.has(image.id);
     records.set(key, {

@@ -9,6 +9,8 @@ export type ImageGcCri = Pick<ImageService, 'listImages' | 'removeImage' | 'imag
 /** The images of a runtime, and what each user of an image calls it, the surest name first. */
 export interface Survey {
   readonly images: readonly ListedImage[];
+  /** Those without an id: they could not be told from others when they are to go. */
+  readonly invalid: readonly ListedImage[];
   readonly users: readonly (readonly string[])[];
 }
 
@@ -43,8 +45,8 @@ export class ImageSurvey {
       ...[...volumes.values()].flat().map((reference) => [reference]),
       ...[...(await this.#sandboxImages(signal))].map((reference) => [reference]),
     ];
-    // One without an id could not be told from the others when it is to go.
-    return { images: images.filter(({ id }) => id !== '').map(listedImage), users };
+    const listed = images.map(listedImage);
+    return { images: listed.filter(({ id }) => id !== ''), invalid: listed.filter(({ id }) => id === ''), users };
   }
 
   /** `undefined` where the container is gone. */

@@ -164,18 +164,26 @@ describe('N4: what stays', () => {
     expect(await world.present()).toHaveLength(4);
   });
 
-  it('what has no id is not removed', async () => {
-    const world = await makeWorld();
-    world.cri.faults.add({ rpc: 'listImages', fault: { kind: 'nonsense', nonsense: 'noIds' } });
+  it('what has no id is not removed, and users hear of it once in a collection, unless it is pinned', async () => {
+    const world = await makeWorld(images('a'));
     const removed: unknown[] = [];
     const cri = withCalls(world.cri, {
       async removeImage(request) {
-        removed.push(request);
+        removed.push(request.image?.image);
         return {};
       },
+      async listImages(request) {
+        const listed = await world.cri.listImages(request);
+        const nameless = listed.images.map((image) =>
+          image.repoTags[0]?.includes('/a:') ? image : { ...image, id: '' },
+        );
+        return { images: nameless };
+      },
     });
-    expect(await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal)).toBe(0);
-    expect(removed).toEqual([]);
+    await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal);
+    expect(removed).toHaveLength(1);
+    expect(removed).not.toContain('');
+    expect(world.events).toEqual(['Warning InvalidImageID ImageID is not valid, skipping, image: ']);
   });
 
   it('nothing is removed where it is not sure who uses what', async () => {

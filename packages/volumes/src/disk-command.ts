@@ -44,10 +44,11 @@ export class DiskCommand implements LocalDevices {
       throw new VolumeError('MountFailed', `cannot mount unformatted disk ${device} ${why}`);
     }
     if (format === undefined) await this.#format(device, fsType, signal);
-    else if (format !== fsType)
-      logger.warn({ device, fsType, format }, 'A disk has another file system than it is said to have');
+    const isAnother = format !== undefined && format !== fsType;
+    if (isAnother) logger.warn({ device, fsType, format }, 'A disk has another file system than it is said to have');
     if (format !== undefined && !isReadOnly) await this.#check(device, signal);
-    await mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
+    const mounting = mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
+    await (isAnother ? mounting.catch(asMismatch) : mounting);
   }
 
   async #format(device: string, fsType: string, signal: AbortSignal): Promise<void> {
@@ -80,4 +81,8 @@ export class DiskCommand implements LocalDevices {
       throw new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${errorText(error)}`, error);
     });
   }
+}
+
+function asMismatch(error: unknown): never {
+  throw new VolumeError('FileSystemMismatch', errorText(error), error);
 }

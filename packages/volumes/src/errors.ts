@@ -15,6 +15,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `StillMounted`: volumes of the pod could not be taken away
  * - `TimedOut`: an operation of a volume did not end in time; it goes on
  * - `MountFailed`: mount(8) or umount(8) failed
+ * - `FileSystemMismatch`: mount(8) failed for a disk that has another file system than it is said to have
  * - `SubPathFailed`: a part of a volume could not be made or mounted; the message tells nothing of the host
  * - `Io`: the file system refused
  */
@@ -32,6 +33,7 @@ export type VolumeErrorCode =
   | 'StillMounted'
   | 'TimedOut'
   | 'MountFailed'
+  | 'FileSystemMismatch'
   | 'SubPathFailed'
   | 'Io';
 

@@ -15,7 +15,7 @@ import { readDirectory } from './volumes-on-disk.ts';
 export interface LocalDevices {
   /**
    * Mounts a disk, which is first given a file system where it has none at all, and checked where it has one. With `ro` among its options
-   * nothing is written to it. @throws VolumeError `MountFailed`
+   * nothing is written to it. @throws VolumeError `MountFailed`, `FileSystemMismatch`
    */
   formatAndMount(
     device: string,

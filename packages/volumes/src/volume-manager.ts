@@ -14,12 +14,13 @@ import type { ClaimSource } from './claim-source.ts';
 import { containerMounts, mountedVolume, type SubPathPlace, unsupportedMounts } from './container-mounts.ts';
 import { VolumeError } from './errors.ts';
 import { Leftovers } from './leftovers.ts';
-import { failedMountMessage } from './mount-messages.ts';
+import { failedMountMessage, mismatchMessage } from './mount-messages.ts';
 import type { Mounter } from './mounter.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { PodDirectories } from './pod-directories.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { mountedVolumes } from './pod-volumes.ts';
+import type { ResolvedVolume } from './resolved-volume.ts';
 import { type MountVariable, subPathOf } from './sub-path.ts';
 import { type SubPathForeignFiles, SubPathMounts } from './sub-path-mounts.ts';
 import { volumeActions } from './volume-actions.ts';
@@ -93,8 +94,10 @@ export class VolumeManager {
     this.#operations = new VolumeOperations({
       ...components,
       metrics,
-      onFailure: (pod, { directoryName }, error, step) =>
-        this.#tellFailedMount(pod, failedMountMessage(directoryName, error, step)),
+      onFailure: (pod, volume, error, step) => {
+        if (error.code === 'FileSystemMismatch') this.#tellMismatch(volume, error);
+        this.#tellFailedMount(pod, failedMountMessage(volume.directoryName, error, step));
+      },
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });
     this.#leftovers = new Leftovers({
@@ -308,6 +311,15 @@ export class VolumeManager {
 
   #tellFailedMount(pod: Pod, message: string): void {
     this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
+  }
+
+  /** Of the persistent volume: whoever made it is the one to mend it. */
+  #tellMismatch({ persistent, directoryName }: ResolvedVolume, error: VolumeError): void {
+    if (persistent === undefined) return;
+    const { name = directoryName, uid } = persistent.metadata;
+    const volume = { kind: 'PersistentVolume', apiVersion: 'v1', name, ...(uid !== undefined && { uid }) };
+    const message = mismatchMessage(directoryName, error);
+    this.#components.recorder.event(volume, 'Warning', eventReasons.failedMountOnFilesystemMismatch, message);
   }
 
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {

@@ -150,6 +150,18 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(await plugin().node.staged()).toEqual([]);
   });
 
+  it('a disk with another file system than it is said to have is not mounted, and that is said', async () => {
+    const path = await attachDisk();
+    execFileSync('mkfs.ext4', ['-q', '-F', path]);
+    const staged = async (fsType: string): Promise<string> => {
+      const resolved = await plugin().resolve(podOf([]), spec(path, { local: { path, fsType } }));
+      const staging = plugin().node.stage(resolved.node ?? { uniqueName: '', name: '' }, signal);
+      return (await errorOf(staging)).code;
+    };
+    expect(await staged('vfat')).toBe('FileSystemMismatch');
+    expect(await mounts()).toEqual([]);
+  });
+
   it('a disk with anything else on it is left as it is', async () => {
     // A partition table with one partition, of Linux.
     const table = Buffer.alloc(512);

@@ -3,7 +3,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../src/claim-source.ts';
 import { EmptyDirPlugin } from '../src/empty-dir.ts';
 import { VolumeError } from '../src/errors.ts';
@@ -97,6 +97,8 @@ export interface Fixture {
   readonly mounter: MemoryMounter;
   readonly paths: PodPaths;
   readonly events: string[];
+  /** What each of them is about. */
+  readonly objects: ObjectReference[];
   readonly manager: VolumeManager;
   readonly newManager: () => VolumeManager;
   /** What there is below a pod's directory. */
@@ -115,8 +117,12 @@ export function setUp(
   const mounter = new MemoryMounter(fs);
   const paths = new PodPaths(ROOT);
   const events: string[] = [];
+  const objects: ObjectReference[] = [];
   const recorder = {
-    event: (_o: unknown, _t: unknown, reason: string, message: string) => events.push(`${reason}: ${message}`),
+    event: (object: ObjectReference, _type: unknown, reason: string, message: string): void => {
+      objects.push(object);
+      events.push(`${reason}: ${message}`);
+    },
   };
   /** A manager as a process that was just started has it. */
   const newManager = (): VolumeManager =>
@@ -163,6 +169,7 @@ export function setUp(
     mounter,
     paths,
     events,
+    objects,
     manager: newManager(),
     newManager,
     under,

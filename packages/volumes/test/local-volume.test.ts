@@ -204,6 +204,20 @@ describe('a local disk', () => {
     expect(await fs.exists(STAGED)).toBe(false);
   });
 
+  it('that has another file system than its persistent volume says is told of that, too', async () => {
+    const { addDisk, manager, mounter, events, objects, signal } = make({ local: { path: '/dev/sdb' } });
+    await addDisk();
+    const { VolumeError } = await import('../src/errors.ts');
+    mounter.diskFailure = new VolumeError('FileSystemMismatch', 'wrong fs type');
+    await errorOf(manager.waitForAttachAndMount(podWith('u1'), signal));
+    const what = `local: failed to mount device /dev/sdb at ${STAGED} (fstype: ext4), error wrong fs type`;
+    expect(events).toEqual([
+      `FailedMountOnFilesystemMismatch: MountVolume failed for volume "pv-1" ${what}`,
+      `FailedMount: MountVolume.MountDevice failed for volume "pv-1" : ${what}`,
+    ]);
+    expect(objects.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['PersistentVolume pv-1', 'Pod pod-u1']);
+  });
+
   it('that was unmounted by somebody else is told of, and nothing is shown in its place', async () => {
     const { addDisk, manager, mounter, signal, under } = make({ local: { path: '/dev/sdb' } });
     await addDisk();
