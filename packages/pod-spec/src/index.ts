@@ -118,6 +118,7 @@ export {
   type RuntimeSandbox,
   type RuntimeSandboxStatus,
 } from './runtime-status.ts';
+export { withoutStrayAttempts } from './stray-attempts.ts';
 export { sysctlNamespace } from './sysctls.ts';
 export { validatePod } from './validate-pod.ts';
 export { toWire, type Wire } from './wire.ts';

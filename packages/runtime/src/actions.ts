@@ -6,6 +6,7 @@ import {
   type RuntimePodStatus,
   restartsAfterKill,
   shouldStart,
+  withoutStrayAttempts,
 } from '@node-agent/pod-spec';
 import { containerHash } from './container-hash.ts';
 import { currentStatus } from './current-status.ts';
@@ -22,11 +23,12 @@ import { podSandboxChanged } from './sandbox-changed.ts';
  * Back-off is not part of it: a container that is to start may still have to wait (see `RestartBackOff`).
  */
 export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
+  const { features = defaultRestartFeatures } = context;
   const situation: Situation = {
     pod,
-    status,
+    status: withoutStrayAttempts(pod, status, features),
     probes: context.probes,
-    features: context.features ?? defaultRestartFeatures,
+    features,
     containerHash: context.containerHash ?? containerHash,
     resize: context.resize,
   };
@@ -46,7 +48,7 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
     updatePodLevelResources: false,
   };
 
-  const reset = containersToReset(pod, status, situation.features);
+  const reset = containersToReset(pod, status, features);
   if (reset.length > 0) {
     // All go first, the sandbox stays or is looked at in the next pass; only then anything starts.
     return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };

@@ -51,7 +51,7 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
 
     const step = sidecar
       ? sidecarStep(situation, container, status, actions)
-      : initStep(situation, container, doneBefore(statuses, status) ?? status, actions);
+      : initStep(situation, container, status, actions);
     if (step.kind === 'fatal') {
       actions.killPod = true;
       return false;
@@ -85,18 +85,6 @@ function mainContainersSeen({ pod }: Situation, statuses: readonly RuntimeContai
     const state = currentStatus(statuses, name)?.state;
     return state !== undefined && state !== 'unknown';
   });
-}
-
-/**
- * The attempt of an init container that has done its work here, where the one that counts has never started: a CreateContainer of an
- * earlier kubelet can leave, late, one of a higher number (C3).
- */
-function doneBefore(
-  statuses: readonly RuntimeContainerStatus[],
-  { name, state }: RuntimeContainerStatus,
-): RuntimeContainerStatus | undefined {
-  if (state !== 'created') return undefined;
-  return statuses.find((one) => one.name === name && one.state === 'exited' && !initFailed(one));
 }
 
 function initStep(

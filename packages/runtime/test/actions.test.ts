@@ -166,6 +166,31 @@ describe('main containers', () => {
     ['one that is missing starts', two('Always'), status([record('a', 'running')]), { containersToStart: [1] }],
     ['Always: an exit with 0 is followed by a start', two('Always'), exited(0), { containersToStart: [0] }],
     ['OnFailure: an exit with 0 is the end', two('OnFailure'), exited(0), {}],
+    [
+      'C6: OnFailure: nor is it for a later attempt that an earlier kubelet’s call left late, never started',
+      two('OnFailure'),
+      status([record('a', 'created', { restartCount: 1 }), record('a', 'exited'), record('b', 'running')]),
+      {},
+    ],
+    [
+      'C6: Never: nor is one with 1',
+      two('Never'),
+      status([
+        record('a', 'created', { restartCount: 1 }),
+        record('a', 'exited', { exitCode: 1 }),
+        record('b', 'running'),
+      ]),
+      {},
+    ],
+    [
+      'OnFailure: one that a probe may have killed goes on with what was created after its end',
+      pod({
+        restartPolicy: 'OnFailure',
+        containers: [container('a', { livenessProbe: { exec: { command: ['true'] } } }), container('b')],
+      }),
+      status([record('a', 'created', { restartCount: 1 }), record('a', 'exited'), record('b', 'running')]),
+      { containersToStart: [0] },
+    ],
     ['OnFailure: an exit with 1 is not', two('OnFailure'), exited(1), { containersToStart: [0] }],
     [
       'C6: OnFailure: an exit with 0 is the end, though a process was killed for its memory',
@@ -349,6 +374,12 @@ describe('ephemeral containers', () => {
       'one that was created and not started has not run',
       debugged,
       status([record('app', 'running'), record('d1', 'running'), record('d2', 'created')]),
+      { ephemeralContainersToStart: [1] },
+    ],
+    [
+      'C6: one that has run does not for a later attempt that was created late',
+      debugged,
+      status([record('app', 'running'), record('d1', 'created', { restartCount: 1 }), record('d1', 'exited')]),
       { ephemeralContainersToStart: [1] },
     ],
     ['wait for the new sandbox', debugged, status([], []), { ...newSandbox, sandboxId: '', containersToStart: [0] }],

@@ -11,6 +11,7 @@ import {
   podQosClass,
   type RestartFeatures,
   type RuntimePodStatus,
+  withoutStrayAttempts,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition, kubeletConditions } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
@@ -54,9 +55,11 @@ export interface PodStatusContext {
  * `pkg/kubelet/kubelet_pods.go`). Times of conditions, the start time and the resource version are not its business:
  * the status manager sets them when something changed.
  */
-export function generateApiPodStatus(pod: Pod, runtimeStatus: RuntimePodStatus, context: PodStatusContext): PodStatus {
+export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, context: PodStatusContext): PodStatus {
   const old = context.oldStatus ?? pod.status;
   const features = context.restartFeatures ?? defaultRestartFeatures;
+  // They are not run: a container that waits for one for ever would never be told of as done.
+  const runtimeStatus = withoutStrayAttempts(pod, reported, features);
   const tellsOfRestarts = features.restartAllContainers && canRestartAll(pod);
   const restartIsAsked =
     tellsOfRestarts &&

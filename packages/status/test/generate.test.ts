@@ -66,6 +66,18 @@ describe('a pod that runs', () => {
 });
 
 describe('containers', () => {
+  test.each([
+    ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
+    ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
+  ])('%s that is done is told of as done, whatever attempt was created late', (_, pod, name, phase) => {
+    const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
+    const done = runtimeContainer({ name, state: 'exited' });
+    const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
+    const [one] = (name === 'init' ? status.initContainerStatuses : status.containerStatuses) ?? [];
+    expect(one).toMatchObject({ containerID: 'containerd://c1', state: { terminated: { exitCode: 0 } } });
+    expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
+  });
+
   test('one that was never created waits: for init containers where there are some', () => {
     const context = makeContext({ sandboxReady: false });
     const plain = generateApiPodStatus(makePod(), runtimeStatus(), context);
