@@ -65,7 +65,8 @@ async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<Prob
   try {
     if (!(await ready(session, signal))) return undefined;
     const answer = await ask(session, target, signal);
-    return answer === undefined
+    // The server is told how much time it has, and may say itself that it is over.
+    return answer === undefined || answer.status.code === 'DeadlineExceeded'
       ? { result: 'failure', output: `timeout: health rpc did not complete within ${goDuration(target.timeoutMs)}` }
       : outcomeOf(answer);
   } finally {

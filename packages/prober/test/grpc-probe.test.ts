@@ -88,6 +88,11 @@ describe('grpcProbe', () => {
       'error: this server does not implement the grpc health protocol (grpc.health.v1.Health): unknown method',
     ],
     [
+      'says itself that its time is over',
+      answer('4', Buffer.alloc(0), 'context deadline exceeded'),
+      'timeout: health rpc did not complete within 1s',
+    ],
+    [
       'answers without end',
       (stream: ServerHttp2Stream) => {
         stream.respond({ ':status': 200 });
