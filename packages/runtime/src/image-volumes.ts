@@ -25,21 +25,16 @@ export class ImageVolumePulls {
   readonly #images: ImagePuller;
   readonly #pod: Pod;
   readonly #sandboxConfig: Init<PodSandboxConfig>;
-  readonly #runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   readonly #signal: AbortSignal;
   readonly #pulls = new Map<string, Promise<VolumePull>>();
 
   constructor(
-    components: {
-      readonly images: ImagePuller;
-      readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
-    },
+    { images }: { readonly images: ImagePuller },
     pod: Pod,
     sandboxConfig: Init<PodSandboxConfig>,
     signal: AbortSignal,
   ) {
-    this.#images = components.images;
-    this.#runtimeHandler = components.runtimeHandler;
+    this.#images = images;
     this.#pod = pod;
     this.#sandboxConfig = sandboxConfig;
     this.#signal = signal;
@@ -72,10 +67,9 @@ export class ImageVolumePulls {
   async #pulled({ image: { reference = '', pullPolicy } = {} }: Volume): Promise<VolumePull> {
     const wanted = { image: reference, ...(pullPolicy !== undefined && { imagePullPolicy: pullPolicy }) };
     try {
-      const runtimeHandler = await this.#runtimeHandler(this.#pod, this.#signal);
       const found = await this.#images.ensureImageExists(this.#pod, wanted, this.#sandboxConfig, '', this.#signal);
       const annotations = { ...this.#pod.metadata.annotations };
-      return { image: { image: found.imageRef, userSpecifiedImage: reference, runtimeHandler, annotations } };
+      return { image: { image: found.imageRef, userSpecifiedImage: reference, runtimeHandler: '', annotations } };
     } catch (err) {
       return { failure: pullFailure(err) };
     }

@@ -26,7 +26,7 @@ function machineOf(
       ...puller,
     },
     components: {
-      runtimeHandler: async () => '',
+      runtimeHandler: more.components?.runtimeHandler ?? (async () => ''),
       mounts: {
         containerMounts: async (_pod, container) =>
           (container.volumeMounts ?? []).map(({ name, mountPath: containerPath, subPath = '' }) => ({
@@ -77,6 +77,22 @@ test('C7: a container whose volume has no image waits with that reason, and the 
   expect(starts).toContainEqual({ action: 'StartContainer', target: 'b' });
   expect(starts).toContainEqual({ action: 'StartContainer', target: 'a', error });
   expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
+});
+
+test('the pod’s class is asked for its sandbox alone: one that is gone by then keeps no image of a volume away', async () => {
+  let isGone = false;
+  const runtimeHandler = async (): Promise<string> => {
+    if (isGone) throw new Error('runtimeclass.node.k8s.io "special" not found');
+    isGone = true;
+    return '';
+  };
+  const { machine } = machineOf({}, { components: { runtimeHandler } });
+  const { error, results } = await machine.sync(
+    machine.kubelet(),
+    pod({ containers: [sleeper('a', { volumeMounts })], volumes }),
+  );
+  expect([error, isGone]).toEqual([undefined, true]);
+  expect(results).toContainEqual({ action: 'StartContainer', target: 'a' });
 });
 
 test('an image that the runtime cannot mount is counted', async () => {
