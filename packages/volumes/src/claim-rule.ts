@@ -36,7 +36,7 @@ export function claimOf(pod: Pick<Pod, 'metadata'>, volume: Volume): ClaimRefere
  * protected for (`getPVCExtractPV`).
  */
 export function claimProblem({ metadata, spec, status }: ClaimData): string | undefined {
-  const isProtected = metadata.finalizers?.includes(PROTECTION_FINALIZER) ?? false;
+  const isProtected = metadata.finalizers?.includes(PROTECTION_FINALIZER);
   if (metadata.deletionTimestamp !== undefined && !isProtected) return 'PVC is being deleted';
   if (status?.phase !== 'Bound') return 'PVC is not bound';
   return spec?.volumeName ? undefined : 'PVC has empty pvc.Spec.VolumeName';

@@ -30,7 +30,7 @@ export function containerMounts(
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
       hostPath: subPaths.get(index)?.hostPath ?? volume.hostPath,
       ...(volume.isImage && { imageVolume: { name: mount.name, subPath: subPaths.get(index)?.path ?? '' } }),
-      readOnly: (mount.readOnly ?? false) || volume.readOnly,
+      readOnly: mount.readOnly || volume.readOnly,
       recursiveReadOnly: resolveRecursiveReadOnly(mount, recursiveReadOnly),
       selinuxRelabel: volume.selinuxRelabel,
       propagation: propagationOf(mount),
@@ -70,13 +70,12 @@ function resolveRecursiveReadOnly(mount: VolumeMount, supported: boolean): boole
   const { name, recursiveReadOnly: mode = 'Disabled', mountPropagation = 'None' } = mount;
   if (mode === 'Disabled') return false;
   const refuse = (why: string): VolumeError =>
-    new VolumeError('UnsupportedMount', `failed to resolve recursive read-only mode: volume "${name}" ${why}`);
-  if (!mount.readOnly) throw refuse('requested recursive read-only mode, but it is not read-only');
-  if (mountPropagation !== 'None') {
-    throw refuse(`requested recursive read-only mode, but it is not compatible with propagation "${mountPropagation}"`);
-  }
+    new VolumeError('UnsupportedMount', `failed to resolve recursive read-only mode: ${why}`);
+  const asked = `volume "${name}" requested recursive read-only mode, but it is not`;
+  if (!mount.readOnly) throw refuse(`${asked} read-only`);
+  if (mountPropagation !== 'None') throw refuse(`${asked} compatible with propagation "${mountPropagation}"`);
   if (mode === 'IfPossible') return supported;
-  if (mode !== 'Enabled') throw refuse(`has an unknown recursive read-only mode "${mode}"`);
-  if (!supported) throw refuse('requested recursive read-only mode, but it is not supported by the runtime');
+  if (mode !== 'Enabled') throw refuse(`unknown recursive read-only mode "${mode}"`);
+  if (!supported) throw refuse(`${asked} supported by the runtime`);
   return true;
 }

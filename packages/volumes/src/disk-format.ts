@@ -39,13 +39,19 @@ export function diskFormat(device: string, { exitCode, output }: ProbeResult): s
   throw new VolumeError('MountFailed', `failed to get disk format of disk ${device}: blkid returns invalid output`);
 }
 
+/** The options of commands that would ask first, or keep blocks back for the superuser. */
+const MAKE_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['ext3', ['-F', '-m0']],
+  ['ext4', ['-F', '-m0']],
+  ['xfs', ['-f']],
+]);
+
 /** The command that makes a file system, and its arguments. @throws VolumeError `InvalidSource` for what is no name of one */
 export function makeCommand(device: string, fsType: string): readonly [command: string, args: readonly string[]] {
   if (!/^[\w.-]+$/.test(fsType)) {
     throw new VolumeError('InvalidSource', `${JSON.stringify(fsType)} is no type of file systems`);
   }
-  const flags: Readonly<Record<string, readonly string[]>> = { ext3: ['-F', '-m0'], ext4: ['-F', '-m0'], xfs: ['-f'] };
-  return [`mkfs.${fsType}`, [...(Object.hasOwn(flags, fsType) ? (flags[fsType] ?? []) : []), device]];
+  return [`mkfs.${fsType}`, [...(MAKE_OPTIONS.get(fsType) ?? []), device]];
 }
 
 /** fsck(8) has found errors that it could not correct. */

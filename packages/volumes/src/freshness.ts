@@ -20,7 +20,6 @@ export function isFresh(filling: Filling | undefined, pod: Pod, nowMs: number): 
 
 /** Whether volumes can tell no difference between two versions of a pod: the status they do not show. */
 function showsSame(a: Pod, b: Pod): boolean {
-  if (a === b) return true;
   const sameSpec =
     a.spec === b.spec || (a.metadata.generation !== undefined && a.metadata.generation === b.metadata.generation);
   return (

@@ -21,7 +21,7 @@ export function configMapPayload(
   defaultMode: number,
 ): Payload {
   if (configMap === undefined && !selection.optional) throw missing(`configmap "${name}" not found`);
-  const text = entries(configMap?.data, 'utf8');
+  const text = entries(configMap?.data);
   const binary = entries(configMap?.binaryData, 'base64');
   const values = new Map(selection.items?.length ? [...binary, ...text] : [...text, ...binary]);
   return select(values, selection, defaultMode, (key) => `configmap references non-existent config key: ${key}`);
@@ -58,10 +58,8 @@ function select(
   return payload;
 }
 
-function entries(
-  data: Readonly<Record<string, string>> | undefined,
-  encoding: 'utf8' | 'base64',
-): [string, Uint8Array][] {
+/** @param encoding of the values; absent where they are the text itself */
+function entries(data: Readonly<Record<string, string>> | undefined, encoding?: 'base64'): [string, Uint8Array][] {
   return Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)]);
 }
 

@@ -50,10 +50,10 @@ function payloadPathProblem(path: string): string | undefined {
   }
   const first = firstName(posix.normalize(path));
   if (first.startsWith('..')) return `must not start with '..': ${path}`;
-  return first === '.' || first === '' ? `must name a file: ${path}` : undefined;
+  return first === '.' ? `must name a file: ${path}` : undefined;
 }
 
 /** The name in the volume's own directory that a path begins with. */
 export function firstName(path: string): string {
-  return path.split('/', 1)[0] ?? '';
+  return path.replace(/\/.*/s, '');
 }

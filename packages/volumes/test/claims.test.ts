@@ -1,6 +1,5 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import { mountOptionsOf, persistentVolumeType } from '../src/claim-rule.ts';
 import type { ClaimData, PersistentVolumeData } from '../src/claim-source.ts';
 import { EMPTY_DIRS, errorOf, MemoryClaims, podOf, setUp } from './helpers.ts';
 
@@ -247,28 +246,6 @@ it('a pod with claims is taken on where somebody can be asked for them, and refu
     'volume data: type persistentVolumeClaim is not supported by this kubelet',
     'volume own: type ephemeral is not supported by this kubelet',
   ]);
-});
-
-it.each<[object, readonly string[], readonly string[]]>([
-  [{}, [], []],
-  [{}, ['ro', ''], ['ro']],
-  [{ 'volume.beta.kubernetes.io/mount-options': 'noexec,,nodev' }, ['ro'], ['noexec', 'nodev']],
-  [{ 'volume.beta.kubernetes.io/mount-options': '' }, ['ro'], []],
-])('options of a mount: annotations %j before %j', (annotations, mountOptions, options) => {
-  const metadata = { annotations: annotations as Record<string, string> };
-  expect(mountOptionsOf({ metadata, spec: { mountOptions } })).toEqual(options);
-});
-
-it('the type of a persistent volume is what it says beside what all have', () => {
-  const spec = {
-    accessModes: [],
-    capacity: {},
-    volumeMode: 'Filesystem',
-    storageClassName: 's',
-    nfs: { server: 's', path: '/' },
-  };
-  expect(persistentVolumeType({ metadata: {}, spec })).toBe('nfs');
-  expect(persistentVolumeType({ metadata: {}, spec: { accessModes: [] } })).toBe('unknown');
 });
 
 it('claims do not get in the way of one another, nor of the volumes of the pod itself', async () => {

@@ -51,6 +51,7 @@ describe('containerMounts', () => {
     [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, true, { recursiveReadOnly: true }],
     [{ readOnly: true, recursiveReadOnly: 'IfPossible' }, false, { recursiveReadOnly: false }],
     [{ readOnly: true, recursiveReadOnly: 'Enabled' }, true, { recursiveReadOnly: true }],
+    [{ readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'None' }, true, { recursiveReadOnly: true }],
   ])('%j, with a runtime that can read-only submounts: %s', (mount, recursive, expected) => {
     expect(mountOf(mount, recursive)).toMatchObject(expected);
   });
@@ -72,7 +73,7 @@ describe('containerMounts', () => {
     ],
     [
       { readOnly: true, recursiveReadOnly: 'Perhaps' },
-      'failed to resolve recursive read-only mode: volume "data" has an unknown recursive read-only mode "Perhaps"',
+      'failed to resolve recursive read-only mode: unknown recursive read-only mode "Perhaps"',
     ],
   ])('refuses %j', (mount, message) => {
     expect(() => mountOf(mount)).toThrow(message);
@@ -85,11 +86,15 @@ describe('unsupportedMounts', () => {
     const pod = podOf([], 'u', {
       initContainers: [{ name: 'i', volumeDevices: [{ name: 'a', devicePath: '/dev/a' }] }],
       containers: [{ name: 'c', volumeMounts: [mount], volumeDevices: [{ name: 'b', devicePath: '/dev/b' }] }],
-      ephemeralContainers: [{ name: 'e', volumeMounts: [mount] }],
+      ephemeralContainers: [
+        { name: 'e', volumeMounts: [mount] },
+        { name: 'f', volumeDevices: [{ name: 'd', devicePath: '/dev/d' }] },
+      ],
     });
     expect(unsupportedMounts(pod)).toEqual([
       'container "i": block volume "a" is not supported by this kubelet',
       'container "c": block volume "b" is not supported by this kubelet',
+      'container "f": block volume "d" is not supported by this kubelet',
     ]);
   });
 });

@@ -7,8 +7,7 @@ import { nodeFileSystem as fs, nodeForeignFiles } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskCommand } from '../src/disk-command.ts';
-import { diskFormat, isBroken, makeCommand } from '../src/disk-format.ts';
-import { VolumeError } from '../src/errors.ts';
+import { diskFormat, isBroken, makeCommand, probeArguments } from '../src/disk-format.ts';
 import { LocalVolumePlugin } from '../src/local-volume.ts';
 import { MountCommand } from '../src/mount-command.ts';
 import { mountPointsWithin } from '../src/mounter.ts';
@@ -28,15 +27,23 @@ describe('what is on a disk', () => {
   });
 
   // Whoever is mistaken here loses what is on it.
-  it.each<[number, string]>([
-    [2, 'blkid: error: /dev/sdb: No medium found'],
-    [4, ''],
-    [8, 'ambivalent result'],
-    [127, 'sh: 1: blkid: not found'],
-    [0, ''],
-    [0, 'DEVNAME=/dev/sdb'],
-  ])('blkid with %i and %j: nobody knows, and nothing is done to it', (exitCode, output) => {
-    expect(() => diskFormat('/dev/sdb', { exitCode, output })).toThrow('failed to get disk format of disk /dev/sdb: ');
+  it.each<[number, string, string]>([
+    [2, 'blkid: error: /dev/sdb: No medium found', 'blkid: error: /dev/sdb: No medium found'],
+    [4, '', 'exit code 4'],
+    [8, 'ambivalent result', 'ambivalent result'],
+    [127, 'sh: 1: blkid: not found', 'sh: 1: blkid: not found'],
+    [0, '', 'blkid returns invalid output'],
+    [0, 'DEVNAME=/dev/sdb', 'blkid returns invalid output'],
+    [0, 'DEVNAME=/dev/sdb SUBTYPE=ext4', 'blkid returns invalid output'],
+  ])('blkid with %i and %j: nobody knows, and nothing is done to it', (exitCode, output, why) => {
+    const message = `failed to get disk format of disk /dev/sdb: ${why}`;
+    expect(() => diskFormat('/dev/sdb', { exitCode, output })).toThrow(
+      expect.objectContaining({ code: 'MountFailed', message }),
+    );
+  });
+
+  it('is looked for on the disk itself, in what it says and not in what was known of it', () => {
+    expect(probeArguments('/dev/sdb').join(' ')).toBe('-p -s TYPE -s PTTYPE -o export /dev/sdb');
   });
 
   it.each<[string, string, readonly string[]]>([
@@ -51,7 +58,12 @@ describe('what is on a disk', () => {
 
   it('W3: a type of file systems leads to no other program', () => {
     for (const fsType of ['../sh', 'x/y', '', 'a b'])
-      expect(() => makeCommand('/dev/sdb', fsType)).toThrow(VolumeError);
+      expect(() => makeCommand('/dev/sdb', fsType)).toThrow(
+        expect.objectContaining({
+          code: 'InvalidSource',
+          message: `${JSON.stringify(fsType)} is no type of file systems`,
+        }),
+      );
   });
 
   it('is broken where fsck could not correct it, and not where it did, or has nothing to say', () => {

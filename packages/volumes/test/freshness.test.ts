@@ -20,6 +20,7 @@ test.each<[string, Pod, number, boolean]>([
   ['another spec, of a source that does not count', pod({ generation: 0 }, { containers: [] }), 1, false],
 ])('after %s', (_name, next, atMs, fresh) => {
   expect(isFresh({ pod: pod(), atMs: 0 }, next, atMs)).toBe(fresh);
+  expect(isFresh({ pod: pod(), atMs: 100_000 }, next, 100_000 + atMs)).toBe(fresh);
 });
 
 test('a spec of a source that does not count is the same only where it is the same object', () => {

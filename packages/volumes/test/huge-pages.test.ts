@@ -41,6 +41,7 @@ describe('hugePageSize', () => {
       "medium: HugePages can't be used if container requests multiple huge page sizes",
     ],
     ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" is no size of huge pages'],
+    ['HugePages', ['hugepages-big'], 'hugepages-big: "big" is no size of huge pages'],
   ])('refuses %s with %j', (medium, names, message) => {
     expect(() => hugePageSize(medium, podOf([], 'u', asking(...names)))).toThrow(
       expect.objectContaining({ code: 'InvalidSource', message }),

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { downwardApiPayload } from '../src/downward-api-payload.ts';
@@ -15,26 +15,36 @@ const named = (...paths: string[]): Payload =>
   new Map(paths.map((path) => [path, { data: Buffer.from(path), mode: 0 }]));
 
 describe('cleanPayload', () => {
+  const longest = { name: `${'é'.repeat(127)}x`, path: `${'x/'.repeat(2047)}xx` };
   it.each([
     ['a', 'a'],
     ['a/b/c', 'a/b/c'],
     ['./a//b/.', 'a/b'],
     ['dir/', 'dir'],
     ['a/..b', 'a/..b'],
-    ['...', undefined],
-    ['', undefined],
-    ['/etc/passwd', undefined],
-    ['..', undefined],
-    ['a/../b', undefined],
-    ['..data', undefined],
-    ['./..data/x', undefined],
-    ['.', undefined],
-    ['a\0b', undefined],
-    [`a/${'é'.repeat(128)}`, undefined],
-    ['x/'.repeat(2049), undefined],
-  ])('W3: %j is %j', (path, clean) => {
-    if (clean === undefined) expect(() => cleanPayload(named(path))).toThrow('invalid path: ');
-    else expect([...cleanPayload(named(path)).keys()]).toEqual([clean]);
+    [`a/${longest.name}`, `a/${longest.name}`],
+    [longest.path, longest.path],
+  ])('%j is %j', (path, clean) => {
+    expect([...cleanPayload(named(path)).keys()]).toEqual([clean]);
+  });
+
+  it.each([
+    ['', 'must not be empty: ""'],
+    ['...', "must not start with '..': ..."],
+    ['/etc/passwd', 'must be relative path: /etc/passwd'],
+    ['..', "must not contain '..': .."],
+    ['a/../b', "must not contain '..': a/../b"],
+    ['..data', "must not start with '..': ..data"],
+    ['./..data/x', "must not start with '..': ./..data/x"],
+    ['.', 'must name a file: .'],
+    ['.//.', 'must name a file: .//.'],
+    ['a\0b', 'must not contain a NUL character'],
+    [`a/${'é'.repeat(128)}`, 'filenames must be less than or equal to 255 characters'],
+    [`${longest.path}x`, 'must be less than or equal to 4096 characters'],
+  ])('W3: refuses %j: %s', (path, problem) => {
+    expect(() => cleanPayload(named(path))).toThrow(
+      expect.objectContaining({ code: 'InvalidPath', message: `invalid path: ${problem}` }),
+    );
   });
 
   it('refuses a file below a file, and keeps the later one of two of one name', () => {
@@ -134,11 +144,27 @@ describe('downwardApiPayload', () => {
       { path: 'a', fieldRef: { fieldPath: 'spec.nodeName' } },
       resource('limits.cpu', 'gone'),
       { path: 'c' },
+      { path: 'd', resourceFieldRef: { resource: 'limits.cpu' } },
     ];
-    expect(() => downwardApiPayload(pod, items, 0, {})).toThrow(
+    const message =
       'file a: unsupported fieldPath: spec.nodeName; file f: container gone not found; ' +
-        'file c: one of fieldRef and resourceFieldRef is required',
-    );
+      'file c: one of fieldRef and resourceFieldRef is required; file d: container  not found';
+    for (const each of [pod, podOf([])]) {
+      expect(() => downwardApiPayload(each, items, 0, {})).toThrow(
+        expect.objectContaining({ code: 'InvalidSource', message }),
+      );
+      expect(() => downwardApiPayload(each, items.slice(0, 1), 0, {})).toThrow('file a: unsupported fieldPath');
+    }
+  });
+
+  it('takes for no fault of a file what fails otherwise', () => {
+    const failure = new Error('no machine');
+    const allocatable = {
+      get cpu(): string {
+        throw failure;
+      },
+    };
+    expect(() => downwardApiPayload(pod, [resource('limits.cpu', 'main')], 0, allocatable)).toThrow(failure);
   });
 });
 
@@ -154,12 +180,31 @@ describe('nestedMountPoints', () => {
     [{ '/dir/': 'v', '/a/../dir/b/c/': 'w' }, ['b/c']],
     [{ '/dir': 'w', '/dir/nested': 'v' }, []],
     [{ '/': 'v', '/x': 'w' }, ['x']],
+    [{ dir: 'v', '/dir/b': 'w', 'dir/a': 'x' }, ['a', 'b']],
   ])('%j', (mounts, points) => {
     expect(pointsOf(mounts)).toEqual(points);
   });
 
   it("W3: are never in the writer's own directories", () => {
     expect(() => pointsOf({ '/dir': 'v', '/dir/..data/x': 'w' })).toThrow('invalid container mount point ..data/x');
+    expect(() => pointsOf({ '/dir': 'v', '/dir/a\0': 'w' })).toThrow('invalid container mount point a\0');
+  });
+
+  it('are those of all kinds of containers, of each by itself', () => {
+    const nesting = (name: string) => ({
+      name,
+      volumeMounts: [
+        { name: 'v', mountPath: `/${name}` },
+        { name: 'w', mountPath: `/${name}/of-${name}` },
+        { name: 'w', mountPath: '/main/of-all' },
+      ],
+    });
+    const pod = podOf([], 'u1', {
+      initContainers: [nesting('init')],
+      containers: [nesting('main')],
+      ephemeralContainers: [nesting('ephemeral')],
+    });
+    expect(nestedMountPoints(pod, 'v')).toEqual(['of-all', 'of-ephemeral', 'of-init', 'of-main']);
   });
 });
 
@@ -175,7 +220,14 @@ describe('the owner of tokens', () => {
     [undefined, [undefined, undefined], undefined],
   ])('pod %s, containers %j: %s', (ofPod, ofContainers, owner) => {
     const containers = ofContainers.map((uid, index) => ({ name: `c${index}`, ...user(uid) }));
-    expect(podUser(podOf([], 'u1', { ...user(ofPod), containers }))).toBe(owner);
+    const [first, ...others] = containers;
+    for (const spec of [
+      { containers },
+      { containers: others, initContainers: [first] },
+      { containers: [first], ephemeralContainers: others },
+    ] as Partial<PodSpec>[]) {
+      expect(podUser(podOf([], 'u1', { ...user(ofPod), ...spec }))).toBe(owner);
+    }
   });
 
   it('and who else may read them', () => {

@@ -28,6 +28,7 @@ describe('subPathOf', () => {
     [{ subPathExpr: 'a/$(UP)' }, "unable to provision SubPath `a/..`: must not contain '..'"],
     [{ subPathExpr: '$(ROOT)' }, 'error SubPath `/etc` must not be an absolute path'],
     [{ subPathExpr: '$(Z)/$(EMPTY)/$(A)/$(A)' }, 'missing value for A, EMPTY, Z'],
+    [{ subPath: 'a\0b' }, 'unable to provision SubPath: must not contain a NUL character'],
   ])('W3: refuses %j', (mount, message) => {
     expect(() => subPathOf(mount, environment)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
   });

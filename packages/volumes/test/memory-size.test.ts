@@ -1,0 +1,64 @@
+import type { PodSpec } from '@node-agent/pod-spec';
+import { expect, it } from 'vitest';
+import { memoryVolumeBytes } from '../src/memory-size.ts';
+import { podOf } from './helpers.ts';
+
+const container = (name: string, memory?: string) => ({
+  name,
+  resources: { limits: { cpu: '1', ...(memory !== undefined && { memory }) } },
+});
+
+it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
+  ['what pods may use on this node', {}, undefined, 1000, 1000],
+  ['whole bytes of that', {}, undefined, 1000.5, 1000],
+  ['nothing where that is not known', {}, undefined, 0, 0],
+  ['its own limit, which is less', {}, '400', 1000, 400],
+  ['what pods may use, which is less than its own limit', {}, '2k', 1000, 1000],
+  ['its own limit of a single byte', {}, '1', 1000, 1],
+  ['its own limit where nothing else is known', {}, '400', 0, 400],
+  ['what pods may use, as a limit of 0 is none', {}, '0', 1000, 1000],
+  ["the pod's limit", { containers: [container('a', '300'), container('b', '200')] }, '600', 1000, 500],
+  ["its own limit, which is less than the pod's", { containers: [container('a', '300')] }, '200', 1000, 200],
+  ["what pods may use, which is less than the pod's limit", { containers: [container('a', '3k')] }, '2k', 1000, 1000],
+  [
+    'its own limit, as one container has none',
+    { containers: [container('a', '300'), container('b')] },
+    '600',
+    1000,
+    600,
+  ],
+  [
+    'its own limit, as one has a limit of 0',
+    { containers: [container('a', '300'), container('b', '0')] },
+    '600',
+    1000,
+    600,
+  ],
+  [
+    'its own limit, as an init container has none',
+    { containers: [container('a', '300')], initContainers: [container('i')] },
+    ...(['600', 1000, 600] as const),
+  ],
+  [
+    "the pod's limit, that of an init container",
+    { containers: [container('a', '300')], initContainers: [container('i', '500')] },
+    ...(['600', 1000, 500] as const),
+  ],
+  [
+    "the pod's limit as a whole",
+    { containers: [container('a')], resources: { limits: { memory: '500' } } },
+    ...(['600', 1000, 500] as const),
+  ],
+  [
+    'its own limit, as 0 is none for the pod as a whole',
+    { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
+    ...(['600', 1000, 600] as const),
+  ],
+])('a volume in memory is held to %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
+  const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
+  expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
+});
+
+it('what the kubelet fills in memory has no limit of its own', () => {
+  expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { fileSystemOf, isDisk, isReadWriteOncePod, localNodeVolume, localPath } from '../src/local-volume-rule.ts';
+import { mountContext } from '../src/mount-context.ts';
+import { mountedVolumes, usedVolumes } from '../src/pod-volumes.ts';
+import type { VolumeSpec } from '../src/resolved-volume.ts';
+import { podOf } from './helpers.ts';
+
+const spec = (its?: NonNullable<VolumeSpec['persistent']>['spec']): VolumeSpec => ({
+  volume: { name: 'v' },
+  persistent: { metadata: {}, ...(its && { spec: its }) },
+});
+const own: VolumeSpec = { volume: { name: 'v' } };
+
+describe('a local volume', () => {
+  it('is called by the name of its persistent volume', () => {
+    expect(localNodeVolume('pv-1')).toEqual({ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' });
+  });
+
+  it.each([
+    [['ReadWriteOncePod'], true],
+    [['ReadWriteOnce'], false],
+    [['ReadWriteOncePod', 'ReadOnlyMany'], false],
+    [['ReadOnlyMany', 'ReadWriteOncePod'], false],
+    [[], false],
+  ])('with access modes %j is of one pod alone: %s', (accessModes, expected) => {
+    expect(isReadWriteOncePod(spec({ accessModes }))).toBe(expected);
+  });
+
+  it('is of one pod alone only where it says so', () => {
+    expect([spec({}), spec(), own].map(isReadWriteOncePod)).toEqual([false, false, false]);
+  });
+
+  it.each([
+    ['/mnt/disk', '/mnt/disk'],
+    ['mnt/..disk', '/mnt/..disk'],
+  ])('of the path %j is at %s', (path, at) => {
+    expect(localPath(spec({ local: { path } }))).toBe(at);
+  });
+
+  it.each([
+    [spec({ local: { path: '' } }), 'local volume source is nil or local path is not set'],
+    [spec({}), 'local volume source is nil or local path is not set'],
+    [spec(), 'local volume source is nil or local path is not set'],
+    [own, 'local volume source is nil or local path is not set'],
+    [spec({ local: { path: '/mnt/..' } }), "invalid path: /mnt/.. must not contain '..'"],
+  ])('W3: %j is nowhere', (its, message) => {
+    expect(() => localPath(its)).toThrow(expect.objectContaining({ code: 'InvalidPath', message }));
+  });
+
+  it('is a directory or a disk, and nothing else', () => {
+    expect([isDisk('/d', 'directory'), isDisk('/d', 'blockDevice')]).toEqual([false, true]);
+    const refused = (message: string) => expect.objectContaining({ code: 'TypeCheckFailed', message });
+    expect(() => isDisk('/d', undefined)).toThrow(refused('path "/d" does not exist'));
+    expect(() => isDisk('/d', 'charDevice')).toThrow(refused('only directory and block device are supported'));
+  });
+
+  it.each([
+    [spec({ local: { path: '/dev/sdb', fsType: 'xfs' } }), 'xfs'],
+    [spec({ local: { path: '/dev/sdb', fsType: '' } }), 'ext4'],
+    [spec({ local: { path: '/dev/sdb' } }), 'ext4'],
+    [spec({}), 'ext4'],
+    [spec(), 'ext4'],
+    [own, 'ext4'],
+  ])('%j is mounted as %s', (its, fsType) => {
+    expect(fileSystemOf(its)).toBe(fsType);
+  });
+});
+
+it.each([
+  [undefined, {}],
+  [{ runAsUser: 7, fsGroupChangePolicy: 'OnRootMismatch' }, {}],
+  [{ fsGroup: 0 }, { fsGroup: { gid: 0, policy: 'Always' } }],
+  [{ fsGroup: 7, fsGroupChangePolicy: 'Always' }, { fsGroup: { gid: 7, policy: 'Always' } }],
+  [{ fsGroup: 7, fsGroupChangePolicy: 'OnRootMismatch' }, { fsGroup: { gid: 7, policy: 'OnRootMismatch' } }],
+  [{ fsGroup: 7, fsGroupChangePolicy: 'Sometimes' }, { fsGroup: { gid: 7, policy: 'Always' } }],
+])('the security context %j asks volumes for %j', (securityContext, context) => {
+  expect(mountContext(podOf([], 'u1', securityContext && { securityContext }))).toEqual(context);
+});
+
+describe('volumes of a pod', () => {
+  const volumes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => ({ name, emptyDir: {} }));
+  const container = (mount: string, device: string) => ({
+    ...{ name: `of-${mount}`, volumeMounts: [{ name: mount, mountPath: '/m' }] },
+    volumeDevices: [{ name: device, devicePath: '/d' }],
+  });
+  const pod = podOf(volumes, 'u1', {
+    initContainers: [container('a', 'b')],
+    containers: [{ name: 'idle' }, container('c', 'd')],
+    ephemeralContainers: [container('e', 'f')],
+  });
+
+  it('are those that containers of any kind use, as file systems or as block devices', () => {
+    const { mounts, devices } = usedVolumes(pod);
+    expect([[...mounts], [...devices]]).toEqual([
+      ['a', 'c', 'e'],
+      ['b', 'd', 'f'],
+    ]);
+    expect(mountedVolumes(pod).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  });
+
+  it('are none where it has none', () => {
+    expect(mountedVolumes(podOf(undefined))).toEqual([]);
+  });
+});
