@@ -13,8 +13,9 @@ const HORIZON_MS = 30_000;
  * @param before what was left earlier; the time between them tells how fast that changes
  */
 export function maySettle(before: Observation, now: Observation): boolean {
+  if (before.atMs === undefined || now.atMs === undefined) return true;
   const gone = Number(before.available.sub(now.available).value());
-  const tookMs = (now.atMs ?? 0) - (before.atMs ?? 0);
+  const tookMs = now.atMs - before.atMs;
   if (gone <= 0 || tookMs <= 0) return true;
   return (Number(now.available.value()) / gone) * tookMs > HORIZON_MS;
 }

@@ -16,11 +16,17 @@ describe('whether a disk can be given time', () => {
     ['more is left', left(90, 0), left(95, 1000), true],
     ['what is left lasts for more than half a minute', left(93, 0), left(90.5, 1000), true],
     ['it lasts for half a minute', left(93, 0), left(90, 1000), false],
+    ['it lasts for a millisecond more', left(30_002, 0), left(30_001, 1), true],
+    ['all of it has gone in a millisecond', left(90, 0), left(0, 1), false],
     ['it lasts for a second', left(90, 0), left(45, 1000), false],
     ['the same takes ten times as long', left(93, 0), left(90, 10_000), true],
     ['nothing is left', left(1, 0), left(0, 1000), false],
+    ['nothing is left, and it was a single byte', left(1 / MI, 0), left(0, 1000), false],
+    ['nothing is left, and nothing was', left(0, 0), left(0, 1000), true],
     ['both are of one instant', left(90, 1000), left(45, 1000), true],
     ['it is not told when it was so', left(90, undefined), left(45, undefined), true],
+    ['it is not told when it was so before', left(90, undefined), left(45, 1), true],
+    ['it is not told when it is so', left(90, 0), left(45, undefined), true],
   ])('%s', (_what, before, now, may) => {
     expect(maySettle(before, now)).toBe(may);
   });
