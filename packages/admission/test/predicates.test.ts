@@ -218,6 +218,12 @@ describe('ports of the host', () => {
     ['other addresses', withPort(80, { hostIP: '10.0.0.1' }), withPort(80, { hostIP: '10.0.0.2' }), 'admitted'],
     ['one address of all', withPort(80, { hostIP: '10.0.0.1' }), withPort(80), refused],
     ['all addresses, one of which is taken', withPort(80), withPort(80, { hostIP: '10.0.0.1' }), refused],
+    [
+      'all addresses by their name, one of which is taken',
+      withPort(80, { hostIP: '0.0.0.0' }),
+      withPort(80, { hostIP: '10.0.0.1' }),
+      refused,
+    ],
     ['no port of the host', withPort(0), withPort(0), 'admitted'],
     ['the lowest port', withPort(1), withPort(1), refused],
     ['one of two ports', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],

@@ -58,6 +58,25 @@ describe('sysctls of a pod', () => {
   });
 
   test.each([
+    ['kernel.shm_rmid_forced', '0.0', undefined],
+    ['net.ipv4.ip_local_port_range', '0.0', undefined],
+    ['net.ipv4.tcp_syncookies', '0.0', undefined],
+    ['net.ipv4.ping_group_range', '0.0', undefined],
+    ['net.ipv4.ip_unprivileged_port_start', '0.0', undefined],
+    ['net.ipv4.ip_local_reserved_ports', '3.16', '3.15'],
+    ['net.ipv4.tcp_keepalive_time', '4.5', '4.4'],
+    ['net.ipv4.tcp_fin_timeout', '4.6', '4.5'],
+    ['net.ipv4.tcp_keepalive_intvl', '4.5', '4.4'],
+    ['net.ipv4.tcp_keepalive_probes', '4.5', '4.4'],
+    ['net.ipv4.tcp_rmem', '4.15', '4.14'],
+    ['net.ipv4.tcp_wmem', '4.15', '4.14'],
+  ])('%s is safe from kernel %s on, not with %s', (name, since, before) => {
+    const pod = withSysctls([name]);
+    expect(admit(pod, [], since)).toBe('admitted');
+    if (before !== undefined) expect(admit(pod, [], before)).toContain(`"${name}" not allowlisted`);
+  });
+
+  test.each([
     ['4.15.0-generic', true],
     ['4.14.336', false],
     ['5.0', true],

@@ -108,6 +108,8 @@ describe('huge pages', () => {
     [3000n, undefined],
     [2n ** 21n, '2MB'],
     [3n * 2n ** 29n, undefined],
+    [2n ** 30n, '1GB'],
+    [2n ** 40n, '1TB'],
     [2n ** 50n, '1PB'],
     [2n ** 60n, '1024PB'],
     [2n ** 61n, undefined],

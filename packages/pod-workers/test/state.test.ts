@@ -314,6 +314,12 @@ describe('what a record keeps', () => {
     expect(stateAfter(...syncingRow, ended('done'), runtimeKill)?.pending?.pod?.metadata.name).toBe('web');
   });
 
+  it('a step that is given what there is leaves the record as it is where no status function came before that', () => {
+    const state = stateAfter(...terminatingRow, begin);
+    expect(nextPodWorkerState(state, { type: 'given' })).toEqual({ state, effects: [] });
+    expect(nextPodWorkerState(state, { type: 'given' }).state).toBe(state);
+  });
+
   it('what the last step was given is replayed as a sync, without its time', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),

@@ -110,7 +110,7 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   if (kind === 'startup' && started) return { ...changes, next: { kind: 'wait', why: 'a new container' } };
   if (kind !== 'startup' && !started) return { ...changes, next: { kind: 'wait', why: 'the startup probe' } };
   if (sight.needsAddress && !status.podIP) return { ...changes, next: { kind: 'wait', why: "the pod's address" } };
-  return changes.state === before ? { state: before, next: PROBE } : { ...changes, next: PROBE };
+  return { ...changes, next: PROBE };
 }
 
 /** R2: what a probe's result makes of what stands, by the thresholds. */

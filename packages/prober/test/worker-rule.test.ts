@@ -90,6 +90,14 @@ describe('beforeProbe', () => {
     expect(beforeProbe(newWorkerState, sightOf({ kind: 'startup' }))).toMatchObject({ set: 'success' });
   });
 
+  test('a sidecar is looked for among init containers', () => {
+    const web = container('web', { restartPolicy: 'Always' });
+    const status = statusOf([running('other', 'c9')], { initContainerStatuses: [running('web', 'c1')] });
+    const sight = sightOf({ pod: podOf('1', [container('other')], { initContainers: [web] }), container: web, status });
+    expect(beforeProbe(known, sight)).toEqual({ state: known, next: { kind: 'probe' } });
+    expect(runningSinceMs(status, 'web')).toBe(CREATED_MS);
+  });
+
   test('what is on hold stays so until there is another container', () => {
     const held = { ...known, onHold: true };
     expect(beforeProbe(held, sightOf({ kind: 'liveness' }))).toEqual({

@@ -111,7 +111,6 @@ export function retryDelayMs(
  */
 export function newerOf(one: Pod | undefined, other: Pod | undefined): Pod | undefined {
   const a = revisionOf(one);
-  if (one === other) return a === undefined ? undefined : one;
   const b = revisionOf(other);
   if (one === undefined || other === undefined) return a !== undefined ? one : b !== undefined ? other : undefined;
   if (a === undefined || b === undefined) return undefined;
@@ -126,5 +125,5 @@ function revisionOf(pod: Pod | undefined): string | undefined {
 
 /** Whether a number is below another one, both in digits without zeros before them: they may be too long for what is not a big integer. */
 function isBelow(one: string, other: string): boolean {
-  return one.length === other.length ? one < other : one.length < other.length;
+  return one.padStart(other.length, '0') < other.padStart(one.length, '0');
 }

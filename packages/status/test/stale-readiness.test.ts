@@ -1,4 +1,4 @@
-import type { ContainerStatus, PodCondition, PodPhase } from '@node-agent/pod-spec';
+import type { ContainerStatus, PodCondition, PodPhase, PodStatus } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { isReadinessStale } from '../src/index.ts';
 import { makePod } from './builders.ts';
@@ -25,6 +25,22 @@ test.each<[string, PodCondition[], boolean, boolean]>([
   const pod = (spec: object) => ({ ...makePod(spec), status });
   expect(isReadinessStale(pod({ readinessGates: [{ conditionType: GATE }] }))).toBe(isStale);
   expect(isReadinessStale(pod({}))).toBe(false);
+});
+
+test('nothing is stale where nothing is shown', () => {
+  expect(isReadinessStale(makePod({ readinessGates: [{ conditionType: GATE }] }))).toBe(false);
+});
+
+test('a pod of no phase is shown by its containers', () => {
+  const pod = makePod({ readinessGates: [{ conditionType: GATE }] });
+  const isStale = (status: string): boolean => {
+    const conditions = [shown(status), gate('True')];
+    return isReadinessStale({
+      ...pod,
+      status: { conditions, containerStatuses: [container('main', true)] } as PodStatus,
+    });
+  };
+  expect([isStale('True'), isStale('False')]).toEqual([false, true]);
 });
 
 test('sidecars count, too, and other init containers do not', () => {

@@ -88,6 +88,14 @@ describe('of two readings of a pod', () => {
     const read = (version: string | undefined) => (version === 'none' ? undefined : at(version));
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });
+
+  test('the first is taken where they are of one version, and neither where nobody can tell that', () => {
+    const one = at('7');
+    expect(newerOf(one, at('7'))).toBe(one);
+    expect(newerOf(one, one)).toBe(one);
+    const odd = at('x');
+    expect(newerOf(odd, odd)).toBeUndefined();
+  });
 });
 
 test('of a pod that was never written nothing is known, and nothing is under way', () => {

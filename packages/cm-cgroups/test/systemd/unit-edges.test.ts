@@ -54,6 +54,7 @@ describe('a quota in whole percents', () => {
   test('is the next one', () => {
     expect(withWholePercents({ cpuQuotaUs: 1 })).toEqual({ cpuQuotaUs: 1000 });
     expect(withWholePercents({ cpuQuotaUs: 1001 })).toEqual({ cpuQuotaUs: 2000 });
+    expect(withWholePercents({ cpuQuotaUs: 12_345_678 })).toEqual({ cpuQuotaUs: 12_346_000 });
   });
 });
 

@@ -46,6 +46,12 @@ describe("what systemd is told of a group's limits", () => {
       2,
       { MemoryMin: 5n, MemoryLow: 6n, MemoryHigh: INFINITY },
     ],
+    [
+      'limits of memory by their files',
+      { unified: { 'memory.max': '7', 'memory.swap.max': '8' } },
+      2,
+      { MemoryMax: 7n, MemorySwapMax: 8n },
+    ],
     ['files of v2 on v1', { unified: { 'memory.min': '5' } }, 1, {}],
     [
       'what systemd has no word for',
