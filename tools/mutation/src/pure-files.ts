@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const IMPURE = /\b(?:async|await|class|Promise|yield)\b/;
+/** What is no code; among texts are the names of modules. */
+const COMMENT_OR_TEXT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm;
 const DECIDES = /^(?:export )?function|=>/m;
 
 /**
@@ -21,6 +23,6 @@ export function pureFiles(packageDirectory: string): readonly string[] {
 
 /** Whether a module has functions, and only such as answer at once. */
 export function isPure(code: string): boolean {
-  const withoutComments = code.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
-  return DECIDES.test(withoutComments) && !IMPURE.test(withoutComments);
+  const words = code.replaceAll(COMMENT_OR_TEXT, '');
+  return DECIDES.test(words) && !IMPURE.test(words);
 }
