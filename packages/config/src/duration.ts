@@ -29,7 +29,7 @@ export function parseDuration(text: string): bigint | undefined {
     const [part, whole = '', fraction = '', unit = ''] = match;
     if (whole === '' && fraction === '') return undefined;
     const scale = NANOSECONDS[unit] ?? 0n;
-    total += BigInt(whole || '0') * scale + (BigInt(fraction || '0') * scale) / 10n ** BigInt(fraction.length);
+    total += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
     position += part.length;
   }
   if (total > LIMIT || (total === LIMIT && !negative)) return undefined;
@@ -38,17 +38,16 @@ export function parseDuration(text: string): bigint | undefined {
 
 /** Writes nanoseconds the way Go does: `1h30m0s`, `1.5s`, `300ms`, `10µs`, `0s`. */
 export function formatDuration(nanoseconds: bigint): string {
+  if (nanoseconds < 0n) return `-${formatDuration(-nanoseconds)}`;
   if (nanoseconds === 0n) return '0s';
-  const sign = nanoseconds < 0n ? '-' : '';
-  const value = nanoseconds < 0n ? -nanoseconds : nanoseconds;
-  if (value < 1_000n) return `${sign}${value}ns`;
-  if (value < 1_000_000n) return `${sign}${decimal(value, 1_000n)}µs`;
-  if (value < 1_000_000_000n) return `${sign}${decimal(value, 1_000_000n)}ms`;
-  const hours = value / 3_600_000_000_000n;
-  const minutes = (value / 60_000_000_000n) % 60n;
-  const seconds = decimal(value % 60_000_000_000n, 1_000_000_000n);
-  if (hours > 0n) return `${sign}${hours}h${minutes}m${seconds}s`;
-  return minutes > 0n ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+  if (nanoseconds < 1_000n) return `${nanoseconds}ns`;
+  if (nanoseconds < 1_000_000n) return `${decimal(nanoseconds, 1_000n)}µs`;
+  if (nanoseconds < 1_000_000_000n) return `${decimal(nanoseconds, 1_000_000n)}ms`;
+  const hours = nanoseconds / 3_600_000_000_000n;
+  const minutes = (nanoseconds / 60_000_000_000n) % 60n;
+  const seconds = decimal(nanoseconds % 60_000_000_000n, 1_000_000_000n);
+  if (hours > 0n) return `${hours}h${minutes}m${seconds}s`;
+  return minutes > 0n ? `${minutes}m${seconds}s` : `${seconds}s`;
 }
 
 function decimal(value: bigint, unit: bigint): string {

@@ -1,5 +1,5 @@
 import { applyDefaults, applyEvictionDefaults, durationMs } from './defaults.ts';
-import { formatDuration, msToNanoseconds } from './duration.ts';
+import { formatMs } from './duration.ts';
 import { resolveFeatureGates } from './feature-gates/feature-gates.ts';
 import type { KubeletConfiguration, KubeletConfigurationV1beta1 } from './generated/kubelet-configuration.ts';
 import { type Draft, isObject } from './merge.ts';
@@ -72,20 +72,21 @@ function renderObject(fields: readonly Field[], value: Readonly<Record<string, u
   return Object.fromEntries(members);
 }
 
+/** The types of a configuration are those of the table: what a value is needs no second look. */
 function renderValue(type: FieldType, value: unknown): unknown {
   switch (type.kind) {
     case 'duration':
-      return typeof value === 'number' ? formatDuration(msToNanoseconds(value)) : value;
+      return formatMs(value as number);
     case 'bytes':
-      return typeof value === 'number' ? formatBytes(value) : value;
+      return formatBytes(value as number);
     case 'list':
-      return Array.isArray(value) ? value.map((item) => renderValue(type.of, item)) : value;
-    case 'map':
-      return isRecord(value)
-        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renderValue(type.of, item)]))
-        : value;
+      return (value as readonly unknown[]).map((item) => renderValue(type.of, item));
+    case 'map': {
+      const entries = Object.entries(value as Readonly<Record<string, unknown>>);
+      return Object.fromEntries(entries.map(([key, item]) => [key, renderValue(type.of, item)]));
+    }
     case 'object':
-      return isRecord(value) ? renderObject(type.fields, value) : value;
+      return renderObject(type.fields, value as Readonly<Record<string, unknown>>);
     default:
       return value;
   }
@@ -102,8 +103,4 @@ function formatBytes(bytes: number): string {
     index++;
   }
   return `${mantissa}${BINARY[index] ?? ''}`;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -13,14 +13,19 @@ export function closest(name: string, candidates: readonly string[]): string | u
 
 /** How many letters have to be changed, added or taken away (Levenshtein). */
 function distance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const change = (previous[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      row.push(Math.min(change, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
-    }
-    previous = row;
+  const letters = to.split('');
+  // What it costs to come to the first letters of `to`, one more in each place: from nothing at first, then from more and more of `from`.
+  let costs = letters.map((_, index) => index + 1);
+  let last = letters.length;
+  for (const [index, letter] of from.split('').entries()) {
+    let before = index;
+    last = index + 1;
+    costs = costs.map((above, at) => {
+      const change = before + (letter === letters[at] ? 0 : 1);
+      before = above;
+      last = Math.min(change, above + 1, last + 1);
+      return last;
+    });
   }
-  return previous[to.length] ?? 0;
+  return last;
 }

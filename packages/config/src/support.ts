@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigIssue } from './error.ts';
-import type { CommandLine } from './flags/command-line.ts';
+import { type CommandLine, ownFlagValue } from './flags/command-line.ts';
 import { kubeletFlags } from './flags/kubelet-flags.ts';
 import type { KubeletConfiguration } from './generated/kubelet-configuration.ts';
 import { normalizeValue } from './normalize.ts';
 import type { Origins } from './origins.ts';
-import { childPath } from './path.ts';
+import { childPath, isWithin } from './path.ts';
 import type { Field, Support } from './schema/field.ts';
 import { configurationFields } from './schema/kubelet-configuration.ts';
 
@@ -15,9 +15,16 @@ export interface SupportReport {
   readonly warnings: readonly ConfigIssue[];
 }
 
+interface Report extends SupportReport {
+  readonly refused: ConfigIssue[];
+  readonly warnings: ConfigIssue[];
+}
+
+type Unsupported = Support & { state: 'unsupported' };
+
 /** Finds the fields that somebody set to what this kubelet cannot do, and the defaults that deserve a note. */
 export function checkFieldSupport(configuration: KubeletConfiguration, origins: Origins): SupportReport {
-  const report = { refused: [] as ConfigIssue[], warnings: [] as ConfigIssue[] };
+  const report: Report = { refused: [], warnings: [] };
   const values = configuration as unknown as Readonly<Record<string, unknown>>;
   visit(configurationFields, values, '', origins, report);
   return report;
@@ -28,7 +35,7 @@ function visit(
   values: Readonly<Record<string, unknown>>,
   path: string,
   origins: Origins,
-  report: { refused: ConfigIssue[]; warnings: ConfigIssue[] },
+  report: Report,
 ): void {
   for (const line of fields) {
     const at = childPath(path, line.name);
@@ -40,22 +47,21 @@ function visit(
       continue;
     }
     if (line.support.state !== 'unsupported') continue;
-    const { severity, because } = line.support;
     if (!isAsGoodAsDefault(line, line.support, value) && origins.isSet(at)) {
-      const issues = severity === 'refuse' ? report.refused : report.warnings;
-      issues.push({ path: at, message: describe(severity, because), origin: firstOrigin(at, origins) });
+      tell(report, line.support, at, firstOrigin(at, origins));
     }
   }
 }
 
-function describe(severity: 'refuse' | 'warn', because: string): string {
-  return severity === 'refuse' ? `is not supported yet: ${because}` : `has no effect yet: ${because}`;
+function tell(report: Report, { severity, because }: Unsupported, path: string, origin: ConfigIssue['origin']): void {
+  if (severity === 'refuse') report.refused.push({ path, message: `is not supported yet: ${because}`, origin });
+  else report.warnings.push({ path, message: `has no effect yet: ${because}`, origin });
 }
 
 function firstOrigin(path: string, origins: Origins): ConfigIssue['origin'] {
   const own = origins.of(path);
   if (own.source !== 'default') return own;
-  for (const [at, origin] of origins.entries()) if (at.startsWith(path)) return origin;
+  for (const [at, origin] of origins.entries()) if (isWithin(at, path)) return origin;
   return own;
 }
 
@@ -66,33 +72,27 @@ function isDefault(line: Field, value: unknown): boolean {
   );
 }
 
-function isAsGoodAsDefault(line: Field, support: Support & { state: 'unsupported' }, value: unknown): boolean {
-  if (isDefault(line, value)) return true;
-  const accepted = support.accepted ?? [];
+function isAsGoodAsDefault(line: Field, { accepted = [] }: Unsupported, value: unknown): boolean {
   return (
-    accepted.some((candidate) => isDeepStrictEqual(value, normalizeValue(line.type, candidate))) ||
-    support.accepts?.(value) === true
+    isDefault(line, value) ||
+    accepted.some((candidate) => isDeepStrictEqual(value, normalizeValue(line.type, candidate)))
   );
 }
 
 /** Finds the flags beside the fields that ask for what this kubelet cannot do. */
 export function checkFlagSupport({ flags, given }: CommandLine): SupportReport {
-  const refused: ConfigIssue[] = [];
-  const warnings: ConfigIssue[] = [];
-  for (const { name, property, default: usual, support } of kubeletFlags) {
+  const report: Report = { refused: [], warnings: [] };
+  for (const flag of kubeletFlags) {
+    const { name, default: usual, support } = flag;
     const text = given.get(name);
     if (text === undefined || support.state === 'supported') continue;
     const origin = { source: 'flag', flag: name, text } as const;
     const path = `--${name}`;
     if (support.state === 'inert') {
-      warnings.push({ path, message: `has no effect: ${support.because}`, origin });
+      report.warnings.push({ path, message: `has no effect: ${support.because}`, origin });
       continue;
     }
-    const value =
-      property === undefined ? undefined : (flags as unknown as Readonly<Record<string, unknown>>)[property];
-    if (text === usual || value === false || value === '') continue;
-    const issues = support.severity === 'refuse' ? refused : warnings;
-    issues.push({ path, message: describe(support.severity, support.because), origin });
+    if (text !== usual && ownFlagValue(flags, flag) !== false) tell(report, support, path, origin);
   }
-  return { refused, warnings };
+  return report;
 }

@@ -59,12 +59,34 @@ describe('the values of flags', () => {
     ],
     ['address', ['--address=::'], '::'],
     ['address', ['--address='], undefined],
+    ['cluster-domain', ['--cluster-domain='], ''],
+    ['kube-reserved', ['--kube-reserved=cpu=200m,', '--kube-reserved=memory=1Gi'], { cpu: '200m', memory: '1Gi' }],
+    ['kube-reserved', ['--kube-reserved=cpu=200m', '--kube-reserved=cpu=1'], { cpu: '1' }],
     [
       'register-with-taints',
       ['--register-with-taints=a=b:NoSchedule,c/d:NoExecute'],
       [
         { key: 'a', value: 'b', effect: 'NoSchedule' },
         { key: 'c/d', value: '', effect: 'NoExecute' },
+      ],
+    ],
+    ['register-with-taints', ['--register-with-taints='], []],
+    [
+      'register-with-taints',
+      ['--register-with-taints=x:NoSchedule', '--register-with-taints=a:PreferNoSchedule,a:NoExecute,b:NoExecute'],
+      [
+        { key: 'a', value: '', effect: 'PreferNoSchedule' },
+        { key: 'a', value: '', effect: 'NoExecute' },
+        { key: 'b', value: '', effect: 'NoExecute' },
+      ],
+    ],
+    ['reserved-memory', ['--reserved-memory='], []],
+    [
+      'reserved-memory',
+      ['--reserved-memory=010:memory=1Gi', '--reserved-memory=1:memory=2Gi'],
+      [
+        { numaNode: 10, limits: { memory: '1Gi' } },
+        { numaNode: 1, limits: { memory: '2Gi' } },
       ],
     ],
     [
@@ -84,7 +106,10 @@ describe('the values of flags', () => {
         { filePattern: 'c', verbosity: 3 },
       ],
     ],
+    ['vmodule', ['--vmodule=a=2147483647,'], [{ filePattern: 'a', verbosity: 2_147_483_647 }]],
     ['v', ['-v4'], 4],
+    // Unlike other numbers it is decimal, whatever it begins with.
+    ['v', ['-v=010'], 10],
     ['log-json-info-buffer-size', ['--log-json-info-buffer-size=1Ki'], '1Ki'],
     ['seccomp-default', ['--seccomp-default'], true],
     ['seccomp-default', ['--seccomp-default=false'], undefined],
@@ -110,20 +135,46 @@ describe('the values of flags', () => {
     ['--address=localhost', 'want an IP address'],
     ['--register-with-taints=a', 'want key=value:effect'],
     ['--register-with-taints=a:Never', 'want key=value:effect'],
+    ['--register-with-taints=a:NoSchedule:x', 'not "a:NoSchedule:x"'],
+    ['--register-with-taints=a=b=c:NoSchedule', 'not "a=b=c:NoSchedule"'],
+    ['--register-with-taints=a=-b:NoSchedule', '"-b" must be empty'],
     ['--register-with-taints=a:NoSchedule,a=b:NoSchedule', 'the taint a:NoSchedule is there twice'],
     ['--register-with-taints=-a:NoSchedule', 'must be 1 to 63 letters'],
     ['--reserved-memory=memory=1Gi', 'want numaNode:type=quantity'],
-    ['--reserved-memory=0:memory=lots', 'memory: want a quantity'],
-    ['--vmodule=a', 'want pattern=N'],
+    ['--reserved-memory=0:memory=lots', 'memory: want a quantity such as "10Mi" or "500m", not "lots"'],
+    ['--reserved-memory=0:', 'want numaNode:type=quantity,type=quantity, not "0:"'],
+    ['--reserved-memory=0:memory', 'want numaNode:type=quantity'],
+    ['--reserved-memory=0:memory=1Gi:x', 'want numaNode:type=quantity'],
+    ['--reserved-memory=0x1:memory=1Gi', 'want numaNode:type=quantity'],
+    ['--reserved-memory=0:memory=1Gi;', 'want numaNode:type=quantity,type=quantity, not ""'],
+    ['--vmodule=a', 'want pattern=N, not "a"'],
+    ['--vmodule==1', 'want pattern=N'],
+    ['--vmodule=a=1=2', 'want pattern=N'],
+    ['--vmodule=a=x', 'want pattern=N'],
+    ['--vmodule=a=2147483648', 'want pattern=N'],
+    ['-v=0x4', 'want a whole number from 0 to 4294967295'],
     ['-v=-1', 'invalid argument "-1" for "-v, --v" flag: want a whole number from 0'],
     ['--allowed-unsafe-sysctls=a"b', 'double quote in the wrong place'],
     ['--hairpin-mode=both', 'want one of "promiscuous-bridge", "hairpin-veth", "none"'],
     ['--minimum-container-ttl-duration=1', 'want a duration with a unit'],
     ['--maximum-dead-containers=x', 'want a whole number'],
+    ['--maximum-dead-containers=2147483648', 'want a whole number from -2147483648 to 2147483647'],
+    [
+      '--exit-on-lock-contention=maybe',
+      'invalid argument "maybe" for "--exit-on-lock-contention" flag: want true or false',
+    ],
+    ['--kube-reserved=cpu', 'want pairs of the form key=value, with commas between'],
     ['--version=v1.2.3', 'want true, false or raw'],
     ['run', 'unknown command run'],
   ])('refuses %s', (argument, message) => {
     expect(problem(argument)).toContain(message);
+  });
+
+  it('says what is wrong, and of nothing else', () => {
+    expect(problem('--max-pods=abc')).toBe(
+      'invalid argument "abc" for "--max-pods" flag: want a whole number from -2147483648 to 2147483647',
+    );
+    expect(problem('--help=perhaps')).toBe('invalid argument "perhaps" for "-h, --help" flag: want true or false');
   });
 
   it('names everything that is wrong at once', () => {
@@ -170,6 +221,29 @@ describe('flags beside the configuration', () => {
     const { flags } = parseCommandLine(argv);
     expect(flags.nodeLabels).toEqual({ a: 'b', c: '', d: 'e=f' });
     expect(flags).toMatchObject({ minimumContainerTtlMs: 60_000, help: true, version: 'raw' });
+  });
+
+  it('are told with their last text, without those that mirror a field: these may be secret', () => {
+    const argv = ['--config=a', '--manifest-url-header=a:b', '--root-dir', '/c', '--config=b', '--max-pods=1'];
+    expect([...parseCommandLine(argv).given]).toEqual([
+      ['config', 'b'],
+      ['root-dir', '/c'],
+    ]);
+  });
+
+  it.each([
+    [['--version'], { version: 'true' }],
+    [['--version=T'], { version: 'true' }],
+    [['--version=F'], { version: 'false' }],
+    [['--node-labels= a = b , c '], { nodeLabels: { a: 'b', c: '' } }],
+    [['--node-labels=a=b', '--node-labels=a=c,'], { nodeLabels: { a: 'c' } }],
+    [['--maximum-dead-containers=0x10'], { maximumDeadContainers: 16 }],
+    [['--maximum-dead-containers=1', '--maximum-dead-containers=2'], { maximumDeadContainers: 2 }],
+    [['--minimum-container-ttl-duration=1.5s'], { minimumContainerTtlMs: 1500 }],
+    [['--exit-on-lock-contention'], { exitOnLockContention: true }],
+    [['--hostname-override='], { hostnameOverride: '' }],
+  ])('are read: %j is %j', (argv, flags) => {
+    expect(parseCommandLine(argv).flags).toEqual({ ...parseCommandLine([]).flags, ...flags });
   });
 
   it('that are deprecated warn once, in upstream’s words', () => {
@@ -223,8 +297,17 @@ describe('flags beside the configuration', () => {
       expect.arrayContaining(['enableContentionProfiling', '--boot-id-file']),
     );
     const plain = await load({
-      argv: ['--kubeconfig=', '--exit-on-lock-contention=false', '--tls-min-version=VersionTLS13'],
+      argv: ['--kubeconfig=', '--exit-on-lock-contention=F', '--lock-file=', '--tls-min-version=VersionTLS13'],
     });
     expect(plain.warnings.filter(({ path }) => path !== '')).toEqual([]);
+    const inert = await load({ argv: ['--boot-id-file=/x', '--housekeeping-interval=1s'] });
+    expect(inert.warnings.filter(({ path }) => path !== '')).toEqual([
+      expect.objectContaining({ path: '--housekeeping-interval' }),
+      {
+        path: '--boot-id-file',
+        message: 'has no effect: it belongs to cAdvisor, which is not used',
+        origin: { source: 'flag', flag: 'boot-id-file', text: '/x' },
+      },
+    ]);
   });
 });

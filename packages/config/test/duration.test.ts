@@ -5,6 +5,7 @@ import { formatDuration, msToNanoseconds, nanosecondsToMs, parseDuration } from 
 describe('parseDuration', () => {
   it.each([
     ['0', 0n],
+    ['-0', 0n],
     ['0s', 0n],
     ['1m30s', 90_000_000_000n],
     ['300ms', 300_000_000n],
@@ -39,6 +40,8 @@ describe('parseDuration', () => {
     '1h-1m',
     'abc',
     '9223372036854775808ns',
+    '9223372036854775809ns',
+    '-9223372036854775809ns',
     '1e3s',
     ' 1s',
   ])('reads %j as none', (text) => {
@@ -50,7 +53,13 @@ describe('formatDuration', () => {
   it.each([
     [0n, '0s'],
     [1n, '1ns'],
+    [999n, '999ns'],
+    [1_000n, '1µs'],
     [1_100n, '1.1µs'],
+    [1_000_000n, '1ms'],
+    [1_000_000_000n, '1s'],
+    [-1n, '-1ns'],
+    [-1_500_000n, '-1.5ms'],
     [2_200_000n, '2.2ms'],
     [300_000_000n, '300ms'],
     [1_500_000_000n, '1.5s'],

@@ -52,6 +52,41 @@ describe('values of flags', () => {
     });
   });
 
+  it('are those of every flag', () => {
+    for (const [name, value] of Object.entries(values())) expect(value, name).not.toMatch(/undefined|object|null/);
+  });
+
+  it.each([
+    ['manifest-url-header', [], ''],
+    ['v', [], '0'],
+    ['vmodule', [], ''],
+    ['vmodule', ['--vmodule=a=1', '--vmodule=b*=2,'], 'a=1,b*=2'],
+    ['register-with-taints', ['--register-with-taints=b:NoExecute,a=c:NoSchedule'], 'b=:NoExecute,a=c:NoSchedule'],
+    ['reserved-memory', [], ''],
+    [
+      'reserved-memory',
+      ['--reserved-memory=1:memory=1024Mi,hugepages-1Gi=2Gi', '--reserved-memory=0:memory=1000m'],
+      '0:memory=1,1:hugepages-1Gi=2Gi,memory=1Gi',
+    ],
+    ['feature-gates', ['--feature-gates=B=true,A=F'], 'A=false,B=true'],
+    ['boot-id-file', [], '/proc/sys/kernel/random/boot_id'],
+    ['boot-id-file', ['--boot-id-file=/x'], '/x'],
+    ['maximum-dead-containers', ['--maximum-dead-containers=0x10'], '16'],
+    ['help', ['--help=T'], 'true'],
+    ['enforce-node-allocatable', [], '[pods]'],
+    ['cluster-dns', ['--cluster-dns="a""b"'], '["a""b"]'],
+    ['cluster-dns', ['--cluster-dns=a,b'], '[a,b]'],
+    ['container-log-max-size', ['--container-log-max-size=1024Ki'], '1024Ki'],
+    ['eviction-soft-grace-period', ['--eviction-soft-grace-period=memory.available=90s'], 'memory.available=90s'],
+    ['log-flush-frequency', ['--log-flush-frequency=1500ms'], '1.5s'],
+    ['seccomp-default', [], 'false'],
+    ['authentication-token-webhook', [], 'false'],
+    ['authentication-token-webhook', ['--authentication-token-webhook'], 'true'],
+    ['pod-max-pids', [], '-1'],
+  ])('--%s with %j is %j', (name, argv, value) => {
+    expect(values(...argv)[name]).toBe(value);
+  });
+
   it('W4: are without secrets', () => {
     const all = values('--manifest-url-header=Authorization:Bearer hush');
     expect(all['manifest-url-header']).toBe('CLASSIFIED');

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, formatOrigin, maskSecrets } from '../src/index.ts';
-import { isObject, mergeLayer } from '../src/merge.ts';
+import { ConfigError, DEFAULT_EVICTION_HARD, formatOrigin, maskSecrets } from '../src/index.ts';
+import { isObject, mergeLayer, setIn } from '../src/merge.ts';
 import { Origins } from '../src/origins.ts';
-import type { Json } from '../src/schema/field.ts';
+import type { Field, Json } from '../src/schema/field.ts';
 import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 import { file, load, refusal } from './memory-files.ts';
 
@@ -144,6 +144,55 @@ describe('drop-ins', () => {
   });
 });
 
+describe('origins', () => {
+  it('are those of each value, however deep', async () => {
+    const { origins } = await load({
+      config: file('registerWithTaints: [{key: a}]\nstaticPodURLHeader: {A: [b]}\nevictionHard: {}\n'),
+    });
+    expect([...origins.entries()].map(([path, origin]) => `${path} ${formatOrigin(origin)}`)).toEqual([
+      'registerWithTaints /etc/kubelet/config.yaml:3:21',
+      'registerWithTaints[0].key /etc/kubelet/config.yaml:3:28',
+      'staticPodURLHeader.A /etc/kubelet/config.yaml:4:25',
+      'staticPodURLHeader.A[0] /etc/kubelet/config.yaml:4:26',
+      'evictionHard /etc/kubelet/config.yaml:5:15',
+    ]);
+    expect(formatOrigin(origins.of('registerWithTaints[0]'))).toBe('/etc/kubelet/config.yaml:3:21');
+  });
+
+  it('go with what a later file replaces, and stay with what it adds to', async () => {
+    const { origins } = await load({
+      config: file(
+        'clusterDNS: [10.0.0.1, 10.0.0.2]\nevictionHard: {memory.available: 1Gi}\nevictionSoft: {}\nsystemReserved: {cpu: 1k}\n',
+      ),
+      dropIns: {
+        'a.conf': file(
+          'clusterDNS: [10.0.0.3]\nevictionHard: {}\nevictionSoft: {memory.available: null}\nsystemReserved: {cpu: null}\nkubeReserved: {}\n',
+        ),
+      },
+    });
+    const paths = [...origins.entries()].map(([path, origin]) => `${path} ${origin.source}`);
+    expect(paths.sort()).toEqual([
+      'clusterDNS dropIn',
+      'clusterDNS[0] dropIn',
+      'evictionHard["memory.available"] file',
+      'evictionSoft file',
+      'kubeReserved dropIn',
+    ]);
+  });
+});
+
+describe('setIn', () => {
+  it.each<[readonly string[], Json]>([
+    [[], { a: { b: 1 }, c: 2 }],
+    [['c'], { a: { b: 1 }, c: 0 }],
+    [['a', 'd'], { a: { b: 1, d: 0 }, c: 2 }],
+    [['c', 'd'], { a: { b: 1 }, c: { d: 0 } }],
+    [['e', 'f'], { a: { b: 1 }, c: 2, e: { f: 0 } }],
+  ])('of %j leaves all else', (path, value) => {
+    expect(setIn({ a: { b: 1 }, c: 2 }, path, 0)).toEqual(value);
+  });
+});
+
 describe('merging', () => {
   const value = fc.letrec<{ json: Json }>((tie) => ({
     json: fc.oneof(
@@ -200,6 +249,20 @@ describe('defaults that depend on other values', () => {
   it.each<[string, string, unknown]>([
     ['nodeStatusUpdateFrequency: 20s', 'nodeStatusReportFrequencyMs', 20_000],
     ['nodeStatusUpdateFrequency: 0s', 'nodeStatusReportFrequencyMs', 300_000],
+    ['nodeStatusUpdateFrequency: 20s\nnodeStatusReportFrequency: 1m', 'nodeStatusReportFrequencyMs', 60_000],
+    ['nodeStatusUpdateFrequency: 20s\nnodeStatusReportFrequency: 0s', 'nodeStatusReportFrequencyMs', 20_000],
+    ['maxParallelImagePulls: 2\nserializeImagePulls: false', 'serializeImagePulls', false],
+    ['podPidsLimit: 0', 'podPidsLimit', 0],
+    ['crashLoopBackOff: {maxContainerRestartPeriod: 10s}', 'crashLoopBackOff', { maxContainerRestartPeriodMs: 10_000 }],
+    ['', 'imagePullCredentialsVerificationPolicy', 'NeverVerifyPreloadedImages'],
+    [
+      'imagePullCredentialsVerificationPolicy: ""',
+      'imagePullCredentialsVerificationPolicy',
+      'NeverVerifyPreloadedImages',
+    ],
+    ['imagePullCredentialsVerificationPolicy: AlwaysVerify', 'imagePullCredentialsVerificationPolicy', 'AlwaysVerify'],
+    ['evictionHard: null', 'evictionHard', DEFAULT_EVICTION_HARD],
+    ['mergeDefaultEvictionSettings: true', 'evictionHard', DEFAULT_EVICTION_HARD],
     ['maxParallelImagePulls: 2', 'serializeImagePulls', false],
     ['maxParallelImagePulls: 1', 'serializeImagePulls', true],
     ['podPidsLimit: -5', 'podPidsLimit', -1],
@@ -234,7 +297,7 @@ describe('relative paths', () => {
   it('of the file are relative to it, of drop-ins and flags they stay', async () => {
     const { configuration } = await load({
       config: file(
-        'staticPodPath: manifests\nresolvConf: ../resolv.conf\nauthentication: {x509: {clientCAFile: ca.crt}}\ntlsCertFile: /a/b\n',
+        'staticPodPath: manifests\nresolvConf: ../resolv.conf\nauthentication: {x509: {clientCAFile: ca.crt}}\ntlsCertFile: /a/b\npodLogsDir: logs\n',
       ),
       dropIns: { 'a.conf': file('tlsPrivateKeyFile: key\n') },
       argv: ['--volume-plugin-dir=plugins'],
@@ -246,7 +309,24 @@ describe('relative paths', () => {
       tlsCertFile: '/a/b',
       tlsPrivateKeyFile: 'key',
       volumePluginDir: 'plugins',
+      podLogsDir: '/etc/kubelet/logs',
     });
+  });
+
+  it('are those of the fields that upstream resolves, and no others', () => {
+    const paths = (fields: readonly Field[]): string[] =>
+      fields.flatMap((line) =>
+        line.type.kind === 'object' ? paths(line.type.fields) : line.isPath ? [line.name] : [],
+      );
+    expect(paths(configurationFields).sort()).toEqual([
+      'clientCAFile',
+      'podLogsDir',
+      'resolvConf',
+      'staticPodPath',
+      'tlsCertFile',
+      'tlsPrivateKeyFile',
+      'volumePluginDir',
+    ]);
   });
 });
 
@@ -268,8 +348,19 @@ describe('secrets', () => {
     const { configuration, origins } = await load({ argv: [`--manifest-url-header=Authorization:${secret}`] });
     expect(configuration.staticPodURLHeader).toEqual({ Authorization: [secret] });
     expect(JSON.stringify([...origins.entries()])).not.toContain(secret);
+    expect(origins.of('staticPodURLHeader')).toEqual({ source: 'flag', flag: 'manifest-url-header', text: '<masked>' });
     expect(JSON.stringify(maskSecrets(configuration))).not.toContain(secret);
     expect(maskSecrets(configuration).staticPodURLHeader).toEqual({ Authorization: ['<masked>'] });
+  });
+
+  it('W4: of what is no text its kind is told', async () => {
+    const message = async (value: string): Promise<string> =>
+      (await refusal({ config: file(`staticPodURLHeader: {a: [${value}]}\n`) })).message;
+    expect(await message('123456789012345678901')).toContain('must be a string, not a number');
+    expect(await message('1')).toContain('must be a string, not a number');
+    expect(await message('true')).toContain('must be a string, not a boolean');
+    expect(await message('null')).toContain('must be a string, not null');
+    expect((await refusal({ argv: [`--manifest-url-header=${secret}`] })).message).toContain('"<masked>"');
   });
 
   it('are the only fields whose values errors leave out', async () => {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { defaultConfiguration, renderConfiguration } from '../src/index.ts';
+import { normalizeValue } from '../src/normalize.ts';
 import { childPath, isWithin, parentPath } from '../src/path.ts';
+import { type FieldType, field, type Json } from '../src/schema/field.ts';
+import { DURATION, INT32, list, map, object, STRING } from '../src/schema/types.ts';
 import { closest } from '../src/suggest.ts';
 import { file, load } from './memory-files.ts';
 
@@ -36,9 +39,57 @@ describe('renderConfiguration', () => {
   });
 });
 
+describe('a size', () => {
+  it.each([
+    [0, '0'],
+    [1, '1'],
+    [1500, '1500'],
+    [-1024, '-1Ki'],
+    [2 ** 10, '1Ki'],
+    [2 ** 20, '1Mi'],
+    [2 ** 30, '1Gi'],
+    [2 ** 40, '1Ti'],
+    [2 ** 50, '1Pi'],
+    [2 ** 60, '1Ei'],
+    [2 ** 70, '1024Ei'],
+    [1536 * 2 ** 20, '1536Mi'],
+  ])('of %d bytes is written as %s', (bytes, text) => {
+    const rendered = renderConfiguration(defaultConfiguration({ containerLogMaxSizeBytes: bytes }));
+    expect(rendered.containerLogMaxSize).toBe(text);
+  });
+});
+
+describe('normalizeValue', () => {
+  it.each<[FieldType, Json, unknown]>([
+    [DURATION, '1m30s', 90_000],
+    [DURATION, 1_500_000, 1.5],
+    [DURATION, 'soon', undefined],
+    [DURATION, true, undefined],
+    [{ kind: 'bytes' }, '1Ki', 1024],
+    [{ kind: 'bytes' }, 'much', 0],
+    [list(DURATION), ['1s', '2s'], [1000, 2000]],
+    [list(DURATION), '1s', []],
+    [map(DURATION), { a: '1s' }, { a: 1000 }],
+    [map(DURATION), ['1s'], {}],
+    [object('A', 'B.', [field({ name: 'a', type: DURATION, doc: 'A.' })]), { a: '1s' }, { aMs: 1000 }],
+    [object('A', 'B.', [field({ name: 'length', type: INT32, doc: 'A.' })]), ['1s'], {}],
+    [STRING, '1s', '1s'],
+  ])('%j: %j is %j, and nothing where it is of another type', (type, value, normal) => {
+    expect(normalizeValue(type, value)).toEqual(normal);
+  });
+});
+
 describe('defaultConfiguration', () => {
   it('is what an empty file gives', async () => {
     expect(defaultConfiguration()).toEqual((await load({ config: file('') })).configuration);
+  });
+
+  it('has no property for what has no default, and neither has its file', () => {
+    const configuration = defaultConfiguration();
+    for (const name of ['tracing', 'userNamespaces', 'maxParallelImagePulls', 'singleProcessOOMKill']) {
+      expect(configuration).not.toHaveProperty(name);
+      expect(renderConfiguration(configuration)).not.toHaveProperty(name);
+    }
   });
 
   it('takes other values for some properties', () => {
@@ -54,6 +105,8 @@ describe('paths', () => {
     ['a[0]', 'b', 'a[0].b'],
     ['a', 'b.c', 'a["b.c"]'],
     ['a["b.c"]', 'd', 'a["b.c"].d'],
+    ['', 'b.c', '["b.c"]'],
+    ['a', 'b[0]', 'a["b[0]"]'],
   ])('%j and %j make %s, and back', (parent, key, path) => {
     expect(childPath(parent, key)).toBe(path);
     expect(parentPath(path)).toBe(parent);
@@ -73,6 +126,16 @@ describe('closest', () => {
     ['MAXPODS', 'maxPods'],
     ['port', 'port'],
     ['xxxx', undefined],
+    // One letter of four may be wrong, and of three, and two of eight.
+    ['pot', 'port'],
+    ['prtx', undefined],
+    ['maxPodzz', 'maxPods'],
+    // Both ends count.
+    ['portab', undefined],
+    ['xxport', undefined],
+    ['ortss', undefined],
+    // Of two that are as near the first.
+    ['portz', 'port'],
   ])('of %s is %s', (name, expected) => {
     expect(closest(name, ['maxPods', 'port', 'ports'])).toBe(expected);
   });

@@ -24,6 +24,8 @@ describe('what is not there yet', () => {
   it.each([
     ['enableContentionProfiling: true\nenableSystemLogQuery: true', ['enableContentionProfiling']],
     ['tracing: {samplingRatePerMillion: 1}', ['tracing.samplingRatePerMillion']],
+    ['contentType: text/plain', ['contentType']],
+    ['logging: {vmodule: [{filePattern: a}]}', ['logging.vmodule']],
   ])('is warned of: %s', async (body, paths) => {
     expect(await warned(body)).toEqual(paths);
   });
@@ -48,6 +50,10 @@ describe('what is not there yet', () => {
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
     'registerNode: false',
     'tracing: {}\nuserNamespaces: {}',
+    'contentType: application/json\nmakeIPTablesUtilChains: false',
+    'contentType: application/vnd.kubernetes.protobuf\nmakeIPTablesUtilChains: true',
+    'cpuManagerPolicy: none\ncpuManagerPolicyOptions: {}\nmemoryManagerPolicy: None\ntopologyManagerScope: container',
+    'enableControllerAttachDetach: true\nmaxOpenFiles: 1000000\ncpuManagerReconcilePeriod: 10s',
   ])('is silent where the value asks for what happens anyway: %j', async (body) => {
     expect(await warned(body)).toEqual([]);
   });
@@ -60,6 +66,16 @@ describe('what is not there yet', () => {
     expect(warnings.map(formatIssue)).toContain(
       '--contention-profiling: enableContentionProfiling: has no effect yet: nothing here waits for a lock: there is no such profile',
     );
+  });
+
+  it('is named with the place of the first part of it', async () => {
+    const error = await refusal({
+      config: file('cpuManagerPolicyOptions:\n  a: b\n  c: d\ncpuManagerPolicy: static\n'),
+    });
+    expect(error.issues.map(formatIssue)).toEqual([
+      '/etc/kubelet/config.yaml:6:19: cpuManagerPolicy: is not supported yet: the CPU, memory and topology managers are not there yet',
+      '/etc/kubelet/config.yaml:4:6: cpuManagerPolicyOptions: is not supported yet: the CPU, memory and topology managers are not there yet',
+    ]);
   });
 
   it('is said of every field that is unsupported, in a sentence that fits behind the path', () => {

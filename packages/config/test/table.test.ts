@@ -88,6 +88,56 @@ describe('the table of flags', () => {
 });
 
 describe('--help', () => {
+  const lines = helpText().split('\n');
+  const entries = helpText()
+    .split(/^ {2}(?=-| {4}--)/m)
+    .slice(1)
+    .map((entry) => `  ${entry}`);
+
+  it('begins with what the kubelet is for, and has the flags by name', () => {
+    expect(lines[0]).toMatch(/^The kubelet is the agent of a node/);
+    expect(helpText()).toContain('\n\nUsage:\n  kubelet [flags]\n\nFlags:\n      --address ip\n');
+    const names = entries.map((entry) => /--([\w-]+)/.exec(entry)?.[1]);
+    expect(names).toEqual([...kubeletFlags, ...mirrorFlags.map(({ flag }) => flag)].map(({ name }) => name).sort());
+    expect(helpText()).toMatch(/[^\n]\n$/);
+    expect(helpText()).not.toMatch(/undefined|object/);
+  });
+
+  it.each([
+    '      --address ip\n          The IP address of the secured server. The read-only one is on the loopback. (default\n          0.0.0.0) (DEPRECATED)\n',
+    '      --application-metrics-count-limit int32\n          Has no effect: cAdvisor is not used. (default 100) (DEPRECATED)\n',
+    '      --boot-id-file string\n          Has no effect: cAdvisor is not used. (default /proc/sys/kernel/random/boot_id)\n          (DEPRECATED)\n',
+    '      --cert-dir string\n          Where the TLS certificates are. (default /var/lib/kubelet/pki)\n',
+    '      --cgroup-root string\n          The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect\n          where cgroupsPerQOS is false. (DEPRECATED)\n',
+    '      --container-log-max-size quantity\n          The size at which a container log is rotated. Negative: logs are not rotated. (default\n          10Mi) (DEPRECATED)\n',
+    '      --enable-load-reader\n          Has no effect: cAdvisor is not used. (DEPRECATED)\n',
+    '      --enforce-node-allocatable strings\n          What is held to its share: pods, system-reserved or system-reserved-compressible,\n          kube-reserved or kube-reserved-compressible; or none alone. (default pods) (DEPRECATED)\n',
+    '      --eviction-minimum-reclaim key=value,...\n          How much more than the threshold an eviction frees, by signal. (DEPRECATED)\n',
+    '      --global-housekeeping-interval duration\n          Has no effect: cAdvisor is not used. (default 1m0s) (DEPRECATED)\n',
+    '  -h, --help\n          Prints this text and exits.\n',
+    '      --maximum-dead-containers int32\n          How many dead containers are kept in all. Negative: no limit. (default -1) (DEPRECATED)\n',
+    '      --minimum-container-ttl-duration duration\n          How long a dead container is kept at least. (default 0s) (DEPRECATED)\n',
+    '      --node-labels key=value,...\n          Labels of the node at its registration: key=value, with commas between. In the namespaces\n          kubernetes.io and k8s.io only those for kubelets.\n',
+    '      --pod-max-pids int64\n          How many processes a pod may have. -1: as many as the node allows. Without effect where\n          cgroupsPerQOS is false. (default -1) (DEPRECATED)\n',
+    '      --rotate-certificates\n          Whether the client certificate is renewed through the API server. (DEPRECATED)\n',
+    '      --sync-frequency duration\n          The longest time between two syncs of a pod in which nothing happened. (default 1m0s)\n          (DEPRECATED)\n',
+    '  -v, --v uint32\n          How much is logged; 0 is least, 4 is for debugging, 10 is everything. (default 0)\n',
+    '      --version version[=true]\n          Prints the version and exits; raw prints more of it; vX.Y.Z is refused.\n',
+  ])('has %j', (entry) => {
+    expect(entries).toContain(entry);
+  });
+
+  it('fills its lines', () => {
+    const wide = lines.filter((line) => line.startsWith(' '.repeat(10)));
+    expect(Math.max(...wide.map((line) => line.length))).toBe(100);
+    for (const [index, line] of lines.entries()) {
+      const [word = ''] = (lines[index + 1] ?? '').trimStart().split(' ');
+      if (wide.includes(line) && wide.includes(lines[index + 1] ?? '')) {
+        expect(line.length + 1 + word.length, line).toBeGreaterThan(100);
+      }
+    }
+  });
+
   // As a command line without --config has it.
   it.each([
     ['anonymous-auth', '(default true)'],

@@ -1,8 +1,29 @@
 import { describe, expect, it } from 'vitest';
+import { defaultConfiguration, type KubeletConfiguration, resolveFeatureGates } from '../src/index.ts';
+import { validateConfiguration } from '../src/validate/validate.ts';
 import { file, load, refusal } from './memory-files.ts';
 
 /** A line of a file, the path of the field it is refused for, and why. */
 type Case = readonly [line: string, path: string, message: string];
+
+const NO_SHUTDOWN =
+  'featureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}';
+
+/** Those of crypto/tls of Go 1.26, and two former names (k8s.io/component-base/cli/flag). */
+const CIPHER_SUITES = [
+  ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+  ...['ECDSA', 'RSA'].flatMap((kind) => [
+    ...['AES_128_CBC_SHA', 'AES_128_CBC_SHA256', 'AES_128_GCM_SHA256', 'AES_256_CBC_SHA', 'AES_256_GCM_SHA384'].map(
+      (rest) => `TLS_ECDHE_${kind}_WITH_${rest}`,
+    ),
+    ...['CHACHA20_POLY1305', 'CHACHA20_POLY1305_SHA256', 'RC4_128_SHA'].map((rest) => `TLS_ECDHE_${kind}_WITH_${rest}`),
+  ]),
+  'TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA',
+  ...['3DES_EDE_CBC_SHA', 'AES_128_CBC_SHA', 'AES_128_CBC_SHA256', 'AES_128_GCM_SHA256', 'AES_256_CBC_SHA'].map(
+    (rest) => `TLS_RSA_WITH_${rest}`,
+  ),
+  ...['TLS_RSA_WITH_AES_256_GCM_SHA384', 'TLS_RSA_WITH_RC4_128_SHA'],
+];
 
 const single: readonly Case[] = [
   ['nodeLeaseDurationSeconds: -1', 'nodeLeaseDurationSeconds', '-1 must be greater than 0'],
@@ -12,6 +33,7 @@ const single: readonly Case[] = [
   ['healthzPort: -1', 'healthzPort', 'must be between 1 and 65535'],
   ['imageGCHighThresholdPercent: 101', 'imageGCHighThresholdPercent', 'must be between 0 and 100, inclusive'],
   ['imageGCLowThresholdPercent: -1', 'imageGCLowThresholdPercent', 'must be between 0 and 100, inclusive'],
+  ['imageGCLowThresholdPercent: 101', 'imageGCLowThresholdPercent', '101 must be between 0 and 100, inclusive'],
   ['imageMinimumGCAge: -1m', 'imageMinimumGCAge', '-1m0s must not be negative'],
   ['imageMaximumGCAge: -1m', 'imageMaximumGCAge', '-1m0s must not be negative'],
   ['iptablesDropBit: 32', 'iptablesDropBit', 'must be between 0 and 31, inclusive'],
@@ -22,6 +44,7 @@ const single: readonly Case[] = [
   ['maxOpenFiles: -1', 'maxOpenFiles', 'must not be a negative number'],
   ['maxPods: -1', 'maxPods', 'must not be a negative number'],
   ['oomScoreAdj: -1001', 'oomScoreAdj', 'must be between -1000 and 1000, inclusive'],
+  ['oomScoreAdj: 1001', 'oomScoreAdj', 'must be between -1000 and 1000, inclusive'],
   ['podsPerCore: -1', 'podsPerCore', 'must not be a negative number'],
   ['port: 65536', 'port', '65536 must be between 1 and 65535, inclusive'],
   ['port: -1', 'port', 'must be between 1 and 65535, inclusive'],
@@ -67,7 +90,7 @@ const pods: readonly Case[] = [
     'must be between 1s and 300s',
   ],
   [
-    'crashLoopBackOff: {maxContainerRestartPeriod: 301s}',
+    'crashLoopBackOff: {maxContainerRestartPeriod: 300001ms}',
     'crashLoopBackOff.maxContainerRestartPeriod',
     'must be between 1s and 300s',
   ],
@@ -98,6 +121,11 @@ const pods: readonly Case[] = [
   ['clusterDNS: [10.0.0.1, dns]', 'clusterDNS[1]', 'must be an IP address'],
   ['staticPodURL: ftp://x', 'staticPodURL', 'must be an http or https URL'],
   ['staticPodURL: there', 'staticPodURL', 'must be an http or https URL'],
+  [
+    `allowedUnsafeSysctls: [net.${'a'.repeat(250)}]`,
+    'allowedUnsafeSysctls[0]',
+    'is neither the name of a sysctl nor the start',
+  ],
 ];
 
 const images: readonly Case[] = [
@@ -106,6 +134,7 @@ const images: readonly Case[] = [
     'featureGates.ImageMaximumGCAge',
     'locked to true',
   ],
+  ['imageMaximumGCAge: 1ms', 'imageMaximumGCAge', 'must be greater than imageMinimumGCAge (2m0s)'],
   ['imageMaximumGCAge: 1m', 'imageMaximumGCAge', 'must be greater than imageMinimumGCAge (2m0s)'],
   ['imageMaximumGCAge: 2m', 'imageMaximumGCAge', 'must be greater than imageMinimumGCAge (2m0s)'],
   [
@@ -146,6 +175,8 @@ const images: readonly Case[] = [
       ['registry.io/a*b/*', 'may have a wildcard only as /* at its end'],
       ['/*', 'must begin with a registry'],
       ['registry.io/a:1', 'must have neither a tag nor a digest'],
+      [`registry.io/a@sha256:${'0'.repeat(64)}`, 'must have neither a tag nor a digest'],
+      ['"a "', 'must not begin or end with a space'],
       ['registry.io/A', 'must be the name of an image'],
     ] as const
   ).map(
@@ -182,6 +213,11 @@ const resources: readonly Case[] = [
     'kubeReservedCgroup (--kube-reserved-cgroup) must be specified when',
   ],
   [
+    'enforceNodeAllocatable: [system-reserved-compressible]',
+    'enforceNodeAllocatable[0]',
+    'systemReservedCgroup (--system-reserved-cgroup) must be specified when',
+  ],
+  [
     'enforceNodeAllocatable: [none, pods]',
     'enforceNodeAllocatable[0]',
     'may not contain additional enforcements when "none" is specified',
@@ -189,7 +225,7 @@ const resources: readonly Case[] = [
   [
     'enforceNodeAllocatable: [all]',
     'enforceNodeAllocatable[0]',
-    'option "all" is not valid. Valid options are "pods", "system-reserved"',
+    'option "all" is not valid. Valid options are "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible", "none"',
   ],
   [
     'cgroupsPerQOS: false',
@@ -207,6 +243,13 @@ const resources: readonly Case[] = [
     'reservedSystemCPUs',
     'cannot be used with systemReservedCgroup or kubeReservedCgroup',
   ],
+  [
+    'reservedSystemCPUs: 0-1\nsystemReservedCgroup: /s',
+    'reservedSystemCPUs',
+    'cannot be used with systemReservedCgroup or kubeReservedCgroup',
+  ],
+  ['reservedSystemCPUs: 0,a', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
+  ['reservedSystemCPUs: 0-', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
   ['reservedSystemCPUs: 3-1', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
   ['reservedSystemCPUs: a', 'reservedSystemCPUs', 'must be a list of CPUs and ranges'],
   [
@@ -223,6 +266,11 @@ const resources: readonly Case[] = [
   ['qosReserved: {memory: 50%}', 'qosReserved', 'requires the feature gate QOSReserved'],
   [
     'qosReserved: {memory: 101%}\nfeatureGates: {QOSReserved: true}',
+    'qosReserved.memory',
+    'must be a percentage from 0% to 100%',
+  ],
+  [
+    'qosReserved: {memory: half}\nfeatureGates: {QOSReserved: true}',
     'qosReserved.memory',
     'must be a percentage from 0% to 100%',
   ],
@@ -246,7 +294,7 @@ const eviction: readonly Case[] = [
   [
     'evictionHard: {memory.free: 1Gi}',
     'evictionHard["memory.free"]',
-    'is not an eviction signal; there are memory.available',
+    'is not an eviction signal; there are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, pid.available',
   ],
   [
     'evictionHard: {memory.available: lots}',
@@ -255,6 +303,16 @@ const eviction: readonly Case[] = [
   ],
   ['evictionHard: {memory.available: "0"}', 'evictionHard["memory.available"]', 'must be positive'],
   ['evictionHard: {memory.available: -1%}', 'evictionHard["memory.available"]', 'must be a percentage of 0 or more'],
+  ['evictionHard: {memory.available: half%}', 'evictionHard["memory.available"]', 'must be a percentage of 0 or more'],
+  ['evictionHard: {memory.available: -1Gi}', 'evictionHard["memory.available"]', 'must be positive'],
+  ['evictionSoft: {memory.available: 101%}', 'evictionSoft["memory.available"]', 'must be 100% or less'],
+  [
+    'evictionMinimumReclaim: {memory.available: half}',
+    'evictionMinimumReclaim["memory.available"]',
+    'must be a quantity such as 100Mi, or a percentage such as 10%',
+  ],
+  ['evictionSoft: {memory.free: 1Gi}', 'evictionSoft["memory.free"]', 'is not an eviction signal'],
+  ['evictionMinimumReclaim: {memory.free: 1Gi}', 'evictionMinimumReclaim["memory.free"]', 'is not an eviction signal'],
   ['evictionHard: {memory.available: 101%}', 'evictionHard["memory.available"]', 'must be 100% or less'],
   [
     'evictionSoft: {memory.available: 1Gi}',
@@ -286,18 +344,37 @@ const node: readonly Case[] = [
     'must not be longer than shutdownGracePeriod (10s)',
   ],
   ['shutdownGracePeriod: 500ms', 'shutdownGracePeriod', 'must be either zero or 1s and more'],
+  ['shutdownGracePeriod: 1ms', 'shutdownGracePeriod', 'must be either zero or 1s and more'],
+  ['shutdownGracePeriod: -1s', 'shutdownGracePeriod', 'must be either zero or 1s and more'],
+  [
+    'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 999ms',
+    'shutdownGracePeriodCriticalPods',
+    'must be either zero or 1s and more',
+  ],
+  [`shutdownGracePeriod: 1ms\n${NO_SHUTDOWN}`, 'shutdownGracePeriod', 'requires the feature gate GracefulNodeShutdown'],
+  [
+    `shutdownGracePeriodCriticalPods: 1ms\n${NO_SHUTDOWN}`,
+    'shutdownGracePeriodCriticalPods',
+    'requires the feature gate GracefulNodeShutdown',
+  ],
+  [
+    'shutdownGracePeriod: 1ms\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]',
+    'shutdownGracePeriodByPodPriority',
+    'cannot be specified at the same time as shutdownGracePeriod',
+  ],
+  [
+    'shutdownGracePeriodCriticalPods: 1ms\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]',
+    'shutdownGracePeriodByPodPriority',
+    'cannot be specified at the same time as shutdownGracePeriod',
+  ],
   [
     'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: -1s',
     'shutdownGracePeriodCriticalPods',
     'must be either zero or 1s and more',
   ],
+  [`shutdownGracePeriod: 10s\n${NO_SHUTDOWN}`, 'shutdownGracePeriod', 'requires the feature gate GracefulNodeShutdown'],
   [
-    'shutdownGracePeriod: 10s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}',
-    'shutdownGracePeriod',
-    'requires the feature gate GracefulNodeShutdown',
-  ],
-  [
-    'shutdownGracePeriodCriticalPods: 10s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}',
+    `shutdownGracePeriodCriticalPods: 10s\n${NO_SHUTDOWN}`,
     'shutdownGracePeriodCriticalPods',
     'requires the feature gate GracefulNodeShutdown',
   ],
@@ -325,7 +402,11 @@ const node: readonly Case[] = [
   ['registerWithTaints: [{key: a, effect: Never}]', 'registerWithTaints[0].effect', 'must be one of "", "NoSchedule"'],
   ['tlsCipherSuites: [NONE]', 'tlsCipherSuites[0]', '"NONE" is not a cipher suite'],
   ['tlsCurvePreferences: [0]', 'tlsCurvePreferences[0]', '0 is not a key exchange that there is'],
-  ['tlsCurvePreferences: [9999]', 'tlsCurvePreferences[0]', '9999 is not a key exchange'],
+  [
+    'tlsCurvePreferences: [9999]',
+    'tlsCurvePreferences[0]',
+    '9999 is not a key exchange that there is; there are 23, 24, 25, 29, 4587, 4588, 4589',
+  ],
   ['tlsCurvePreferences: [29, 29]', 'tlsCurvePreferences[1]', 'is there twice'],
   ['tlsMinVersion: TLS12', 'tlsMinVersion', 'must be one of "", "VersionTLS10"'],
   [
@@ -373,6 +454,14 @@ const observability: readonly Case[] = [
   ['tracing: {endpoint: "a b"}', 'tracing.endpoint', 'must be host:port'],
   ['tracing: {endpoint: "[::1"}', 'tracing.endpoint', 'must be host:port'],
   ['tracing: {endpoint: "[::1]x"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "a//b"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "://b"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "host:port"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: ":port"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "user:1@host:port"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "[host]"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "[10.0.0.1]:80"}', 'tracing.endpoint', 'must be host:port'],
+  ['tracing: {endpoint: "a\\x7fb"}', 'tracing.endpoint', 'must be host:port'],
   ['tracing: {endpoint: "unix:a"}', 'tracing.endpoint', 'must be host:port'],
   ['tracing: {endpoint: "unix-abstract:a"}', 'tracing.endpoint', 'must be host:port'],
   ['showHiddenMetricsForVersion: "1.20"', 'showHiddenMetricsForVersion', 'must be omitted or 1.35'],
@@ -408,6 +497,57 @@ describe('validation', () => {
     'tlsCipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\ntlsMinVersion: VersionTLS12\ntlsCurvePreferences: [29, 23]',
     'showHiddenMetricsForVersion: "1.35"',
     'healthzPort: 0\nreadOnlyPort: 10255',
+    'healthzPort: 65535\nreadOnlyPort: 65535\nport: 1',
+    'port: 65535',
+    'oomScoreAdj: 1000',
+    'oomScoreAdj: -1000',
+    'imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 0',
+    'iptablesDropBit: 31\niptablesMasqueradeBit: 0',
+    'iptablesDropBit: 0\niptablesMasqueradeBit: 31',
+    'nodeStatusMaxImages: -1\nnodeLeaseDurationSeconds: 1\nmaxParallelImagePulls: 1',
+    'kubeAPIQPS: 0\neventRecordQPS: 0\nregistryPullQPS: 0',
+    'memoryThrottlingFactor: 1.0',
+    'memoryThrottlingFactor: 0.001',
+    'containerLogMaxFiles: 2\ncontainerLogMonitorInterval: 3s',
+    'logging: {verbosity: 2147483647, flushFrequency: 1ms}',
+    'logging: {vmodule: [{filePattern: a, verbosity: 2147483647}]}',
+    'logging: {options: {json: {splitStream: true}, text: {infoBufferSize: 1Ki}}}\nfeatureGates: {LoggingAlphaOptions: true}',
+    'tracing: {samplingRatePerMillion: 0}',
+    'cpuCFSQuotaPeriod: 1ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}',
+    'crashLoopBackOff: {maxContainerRestartPeriod: 300000900us}',
+    'podLogsDir: /',
+    'podLogsDir: "/var/log/\\x7f"',
+    'userNamespaces: {idsPerPod: 65536}',
+    'userNamespaces: {idsPerPod: 4294901760}',
+    `allowedUnsafeSysctls: [net.${'a'.repeat(249)}]`,
+    'staticPodURL: http://example.com/pods',
+    'staticPodURL: HTTPS://example.com/pods',
+    'evictionSoft: {memory.available: 0%, nodefs.available: 100%}',
+    'evictionSoft: {memory.available: 0%}\nevictionSoftGracePeriod: {memory.available: 0s}',
+    'evictionMinimumReclaim: {memory.available: "0", nodefs.available: 1%, pid.available: 101%}',
+    'evictionHard: {memory.available: 1Gi, allocatableMemory.available: 1Gi, nodefs.available: 1%, nodefs.inodesFree: 1%, imagefs.available: +1%, imagefs.inodesFree: .5%, containerfs.available: 1.%, containerfs.inodesFree: 1%, pid.available: 0%}',
+    'systemReserved: {cpu: "0"}\nkubeReserved: {memory: "0"}',
+    'enforceNodeAllocatable: [pods, system-reserved, kube-reserved]\nsystemReservedCgroup: /s\nkubeReservedCgroup: /k',
+    'enforceNodeAllocatable: [system-reserved-compressible, kube-reserved-compressible]\nsystemReservedCgroup: /s\nkubeReservedCgroup: /k',
+    'reservedSystemCPUs: 0,5,1-1,7-9',
+    'qosReserved: {memory: 100%}\nfeatureGates: {QOSReserved: true}',
+    'qosReserved: {memory: 0%}\nfeatureGates: {QOSReserved: true}',
+    'singleProcessOOMKill: false',
+    'shutdownGracePeriod: 1s\nshutdownGracePeriodCriticalPods: 1s',
+    'shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 1}]',
+    NO_SHUTDOWN,
+    'serverTLSBootstrap: true',
+    'featureGates: {RotateKubeletServerCertificate: false}',
+    `tlsCipherSuites: [${CIPHER_SUITES.join(', ')}]`,
+    'tlsCurvePreferences: [23, 24, 25, 29, 4587, 4588, 4589]',
+    'imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [a, registry.io/a, registry.io/*, "registry.io/a/*"]',
+    'tracing: {endpoint: "UNIX:///run/my socket"}',
+    'tracing: {endpoint: "unix-abstract://a"}',
+    'tracing: {endpoint: "dns://10.0.0.1/collector:4317"}',
+    'tracing: {endpoint: "user:word@collector"}',
+    'tracing: {endpoint: "collector:"}',
+    'tracing: {endpoint: "[::1]"}',
+    'tracing: {endpoint: "[fe80::1%25eth0]:4317"}',
     'podLogsDir: logs',
     'healthzBindAddress: localhost',
     'allowedUnsafeSysctls: [net.*, "kernel.msg*", kernel.sem, net/ipv4/ip_forward]',
@@ -421,6 +561,58 @@ describe('validation', () => {
     'reservedSystemCPUs: ""\nregisterWithTaints: [{key: a}]\nlogging: {vmodule: [{filePattern: a}]}',
   ])('accepts %j', async (body) => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();
+  });
+
+  // What a file cannot ask for, an embedding program or a flag can.
+  it.each<[Partial<KubeletConfiguration>, readonly string[]]>([
+    [{}, []],
+    [{ nodeLeaseDurationSeconds: 0 }, ['nodeLeaseDurationSeconds: 0 must be greater than 0']],
+    [{ nodeLeaseDurationSeconds: 1 }, []],
+    [{ syncFrequencyMs: 0 }, ['syncFrequency: 0s must be longer than 0s']],
+    [{ port: 0 }, ['port: 0 must be between 1 and 65535, inclusive']],
+    [{ podLogsDir: 'a/' }, ['podLogsDir: must be an absolute path', 'podLogsDir: must be normalized: a']],
+    [{ podLogsDir: '' }, ['podLogsDir: must be an absolute path', 'podLogsDir: must be normalized: .']],
+    [{ crashLoopBackOff: {} }, ['crashLoopBackOff.maxContainerRestartPeriod: must be between 1s and 300s']],
+    [{ userNamespaces: { idsPerPod: 1 } }, ['userNamespaces.idsPerPod: must not be less than 65536']],
+    [{ userNamespaces: { idsPerPod: 4_294_967_295 } }, ['userNamespaces.idsPerPod: must be a multiple of 65536']],
+    [{ userNamespaces: { idsPerPod: 4_294_967_296 } }, ['userNamespaces.idsPerPod: must not be more than 4294967295']],
+    [
+      { imageGCHighThresholdPercent: 0, imageGCLowThresholdPercent: 0 },
+      ['imageGCLowThresholdPercent: (0) must be less than imageGCHighThresholdPercent (0)'],
+    ],
+    [
+      {
+        reservedMemory: [
+          { numaNode: 0, limits: { memory: '1Gi', 'hugepages-1Gi': '2Gi' } },
+          { numaNode: 1, limits: { memory: '1Gi' } },
+        ],
+      },
+      [],
+    ],
+    [
+      { reservedMemory: [{ numaNode: 0, limits: { 'a-hugepages-': '1Gi' } }] },
+      ['reservedMemory[0].limits["a-hugepages-"]: is not supported; only memory and hugepages-<size> can be reserved'],
+    ],
+    [{ tracing: { endpoint: 'localhost:4317', samplingRatePerMillion: 1 } }, []],
+  ])('of a configuration with %j finds %j', (set, expected) => {
+    const { gates } = resolveFeatureGates({});
+    const violations = validateConfiguration(defaultConfiguration(set), { gates, cgroupVersion: 2 });
+    expect(violations.map(({ path, message }) => `${path}: ${message}`)).toEqual(expected);
+  });
+
+  it('takes what a flag sets to zero as it is', async () => {
+    const zero = { argv: ['--sync-frequency=0s', '--log-flush-frequency=0'] };
+    expect((await refusal(zero)).message.split('\n')).toEqual([
+      '--sync-frequency: syncFrequency: 0s must be longer than 0s',
+      '--log-flush-frequency: logging.flushFrequency: 0s must be greater than zero',
+    ]);
+  });
+
+  it('of a directory of logs that a drop-in names is that it is absolute: it is relative to nothing', async () => {
+    const error = await refusal({ dropIns: { 'a.conf': file('podLogsDir: logs') } });
+    expect(error.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'podLogsDir: must be an absolute path',
+    ]);
   });
 
   it('names the place of the value, wherever it came from', async () => {

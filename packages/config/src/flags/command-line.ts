@@ -4,10 +4,11 @@ import { ConfigError, type ConfigIssue } from '../error.ts';
 import type { KubeletFlags } from '../generated/kubelet-configuration.ts';
 import type { Field, FieldFlag, FieldType, Json } from '../schema/field.ts';
 import { configurationFields } from '../schema/kubelet-configuration.ts';
+import { INT32 } from '../schema/types.ts';
 import { parseFieldText } from './field-syntax.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 import { type FlagOccurrence, type FlagShape, parseArguments } from './parse-arguments.ts';
-import { type Parsed, parseBoolean, parseInteger, splitPair } from './text-values.ts';
+import { type Parsed, parseBoolean, splitPair } from './text-values.ts';
 
 /** A flag that mirrors a field of the configuration. */
 export interface MirrorFlag {
@@ -68,7 +69,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   });
   const flags = ownFlags(byName, issues);
   if (issues.length > 0) throw new ConfigError('flag', issues);
-  return { flags, given: givenTexts(byName), settings, warnings: deprecations(byName) };
+  return { flags, given: givenTexts(occurrences), settings, warnings: deprecations(byName) };
 }
 
 function shapes(): readonly FlagShape[] {
@@ -81,7 +82,7 @@ function isBare(type: FieldType['kind'] | KubeletFlag['type']): boolean {
 }
 
 function shape(name: string, shorthand: string | undefined, bare: boolean): FlagShape {
-  return { name, ...(shorthand === undefined ? {} : { shorthand }), ...(bare ? { bareText: 'true' } : {}) };
+  return { name, shorthand, bareText: bare ? 'true' : undefined };
 }
 
 function settingOf(
@@ -89,19 +90,22 @@ function settingOf(
   occurrences: readonly FlagOccurrence[],
   issues: ConfigIssue[],
 ): FlagSetting | undefined {
-  let value: Json | undefined;
-  let text = '';
+  let setting: FlagSetting | undefined;
   for (const occurrence of occurrences) {
-    const parsed = parseFieldText(occurrence.text, mirror.field.type, mirror.flag.syntax, value);
+    const text = shownText(mirror.field, occurrence.text);
+    const parsed = parseFieldText(occurrence.text, mirror.field.type, mirror.flag.syntax, setting?.value);
     if (parsed.problem !== undefined) {
-      issues.push(badValue(mirror.flag, shownText(mirror.field, occurrence.text), parsed.problem));
+      issues.push(badValue(mirror.flag, text, parsed.problem));
       return undefined;
     }
-    value = parsed.value;
-    text = shownText(mirror.field, occurrence.text);
+    setting = { mirror, value: parsed.value, text };
   }
-  const ignored = (mirror.flag.syntax === 'ip' && value === '') || (mirror.flag.syntax === 'onlyTrueCounts' && !value);
-  return value === undefined || ignored ? undefined : { mirror, value, text };
+  return setting === undefined || isIgnored(setting) ? undefined : setting;
+}
+
+/** An empty address is none, and some flags count only where they are true. */
+function isIgnored({ mirror: { flag }, value }: FlagSetting): boolean {
+  return (flag.syntax === 'ip' && value === '') || (flag.syntax === 'onlyTrueCounts' && value === false);
 }
 
 function shownText(field: Field, text: string): string {
@@ -125,12 +129,17 @@ function ownFlags(byName: ReadonlyMap<string, readonly FlagOccurrence[]>, issues
   return Object.fromEntries(members) as unknown as KubeletFlags;
 }
 
+/** The value of a flag that is no field; `undefined` for one that has no effect upstream either. */
+export function ownFlagValue(flags: KubeletFlags, { property = '' }: KubeletFlag): unknown {
+  return (flags as unknown as Readonly<Record<string, unknown>>)[property];
+}
+
 function ownValue(flag: KubeletFlag, text: string, previous: unknown): Parsed<unknown> {
   switch (flag.type) {
     case 'boolean':
       return parseBoolean(text);
     case 'integer':
-      return parseInteger(text);
+      return parseFieldText(text, INT32, undefined, undefined);
     case 'duration':
       return parseDuration(text) === undefined
         ? { problem: 'want a duration with a unit, such as 1m30s or 300ms' }
@@ -153,18 +162,16 @@ function labels(text: string, previous: unknown): Parsed<Readonly<Record<string,
   return { value: Object.fromEntries([...before, ...pairs.map((part) => splitPair(part, '=') ?? [part.trim(), ''])]) };
 }
 
-function givenTexts(byName: ReadonlyMap<string, readonly FlagOccurrence[]>): ReadonlyMap<string, string> {
+function givenTexts(occurrences: readonly FlagOccurrence[]): ReadonlyMap<string, string> {
   const own = new Set(kubeletFlags.map((flag) => flag.name));
-  return new Map(
-    [...byName].flatMap(([name, all]) => (own.has(name) ? [[name, all.at(-1)?.text ?? ''] as const] : [])),
-  );
+  return new Map(occurrences.filter(({ name }) => own.has(name)).map(({ name, text }) => [name, text] as const));
 }
 
 function deprecations(byName: ReadonlyMap<string, unknown>): readonly ConfigIssue[] {
-  const texts = new Map<string, string>(
-    kubeletFlags.flatMap((flag) => (flag.deprecated === undefined ? [] : [[flag.name, flag.deprecated] as const])),
-  );
-  for (const { flag } of mirrorFlags) if (flag.deprecated !== false) texts.set(flag.name, USE_THE_FILE);
+  const texts = new Map<string, string | undefined>([
+    ...kubeletFlags.map((flag) => [flag.name, flag.deprecated] as const),
+    ...mirrorFlags.map(({ flag }) => [flag.name, flag.deprecated === false ? undefined : USE_THE_FILE] as const),
+  ]);
   return [...byName.keys()].flatMap((name) => {
     const text = texts.get(name);
     return text === undefined ? [] : [flagIssue(`Flag --${name} has been deprecated, ${text}`)];

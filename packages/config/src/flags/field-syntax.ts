@@ -3,7 +3,15 @@ import { scalarValue, wanted } from '../decode.ts';
 import { keyProblem, valueProblem } from '../labels.ts';
 import { isObject } from '../merge.ts';
 import type { FieldFlag, FieldType, Json } from '../schema/field.ts';
-import { type Parsed, parseBoolean, parseCommaList, parseInteger, parsePairs, splitPair } from './text-values.ts';
+import {
+  type Parsed,
+  parseBoolean,
+  parseCommaList,
+  parseDecimal,
+  parseInteger,
+  parsePairs,
+  splitPair,
+} from './text-values.ts';
 
 /**
  * Reads the text of a flag that mirrors a field. `previous` is what an earlier appearance of the flag gave: lists and
@@ -18,6 +26,8 @@ export function parseFieldText(
   switch (syntax) {
     case 'ip':
       return text === '' || isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
+    case 'decimal':
+      return whole(parseDecimal(text), type);
     case 'headers':
       return headers(text, previous);
     case 'taints':
@@ -35,10 +45,8 @@ function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], prev
   switch (type.kind) {
     case 'boolean':
       return parseBoolean(text);
-    case 'integer': {
-      const parsed = parseInteger(text);
-      return parsed.problem === undefined ? checked(parsed.value, type) : { problem: `want ${wanted(type)}` };
-    }
+    case 'integer':
+      return whole(parseInteger(text), type);
     case 'list': {
       const parts = parseCommaList(text);
       if (parts.problem !== undefined) return parts;
@@ -49,6 +57,10 @@ function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], prev
     default:
       return checked(text, type);
   }
+}
+
+function whole({ value, problem }: Parsed<number>, type: FieldType): Parsed<Json> {
+  return problem === undefined ? checked(value, type) : { problem: `want ${wanted(type)}` };
 }
 
 function checked(value: string | number, type: FieldType): Parsed<Json> {
@@ -113,7 +125,7 @@ function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> 
   const found: Json[] = Array.isArray(previous) ? [...previous] : [];
   for (const part of text === '' ? [] : text.split(';')) {
     const [node = '', list = '', ...more] = part.split(':');
-    const numaNode = parseInteger(node);
+    const numaNode = parseDecimal(node);
     const limits = parsePairs(list, '=');
     if (more.length > 0 || numaNode.problem !== undefined || limits.problem !== undefined || list === '') {
       return { problem: `want numaNode:type=quantity,type=quantity, not ${JSON.stringify(part)}` };

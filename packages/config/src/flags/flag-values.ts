@@ -1,7 +1,8 @@
 import { FLAG_DEFAULTS } from '../defaults.ts';
-import { formatDuration, formatMs, parseDuration } from '../duration.ts';
-import type { Field, Json } from '../schema/field.ts';
-import { type CommandLine, type MirrorFlag, mirrorFlags } from './command-line.ts';
+import { formatDuration, parseDuration } from '../duration.ts';
+import { parseQuantity } from '../quantity.ts';
+import type { FieldType, Json } from '../schema/field.ts';
+import { type CommandLine, type FlagSetting, type MirrorFlag, mirrorFlags, ownFlagValue } from './command-line.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 
 /** What upstream shows of a value that is a secret. */
@@ -14,15 +15,10 @@ const CLASSIFIED = 'CLASSIFIED';
 export function flagValues({ flags, given, settings }: CommandLine): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const flag of kubeletFlags) {
-    const value =
-      flag.property === undefined ? undefined : (flags as unknown as Record<string, unknown>)[flag.property];
-    values.set(flag.name, ownText(flag, value, given.get(flag.name) ?? flag.default));
+    values.set(flag.name, ownText(flag, ownFlagValue(flags, flag), given.get(flag.name) ?? flag.default));
   }
   const set = new Map(settings.map((setting) => [setting.mirror.flag.name, setting]));
-  for (const mirror of mirrorFlags) {
-    const setting = set.get(mirror.flag.name);
-    values.set(mirror.flag.name, mirrorText(mirror, setting?.value, setting?.text));
-  }
+  for (const mirror of mirrorFlags) values.set(mirror.flag.name, mirrorText(mirror, set.get(mirror.flag.name)));
   return Object.fromEntries([...values].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -32,19 +28,36 @@ function ownText({ type }: KubeletFlag, value: unknown, text: string): string {
   return value === undefined ? text : String(value);
 }
 
-function mirrorText({ field, flag, path }: MirrorFlag, value: Json | undefined, text: string | undefined): string {
-  if (field.isSecret) return text === undefined ? '' : CLASSIFIED;
+function mirrorText({ field, flag, path }: MirrorFlag, setting: FlagSetting | undefined): string {
+  if (field.isSecret) return setting === undefined ? '' : CLASSIFIED;
+  const value = setting?.value ?? ownDefault(path) ?? field.default;
   switch (flag.syntax) {
-    case 'headers':
     case 'reservedMemory':
+      return listed(value, ({ numaNode, limits }) => `${numaNode}:${amounts(limits)}`)
+        .sort()
+        .join(',');
     case 'taints':
+      return listed(value, ({ key, value: text, effect }) => `${key}=${text}:${effect}`).join(',');
     case 'vmodule':
-      return text ?? '';
+      return listed(value, ({ filePattern, verbosity }) => `${filePattern}=${verbosity}`).join(',');
     case 'thresholds':
-      return pairs(value ?? field.default, '<');
+      return pairs(value, '<');
     default:
-      return plainText(field, value ?? ownDefault(path) ?? field.default);
+      return plainText(field.type, value);
   }
+}
+
+type Item = Readonly<Record<string, Json>>;
+
+/** Each item of a list of objects as text. */
+function listed(value: Json | undefined, text: (item: Item) => string): string[] {
+  return (value as readonly Item[]).map(text);
+}
+
+/** Quantities in their canonical form, by name. */
+function amounts(limits: Json | undefined): string {
+  const all = Object.entries(limits as Readonly<Record<string, string>>);
+  return pairs(Object.fromEntries(all.map(([name, amount]) => [name, parseQuantity(amount)])), '=');
 }
 
 /** The defaults of a command line: some differ from those of a file. */
@@ -52,28 +65,21 @@ function ownDefault(path: readonly string[]): Json | undefined {
   return FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
 }
 
-function plainText({ type }: Field, value: Json | undefined): string {
+function plainText(type: FieldType, value: Json | undefined): string {
   switch (type.kind) {
-    case 'duration': {
-      const duration = typeof value === 'number' ? undefined : parseDuration(String(value ?? '0s'));
-      return typeof value === 'number' ? formatMs(value / 1e6) : formatDuration(duration ?? 0n);
-    }
+    case 'duration':
+      return formatDuration(parseDuration(String(value)) ?? 0n);
     case 'list':
-      return `[${(Array.isArray(value) ? value : []).map(csvField).join(',')}]`;
+      return `[${(value as readonly Json[]).map(csvField).join(',')}]`;
     case 'map':
       return pairs(value, '=');
-    case 'boolean':
-      return String(value ?? false);
-    case 'integer':
-      return String(value ?? 0);
     default:
-      return value === undefined || value === null ? '' : String(value);
+      return String(value);
   }
 }
 
 function pairs(value: unknown, separator: '=' | '<'): string {
-  if (typeof value !== 'object' || value === null) return '';
-  return Object.entries(value)
+  return Object.entries(Object(value))
     .map(([key, part]) => `${key}${separator}${part}`)
     .sort()
     .join(',');

@@ -5,9 +5,9 @@ import { closest } from '../suggest.ts';
 export interface FlagShape {
   /** Without dashes. */
   readonly name: string;
-  readonly shorthand?: string;
+  readonly shorthand?: string | undefined;
   /** The text of a flag given without one; a flag that has none takes the next argument. */
-  readonly bareText?: string;
+  readonly bareText?: string | undefined;
 }
 
 /** One appearance of a flag on the command line. */

@@ -24,8 +24,14 @@ export function parseInteger(text: string): Parsed<number> {
   if (match === null) return problem;
   const [, sign, digits = ''] = match;
   const octal = /^0[0-7]+$/.test(digits);
-  const value = Number(BigInt(octal ? `0o${digits.slice(1)}` : digits));
+  const value = Number(BigInt(octal ? `0o${digits}` : digits));
   return Number.isSafeInteger(value) ? { value: sign === '-' ? 0 - value : value } : problem;
+}
+
+/** Go's `strconv.ParseUint` with base 10: digits alone. */
+export function parseDecimal(text: string): Parsed<number> {
+  const value = Number(text);
+  return /^\d+$/.test(text) && Number.isSafeInteger(value) ? { value } : { problem: 'want a whole number' };
 }
 
 /** The parts of a list: commas between, in double quotes what holds a comma (`a,"b,c"`); none in an empty text. */

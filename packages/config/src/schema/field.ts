@@ -31,6 +31,7 @@ export interface FieldFlag {
   /** How the text of the flag is read, where the field's type does not already tell. */
   readonly syntax?:
     | 'ip'
+    | 'decimal'
     | 'thresholds'
     | 'oneEntry'
     | 'headers'
@@ -56,11 +57,9 @@ export type Support =
       readonly severity: 'refuse' | 'warn';
       readonly because: string;
       readonly accepted?: readonly Json[];
-      /** For values that a list cannot hold: whether this one, in its normal form, is as good as the default. */
-      readonly accepts?: (value: unknown) => boolean;
     };
 
-type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted' | 'accepts'>;
+type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted'>;
 
 /** A rule on one value in its normal form: what is wrong with it, or nothing. */
 export type Check = (value: unknown) => string | undefined;

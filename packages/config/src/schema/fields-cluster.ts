@@ -194,7 +194,7 @@ export const observabilityFields: readonly Field[] = [
         name: 'verbosity',
         type: UINT32,
         default: 0,
-        flag: { name: 'v', shorthand: 'v', deprecated: false },
+        flag: { name: 'v', shorthand: 'v', deprecated: false, syntax: 'decimal' },
         check: (value) =>
           typeof value === 'number' && value <= 2_147_483_647 ? undefined : 'must be 2147483647 or less',
         doc: 'How much is logged; 0 is least, 4 is for debugging, 10 is everything.',

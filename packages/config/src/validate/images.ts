@@ -14,7 +14,7 @@ const thresholds: Rule = ({ imageGCLowThresholdPercent: low, imageGCHighThreshol
 
 const parallelPulls: Rule = ({ serializeImagePulls, maxParallelImagePulls }) =>
   when(
-    serializeImagePulls && (maxParallelImagePulls ?? 1) > 1,
+    serializeImagePulls && maxParallelImagePulls !== undefined && maxParallelImagePulls > 1,
     'maxParallelImagePulls',
     'cannot be larger than 1 unless serializeImagePulls is set to false',
   );

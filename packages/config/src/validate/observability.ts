@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { childPath } from '../path.ts';
 import { type Rule, when } from './rule.ts';
 
@@ -31,18 +32,20 @@ const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => 
   ];
 };
 
+const SCHEMES: readonly string[] = ['dns', 'unix', 'unix-abstract'];
+
 /** As Go's `url.Parse` takes it, after `dns://` is put before what has no scheme. */
 function isEndpoint(endpoint: string): boolean {
-  if (/[\s\p{Cc}]/u.test(endpoint)) return false;
+  if (/\p{Cc}/u.test(endpoint)) return false;
   const url = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
-  const [, scheme, authority = ''] = /^([^:]*):\/\/([^/?#]*)/.exec(url) ?? [];
-  if (scheme === undefined || !['dns', 'unix', 'unix-abstract'].includes(scheme)) return false;
+  const [, scheme = '', authority = ''] = /^([^:]*):\/\/([^/?#]*)/.exec(url) ?? [];
+  if (!SCHEMES.includes(scheme.toLowerCase())) return false;
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  const afterBrackets = /^\[[^\][]*\](.*)$/.exec(host)?.[1];
-  if (afterBrackets === undefined && /[\][]/.test(host)) return false;
+  const [, address, afterAddress] = /^\[([^\]%]*)(?:%25[^\]]*)?\](.*)$/.exec(host) ?? [];
+  if (address === undefined ? /[\s[\]]/.test(host) : isIP(address) !== 6) return false;
   // What follows the last colon is the port, whatever comes before it.
   const colon = host.lastIndexOf(':');
-  const port = afterBrackets ?? (colon < 0 ? '' : host.slice(colon));
+  const port = afterAddress ?? (colon < 0 ? '' : host.slice(colon));
   return /^(?::\d*)?$/.test(port);
 }
 

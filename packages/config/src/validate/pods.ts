@@ -47,9 +47,9 @@ const userNamespaces: Rule = ({ userNamespaces: settings }) => {
   const ids = settings?.idsPerPod;
   if (ids === undefined) return [];
   const path = 'userNamespaces.idsPerPod';
+  if (ids < 65_536) return [{ path, message: 'must not be less than 65536' }];
   return [
-    ...when(ids < 65_536, path, 'must not be less than 65536'),
-    ...when(ids >= 65_536 && ids % 65_536 !== 0, path, 'must be a multiple of 65536'),
+    ...when(ids % 65_536 !== 0, path, 'must be a multiple of 65536'),
     ...when(ids > 4_294_967_295, path, 'must not be more than 4294967295'),
   ];
 };
@@ -90,8 +90,8 @@ function isHost(text: string): boolean {
 
 const staticPodUrl: Rule = ({ staticPodURL }) => {
   if (staticPodURL === '') return [];
-  const protocol = URL.canParse(staticPodURL) ? new URL(staticPodURL).protocol : '';
-  return when(protocol !== 'http:' && protocol !== 'https:', 'staticPodURL', 'must be an http or https URL');
+  const isHttp = URL.canParse(staticPodURL) && /^https?:$/.test(new URL(staticPodURL).protocol);
+  return when(!isHttp, 'staticPodURL', 'must be an http or https URL');
 };
 
 /** Rules on pods, their logs and their network. */
