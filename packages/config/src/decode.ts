@@ -150,8 +150,11 @@ class Decoder {
   }
 }
 
-/** The wire value of a scalar, or nothing where it is of the wrong type or not among the values allowed. */
-export function scalarValue(value: null | boolean | number | bigint | string, type: FieldType): Json | undefined {
+/** The wire value of a scalar, or nothing where there is none, or one of the wrong type or not among the values allowed. */
+export function scalarValue(
+  value: null | boolean | number | bigint | string | undefined,
+  type: FieldType,
+): Json | undefined {
   switch (type.kind) {
     case 'boolean':
       return typeof value === 'boolean' ? value : undefined;

@@ -2,9 +2,8 @@ const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** The path of a member: `authentication.webhook`, `evictionHard["memory.available"]`, `reservedMemory[0]`. */
 export function childPath(parent: string, key: string | number): string {
-  if (typeof key === 'number') return `${parent}[${key}]`;
-  if (!PLAIN_KEY.test(key)) return `${parent}[${JSON.stringify(key)}]`;
-  return parent === '' ? key : `${parent}.${key}`;
+  if (!PLAIN_KEY.test(String(key))) return `${parent}[${JSON.stringify(key)}]`;
+  return parent === '' ? String(key) : `${parent}.${key}`;
 }
 
 /** Whether a path is another one's, or lies within it. */

@@ -59,10 +59,8 @@ function tell(report: Report, { severity, because }: Unsupported, path: string, 
 }
 
 function firstOrigin(path: string, origins: Origins): ConfigIssue['origin'] {
-  const own = origins.of(path);
-  if (own.source !== 'default') return own;
   for (const [at, origin] of origins.entries()) if (isWithin(at, path)) return origin;
-  return own;
+  return origins.of(path);
 }
 
 function isDefault(line: Field, value: unknown): boolean {

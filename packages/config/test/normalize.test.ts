@@ -130,6 +130,8 @@ describe('closest', () => {
     ['pot', 'port'],
     ['prtx', undefined],
     ['maxPodzz', 'maxPods'],
+    ['ort', 'port'],
+    ['xxrt', undefined],
     // Both ends count.
     ['portab', undefined],
     ['xxport', undefined],

@@ -27,7 +27,7 @@ export function parseFieldText(
     case 'ip':
       return text === '' || isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
     case 'decimal':
-      return whole(parseDecimal(text), type);
+      return checked(parseDecimal(text).value, type);
     case 'headers':
       return headers(text, previous);
     case 'taints':
@@ -46,7 +46,7 @@ function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], prev
     case 'boolean':
       return parseBoolean(text);
     case 'integer':
-      return whole(parseInteger(text), type);
+      return checked(parseInteger(text).value, type);
     case 'list': {
       const parts = parseCommaList(text);
       if (parts.problem !== undefined) return parts;
@@ -59,11 +59,7 @@ function byType(text: string, type: FieldType, syntax: FieldFlag['syntax'], prev
   }
 }
 
-function whole({ value, problem }: Parsed<number>, type: FieldType): Parsed<Json> {
-  return problem === undefined ? checked(value, type) : { problem: `want ${wanted(type)}` };
-}
-
-function checked(value: string | number, type: FieldType): Parsed<Json> {
+function checked(value: string | number | undefined, type: FieldType): Parsed<Json> {
   const decoded = scalarValue(value, type);
   return decoded === undefined ? { problem: `want ${wanted(type)}` } : { value: decoded };
 }

@@ -1,4 +1,5 @@
 import { FLAG_DEFAULTS } from '../defaults.ts';
+import { isObject } from '../merge.ts';
 import type { FieldType, Json } from '../schema/field.ts';
 import { mirrorFlags } from './command-line.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
@@ -65,7 +66,6 @@ function typeText(type: FieldType): string {
     case 'integer':
       return `${type.unsigned ? 'u' : ''}int${type.bits}`;
     case 'enum':
-    case 'string':
       return 'string';
     case 'bytes':
       return 'quantity';
@@ -79,9 +79,7 @@ function typeText(type: FieldType): string {
 }
 
 function defaultText(value: Json | undefined): string {
-  if (value === undefined || value === false) return '';
-  if (typeof value === 'object') return Array.isArray(value) ? value.join(',') : '';
-  return String(value);
+  return value === undefined || value === false || isObject(value) ? '' : String(value);
 }
 
 const WIDTH = 100;

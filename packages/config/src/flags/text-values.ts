@@ -19,7 +19,7 @@ const GROUPED = /^[+-]?(?:0[xXoObB]_?)?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*$/;
 /** Go's `strconv.ParseInt` with base 0: decimal, `0x1f`, `0o17`, `017`, `0b1`, `1_000`. */
 export function parseInteger(text: string): Parsed<number> {
   const problem = { problem: 'want a whole number' };
-  if (text.includes('_') && !GROUPED.test(text)) return problem;
+  if (!GROUPED.test(text)) return problem;
   const match = INTEGER.exec(text.replaceAll('_', ''));
   if (match === null) return problem;
   const [, sign, digits = ''] = match;
