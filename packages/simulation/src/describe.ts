@@ -42,6 +42,10 @@ function body(observation: Observation): string | undefined {
     }
     case 'probed':
       return `${name(observation.probed.life)} answers ${observation.probed.answer} to its ${observation.probed.kind} probe`;
+    case 'hookBegan': {
+      const { life, by, fails } = observation.hook;
+      return `${name(life)} runs its ${by} hook${fails ? ', which fails' : ''}`;
+    }
     case 'stepBegan':
       return `${observation.step} ${observation.uid} begins${observation.reason ? `: ${observation.reason}` : ''}`;
     case 'stepEnded':

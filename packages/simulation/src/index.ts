@@ -3,6 +3,7 @@ export type { DeadlineFacts } from './facts/deadline-facts.ts';
 export type { DeletionFacts } from './facts/deletion-facts.ts';
 export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { Facts } from './facts/facts.ts';
+export type { HookFacts } from './facts/hook-facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
@@ -17,6 +18,7 @@ export {
   judged,
   type Watch,
 } from './invariants/invariant.ts';
+export type { HookHttp } from './node/hook-port.ts';
 export type { PortCall, PortKind } from './node/lease.ts';
 export type { ResourceChanges, Summary } from './node/node-resources.ts';
 export type { ProbeHttp } from './node/probe-port.ts';
@@ -31,8 +33,10 @@ export type { HostileKind } from './scenario/hostile-plans.ts';
 export type {
   ContainerPlan,
   CpuPlan,
+  HookRunPlan,
   ObjectPlan,
   PodPlan,
+  PostStartPlan,
   ProbeKind,
   ProbePlan,
   ProbePlans,
@@ -44,6 +48,7 @@ export { type ShrinkOptions, type ShrunkTrace, shrink } from './shrink.ts';
 export { type SimulateOptions, type SimulationResult, simulate, type Violation } from './simulate.ts';
 export type { ApiRequest, ClusterApi, PodDeletion, ShownPod } from './world/cluster-api.ts';
 export type { DevicePlugins } from './world/device-plugins.ts';
+export type { BegunHook, HookTargets } from './world/hook-targets.ts';
 export type { Ledger, LedgerComponents, Life, LifeEnd, LifeEvent } from './world/ledger.ts';
 export type { LockEvent, LoginListener, LoginManager, MachineLock, MachineSession } from './world/login-manager.ts';
 export type { MemoryCgroups } from './world/memory-cgroups.ts';

@@ -3,6 +3,7 @@ import type { PortCall } from './node/lease.ts';
 import type { Action } from './scenario/actions.ts';
 import type { CpuPlan, ObjectPlan, PodPlan } from './scenario/plans.ts';
 import type { ApiRequest, ShownPod } from './world/cluster-api.ts';
+import type { BegunHook } from './world/hook-targets.ts';
 import type { Life } from './world/ledger.ts';
 import type { LockEvent } from './world/login-manager.ts';
 import type { MountedObject } from './world/mounted-objects.ts';
@@ -33,6 +34,8 @@ export type Happening =
   | { readonly kind: 'call'; readonly call: PortCall }
   /** A probe has reached its container, and this is what comes of it. */
   | { readonly kind: 'probed'; readonly probed: Probed }
+  /** A `postStart` hook has reached its container. */
+  | { readonly kind: 'hookBegan'; readonly hook: BegunHook }
   | {
       readonly kind: 'stepBegan';
       readonly step: WorkerStep;

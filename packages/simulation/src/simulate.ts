@@ -120,6 +120,7 @@ class Run {
         bus: (up) => tell({ kind: 'bus', up }),
         lock: (how, held) => tell({ kind: 'lock', how, held }),
       },
+      (hook) => tell({ kind: 'hookBegan', hook }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));

@@ -5,6 +5,7 @@ import { ApiFacts } from './api-facts.ts';
 import { DeadlineFacts } from './deadline-facts.ts';
 import { DeletionFacts } from './deletion-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
+import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
@@ -50,6 +51,7 @@ export class Facts {
   readonly resources: ResourceFacts = new ResourceFacts();
   readonly devices: DeviceFacts = new DeviceFacts();
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
+  readonly hooks: HookFacts = new HookFacts(this);
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -107,6 +109,11 @@ export class Facts {
     if (shutdown === undefined || !this.shutdown.wasTold(uid)) return Number.POSITIVE_INFINITY;
     const periods = periodsOf(shutdown);
     return periods[groupOf(periods, this.pods.planOf(uid))]?.graceSeconds ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** When a kubelet first asked for a container to be started; `undefined` where none has. */
+  startAskedAtMs(containerId: string): number | undefined {
+    return this.#startAskedAtMs.get(containerId);
   }
 
   /** When a kubelet first asked for a container to be stopped. */
@@ -187,6 +194,7 @@ export class Facts {
     this.lives.observe(observation);
     this.api.observe(observation);
     this.objects.observe(observation);
+    this.hooks.observe(observation);
     this.resources.observe(observation);
     if (this.node.devices !== undefined) this.devices.observe(observation);
     if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);

@@ -14,6 +14,7 @@ import {
 } from './devices.ts';
 import { evictions, lackIsMet, pressureHolds, pressureIsShown, refusedUnderPressure } from './evictions.ts';
 import { groupsGoBeforeObjects, groupsGoLast } from './groups.ts';
+import { hooksComeFirst, hooksEndTheirs, hooksHangAlone, hooksHideTheirs, hooksRunOnce } from './hooks.ts';
 import type { Invariant } from './invariant.ts';
 import { hangsAlone, nothingIsKept, outsideStays, promptStart, runtimeIsReported, uidsStay } from './node.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
@@ -57,12 +58,17 @@ export const allInvariants: readonly Invariant[] = [
   sidecarOrder,
   gracefulStop,
   graceIsKept,
+  hooksRunOnce,
+  hooksComeFirst,
+  hooksEndTheirs,
+  hooksHideTheirs,
   restartPolicies,
   deadlinesAreKept,
   deadlinesAreReached,
   noNeedlessStop,
   promptStart,
   hangsAlone,
+  hooksHangAlone,
   outsideStays,
   terminalStays,
   terminalIsStopped,

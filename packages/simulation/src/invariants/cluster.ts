@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
-import { mayRestart, restartPolicyOf } from '../scenario/plans.ts';
+import { longestHooksMs, mayRestart, restartPolicyOf } from '../scenario/plans.ts';
 import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -119,7 +119,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
       if (last.endedAtMs === undefined || !mayRestart(pod, plan, last)) continue;
       if (hasFailedToStart(pod, plan, facts)) continue;
       const agoMs = observation.atMs - Math.max(last.endedAtMs, sinceMs);
-      if (agoMs <= facts.node.backOff.maxMs + ALONE_LATE_MS) continue;
+      if (agoMs <= facts.node.backOff.maxMs + longestHooksMs(pod) + ALONE_LATE_MS) continue;
       return { wrong: `container ${plan.name} of pod ${pod.uid} ended ${agoMs} ms ago, and waits for the API server` };
     }
   }

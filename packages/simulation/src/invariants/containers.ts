@@ -59,7 +59,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     // Nor has, for whoever was not told of its end, what was told to stop since its liveness probe failed.
     const ill = earlier.plan.probes?.liveness !== undefined && facts.stopAskedAtMs(earlier.id) !== undefined;
     const stopped = earlier.termAtMs !== undefined || lost || ill;
-    const crashed = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
+    const byItself = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
+    const crashed = byItself || (!lost && !ill && isEndedByHook(earlier, facts));
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
@@ -73,6 +74,13 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     crashes.unshift(earlier);
   }
   return crashes;
+}
+
+/** Whether a container was told to stop when its `postStart` hook had failed, and for nothing else that is known: that counts as a crash. */
+function isEndedByHook(life: Life, facts: Facts): boolean {
+  const hook = facts.hooks.of(life);
+  const toldAtMs = facts.stopAskedAtMs(life.id) ?? Number.POSITIVE_INFINITY;
+  return hook?.fails === true && toldAtMs >= hook.untilMs && life.endedAtMs !== undefined && life.endedAtMs >= toldAtMs;
 }
 
 /** Whether a run ended so that its container is not to run again. */
@@ -142,6 +150,8 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // A pod that only the runtime knows has no order; neither has one whose sandbox is gone.
   const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
+  // One whose hook has failed goes alone, and comes again.
+  if (facts.hooks.mayHaveFailed(life)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));

@@ -3,7 +3,9 @@ import type { LastLook } from '../observation.ts';
 import {
   type ContainerPlan,
   hasFailed,
+  hookOf,
   isSidecar,
+  longestHooksMs,
   mayRestart,
   type PodPlan,
   restartPolicyOf,
@@ -88,6 +90,8 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       const done = pod.containers.every((main) => isDone(facts, pod, main) || couldNotStart(facts, pod, main));
       const fault = done ? undefined : containerFault(facts, pod, plan);
       if (fault !== undefined) return fault;
+      // What comes after one that is never up waits for ever.
+      if (hookOf(plan, Number.POSITIVE_INFINITY)?.fails) return undefined;
       continue;
     }
     if (!passed(plan)) return containerFault(facts, pod, plan);
@@ -118,7 +122,7 @@ function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string
   if (last === undefined) return `${where} has never run`;
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;
-  if (agoMs <= facts.node.backOff.maxMs + LATE_MS) return undefined;
+  if (agoMs <= facts.node.backOff.maxMs + longestHooksMs(pod) + LATE_MS) return undefined;
   return `${where} ended ${agoMs} ms ago (${last.end} ${last.exitCode}) and was not started again`;
 }
 

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import type { PodPlan } from '../scenario/plans.ts';
+import { longestHooksMs, type PodPlan } from '../scenario/plans.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 const REASON = 'DeadlineExceeded';
@@ -36,7 +36,8 @@ export function overdue(facts: Facts): string | undefined {
 }
 
 /** Whether a sync of the pod may take long: that is not broken off for the deadline. */
-function waits({ foreign, objects, devices, containers }: PodPlan): boolean {
-  const isSlow = containers.some(({ slowImage }) => slowImage === true);
+function waits(pod: PodPlan): boolean {
+  const { foreign, objects, devices, containers } = pod;
+  const isSlow = containers.some(({ slowImage }) => slowImage === true) || longestHooksMs(pod) > 0;
   return foreign === true || objects !== undefined || devices !== undefined || isSlow;
 }

@@ -1,5 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
+import { longestHooksMs } from '../scenario/plans.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { watchSilenceMs } from './watch-silence.ts';
@@ -72,7 +73,9 @@ function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   if (unseen && conditions.ContainersReady === 'True') return false;
   const settled = (name: string): boolean => {
     const last = facts.lives.of(uid, name).at(-1);
-    return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > SHOWN_MS;
+    // What starts is shown when the hooks of its pod are through.
+    const shownMs = SHOWN_MS + longestHooksMs(pod);
+    return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > shownMs;
   };
   return [...pod.containers, ...pod.init.filter(({ restartPolicy }) => restartPolicy === 'Always')].every(({ name }) =>
     settled(name),

@@ -21,6 +21,7 @@ import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, t
 import { clusterOf } from './cluster.ts';
 import { devicePorts, deviceSettings } from './device-ports.ts';
 import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
+import { type HookHttp, hookPort } from './hook-port.ts';
 import { Lease } from './lease.ts';
 import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
 import { type ProbeHttp, probePort } from './probe-port.ts';
@@ -42,6 +43,8 @@ export interface Decorations {
   readonly api?: (request: ApiRequester) => ApiRequester;
   /** The requests of probes. */
   readonly probes?: (ask: ProbeHttp) => ProbeHttp;
+  /** The requests of hooks. */
+  readonly hooks?: (ask: HookHttp) => HookHttp;
   /** The figures and groups of a node whose resources are counted. */
   readonly resources?: ResourceChanges;
   /** The way between the kubelet and its device plugins. */
@@ -112,6 +115,7 @@ export class SimulatedNode {
     const { clock } = lease;
     const runtime = decorations.cri?.(world.runtime, world) ?? world.runtime;
     const probes = probePort(lease, world.probeTargets, (probed) => tell({ kind: 'probed', probed }));
+    const hooks = hookPort(lease, world.hookTargets);
     const syncers = decorations.podSyncer;
     const assembled = assembleKubelet(
       {
@@ -128,6 +132,7 @@ export class SimulatedNode {
         foreignFiles: guardedForeignFiles(lease, memoryForeignFiles({ clock, fs: world.fs })),
         mounter: guardedMounter(lease, world.mounter),
         probePorts: { http: decorations.probes?.(probes) ?? probes },
+        hookHttp: decorations.hooks?.(hooks) ?? hooks,
         ...(world.api && {
           cluster: clusterOf(lease, world.api, logger, this.#cpuCount, decorations.api),
         }),

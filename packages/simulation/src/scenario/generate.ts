@@ -7,6 +7,7 @@ import { withDevices } from './device-plans.ts';
 import { Dice } from './dice.ts';
 import { Draft } from './draft.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
+import { withHooks } from './hook-plans.ts';
 import { withHostility } from './hostile-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
@@ -39,7 +40,9 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const drawn = withHostility(seed, withProbes(seed, withDeadlines(seed, asked)));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
   const offered = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
-  const { node, actions } = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
+  const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
+  const { node } = ended;
+  const actions = withHooks(seed, ended.actions);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

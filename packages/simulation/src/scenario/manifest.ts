@@ -1,8 +1,11 @@
-import type { ContainerPlan, PodPlan, ProbeKind } from './plans.ts';
+import type { ContainerPlan, PodPlan, PostStartPlan, ProbeKind } from './plans.ts';
 import { LIVENESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
 /** The first word of a simulated container's command; its plan as JSON is the second. */
 export const SIMULATED_COMMAND = 'simulated';
+
+/** The command of hooks that are run in their container, which its plan says the outcome of. */
+export const HOOK_COMMAND = 'hook';
 
 /** The name of the node; static pods have it at the end of their names. */
 export const NODE_NAME = 'node';
@@ -74,7 +77,7 @@ export function podObject(pod: PodPlan): {
     ...resourcesOf(pod, plan.name),
     ...(volumeMounts.length > 0 && { volumeMounts }),
     ...probesOf(pod, plan),
-    ...(plan.preStopSeconds !== undefined && { lifecycle: { preStop: { sleep: { seconds: plan.preStopSeconds } } } }),
+    ...lifecycleOf(pod, plan),
   });
   return {
     apiVersion: 'v1',
@@ -93,6 +96,25 @@ export function podObject(pod: PodPlan): {
       containers: pod.containers.map(container),
     },
   };
+}
+
+function lifecycleOf({ uid }: PodPlan, { name, postStart, preStopSeconds }: ContainerPlan): object {
+  const lifecycle = {
+    ...(postStart && { postStart: postStartOf(uid, name, postStart) }),
+    ...(preStopSeconds !== undefined && { preStop: { sleep: { seconds: preStopSeconds } } }),
+  };
+  return Object.keys(lifecycle).length === 0 ? {} : { lifecycle };
+}
+
+function postStartOf(uid: string, name: string, { by, runs }: PostStartPlan): object {
+  switch (by) {
+    case 'exec':
+      return { exec: { command: [HOOK_COMMAND] } };
+    case 'httpGet':
+      return { httpGet: { path: `/${uid}/${name}/postStart`, port: 80 } };
+    case 'sleep':
+      return { sleep: { seconds: runs[0].takesMs / 1000 } };
+  }
 }
 
 function resourcesOf({ cpu, devices }: PodPlan, name: string): object {

@@ -12,6 +12,21 @@ export interface RestartRulePlan {
   readonly codes: readonly number[];
 }
 
+/** How a `postStart` hook goes. */
+export interface HookRunPlan {
+  /** How long it takes; an exec or a request that is to hang takes longer than anybody waits. */
+  readonly takesMs: number;
+  /** Its command exits with 1, or nobody answers its request; a sleep cannot fail. */
+  readonly fails?: boolean;
+}
+
+/** The `postStart` hook of a container. */
+export interface PostStartPlan {
+  readonly by: 'exec' | 'httpGet' | 'sleep';
+  /** How it goes with each attempt; the last one stands for all that follow. A sleep is as long as the first says, in whole seconds. */
+  readonly runs: readonly [HookRunPlan, ...HookRunPlan[]];
+}
+
 /** What a container answers to one of its probes. */
 export interface ProbePlan {
   readonly periodSeconds: number;
@@ -42,6 +57,7 @@ export interface ContainerPlan {
   /** Exit codes for which it is restarted whatever the policy. */
   readonly restartRule?: RestartRulePlan;
   readonly probes?: ProbePlans;
+  readonly postStart?: PostStartPlan;
   /** Its `preStop` hook sleeps for so long. */
   readonly preStopSeconds?: number;
   /** Its image is slow to pull. */
@@ -95,6 +111,18 @@ export function restartPolicyOf(pod: PodPlan, container: ContainerPlan): 'Always
 /** Whether an init container stays up beside the main ones. */
 export function isSidecar(pod: PodPlan, name: string): boolean {
   return pod.init.some((container) => container.name === name && container.restartPolicy === 'Always');
+}
+
+/** How the `postStart` hook of an attempt goes; `undefined` where the container has none. */
+export function hookOf({ postStart }: ContainerPlan, attempt: number): HookRunPlan | undefined {
+  return postStart?.runs[Math.min(attempt, postStart.runs.length - 1)];
+}
+
+/** How long the hooks of a pod take at most, when one of them comes after another. */
+export function longestHooksMs(pod: PodPlan): number {
+  const longestMs = ({ postStart }: ContainerPlan): number =>
+    Math.max(0, ...(postStart?.runs ?? []).map(({ takesMs }) => takesMs));
+  return [...pod.init, ...pod.containers].reduce((sum, plan) => sum + longestMs(plan), 0);
 }
 
 /** How a container ended, as far as restarts depend on it. */

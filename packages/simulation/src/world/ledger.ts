@@ -1,5 +1,5 @@
 import type { Clock } from '@node-agent/async';
-import type { Behaviour, ProcessContext, Program, ScriptedContainer } from '@node-agent/fake-cri';
+import type { Behaviour, ExecResult, ProcessContext, Program, ScriptedContainer } from '@node-agent/fake-cri';
 import { SIMULATED_COMMAND } from '../scenario/manifest.ts';
 import type { ContainerPlan } from '../scenario/plans.ts';
 
@@ -45,6 +45,8 @@ export interface LedgerComponents {
   readonly clock: Clock;
   /** In which sandbox a container is that has just started. */
   readonly sandboxOf: (containerId: string) => string;
+  /** What a command comes to that is run in a container; `undefined` where it has no such command. */
+  readonly exec: (containerId: string, command: readonly string[]) => ExecResult | undefined;
   readonly tell: (kind: LifeEvent, life: Life) => void;
 }
 
@@ -52,6 +54,8 @@ export interface LedgerComponents {
 export class Ledger {
   readonly #components: LedgerComponents;
   readonly #live = new Map<string, Life>();
+  /** Who is to be told when a container ends, by its id. */
+  readonly #listeners = new Map<string, Set<() => void>>();
   readonly #lost = new Map<string, { readonly exitCode: number; readonly oomKilled: boolean }>();
 
   constructor(components: LedgerComponents) {
@@ -68,12 +72,23 @@ export class Ledger {
     this.#lost.set(containerId, { exitCode, oomKilled });
   }
 
+  /** Calls `listener` when a container that runs has ended. @returns what forgets that */
+  onEnd(containerId: string, listener: () => void): () => void {
+    const listeners = this.#listeners.get(containerId) ?? new Set();
+    this.#listeners.set(containerId, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
   /** What a container does: as its plan says, under this ledger's eyes. */
   behaviour(container: ScriptedContainer): Behaviour | undefined {
     const [word, json] = container.command;
     if (word !== SIMULATED_COMMAND || json === undefined) return undefined;
     const plan = JSON.parse(json) as ContainerPlan;
-    return { startDelayMs: plan.startDelayMs ?? 0, program: this.#program(container, plan) };
+    return {
+      startDelayMs: plan.startDelayMs ?? 0,
+      program: this.#program(container, plan),
+      exec: (given) => this.#components.exec(container.id, given),
+    };
   }
 
   #program(container: ScriptedContainer, plan: ContainerPlan): Program {
@@ -119,6 +134,8 @@ export class Ledger {
     life.exitCode = exitCode;
     life.endedAtMs = this.#components.clock.monotonic();
     this.#live.delete(life.id);
+    for (const listener of this.#listeners.get(life.id) ?? []) listener();
+    this.#listeners.delete(life.id);
     this.#components.tell('containerEnded', life);
   }
 }

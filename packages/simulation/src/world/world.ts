@@ -5,9 +5,10 @@ import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
-import { FOREIGN_DIRECTORY, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
+import { FOREIGN_DIRECTORY, HOOK_COMMAND, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { DevicePlugins } from './device-plugins.ts';
+import { type BegunHook, HookTargets } from './hook-targets.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
 import { type LoginListener, LoginManager } from './login-manager.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
@@ -54,6 +55,7 @@ export class World {
   readonly runtime: FakeRuntime;
   readonly ledger: Ledger;
   readonly probeTargets: ProbeTargets = new ProbeTargets(() => this.ledger.live);
+  readonly hookTargets: HookTargets;
   /** Where the resources of the node are counted: what it has of memory, and the groups of its pods. */
   readonly pressure: Pressure | undefined;
   readonly cgroups: MemoryCgroups | undefined;
@@ -76,6 +78,7 @@ export class World {
    * @param tell told of each start, signal and end of a container
    * @param tellGroup told of a pod whose group is about to be gone
    * @param tellLogin told of the machine's shutdown
+   * @param tellHook told of each hook that reaches its container
    */
   constructor(
     seed: number,
@@ -84,6 +87,7 @@ export class World {
     tellRequest: (request: ApiRequest) => void,
     tellGroup: (podUid: string) => void,
     tellLogin: LoginListener,
+    tellHook: (hook: BegunHook) => void,
   ) {
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
@@ -100,8 +104,10 @@ export class World {
         for (const live of this.runtime.liveContainers()) sandboxes.set(live.id, live.sandboxId);
         return sandboxes.get(id) ?? '';
       },
+      exec: (id, [command]) => (command === HOOK_COMMAND ? this.hookTargets.exec(id) : undefined),
       tell,
     });
+    this.hookTargets = new HookTargets(this.clock, this.ledger, tellHook);
     const leaks = seededRandom(seed);
     this.runtime = new FakeRuntime(
       { clock: this.clock, fs: this.fs, random: seededRandom(seed) },

@@ -1,0 +1,15 @@
+import type { NodePorts } from '@node-agent/kubelet-assembly';
+import type { HookTargets } from '../world/hook-targets.ts';
+import type { Lease } from './lease.ts';
+
+/** Sends the request of a hook. */
+export type HookHttp = NonNullable<NodePorts['hookHttp']>;
+
+/** The requests of hooks of a process that may be killed. */
+export function hookPort(lease: Lease, targets: HookTargets): HookHttp {
+  return async ({ target }, signal) => {
+    const call = { port: 'http', name: 'hook', args: [target] } as const;
+    const isAnswered = await lease.call(call, signal, (linked) => targets.ask(target, linked));
+    return isAnswered ? { kind: 'answer', status: 200, body: '' } : { kind: 'fault', message: 'connection refused' };
+  };
+}

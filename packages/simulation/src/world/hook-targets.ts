@@ -1,0 +1,62 @@
+import { type Clock, linkAbort, sleep } from '@node-agent/async';
+import { type HookRunPlan, hookOf } from '../scenario/plans.ts';
+import type { Ledger, Life } from './ledger.ts';
+
+/** A `postStart` hook that has reached its container. */
+export interface BegunHook {
+  readonly life: Life;
+  readonly by: 'exec' | 'httpGet';
+  /** When it is through, unless its container or whoever waits for it ends before. */
+  readonly untilMs: number;
+  readonly fails: boolean;
+}
+
+/** What hooks find in their containers: it is as the plans of these say. */
+export class HookTargets {
+  readonly #clock: Clock;
+  readonly #ledger: Pick<Ledger, 'live' | 'onEnd'>;
+  readonly #tell: (hook: BegunHook) => void;
+
+  /** @param tell told of each hook that reaches its container */
+  constructor(clock: Clock, ledger: Pick<Ledger, 'live' | 'onEnd'>, tell: (hook: BegunHook) => void) {
+    this.#clock = clock;
+    this.#ledger = ledger;
+    this.#tell = tell;
+  }
+
+  /** Runs the hook's command in a container. */
+  exec(containerId: string): { readonly exitCode: number; readonly durationMs: number } | undefined {
+    const life = this.#ledger.live.find(({ id }) => id === containerId);
+    const run = life && this.#begin(life, 'exec');
+    return run && { exitCode: run.fails ? 1 : 0, durationMs: run.takesMs };
+  }
+
+  /**
+   * Sends the hook's request to the container that its path names.
+   * @returns whether that has answered: not where nobody listens, nor where it ends before
+   */
+  async ask(path: string, signal: AbortSignal): Promise<boolean> {
+    const [, uid, name] = path.split('/');
+    const life = this.#ledger.live.findLast((each) => each.podUid === uid && each.name === name);
+    const run = life && this.#begin(life, 'httpGet');
+    if (life === undefined || run === undefined) return false;
+    using link = linkAbort(signal);
+    const forget = this.#ledger.onEnd(life.id, () => link.abort());
+    try {
+      await sleep(this.#clock, run.takesMs, link.signal);
+      return run.fails !== true;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    } finally {
+      forget();
+    }
+  }
+
+  #begin(life: Life, by: BegunHook['by']): HookRunPlan | undefined {
+    const run = hookOf(life.plan, life.attempt);
+    if (run === undefined) return undefined;
+    this.#tell({ life, by, untilMs: this.#clock.monotonic() + run.takesMs, fails: run.fails === true });
+    return run;
+  }
+}

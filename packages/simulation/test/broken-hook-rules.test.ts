@@ -1,0 +1,154 @@
+import type { Pod } from '@node-agent/pod-spec';
+import type { Action, ContainerPlan, Decorations, PodPlan, PostStartPlan, Scenario } from '../src/index.ts';
+import { type Cri, changed, healthy, quietNode, seenBroken, steps } from './mutants.ts';
+
+/** A pod of two containers, of which the first has this hook. */
+function hooked(postStart: PostStartPlan): PodPlan {
+  const main: ContainerPlan = { name: 'main', runs: [{}], version: 1, postStart };
+  return { ...healthy, graceSeconds: 10, containers: [main, { name: 'two', runs: [{}], version: 1 }] };
+}
+
+function comes(pod: PodPlan, atMs = 100): Action {
+  return { atMs, do: 'writeManifest', file: `${pod.name}.yaml`, pod };
+}
+
+function scenario(...actions: readonly Action[]): Scenario {
+  return { ...quietNode, actions };
+}
+
+const byExec: PostStartPlan = { by: 'exec', runs: [{ takesMs: 5000 }] };
+const byRequest: PostStartPlan = { by: 'httpGet', runs: [{ takesMs: 5000 }] };
+const bySleep: PostStartPlan = { by: 'sleep', runs: [{ takesMs: 5000 }] };
+const failing: PostStartPlan = { by: 'exec', runs: [{ takesMs: 500, fails: true }, { takesMs: 500 }] };
+const alwaysFailing: PostStartPlan = { by: 'httpGet', runs: [{ takesMs: 500, fails: true }] };
+const hanging: PostStartPlan = { by: 'exec', runs: [{ takesMs: 60_000 }] };
+
+const comesAndGoes = scenario(comes(hooked(bySleep)), { atMs: 20_000, do: 'removeManifest', file: 'p1.yaml' });
+const hasNeighbour = scenario(comes(hooked(hanging)), comes({ ...healthy, name: 'p2', uid: 'u2' }, 5000));
+const inCluster: Scenario = {
+  ...scenario(comes(hooked(byRequest))),
+  node: { ...quietNode.node, cluster: true },
+};
+
+const NOTHING = new Uint8Array();
+
+/** The kubelet hears at once that a command is through, which goes on. */
+function hasty(exitCode = 0): Decorations {
+  return {
+    cri: (cri) =>
+      changed(cri, {
+        execSync: async (request) => {
+          void cri.execSync(request);
+          return { exitCode, stdout: NOTHING, stderr: NOTHING };
+        },
+      }),
+  };
+}
+
+/** Pods of which the kubelet never sees that they have hooks. */
+function withoutHooks(): Decorations {
+  const stripped = (pod: Pod): Pod => {
+    const containers = pod.spec.containers.map(({ lifecycle: _, ...container }) => container);
+    return { ...pod, spec: { ...pod.spec, containers } };
+  };
+  return steps((inner) => ({ syncPod: (type, pod, ...rest) => inner.syncPod(type, stripped(pod), ...rest) }));
+}
+
+function exec(change: (execSync: Cri['execSync']) => Cri['execSync']): Decorations {
+  return { cri: (cri) => changed(cri, { execSync: change((request, signal) => cri.execSync(request, signal)) }) };
+}
+
+seenBroken([
+  [
+    'C5',
+    'each command of a hook is run twice',
+    () =>
+      exec((execSync) => async (request, signal) => {
+        await execSync(request, signal);
+        return execSync(request, signal);
+      }),
+    scenario(comes(hooked(byExec))),
+  ],
+  [
+    'C5',
+    'a hook is run when its container is to end',
+    () => ({
+      cri: (cri) =>
+        changed(cri, {
+          stopContainer: async (request, signal) => {
+            await cri.execSync({ containerId: request.containerId ?? '', cmd: ['hook'] }, signal);
+            return cri.stopContainer(request, signal);
+          },
+        }),
+    }),
+    comesAndGoes,
+  ],
+  ['C5', 'nobody waits for the command of a hook', hasty, scenario(comes(hooked(byExec)))],
+  [
+    'C5',
+    'nobody waits for the answer to a hook',
+    () => ({
+      hooks: (ask) => async (request, signal) => {
+        void ask(request, signal);
+        return { kind: 'answer', status: 200, body: '' };
+      },
+    }),
+    scenario(comes(hooked(byRequest))),
+  ],
+  ['C5', 'nobody waits for a hook that sleeps', withoutHooks, scenario(comes(hooked(bySleep)))],
+  ['C5', 'no hook is run', withoutHooks, scenario(comes(hooked(byExec)))],
+  [
+    'C5',
+    'hooks that fail are taken for ones that succeed',
+    () => exec((execSync) => async (request, signal) => ({ ...(await execSync(request, signal)), exitCode: 0 })),
+    scenario(comes(hooked(failing))),
+  ],
+  [
+    'C2',
+    'each run that a hook ends seems to have been long, and over for long',
+    () => ({
+      cri: (cri) =>
+        changed(cri, {
+          containerStatus: async (request, signal) => {
+            const answer = await cri.containerStatus(request, signal);
+            if (answer.status === null || answer.status.finishedAt === 0) return answer;
+            return { ...answer, status: { ...answer.status, startedAt: 1, finishedAt: 1e15 } };
+          },
+        }),
+    }),
+    scenario(comes(hooked(alwaysFailing))),
+  ],
+  ['C6', 'hooks that succeed are taken for ones that fail', () => hasty(1), scenario(comes(hooked(byExec)))],
+  [
+    'S7',
+    'nobody waits for the answer to a hook',
+    () => ({
+      hooks: (ask) => async (request, signal) => {
+        void ask(request, signal);
+        return { kind: 'answer', status: 200, body: '' };
+      },
+    }),
+    inCluster,
+  ],
+  [
+    'W6',
+    'no sandbox is made while a hook runs',
+    () => ({
+      cri: (cri) => {
+        let hooks: Promise<unknown> = Promise.resolve();
+        return changed(cri, {
+          execSync: (request, signal) => {
+            const hook = cri.execSync(request, signal);
+            hooks = Promise.allSettled([hooks, hook]);
+            return hook;
+          },
+          runPodSandbox: async (request, signal) => {
+            await hooks;
+            return cri.runPodSandbox(request, signal);
+          },
+        });
+      },
+    }),
+    hasNeighbour,
+  ],
+]);
