@@ -58,7 +58,8 @@ export function predicateHandler(
     // That resources are short does not keep a critical pod out: any other reason does.
     if (other !== undefined) return { admit: false, ...other };
     const recover = async (signal: AbortSignal): Promise<Verdict> => {
-      return verdict(await preemption.makeRoom(pod, misfit.short, others, context.requestsOf, signal));
+      // What one that is made smaller held counted against the pod, and is free when it has gone.
+      return verdict(await preemption.makeRoom(pod, misfit.short, others, heldBy, signal));
     };
     return { admit: false, ...firstRefusal(misfit), recover };
   };

@@ -23,9 +23,9 @@ export function planPreemption(
   preemptor: Pod,
   pods: readonly Pod[],
   requirements: readonly Requirement[],
-  requestsOf: RequestsOf,
+  heldBy: RequestsOf,
 ): PreemptionPlan {
-  const amountOf = amounts(requestsOf);
+  const amountOf = amounts(heldBy);
   const candidates = pods.filter((pod) => isPreemptable(preemptor, pod));
   const missing = remaining(requirements, candidates, amountOf);
   if (missing.length > 0) return { missing };
@@ -54,10 +54,10 @@ export function formatRequirements(requirements: readonly Requirement[]): string
 
 type AmountOf = (pod: Pod, resource: string) => bigint;
 
-function amounts(requestsOf: RequestsOf): AmountOf {
+function amounts(heldBy: RequestsOf): AmountOf {
   return (pod, resource) => {
     if (resource === 'pods') return 1n;
-    const quantity = requestsOf(pod).get(resource);
+    const quantity = heldBy(pod).get(resource);
     return (resource === 'cpu' ? quantity?.milliValue() : quantity?.value()) ?? 0n;
   };
 }

@@ -50,17 +50,18 @@ export class Preemption {
   /**
    * Makes room for a critical pod that is short of resources and of nothing else; once it resolves with `undefined` the pod may run.
    * @param active the pods that hold resources
+   * @param heldBy what each of them holds: that is free when it has gone
    * @param signal ends the waiting: what is being ended goes on to end
    */
   async makeRoom(
     pod: Pod,
     short: readonly InsufficientResource[],
     active: readonly Pod[],
-    requestsOf: RequestsOf,
+    heldBy: RequestsOf,
     signal: AbortSignal,
   ): Promise<Refusal | undefined> {
     const requirements = requirementsOf(short);
-    const plan = planPreemption(pod, active, requirements, requestsOf);
+    const plan = planPreemption(pod, active, requirements, heldBy);
     if ('missing' in plan) {
       const why = `no set of running pods found to reclaim resources: ${formatRequirements(plan.missing)}`;
       return {

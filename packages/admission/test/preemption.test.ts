@@ -259,6 +259,24 @@ describe('a critical pod', () => {
     expect(metrics.text()).toContain('kubelet_preemptions{preemption_signal="cpu"} 2');
   });
 
+  test('has the place of one that is made smaller, of which it has still all that it had (N1)', async () => {
+    const { handler, killed, signal } = setUp();
+    const shrinking: Pod = {
+      ...podOf('shrinking', { cpu: '100m' }),
+      status: {
+        containerStatuses: [
+          { name: 'main', resources: { requests: { cpu: '800m' } }, allocatedResources: { cpu: '100m' } },
+        ],
+      } as unknown as PodStatus,
+    };
+    const verdict = await handler.admit(critical, [shrinking], signal);
+    if (verdict.admit) throw new Error('admitted');
+    const recovering = verdict.recover?.(signal);
+    for (const { done } of killed) done();
+    expect(await recovering).toEqual({ admit: true });
+    expect(killed.map(({ name }) => name)).toEqual(['shrinking']);
+  });
+
   test('runs beside who does not end in time', async () => {
     const { handler, killed, signal, metrics } = setUp();
     const verdict = await handler.admit(critical, [podOf('slow', { cpu: '900m' })], signal);
