@@ -3,7 +3,7 @@ export type { DeadlineFacts } from './facts/deadline-facts.ts';
 export type { DeletionFacts } from './facts/deletion-facts.ts';
 export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { Facts } from './facts/facts.ts';
-export type { HookFacts } from './facts/hook-facts.ts';
+export type { Begun, HookFacts } from './facts/hook-facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';

@@ -4,7 +4,8 @@ import type { BegunHook } from '../world/hook-targets.ts';
 import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
-interface Begun extends BegunHook {
+/** A hook that has reached its container. */
+export interface Begun extends BegunHook {
   readonly atMs: number;
   /** Whose it is. */
   readonly kubelet: number;
