@@ -6,8 +6,11 @@ const MAX_BYTES = 1000;
  */
 export function patternProblem(pattern: string): string | undefined {
   if (Buffer.byteLength(pattern) > MAX_BYTES) return 'error parsing regexp: expression too large';
-  const lookaround = /(?<!\\)(?:\\\\)*\(\?(?:<?[=!]|>|\|)/.exec(pattern)?.[0];
-  if (lookaround !== undefined) return problem('invalid or unsupported Perl syntax', lookaround.slice(-3));
+  const lookahead = /(?<!\\)(?:\\\\)*(\(\?[=!>|])/.exec(pattern)?.[1];
+  if (lookahead !== undefined) return problem('invalid or unsupported Perl syntax', lookahead);
+  // Go has no look-behind: what follows the `<` is a name to it.
+  const lookbehind = /(?<!\\)(?:\\\\)*(\(\?<[=!][^>]*>?)/.exec(pattern)?.[1];
+  if (lookbehind !== undefined) return problem('invalid named capture', lookbehind);
   const reference = /(?<!\\)(?:\\\\)*(\\[1-9kKRXZG])/.exec(pattern)?.[1];
   if (reference !== undefined) return problem('invalid escape sequence', reference);
   if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) return problem('trailing backslash at end of expression', '');
