@@ -1,4 +1,4 @@
-import type { EventRecorder, EventType, ObjectReference } from '@node-agent/telemetry';
+import { type EventRecorder, type EventType, eventReasons, type ObjectReference } from '@node-agent/telemetry';
 import type { Node } from './node.ts';
 import { pressureEvents } from './pressure.ts';
 import { readyEvents } from './readiness.ts';
@@ -17,7 +17,7 @@ export function nodeEvents(name: string, before: Node, after: Node): readonly No
   const [oldBoot, boot] = [before.status?.nodeInfo?.bootID ?? '', after.status?.nodeInfo?.bootID ?? ''];
   if (oldBoot === '' || boot === '' || oldBoot === boot) return events;
   const message = `Node ${name} has been rebooted, boot id: ${boot}`;
-  return [{ type: 'Warning', reason: 'NodeRebooted', message }, ...events];
+  return [{ type: 'Warning', reason: eventReasons.nodeRebooted, message }, ...events];
 }
 
 /** The event that tells that pods may, or may not, be scheduled to the node any more. */

@@ -186,7 +186,7 @@ test('a machine that was booted again is told by a warning', () => {
     },
   });
   expect(nodeEvents('n1', boot('b1'), boot('b2'))).toEqual([
-    { type: 'Warning', reason: 'NodeRebooted', message: 'Node n1 has been rebooted, boot id: b2' },
+    { type: 'Warning', reason: 'Rebooted', message: 'Node n1 has been rebooted, boot id: b2' },
   ]);
   expect(nodeEvents('n1', boot(''), boot('b2'))).toEqual([]);
   expect(nodeEvents('n1', NODE, boot('b2'))).toEqual([]);

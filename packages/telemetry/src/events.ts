@@ -52,6 +52,7 @@ export const eventReasons = {
   backOffPullImage: 'BackOff',
   nodeReady: 'NodeReady',
   nodeNotReady: 'NodeNotReady',
+  nodeRebooted: 'Rebooted',
   startingKubelet: 'Starting',
   kubeletSetupFailed: 'KubeletSetupFailed',
   failedAttachVolume: 'FailedAttachVolume',
