@@ -91,18 +91,23 @@ describe('a query of logs', () => {
     expect(parse('', true)).toBeUndefined();
   });
 
-  it.each(['a.*b', '(?i)error', '^x{2,3}$', '[[:alpha:]]+', '(?P<name>a)', '\\Ax\\z', '\\pL', 'a|b', '\\Q(\\E', ''])(
-    'takes the pattern %s',
-    (pattern) => {
-      expect(patternProblem(pattern)).toBeUndefined();
-    },
-  );
+  it.each([
+    ...['a.*b', '(?i)error', '(?i:error)+', '^x{2,3}$', '[[:alpha:]]+', '[x[:alpha:]]', '(?P<name>a)', '(?<name>a)'],
+    ...['\\Ax\\z', '\\A*', '\\pL+', '\\p{^Greek}+', '\\x{41}+', '\\\\1', 'a|b', '\\Q(\\E', '\\Q(', '\\Qab\\E*', ''],
+    'a'.repeat(1000),
+  ])('takes the pattern %s', (pattern) => {
+    expect(patternProblem(pattern)).toBeUndefined();
+  });
 
   it.each([
     ['(', 'missing closing ): `(`'],
     ['a)', 'unexpected ): `a)`'],
     ['[a', 'missing closing ]: `[a`'],
     ['+', 'missing argument to repetition operator: `+`'],
+    ['(?i)*', 'missing argument to repetition operator: `(?i)*`'],
+    ['\\Q\\E*', 'missing argument to repetition operator: `\\Q\\E*`'],
+    ['[z-[:alpha:]]', 'invalid character class range: `[z-[:alpha:]]`'],
+    ['\\C', 'invalid escape sequence: `\\C`'],
     ['(?=a)', 'invalid or unsupported Perl syntax: `(?=`'],
     ['(?!a)', 'invalid or unsupported Perl syntax: `(?!`'],
     ['(?>a)', 'invalid or unsupported Perl syntax: `(?>`'],

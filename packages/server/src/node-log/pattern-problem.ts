@@ -11,26 +11,26 @@ export function patternProblem(pattern: string): string | undefined {
   // Go has no look-behind: what follows the `<` is a name to it.
   const lookbehind = /(?<!\\)(?:\\\\)*(\(\?<[=!][^>]*>?)/.exec(pattern)?.[1];
   if (lookbehind !== undefined) return problem('invalid named capture', lookbehind);
-  const reference = /(?<!\\)(?:\\\\)*(\\[1-9kKRXZG])/.exec(pattern)?.[1];
+  const reference = /(?<!\\)(?:\\\\)*(\\[1-9CkKRXZG])/.exec(pattern)?.[1];
   if (reference !== undefined) return problem('invalid escape sequence', reference);
   if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) return problem('trailing backslash at end of expression', '');
   try {
     new RegExp(inJavaScript(pattern));
     return undefined;
   } catch (error) {
-    return problem(words(error instanceof Error ? error.message : ''), pattern);
+    return problem(words((error as Error).message), pattern);
   }
 }
 
 /** What JavaScript writes in another way, in a form that it takes. */
 function inJavaScript(pattern: string): string {
   return pattern
-    .replace(/\\Q[\s\S]*?(?:\\E|$)/g, '')
+    .replace(/\\Q([\s\S]*?)(?:\\E|$)/g, (_, text: string) => (text === '' ? '' : 'a'))
     .replace(/\(\?P?<(\w+)>/g, '(?<$1>')
     .replace(/\(\?[imsU]*(?:-[imsU]+)?(?:\)|:)/g, (flags) => (flags.endsWith(')') ? '' : '(?:'))
     .replace(/\[\[:\^?\w+:\]\]/g, '[a]')
     .replace(/\[:\^?\w+:\]/g, 'a')
-    .replace(/\\[AzC]/g, '')
+    .replace(/\\[Az]/g, 'a')
     .replace(/\\[pP](?:\w|\{\^?\w+\})/g, 'a')
     .replace(/\\x\{[0-9a-fA-F]+\}/g, 'a');
 }
