@@ -48,8 +48,12 @@ describe('dial', () => {
     expect(tried()).toEqual(['10.0.0.1']);
     await clock.advance(1);
     expect(open()).toEqual(['10.0.0.2']);
-    await clock.advance(3000);
+    await clock.advance(2999);
+    expect(open()).toEqual(['10.0.0.2']);
+    await clock.advance(1);
     expect(open()).toEqual(['10.0.0.3']);
+    // The deadline of the last one is that of whoever asked.
+    expect(clock.pendingTimers).toBe(0);
     last().emit('connect');
     expect(heard).toEqual(['10.0.0.3']);
     expect(clock.pendingTimers).toBe(0);
@@ -113,6 +117,81 @@ describe('dial', () => {
     for (const socket of sockets) socket.emit('error', refused(socket));
     await clock.advance(9000);
     expect(heard).toEqual([]);
+  });
+
+  test('R3: nor does a name that is found after that', () => {
+    const asked: ((error: null, addresses: LookupAddress[]) => void)[] = [];
+    const names = { all: (_: string, answer: (typeof asked)[number]) => void asked.push(answer) };
+    const newSocket = (): Socket => expect.unreachable('nothing is dialled any more');
+    const done = (): void => expect.unreachable('nobody is told any more');
+    dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, done)();
+    expect(asked).toHaveLength(1);
+    for (const answer of asked) answer(null, [{ address: '10.0.0.1', family: 4 }]);
+  });
+
+  test('an attempt that is over leaves nothing behind, nor the wait for the other family', async () => {
+    const { clock, tried, open, sockets, heard } = setUp(['fd00::1', 'fd00::2', '10.0.0.1'], 9000);
+    sockets[0]?.emit('error', refused(sockets[0]));
+    sockets[0]?.emit('connect');
+    expect(heard).toEqual([]);
+    sockets[1]?.emit('connect');
+    expect([heard, open(), clock.pendingTimers]).toEqual([['fd00::2'], ['fd00::2'], 0]);
+    await clock.advance(9000);
+    expect(tried()).toEqual(['fd00::1', 'fd00::2']);
+    const first = setUp(['10.0.0.1', '10.0.0.2'], 9000);
+    first.last().emit('connect');
+    expect([first.heard, first.clock.pendingTimers]).toEqual([['10.0.0.1'], 0]);
+  });
+
+  test('nothing is waited for without a deadline and without another family', () => {
+    const { clock, sockets, last, heard } = setUp(['10.0.0.1', '10.0.0.2']);
+    expect(clock.pendingTimers).toBe(0);
+    last().emit('error', refused(last()));
+    expect(clock.pendingTimers).toBe(0);
+    last().emit('error', refused(last()));
+    expect(sockets).toHaveLength(2);
+    expect(heard).toEqual(['dial tcp 10.0.0.1:80: connect: connection refused']);
+  });
+
+  test('an address is tried in the last millisecond, and none after it', async () => {
+    const { clock, tried } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 2001);
+    await clock.advance(2000);
+    expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
+    const late = setUp(['10.0.0.1'], 0);
+    expect([late.tried(), late.heard]).toEqual([[], ['dial tcp 10.0.0.1:80: i/o timeout']]);
+  });
+
+  test('the other family goes on, and is not begun again, when the first fails beside it', async () => {
+    const { clock, tried, open, sockets, heard } = setUp(['::1', '127.0.0.1']);
+    await clock.advance(300);
+    sockets[0]?.emit('error', refused(sockets[0]));
+    expect([tried(), open(), heard]).toEqual([['::1', '127.0.0.1'], ['127.0.0.1'], []]);
+    sockets[1]?.emit('connect');
+    expect(heard).toEqual(['127.0.0.1']);
+  });
+
+  test('an address is dialled as it is, for as long as it takes', () => {
+    const clock = new FakeClock();
+    const socket = new FakeSocket();
+    const names = { all: () => expect.unreachable('it is no name') };
+    const heard: unknown[] = [];
+    const target = { host: '10.0.0.9', port: 80, deadlineMs: 5000 };
+    dial(target, { clock, newSocket: () => socket, names }, (result) => heard.push(result));
+    expect([socket.to, clock.pendingTimers]).toEqual(['10.0.0.9', 0]);
+    socket.emit('connect');
+    expect(heard).toEqual([socket]);
+  });
+
+  test('a name that is not found is told', () => {
+    const failure = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
+    const names = {
+      all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) =>
+        answer(failure, []),
+    };
+    const heard: unknown[] = [];
+    const newSocket = (): Socket => new FakeSocket();
+    dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, (result) => heard.push(result));
+    expect(heard).toEqual([failure]);
   });
 
   test('a name without an address is a fault', () => {
