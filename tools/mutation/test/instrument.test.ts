@@ -66,7 +66,7 @@ test.each([
   ['a class', 'export class A {}\nfunction f() {}', false],
   ['what waits', 'export async function f() {}', false],
   ['types alone', 'export interface A { a: number }', false],
-  ['the name of a module', "import { a } from '@node-agent/async';\nexport function f() {}", true],
+  ['the name of a module', "import { a } from './async.ts';\nexport function f() {}", true],
   ['words of a text', "export const f = () => 'it\\'s a class';", true],
   ['words of a comment', '/** This class waits. */\nexport function f() {}', true],
 ])('a pure file is one of functions from values to values: %s', (_name, code, expected) => {
