@@ -45,6 +45,7 @@ describe('what is not there yet', () => {
     'enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /k\nkubeletCgroups: /kubelet',
     'reservedSystemCPUs: 0-1\nsystemCgroups: /x\ncgroupRoot: /x',
     'memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: true}',
+    'memoryThrottlingFactor: 1.0\nfeatureGates: {MemoryQoS: true}',
     'cgroupsPerQOS: false\nenforceNodeAllocatable: [none]',
     'cgroupRoot: /x\npodPidsLimit: 100\ncgroupDriver: systemd\nenforceNodeAllocatable: [pods]\nsingleProcessOOMKill: true',
     'streamingConnectionIdleTimeout: 1h\nhairpinMode: none\niptablesDropBit: 3',
