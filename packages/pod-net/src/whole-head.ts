@@ -3,7 +3,7 @@ import { type HeaderFields, trimmed } from './header-fields.ts';
 /** A head as nearly all are, with nothing in it that would have to be looked at line by line, and the blank line at its end. */
 const HEAD =
   /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [^\r\n]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n/;
-/** What a probe asks for of it. */
+/** What a probe asks for of it. It is looked for until there is no more, so that who comes next begins at the beginning. */
 const ASKED_FOR = /^(content-length|transfer-encoding|trailer|location):(.*)\r$/gim;
 
 /** The head of a response that came as a whole. */
@@ -21,7 +21,6 @@ export function wholeHead(text: string, fields: HeaderFields): WholeHead | undef
   const found = HEAD.exec(text);
   if (found === null) return undefined;
   const head = found[0];
-  ASKED_FOR.lastIndex = 0;
   for (let field = ASKED_FOR.exec(head); field !== null; field = ASKED_FOR.exec(head)) {
     fields.take((field[1] ?? '').toLowerCase(), trimmed(field[2] ?? ''));
   }
