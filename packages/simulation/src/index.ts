@@ -7,6 +7,7 @@ export type { Begun, HookFacts } from './facts/hook-facts.ts';
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';
+export type { RestartAllFacts } from './facts/restart-all-facts.ts';
 export type { ShutdownFacts } from './facts/shutdown-facts.ts';
 export type { WantedPods } from './facts/wanted-pods.ts';
 export { allInvariants } from './invariants/all.ts';

@@ -196,10 +196,10 @@ function sameToleration(a: unknown, b: unknown): boolean {
   return ['key', 'operator', 'value', 'effect'].every((name) => textAt(a, name) === textAt(b, name));
 }
 
-/** A container that ended for good stays so (`ValidateContainerStateTransition`). */
+/** A container that ended for good stays so, unless the exit of some container may have all begin anew (`ValidateContainerStateTransition`). */
 function* refuseRevivals(pod: JsonObject, old: JsonObject): Generator<FieldError> {
   const policy = textAt(old, 'spec', 'restartPolicy');
-  if (policy === 'Always') return;
+  if (policy === 'Always' || canRestartAll(old)) return;
   const specs = new Map(listAt(old, 'spec', 'containers').map((one) => [textAt(one, 'name'), one]));
   for (const before of listAt(old, 'status', 'containerStatuses')) {
     const terminated = at(before, 'state', 'terminated');
@@ -217,4 +217,12 @@ function* refuseRevivals(pod: JsonObject, old: JsonObject): Generator<FieldError
       );
     }
   }
+}
+
+function canRestartAll(pod: JsonObject): boolean {
+  return ['initContainers', 'containers'].some((list) =>
+    listAt(pod, 'spec', list).some((container) =>
+      listAt(container, 'restartPolicyRules').some((rule) => textAt(rule, 'action') === 'RestartAllContainers'),
+    ),
+  );
 }

@@ -9,6 +9,7 @@ import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
+import { RestartAllFacts } from './restart-all-facts.ts';
 import { groupOf, periodsOf, ShutdownFacts } from './shutdown-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
@@ -52,6 +53,7 @@ export class Facts {
   readonly devices: DeviceFacts = new DeviceFacts();
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly hooks: HookFacts = new HookFacts(this);
+  readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
   kubelet = 0;
@@ -195,6 +197,7 @@ export class Facts {
     this.api.observe(observation);
     this.objects.observe(observation);
     this.hooks.observe(observation);
+    this.restartAll.observe(observation);
     this.resources.observe(observation);
     if (this.node.devices !== undefined) this.devices.observe(observation);
     if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);

@@ -69,6 +69,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     if (isDoneFor(facts, earlier) || isForgotten(earlier, facts)) break;
     // Other resources make the row begin anew, when they are asked for and when they are granted.
     if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
+    // Where all containers began anew, so does the row: their records are gone.
+    if (facts.restartAll.isOver(earlier)) break;
     // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
@@ -89,7 +91,7 @@ function isDoneFor(facts: Facts, life: Life): boolean {
   return pod !== undefined && !mayRestart(pod, life.plan, life);
 }
 
-/** C3: init containers run one at a time and in order, before the main ones, and once per sandbox. */
+/** C3: init containers run one at a time and in order, before the main ones, and once per sandbox, or since all containers began anew. */
 export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
@@ -98,8 +100,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   if (pod === undefined || isSidecar(pod, life.name) || findPlan(pod, life.name) === undefined) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const before = index < 0 ? pod.init : pod.init.slice(0, index);
-  const here = (name: string): readonly Life[] =>
-    facts.lives.of(life.podUid, name).filter(({ sandboxId }) => sandboxId === life.sandboxId);
+  const here = (name: string): readonly Life[] => livesHere(life, name, facts);
   const who = `container ${life.name} of pod ${life.podUid}`;
   for (const { name } of before) {
     if (isSidecar(pod, name)) continue;
@@ -120,6 +121,12 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
 });
 
+/** The runs of a container of this name in the sandbox of a run of another one, since all containers of the pod last began anew. */
+function livesHere({ podUid, sandboxId }: Life, name: string, facts: Facts): readonly Life[] {
+  const sinceMs = facts.restartAll.doneAtMs(podUid);
+  return facts.lives.of(podUid, name).filter((life) => life.sandboxId === sandboxId && life.startedAtMs >= sinceMs);
+}
+
 /** C4: a sidecar holds back what comes after it until it has started, and ends after the main containers. */
 export const sidecarOrder: Invariant = invariant(
   'C4',
@@ -132,9 +139,7 @@ export const sidecarOrder: Invariant = invariant(
       const index = pod.init.findIndex(({ name }) => name === life.name);
       const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
       if (before.length === 0) return undefined;
-      const missing = before.find(
-        ({ name }) => !facts.lives.of(life.podUid, name).some(({ sandboxId }) => sandboxId === life.sandboxId),
-      );
+      const missing = before.find(({ name }) => livesHere(life, name, facts).length === 0);
       return judged(
         missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
       );
@@ -150,8 +155,8 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // A pod that only the runtime knows has no order; neither has one whose sandbox is gone.
   const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
-  // One whose hook has failed goes alone, and comes again.
-  if (facts.hooks.mayHaveFailed(life)) return undefined;
+  // One whose hook has failed goes alone, and comes again. Where all begin anew, nobody waits for others.
+  if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
@@ -181,7 +186,11 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
   const short =
-    pod === undefined || isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || isHurried(facts, life);
+    pod === undefined ||
+    isSidecar(pod, life.name) ||
+    facts.wasOrphaned(life.podUid) ||
+    isHurried(facts, life) ||
+    facts.restartAll.mayEnd(life);
   const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - spentOnHookMs(life, facts);
   const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
   // A runtime that is slow to send the signal has no part in how long the kubelet waits.
@@ -236,6 +245,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
     return undefined;
   if (isForgotten(last, facts) || facts.wasRemovedUnstarted(last)) return undefined;
+  if (facts.restartAll.isOver(last)) return 'ok';
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(

@@ -2,6 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { LastLook } from '../observation.ts';
 import {
   type ContainerPlan,
+  findPlan,
   hasFailed,
   hookOf,
   isSidecar,
@@ -76,6 +77,9 @@ function hasNamesake({ uid, name }: PodPlan, { pods }: Facts): boolean {
 }
 
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
+  const askedAtMs = facts.restartAll.surelyAskedAtMs(pod.uid);
+  const old = facts.lives.runningOf(pod.uid).find((life) => findPlan(pod, life.name) && life.startedAtMs < askedAtMs);
+  if (old !== undefined) return `container ${old.name} of pod ${pod.uid} goes on, though all were to begin anew`;
   const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
   const passed = (plan: ContainerPlan): boolean => {
     const life = last(plan);
@@ -106,7 +110,8 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
 /** Whether a container has ended and is not to run again. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last);
+  const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) >= last.startedAtMs;
+  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last) && !isToBeginAnew;
 }
 
 /** A start that failed by a fault is an exit, after which policy Never starts nothing; nor does a rule that asks for another exit code. */

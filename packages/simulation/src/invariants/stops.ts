@@ -101,7 +101,7 @@ function hasCause(life: Life, facts: Facts): boolean {
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
   if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs || facts.pods.isUnsure(podUid)) return true;
   if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined || facts.wasEnded(podUid)) return true;
-  if (facts.hooks.mayHaveFailed(life)) return true;
+  if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return true;
   if (facts.lives.runningOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
   const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);
   if (JSON.stringify(current) !== JSON.stringify(life.plan)) return true;

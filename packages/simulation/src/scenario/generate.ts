@@ -12,6 +12,7 @@ import { withHostility } from './hostile-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
 import { withResources } from './resource-plans.ts';
+import { withRestartRules } from './restart-plans.ts';
 import { withShutdowns } from './shutdown-plans.ts';
 
 /** How large a scenario is. */
@@ -42,7 +43,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const offered = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const { node } = ended;
-  const actions = withHooks(seed, ended.actions);
+  const actions = withHooks(seed, withRestartRules(seed, ended.actions));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

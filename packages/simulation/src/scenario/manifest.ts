@@ -1,4 +1,4 @@
-import type { ContainerPlan, PodPlan, PostStartPlan, ProbeKind } from './plans.ts';
+import { type ContainerPlan, type PodPlan, type PostStartPlan, type ProbeKind, rulesOf } from './plans.ts';
 import { LIVENESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
 /** The first word of a simulated container's command; its plan as JSON is the second. */
@@ -69,10 +69,11 @@ export function podObject(pod: PodPlan): {
     image: plan.slowImage ? `${SLOW_IMAGE}:${pod.uid}` : IMAGE,
     command: [SIMULATED_COMMAND, JSON.stringify(plan)],
     ...(plan.restartPolicy && { restartPolicy: plan.restartPolicy }),
-    ...(plan.restartRule && {
-      restartPolicyRules: [
-        { action: 'Restart', exitCodes: { operator: plan.restartRule.operator, values: plan.restartRule.codes } },
-      ],
+    ...(rulesOf(plan).length > 0 && {
+      restartPolicyRules: rulesOf(plan).map(({ action = 'Restart', operator, codes }) => ({
+        action,
+        exitCodes: { operator, values: codes },
+      })),
     }),
     ...resourcesOf(pod, plan.name),
     ...(volumeMounts.length > 0 && { volumeMounts }),

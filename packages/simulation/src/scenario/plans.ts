@@ -6,8 +6,10 @@ export interface RunPlan {
   readonly exitCode?: number;
 }
 
-/** A rule of `restartPolicyRules` (KEP-5307). */
+/** A rule of `restartPolicyRules` (KEP-5307, KEP-5532). */
 export interface RestartRulePlan {
+  /** What is done by an exit code for which it is the first that holds; `Restart` where absent. */
+  readonly action?: 'Restart' | 'RestartAllContainers';
   readonly operator: 'In' | 'NotIn';
   readonly codes: readonly number[];
 }
@@ -56,6 +58,8 @@ export interface ContainerPlan {
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   /** Exit codes for which it is restarted whatever the policy. */
   readonly restartRule?: RestartRulePlan;
+  /** Further rules, after that one. */
+  readonly restartRules?: readonly RestartRulePlan[];
   readonly probes?: ProbePlans;
   readonly postStart?: PostStartPlan;
   /** Its `preStop` hook sleeps for so long. */
@@ -138,10 +142,24 @@ export function hasFailed(pod: PodPlan, name: string, { exitCode = 0, oomKilled 
   return exitCode !== 0 || (isInit && oomKilled);
 }
 
+/** The rules of a container, in their order. */
+export function rulesOf({ restartRule, restartRules = [] }: ContainerPlan): readonly RestartRulePlan[] {
+  return restartRule === undefined ? restartRules : [restartRule, ...restartRules];
+}
+
+/** The rule that decides about a container that ended so; `undefined` where its policy does. */
+function ruleFor(container: ContainerPlan, { exitCode = 0 }: Ended): RestartRulePlan | undefined {
+  return rulesOf(container).find(({ operator, codes }) => codes.includes(exitCode) === (operator === 'In'));
+}
+
+/** Whether all containers of its pod are to begin anew when a container ended so. */
+export function restartsAll(container: ContainerPlan, ended: Ended): boolean {
+  return ruleFor(container, ended)?.action === 'RestartAllContainers';
+}
+
 /** Whether a container that ended so is to run again: written anew here, not asked of what is tested. */
 export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended): boolean {
-  const rule = container.restartRule;
-  if (rule !== undefined && rule.codes.includes(ended.exitCode ?? 0) === (rule.operator === 'In')) return true;
+  if (ruleFor(container, ended) !== undefined) return true;
   const policy = restartPolicyOf(pod, container);
   return policy === 'Always' || (policy === 'OnFailure' && hasFailed(pod, container.name, ended));
 }

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { call, PODS, pod, world } from './support.ts';
+
+const patch = { 'content-type': 'application/strategic-merge-patch+json' };
+const containers = [
+  { name: 'main', image: 'busybox' },
+  { name: 'two', image: 'busybox' },
+];
+
+function statuses(state: object): object {
+  return { status: { containerStatuses: containers.map(({ name }) => ({ name, restartCount: 0, state })) } };
+}
+
+/** What comes of a pod's containers that ended, and are said to wait again. */
+async function revived(action: string): Promise<number> {
+  const { api } = world();
+  const rule = { action, exitCodes: { operator: 'In', values: [3] } };
+  const [first, second] = containers;
+  const ruled = { ...first, restartPolicy: 'Never', restartPolicyRules: [rule] };
+  await call(api, 'POST', PODS, pod('web', { restartPolicy: 'Never', containers: [ruled, second] }));
+  const path = `${PODS}/web/status`;
+  const ended = await call(api, 'PATCH', path, statuses({ terminated: { exitCode: 0 } }), patch);
+  expect(ended.status).toBe(200);
+  return (await call(api, 'PATCH', path, statuses({ waiting: {} }), patch)).status;
+}
+
+test('a container that has ended for good stays so, unless the exit of another one may have all begin anew', async () => {
+  expect(await revived('Restart')).toBe(422);
+  expect(await revived('RestartAllContainers')).toBe(200);
+});

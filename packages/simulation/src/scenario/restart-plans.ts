@@ -1,0 +1,69 @@
+import type { Action } from './actions.ts';
+import { type Dice, diceOf } from './dice.ts';
+import type { ContainerPlan, PodPlan, RestartRulePlan, RunPlan } from './plans.ts';
+
+/** How many pods have a container whose exit makes all begin anew, and how many others one with further rules. */
+const RESTART_ALL = 0.1;
+const WITH_RULES = 0.1;
+
+/**
+ * The actions with restart rules for some containers of their pods, init containers and sidecars too. As probes are, they are drawn by
+ * chance of their own: the rest of a scenario does not depend on them, and every version of a pod has the same.
+ */
+export function withRestartRules(seed: number, actions: readonly Action[]): readonly Action[] {
+  const draw = (pod: PodPlan): PodPlan => {
+    const dice = diceOf(seed, pod.uid, 'rules');
+    if (dice.chance(RESTART_ALL)) return withOne(dice, pod, restartingAll);
+    return dice.chance(WITH_RULES) ? withOne(dice, pod, restarting) : pod;
+  };
+  return actions.map((action) => {
+    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
+    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+  });
+}
+
+type Change = (dice: Dice, plan: ContainerPlan, isInit: boolean) => ContainerPlan;
+
+function withOne(dice: Dice, { init, containers, ...pod }: PodPlan, change: Change): PodPlan {
+  const nth = dice.between(0, init.length + containers.length - 1);
+  return {
+    ...pod,
+    init: init.map((plan, index) => (index === nth ? change(dice, plan, plan.restartPolicy !== 'Always') : plan)),
+    containers: containers.map((plan, index) => (index + init.length === nth ? change(dice, plan, false) : plan)),
+  };
+}
+
+/** It ends once or twice so that all begin anew; then it goes on, or has done its work. */
+function restartingAll(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
+  const exitCode = dice.between(1, 3);
+  const bad = (): RunPlan => ({ exitAfterMs: dice.between(200, 15_000), exitCode });
+  const last: RunPlan = isInit ? { exitAfterMs: dice.between(0, 3000) } : dice.chance(0.7) ? {} : { exitAfterMs: 9000 };
+  const rule: RestartRulePlan = { action: 'RestartAllContainers', operator: 'In', codes: [exitCode] };
+  const other: RestartRulePlan = { operator: 'In', codes: [dice.between(1, 3)] };
+  return {
+    ...withPolicy(dice, plan, isInit),
+    runs: dice.chance(0.7) ? [bad(), last] : [bad(), bad(), last],
+    // The first that holds decides.
+    restartRules: dice.weighted<readonly RestartRulePlan[]>([
+      [4, [rule]],
+      [1, [rule, other]],
+      [1, [other, rule]],
+    ]),
+  };
+}
+
+function restarting(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
+  const rule = (): RestartRulePlan =>
+    dice.chance(0.6)
+      ? { operator: 'In', codes: [dice.between(1, 3), 137] }
+      : { operator: 'NotIn', codes: [0, dice.between(1, 3)] };
+  return { ...withPolicy(dice, plan, isInit), restartRules: dice.chance(0.6) ? [rule()] : [rule(), rule()] };
+}
+
+/** Rules need a policy of their container's own; with `Always` an init container would be a sidecar. */
+function withPolicy(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
+  const drawn = isInit
+    ? dice.pick(['OnFailure', 'Never'] as const)
+    : dice.pick(['Always', 'OnFailure', 'Never'] as const);
+  return { ...plan, restartPolicy: plan.restartPolicy ?? drawn };
+}
