@@ -110,7 +110,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
 /** Whether a container has ended and is not to run again. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
-  const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) >= last.startedAtMs;
+  const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) > last.startedAtMs;
   return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last) && !isToBeginAnew;
 }
 
