@@ -79,7 +79,7 @@ function body(observation: Observation): string | undefined {
     case 'pressure':
       return `the kubelet sees a lack of: ${listed(observation.pressure)}`;
     case 'figures': {
-      const short = listed(observation.figures.short);
+      const short = listed(observation.figures.low);
       return short === '' ? undefined : `the kubelet is told of a lack of: ${short}`;
     }
     case 'apiCured':

@@ -27,7 +27,7 @@ export type { ShutdownChanges, ShutdownPorts } from './node/shutdown-ports.ts';
 export type { ApiRequester, Decorations } from './node/simulated-node.ts';
 export type { ClusterLook, Happening, LastLook, Observation, WorkerStep } from './observation.ts';
 export { failureLines, Totals } from './report.ts';
-export type { Action, NodePlan, Scenario } from './scenario/actions.ts';
+export type { Action, NodePlan, Scenario, SoftThresholdsPlan } from './scenario/actions.ts';
 export type { DevicePluginPlan, PluginFaultKind } from './scenario/device-plans.ts';
 export { generateScenario, type ScenarioSize } from './scenario/generate.ts';
 export type { HostileKind } from './scenario/hostile-plans.ts';

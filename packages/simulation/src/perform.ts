@@ -127,6 +127,8 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       );
     case 'apiDebug':
       return world.api?.debug(action.name, action.uid, action.container);
+    case 'lowOn':
+      return world.pressure?.beginLow(action.of, action.forMs);
     case 'pressure':
       return world.beginPressure(action.of, action.forMs, action.unused);
     case 'deviceIll':

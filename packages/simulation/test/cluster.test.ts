@@ -36,6 +36,7 @@ test('in them the API server has failed in every way, and its invariants were ju
     'apiDebug',
     'apiResize',
     'pressure',
+    'lowOn',
     'killKubelet',
   ]) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);

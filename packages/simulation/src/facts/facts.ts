@@ -29,6 +29,7 @@ const HARMLESS = new Set([
   'apiResize',
   'apiDebug',
   'pressure',
+  'lowOn',
   'deviceIll',
   'restartPlugin',
   'pluginFault',
@@ -111,6 +112,12 @@ export class Facts {
     if (shutdown === undefined || !this.shutdown.wasTold(uid)) return Number.POSITIVE_INFINITY;
     const periods = periodsOf(shutdown);
     return periods[groupOf(periods, this.pods.planOf(uid))]?.graceSeconds ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What a pod has that was evicted for a soft threshold; infinite where it was not, or where that has no bound but its own. */
+  evictionGraceSeconds(uid: string): number {
+    const most = this.node.resources?.soft?.maxPodGraceSeconds ?? -1;
+    return this.resources.softlyEvictedAtMs(uid) < 0 || most < 0 ? Number.POSITIVE_INFINITY : most;
   }
 
   /** When a kubelet first asked for a container to be started; `undefined` where none has. */

@@ -26,11 +26,14 @@ export class ResourceFacts {
   figures: Figures | undefined;
   /** When unused images were last looked for; -1 where they never were. */
   imagesSoughtAtMs = -1;
-  /** Whether the node was ever short of anything. */
+  /** Whether the node was ever short of anything, or low on it. */
   wasShort = false;
-  /** Whether it was ever short of disk. */
+  /** Whether it was ever short of disk, or low on it. */
   diskWasShort = false;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
+  readonly #hardLacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
+  /** When pods were evicted for a soft threshold alone, and for a lack of what. */
+  readonly #softly = new Map<string, { readonly of: Scarce; readonly atMs: number }>();
   readonly #ended = new Set<string>();
   readonly #refusedAtMs = new Map<string, number>();
   readonly #over = new Set<string>();
@@ -39,9 +42,22 @@ export class ResourceFacts {
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
 
-  /** What the kubelet that runs was told of it. */
+  /** What the kubelet that runs was told of it, by any of its thresholds. */
   lackOf(of: Scarce): Lack {
     return this.#lacks[of];
+  }
+
+  /** The same by the hard ones alone. */
+  hardLackOf(of: Scarce): Lack {
+    return this.#hardLacks[of];
+  }
+
+  /**
+   * When a pod was evicted for a soft threshold, so that it has time to end: -1 where it was not, or where a hard one is met since by which
+   * it has none.
+   */
+  softlyEvictedAtMs(uid: string): number {
+    return this.#softly.get(uid)?.atMs ?? -1;
   }
 
   /** Whether the node has ever refused or ended the pod, as it had not enough for it: nobody can say that it is to run. */
@@ -89,7 +105,10 @@ export class ResourceFacts {
       case 'kubeletStarted':
         this.figures = undefined;
         this.imagesSoughtAtMs = -1;
-        for (const of of SCARCE) this.#lacks[of] = NO_LACK;
+        for (const of of SCARCE) {
+          this.#lacks[of] = NO_LACK;
+          this.#hardLacks[of] = NO_LACK;
+        }
         this.#over.clear();
         this.#refusedAtMs.clear();
         this.#stoppedAtMs.clear();
@@ -99,6 +118,7 @@ export class ResourceFacts {
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
+        this.#onEnded(observation);
         return;
       case 'podRefused':
         if (observation.reason !== REFUSAL_REASON) this.#ended.add(observation.uid);
@@ -140,13 +160,19 @@ export class ResourceFacts {
   #onFigures(figures: Figures, atMs: number): void {
     this.figures = figures;
     for (const of of SCARCE) {
-      const { lastAtMs, sinceMs } = this.#lacks[of];
-      this.wasShort ||= figures.short[of];
-      this.diskWasShort ||= figures.short.disk;
-      this.#lacks[of] = figures.short[of]
-        ? { lastAtMs: atMs, sinceMs: Math.min(sinceMs, atMs) }
-        : { ...NO_LACK, lastAtMs };
+      this.wasShort ||= figures.low[of];
+      this.diskWasShort ||= figures.low.disk;
+      this.#lacks[of] = toldOf(this.#lacks[of], figures.low[of], atMs);
+      this.#hardLacks[of] = toldOf(this.#hardLacks[of], figures.short[of], atMs);
     }
+    for (const [uid, { of }] of this.#softly) if (figures.short[of]) this.#softly.delete(uid);
+  }
+
+  /** Whoever is ended for another reason, too, may have no time for that. */
+  #onEnded({ uid, reason, of, atMs }: Extract<Observation, { readonly kind: 'podEndedByNode' }>): void {
+    const isSoft = reason === 'Evicted' && of !== undefined && this.figures?.short[of] === false;
+    if (isSoft && !this.#softly.has(uid)) this.#softly.set(uid, { of, atMs });
+    else if (!isSoft) this.#softly.delete(uid);
   }
 
   /** A manifest asks for something else than it did: its pod is resized, where it is there. */
@@ -161,6 +187,10 @@ export class ResourceFacts {
     for (const [uid, millis] of grants) if (this.grants.get(uid) !== millis) this.#changedAtMs.set(uid, atMs);
     this.grants = grants;
   }
+}
+
+function toldOf({ lastAtMs, sinceMs }: Lack, isLacking: boolean, atMs: number): Lack {
+  return isLacking ? { lastAtMs: atMs, sinceMs: Math.min(sinceMs, atMs) } : { ...NO_LACK, lastAtMs };
 }
 
 function textOf(content: unknown): string {

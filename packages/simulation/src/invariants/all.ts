@@ -12,7 +12,14 @@ import {
   refusedForLackOfDevices,
   refusedInWords,
 } from './devices.ts';
-import { evictions, lackIsMet, pressureHolds, pressureIsShown, refusedUnderPressure } from './evictions.ts';
+import {
+  evictions,
+  lackIsMet,
+  pressureHolds,
+  pressureIsShown,
+  refusedUnderPressure,
+  softGraceIsKept,
+} from './evictions.ts';
 import { groupsGoBeforeObjects, groupsGoLast } from './groups.ts';
 import { hooksComeFirst, hooksEndTheirs, hooksHangAlone, hooksHideTheirs, hooksRunOnce } from './hooks.ts';
 import type { Invariant } from './invariant.ts';
@@ -102,6 +109,7 @@ export const allInvariants: readonly Invariant[] = [
   refusedForLack,
   evictions,
   lackIsMet,
+  softGraceIsKept,
   pressureHolds,
   pressureIsShown,
   refusedUnderPressure,

@@ -200,14 +200,18 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   );
 });
 
-/** Whether its pod is ended by the node, which leaves it a second. */
+/** Whether its pod is ended by the node, which leaves it a second, unless it goes for a soft threshold. */
 function isHurried(facts: Facts, { podUid }: Life): boolean {
-  return facts.resources.wasEnded(podUid);
+  return facts.resources.wasEnded(podUid) && facts.resources.softlyEvictedAtMs(podUid) < 0;
 }
 
-/** By any of its versions, or as a user says who deletes it; where it was ended for a shutdown, no more than its group has. */
+/**
+ * By any of its versions, or as a user says who deletes it; where it was ended for a shutdown, no more than its group has, and where it was
+ * evicted for a soft threshold, no more than the node leaves it.
+ */
 function leastGraceSeconds(facts: Facts, uid: string): number {
-  const most = Math.min(facts.shutdownGraceSeconds(uid), facts.deletions.graceSeconds(uid));
+  const byNode = Math.min(facts.shutdownGraceSeconds(uid), facts.evictionGraceSeconds(uid));
+  const most = Math.min(byNode, facts.deletions.graceSeconds(uid));
   return Math.min(most, ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
 }
 

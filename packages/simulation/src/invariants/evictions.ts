@@ -1,5 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Observation } from '../observation.ts';
+import type { NodePlan } from '../scenario/actions.ts';
 import { SCARCE, type Scarce } from '../world/pressure.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
@@ -13,6 +14,11 @@ const ACTS_MS = 30_000;
 const ROUND_MS = 15_000;
 /** How long what takes disk is sought at most, where the runtime does not answer. */
 const RECLAIM_MS = 120_000;
+/** Every container gets so long to stop, and no simulated pod asks for more than this. */
+const LEAST_GRACE_SECONDS = 2;
+const LONGEST_GRACE_SECONDS = 30;
+/** A sidecar ends after the others, and what starts that was about to takes a while. */
+const ENDS_LATE_MS = 10_000;
 /** How long a node's condition may take until the API server shows it, where nothing is in its way. */
 const SHOWN_MS = 45_000;
 
@@ -61,11 +67,15 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
 /** Whether there is no reason to evict a pod. */
 function needless(
   { uid, of }: Extract<Observation, { readonly kind: 'podEndedByNode' }>,
-  { resources, kubeletStartedAtMs, clockJumpedAtMs }: Facts,
+  { resources, kubeletStartedAtMs, clockJumpedAtMs, node, nowMs }: Facts,
 ): string | undefined {
   if (of === undefined) return `pod ${uid} is evicted, and nobody knows for what`;
   const { figures } = resources;
-  if (figures?.short[of] !== true) return `pod ${uid} is evicted for a lack of ${of}, and there is enough of it`;
+  if (figures?.low[of] !== true) return `pod ${uid} is evicted for a lack of ${of}, and there is enough of it`;
+  const lowForMs = nowMs - resources.lackOf(of).sinceMs;
+  if (!figures.short[of] && lowForMs < softGraceMs(node)) {
+    return `pod ${uid} is evicted for a lack of ${of} ${lowForMs} ms after that began, not ${softGraceMs(node)}`;
+  }
   // The wall clock says how old figures are.
   if (figures.measuredAtMs < kubeletStartedAtMs && clockJumpedAtMs < figures.measuredAtMs) {
     return `pod ${uid} is evicted for figures of before the kubelet's start`;
@@ -108,9 +118,15 @@ export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') evictedAtMs = Number.NEGATIVE_INFINITY;
     if (observation.kind === 'podEndedByNode') evictedAtMs = observation.atMs;
-    if (observation.kind !== 'figures' || !observation.figures.short.memory) return undefined;
-    const { resources, lives, pods, sourcesReadyAtMs, runtimeChangedAtMs, clockJumpedAtMs, runtimeUp } = facts;
-    const sinceMs = Math.max(resources.lackOf('memory').sinceMs, evictedAtMs + KILL_MS + CLEANUP_MS, sourcesReadyAtMs);
+    if (observation.kind !== 'figures' || !observation.figures.low.memory) return undefined;
+    const { resources, lives, pods, node, sourcesReadyAtMs, runtimeChangedAtMs, clockJumpedAtMs, runtimeUp } = facts;
+    // What is too little to last counts for as long as it has been so, and then as too little.
+    const lackedMs = Math.min(
+      resources.hardLackOf('memory').sinceMs,
+      resources.lackOf('memory').sinceMs + softGraceMs(node),
+    );
+    const goneMs = evictedAtMs + KILL_MS + CLEANUP_MS + softPatienceMs(node);
+    const sinceMs = Math.max(lackedMs, goneMs, sourcesReadyAtMs);
     if (!facts.sourcesReady || !runtimeUp || observation.atMs - Math.max(sinceMs, runtimeChangedAtMs) < ACTS_MS) {
       return lives.running.some(({ podUid }) => isCritical(podUid, facts)) ? 'ok' : undefined;
     }
@@ -138,7 +154,7 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
     let wrong: string | undefined;
     for (const of of SCARCE) {
       const heldMs = observation.atMs - facts.resources.lackOf(of).lastAtMs;
-      const isShort = facts.resources.figures?.short[of] === true;
+      const isShort = facts.resources.figures?.low[of] === true;
       if (observation.kind === 'pressure') {
         if (!before[of] && seen[of] && !isShort) wrong ??= `the lack of ${of} begins, and there is enough of it`;
         if (before[of] && !seen[of] && heldMs < pressureTransitionMs) {
@@ -171,11 +187,43 @@ export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure',
 });
 
 /** A round that is late ends a lack late: it waits for a pod that ends, or for a call by which it seeks what takes disk. */
-function latestEndMs(of: Scarce, pressureTransitionMs: number, { resources, ownFaultsOverAtMs }: Facts): number {
+function latestEndMs(of: Scarce, pressureTransitionMs: number, { resources, ownFaultsOverAtMs, node }: Facts): number {
   const soughtUntilMs = Math.min(ownFaultsOverAtMs, resources.lackOf('disk').lastAtMs + RECLAIM_MS);
   const sinceMs = Math.max(resources.lackOf(of).lastAtMs, soughtUntilMs);
-  return sinceMs + pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS;
+  return sinceMs + pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS + softPatienceMs(node);
 }
+
+/** For how long a soft threshold is to be met until it counts. */
+function softGraceMs({ resources }: NodePlan): number {
+  return (resources?.soft?.graceSeconds ?? 0) * 1000;
+}
+
+/** How much longer a pod is waited for that has time to end: twice that, and no pod has more than this of its own. */
+function softPatienceMs({ resources }: NodePlan): number {
+  if (resources?.soft === undefined) return 0;
+  const { maxPodGraceSeconds } = resources.soft;
+  return 2000 * (maxPodGraceSeconds < 0 ? LONGEST_GRACE_SECONDS : maxPodGraceSeconds);
+}
+
+/** N2: on a healthy node nothing runs of a pod that was evicted for a soft threshold when the time is over that it is left. */
+export const softGraceIsKept: Invariant = invariant('N2', ['health'], () => (observation, facts) => {
+  if (!facts.kubeletUp || facts.firstFaultAtMs <= observation.atMs) return undefined;
+  let isSeen = false;
+  for (const { podUid, name } of facts.lives.running) {
+    const evictedAtMs = facts.resources.softlyEvictedAtMs(podUid);
+    if (evictedAtMs < 0) continue;
+    isSeen = true;
+    const own = facts.pods.planOf(podUid)?.graceSeconds ?? LONGEST_GRACE_SECONDS;
+    const graceSeconds = Math.max(LEAST_GRACE_SECONDS, Math.min(own, facts.evictionGraceSeconds(podUid)));
+    const agoMs = observation.atMs - evictedAtMs - graceSeconds * 1000;
+    if (agoMs > ENDS_LATE_MS) {
+      return {
+        wrong: `container ${name} of pod ${podUid}, evicted with ${graceSeconds} s to end, runs ${agoMs} ms after that`,
+      };
+    }
+  }
+  return isSeen ? 'ok' : undefined;
+});
 
 /** N3: a pod that asks for nothing does not begin while memory is short, and is not refused for that when it is not. */
 export const refusedUnderPressure: Invariant = invariant('N3', ['podRefused'], () => (observation, facts) => {

@@ -3,8 +3,8 @@ import { type Gauge, parseThresholds } from '@node-agent/eviction';
 import type { AssemblySettings, NodePorts } from '@node-agent/kubelet-assembly';
 import type { EventRecorder } from '@node-agent/telemetry';
 import type { Happening } from '../observation.ts';
-import type { NodePlan } from '../scenario/actions.ts';
-import { EVICTION_HARD, type Scarce } from '../world/pressure.ts';
+import type { NodePlan, SoftThresholdsPlan } from '../scenario/actions.ts';
+import { EVICTION_HARD, EVICTION_SOFT, type Scarce } from '../world/pressure.ts';
 import type { World } from '../world/world.ts';
 import { guardedCgroups } from './guarded-ports.ts';
 import type { Lease } from './lease.ts';
@@ -47,6 +47,8 @@ export function resourcePorts(
 export interface ResourceChanges {
   readonly changeSummary?: ((summary: Summary) => Summary) | undefined;
   readonly changeCgroups?: ((cgroups: CgroupManager) => CgroupManager) | undefined;
+  /** The soft thresholds as the kubelet is told of them. */
+  readonly changeSoft?: ((soft: SoftThresholdsPlan | undefined) => SoftThresholdsPlan | undefined) | undefined;
   /** The kubelet cannot remove images. */
   readonly keepImages?: boolean | undefined;
   /** What the kubelet takes the CPU of its node to be, in whole ones. */
@@ -59,18 +61,27 @@ const DISK = { totalBytes: 2 ** 40, availableBytes: 2 ** 39 };
 /** How a kubelet is set that counts them. */
 export function resourceSettings(
   { resources }: NodePlan,
-  { cpuCount = resources?.cpuCount }: ResourceChanges,
+  { cpuCount = resources?.cpuCount, changeSoft: changedSoft = (of) => of }: ResourceChanges,
 ): Pick<AssemblySettings, 'eviction' | 'nodeAllocatable' | 'imageGc'> {
   if (resources === undefined) return {};
+  const soft = changedSoft(resources.soft);
   return {
     nodeAllocatable: { cpu: String(cpuCount), memory: '16Gi', pods: '110' },
     imageGc: { highThresholdPercent: 100, minAgeMs: 0 },
     eviction: {
-      thresholds: parseThresholds({ evictionHard: EVICTION_HARD }),
+      thresholds: parseThresholds({ evictionHard: EVICTION_HARD, ...softThresholds(soft) }),
       pressureTransitionMs: resources.pressureTransitionMs,
+      ...(soft && { maxPodGracePeriodSeconds: soft.maxPodGraceSeconds }),
       localStorageCapacityIsolation: false,
     },
   };
+}
+
+function softThresholds(soft: SoftThresholdsPlan | undefined): Partial<Parameters<typeof parseThresholds>[0]> {
+  if (soft === undefined) return {};
+  const graceMs = soft.graceSeconds * 1000;
+  const evictionSoftGracePeriodMs = Object.fromEntries(Object.keys(EVICTION_SOFT).map((signal) => [signal, graceMs]));
+  return { evictionSoft: EVICTION_SOFT, evictionSoftGracePeriodMs };
 }
 
 /** Tells of the events by which a kubelet says that it ends a pod for others' sake, or has no place for it. */

@@ -114,12 +114,22 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
   /** The machine is short of memory, or of disk, for so long. `unused`: that is for an image that nobody uses. */
   | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
+  /** The machine has less memory left, or disk, than a soft threshold asks for, for so long; nothing where there is none. */
+  | { readonly do: 'lowOn'; readonly of: Scarce; readonly forMs: number }
 );
 
 /** How long an action's own fault lasts. */
 export function durationMs(action: Action): number {
   const forMs = 'forMs' in action ? action.forMs : 0;
   return forMs + ('downMs' in action ? (action.downMs ?? 0) : 0);
+}
+
+/** How long soft thresholds leave a node, and the pods that go for them. */
+export interface SoftThresholdsPlan {
+  /** For how long there must have been too little until a pod is evicted. */
+  readonly graceSeconds: number;
+  /** What such a pod has to end at most; its own grace period where that is negative. */
+  readonly maxPodGraceSeconds: number;
 }
 
 /** What does not change during a run. */
@@ -147,6 +157,8 @@ export interface NodePlan {
     readonly pressureTransitionMs: number;
     /** How old its figures may become; 0: they are of the moment. */
     readonly figuresEveryMs: number;
+    /** Its soft thresholds; none where absent. */
+    readonly soft?: SoftThresholdsPlan;
   };
 }
 

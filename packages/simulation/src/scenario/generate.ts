@@ -14,6 +14,7 @@ import { withProbes } from './probe-plans.ts';
 import { withResources } from './resource-plans.ts';
 import { withRestartRules } from './restart-plans.ts';
 import { withShutdowns } from './shutdown-plans.ts';
+import { withSoftThresholds } from './soft-plans.ts';
 
 /** How large a scenario is. */
 export interface ScenarioSize {
@@ -40,7 +41,8 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
   const drawn = withHostility(seed, withProbes(seed, withDeadlines(seed, asked)));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
-  const offered = withDevices(seed, counted.node, counted.actions, size.devices ?? false);
+  const softened = withSoftThresholds(seed, counted.node, counted.actions);
+  const offered = withDevices(seed, softened.node, softened.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const { node } = ended;
   const actions = withHooks(seed, withRestartRules(seed, ended.actions));

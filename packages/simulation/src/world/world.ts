@@ -95,7 +95,7 @@ export class World {
     const { resources, devices, shutdown } = plan;
     this.login = shutdown && new LoginManager(this.clock, this.fs, shutdown, tellLogin);
     this.devicePlugins = devices && new DevicePlugins(this.clock, devices);
-    this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs);
+    this.pressure = resources && new Pressure(this.clock, resources.figuresEveryMs, resources.soft !== undefined);
     this.cgroups = resources && new MemoryCgroups(tellGroup);
     const sandboxes = new Map<string, string>();
     this.ledger = new Ledger({

@@ -1,0 +1,38 @@
+import type { Action, NodePlan } from './actions.ts';
+import { type Dice, diceOf } from './dice.ts';
+
+/** How many of the nodes that have little to give have soft thresholds. */
+const WITH_SOFT = 0.4;
+
+/**
+ * Soft thresholds for some nodes that have little to give, and memory or disk that is low there for a while, now and then in the end too
+ * low even for the hard ones. As probes are, all of it is drawn by chance of its own: the rest of a scenario does not depend on it.
+ */
+export function withSoftThresholds(
+  seed: number,
+  node: NodePlan,
+  actions: readonly Action[],
+): { readonly node: NodePlan; readonly actions: readonly Action[] } {
+  const dice = diceOf(seed, 'node', 'soft');
+  if (node.resources === undefined || !dice.chance(WITH_SOFT)) return { node, actions };
+  const soft = {
+    graceSeconds: dice.pick([1, 5, 15, 30]),
+    maxPodGraceSeconds: dice.pick([-1, 0, 3, 10, 20]),
+  };
+  const more: Action[] = [];
+  for (let n = dice.between(1, 2); n > 0; n--) more.push(...drawLow(dice));
+  return { node: { ...node, resources: { ...node.resources, soft } }, actions: [...actions, ...more] };
+}
+
+function drawLow(dice: Dice): readonly Action[] {
+  const of = dice.weighted([
+    [2, 'memory'],
+    [1, 'disk'],
+  ] as const);
+  const atMs = dice.between(3000, 45_000);
+  const forMs = dice.between(2000, 60_000);
+  const low: Action = { atMs, do: 'lowOn', of, forMs };
+  if (!dice.chance(0.3)) return [low];
+  const shortAtMs = atMs + dice.between(0, forMs);
+  return [low, { atMs: shortAtMs, do: 'pressure', of, unused: false, forMs: dice.between(1000, 15_000) }];
+}
