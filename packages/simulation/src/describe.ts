@@ -89,6 +89,8 @@ function body(observation: Observation): string | undefined {
       const quiet = verb === 'get' || verb === 'watch' || resource === 'leases' || resource.startsWith('nodes');
       return quiet ? undefined : `API: ${verb} ${resource} ${object}: ${status} ${observation.shown?.phase ?? ''}`;
     }
+    case 'mount':
+      return observation.source === undefined ? undefined : mountText(observation.source, observation.target);
     case 'callHangs':
     case 'settled':
     case 'health':
@@ -98,6 +100,11 @@ function body(observation: Observation): string | undefined {
     default:
       return observation.kind;
   }
+}
+
+/** Of the disks of the node: other mounts are of no interest. */
+function mountText(source: string, target: string): string | undefined {
+  return target.includes('local-volume') ? `${source} is mounted at ${target}` : undefined;
 }
 
 function listed(short: Readonly<Record<string, boolean>>): string {

@@ -100,6 +100,8 @@ export type Happening =
   | { readonly kind: 'groupRemoved'; readonly uid: string; readonly volumes: readonly string[] }
   /** The API server can be reached again, or requests fail no more. */
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
+  /** Something was mounted, or nothing is any more (`source`: `undefined`). */
+  | { readonly kind: 'mount'; readonly target: string; readonly source: string | undefined }
   /** All that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
   /** The quiet is over; what is left is in the last look. */

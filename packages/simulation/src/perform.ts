@@ -2,7 +2,7 @@ import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
 import { powerFails, powerOn, shutDown } from './power.ts';
 import type { Action } from './scenario/actions.ts';
-import { FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
+import { devicePath, FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
 import { writeHostile } from './world/hostile-writer.ts';
 import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
 
@@ -127,6 +127,10 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       );
     case 'apiDebug':
       return world.api?.debug(action.name, action.uid, action.container);
+    case 'diskFault':
+      world.disks.misbehave(devicePath(action.disk), action.fault);
+      clock.setTimer(action.forMs, () => world.disks.misbehave(devicePath(action.disk), undefined));
+      return;
     case 'lowOn':
       return world.pressure?.beginLow(action.of, action.forMs);
     case 'pressure':
@@ -168,6 +172,7 @@ export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.leaksOver = true;
   world.pressure?.end();
+  world.disks.cure();
   world.login?.busComes();
   world.login?.cancel();
   powerOn({ world, node, tell });

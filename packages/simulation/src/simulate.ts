@@ -121,6 +121,7 @@ class Run {
         lock: (how, held) => tell({ kind: 'lock', how, held }),
       },
       (hook) => tell({ kind: 'hookBegan', hook }),
+      ({ target, source }) => tell({ kind: 'mount', target, source }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));

@@ -37,6 +37,7 @@ test('in them the API server has failed in every way, and its invariants were ju
     'apiResize',
     'pressure',
     'lowOn',
+    'diskFault',
     'killKubelet',
   ]) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);

@@ -5,6 +5,7 @@ import { ApiFacts } from './api-facts.ts';
 import { DeadlineFacts } from './deadline-facts.ts';
 import { DeletionFacts } from './deletion-facts.ts';
 import { DeviceFacts } from './device-facts.ts';
+import { DiskFacts } from './disk-facts.ts';
 import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
@@ -30,6 +31,7 @@ const HARMLESS = new Set([
   'apiDebug',
   'pressure',
   'lowOn',
+  'diskFault',
   'deviceIll',
   'restartPlugin',
   'pluginFault',
@@ -53,6 +55,7 @@ export class Facts {
   readonly resources: ResourceFacts = new ResourceFacts();
   readonly devices: DeviceFacts = new DeviceFacts();
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
+  readonly disks: DiskFacts = new DiskFacts();
   readonly hooks: HookFacts = new HookFacts(this);
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
@@ -204,6 +207,7 @@ export class Facts {
     this.api.observe(observation);
     this.objects.observe(observation);
     this.hooks.observe(observation);
+    this.disks.observe(observation);
     this.restartAll.observe(observation);
     this.resources.observe(observation);
     if (this.node.devices !== undefined) this.devices.observe(observation);

@@ -12,6 +12,7 @@ import {
   refusedForLackOfDevices,
   refusedInWords,
 } from './devices.ts';
+import { disksHangAlone, disksInOrder } from './disks.ts';
 import {
   evictions,
   lackIsMet,
@@ -115,6 +116,8 @@ export const allInvariants: readonly Invariant[] = [
   refusedUnderPressure,
   groupsGoLast,
   groupsGoBeforeObjects,
+  disksInOrder,
+  disksHangAlone,
   ephemeralRunsOnce,
   devicesAreOnes,
   holdersAreOnes,

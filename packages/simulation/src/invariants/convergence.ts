@@ -15,6 +15,7 @@ import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { clusterFault } from './cluster.ts';
 import { overdue } from './deadlines.ts';
+import { diskFault } from './disks.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
 import { hasFailedToStart } from './stops.ts';
@@ -37,7 +38,8 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
     overdue(facts) ??
     leftOver(facts, look) ??
     (look.cluster && clusterFault(facts, look.cluster)) ??
-    resizeFault(facts, look)
+    resizeFault(facts, look) ??
+    diskFault(facts)
   );
 }
 

@@ -37,7 +37,7 @@ export function overdue(facts: Facts): string | undefined {
 
 /** Whether a sync of the pod may take long: that is not broken off for the deadline. */
 function waits(pod: PodPlan): boolean {
-  const { foreign, objects, devices, containers } = pod;
+  const { foreign, objects, disks, devices, containers } = pod;
   const isSlow = containers.some(({ slowImage }) => slowImage === true) || longestHooksMs(pod) > 0;
-  return foreign === true || objects !== undefined || devices !== undefined || isSlow;
+  return foreign === true || objects !== undefined || disks !== undefined || devices !== undefined || isSlow;
 }

@@ -67,6 +67,7 @@ export function startsPromptly(
       if (
         first === undefined ||
         pod.objects !== undefined ||
+        pod.disks !== undefined ||
         pod.devices !== undefined ||
         judgedPods.has(uid) ||
         facts.wasEnded(uid) ||

@@ -3,7 +3,7 @@ import type { ImageService, RuntimeService } from '@node-agent/cri-client';
 import type { HttpTransport } from '@node-agent/fake-apiserver';
 import type { FileHandle, FileSystem, ForeignFiles } from '@node-agent/host';
 import type { Fetch } from '@node-agent/pod-config';
-import type { Mounter } from '@node-agent/volumes';
+import type { LocalDevices, Mounter } from '@node-agent/volumes';
 import type { Lease, PortKind } from './lease.ts';
 
 type Method = (...args: unknown[]) => unknown;
@@ -72,6 +72,16 @@ export function guardedForeignFiles(lease: Lease, files: ForeignFiles): ForeignF
 /** The mounts, as a process sees them that may be killed. */
 export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
   return guardedPort(lease, 'mount', mounter);
+}
+
+/** Mounts of disks, as a process sees them that may be killed. */
+export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevices {
+  return {
+    formatAndMount: (device, target, fsType, options, signal) =>
+      lease.call({ port: 'mount', name: 'formatAndMount', args: [device, target] }, signal, (linked) =>
+        devices.formatAndMount(device, target, fsType, options, linked),
+      ),
+  };
 }
 
 /** The groups of pods, as a process sees them that may be killed. */

@@ -13,6 +13,7 @@ import {
 import type { PodSyncer } from '@node-agent/kubelet-core';
 import { FileSource, HttpSource, LastGoodDirectory } from '@node-agent/pod-config';
 import { type Logger, noEvents, noMetrics } from '@node-agent/telemetry';
+import type { LocalDevices, Mounter } from '@node-agent/volumes';
 import type { Happening, WorkerStep } from '../observation.ts';
 import type { NodePlan } from '../scenario/actions.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
@@ -20,7 +21,14 @@ import type { Scarce } from '../world/pressure.ts';
 import { MANIFEST_DIRECTORY, MANIFEST_URL, POD_LOGS_DIRECTORY, ROOT_DIRECTORY, type World } from '../world/world.ts';
 import { clusterOf } from './cluster.ts';
 import { devicePorts, deviceSettings } from './device-ports.ts';
-import { guardedCri, guardedFetch, guardedFiles, guardedForeignFiles, guardedMounter } from './guarded-ports.ts';
+import {
+  guardedCri,
+  guardedDevices,
+  guardedFetch,
+  guardedFiles,
+  guardedForeignFiles,
+  guardedMounter,
+} from './guarded-ports.ts';
 import { type HookHttp, hookPort } from './hook-port.ts';
 import { Lease } from './lease.ts';
 import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder } from './node-resources.ts';
@@ -41,6 +49,10 @@ export interface Decorations {
   readonly files?: (fs: FileSystem) => FileSystem;
   /** The requests of the API server, where there is one. */
   readonly api?: (request: ApiRequester) => ApiRequester;
+  /** The mounts as the kubelet makes and sees them. */
+  readonly mounter?: (mounter: Mounter) => Mounter;
+  /** The mounts of disks. */
+  readonly disks?: (disks: LocalDevices) => LocalDevices;
   /** The requests of probes. */
   readonly probes?: (ask: ProbeHttp) => ProbeHttp;
   /** The requests of hooks. */
@@ -130,7 +142,8 @@ export class SimulatedNode {
         cri: guardedCri(lease, runtime),
         fs,
         foreignFiles: guardedForeignFiles(lease, memoryForeignFiles({ clock, fs: world.fs })),
-        mounter: guardedMounter(lease, world.mounter),
+        mounter: guardedMounter(lease, decorations.mounter?.(world.mounter) ?? world.mounter),
+        ...(world.api && { localDevices: guardedDevices(lease, decorations.disks?.(world.disks) ?? world.disks) }),
         probePorts: { http: decorations.probes?.(probes) ?? probes },
         hookHttp: decorations.hooks?.(hooks) ?? hooks,
         ...(world.api && {

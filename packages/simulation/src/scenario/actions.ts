@@ -114,6 +114,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
   /** The machine is short of memory, or of disk, for so long. `unused`: that is for an image that nobody uses. */
   | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
+  /** The mount of a disk fails for so long, or does not come back before that is over. */
+  | { readonly do: 'diskFault'; readonly disk: string; readonly fault: 'fail' | 'hang'; readonly forMs: number }
   /** The machine has less memory left, or disk, than a soft threshold asks for, for so long; nothing where there is none. */
   | { readonly do: 'lowOn'; readonly of: Scarce; readonly forMs: number }
 );

@@ -50,11 +50,12 @@ export function podObject(pod: PodPlan): {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly spec: Readonly<Record<string, unknown>>;
 } {
-  const objects = pod.objects ?? [];
+  const { objects = [], disks = [] } = pod;
   const volumeMounts = [
     ...(pod.emptyDir ? SCRATCH_MOUNTS : []),
     ...(pod.foreign ? [{ name: 'foreign', mountPath: '/foreign' }] : []),
     ...objects.map(({ name }) => ({ name, mountPath: `/objects/${name}` })),
+    ...disks.map((name) => ({ name, mountPath: `/disks/${name}` })),
   ];
   const volumes = [
     ...(pod.emptyDir ? [{ name: 'scratch', emptyDir: {} }] : []),
@@ -63,6 +64,7 @@ export function podObject(pod: PodPlan): {
       name,
       ...(kind === 'secret' ? { secret: { secretName: name, optional } } : { configMap: { name, optional } }),
     })),
+    ...disks.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
   ];
   const container = (plan: ContainerPlan): object => ({
     name: plan.name,
@@ -130,6 +132,28 @@ function resourcesOf({ cpu, devices }: PodPlan, name: string): object {
 /** So much CPU as the API has it. */
 export function cpuRequest(millis: number): { readonly cpu: string } {
   return { cpu: `${millis}m` };
+}
+
+/** The claim of a disk of the node, and the persistent volume that it is bound to, as the API has them. */
+export function claimObjects(disk: string, namespace: string): readonly Readonly<Record<string, unknown>>[] {
+  const common = { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem' };
+  const claim = { name: disk, namespace, uid: `${disk}-claim` };
+  return [
+    {
+      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: disk, uid: `${disk}-volume` } },
+      spec: { ...common, capacity: { storage: '1Gi' }, local: { path: devicePath(disk) }, claimRef: claim },
+    },
+    {
+      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: claim },
+      spec: { ...common, volumeName: disk },
+      status: { phase: 'Bound' },
+    },
+  ];
+}
+
+/** Where a disk of the node is. */
+export function devicePath(disk: string): string {
+  return `/dev/${disk}`;
 }
 
 /** What an ephemeral container is in the API. */

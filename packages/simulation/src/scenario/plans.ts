@@ -93,6 +93,8 @@ export interface PodPlan {
   readonly gate?: boolean;
   /** What its containers have mounted; for pods of the API. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
+  /** The disks of the node that its containers have mounted, by claims; for pods of the API. */
+  readonly disks?: readonly string[];
   /** What its main containers ask for when it begins; no part of their specs' hash. */
   readonly cpu?: CpuPlan;
   /** The devices that its containers ask for: by their names, and by resource. */

@@ -10,6 +10,7 @@ import {
   seededFaults,
 } from '@node-agent/fake-apiserver';
 import {
+  claimObjects,
   cpuRequest,
   ephemeralObject,
   FOREIGN_CONDITION,
@@ -113,6 +114,7 @@ export class ClusterApi {
     then();
     const { metadata, spec, ...type } = podObject(pod);
     const conditions = [{ type: FOREIGN_CONDITION, status: 'True' }];
+    for (const disk of pod.disks ?? []) for (const object of claimObjects(disk, NAMESPACE)) this.server.put(object);
     const status = { phase: 'Pending', qosClass: pod.cpu === undefined ? 'BestEffort' : 'Burstable', conditions };
     this.server.put({
       ...type,

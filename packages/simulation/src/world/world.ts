@@ -5,14 +5,16 @@ import { FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
-import { FOREIGN_DIRECTORY, HOOK_COMMAND, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
+import { DISKS } from '../scenario/disk-plans.ts';
+import { devicePath, FOREIGN_DIRECTORY, HOOK_COMMAND, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { DevicePlugins } from './device-plugins.ts';
 import { type BegunHook, HookTargets } from './hook-targets.ts';
 import { Ledger, type Life, type LifeEvent } from './ledger.ts';
+import { LocalDisks } from './local-disks.ts';
 import { type LoginListener, LoginManager } from './login-manager.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
-import { MemoryMounter } from './memory-mounter.ts';
+import { MemoryMounter, type MountChange } from './memory-mounter.ts';
 import { Pressure, type Scarce } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
 
@@ -51,7 +53,8 @@ export interface RuntimeTruth {
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
-  readonly mounter: MemoryMounter = new MemoryMounter({ fs: this.fs });
+  readonly mounter: MemoryMounter;
+  readonly disks: LocalDisks;
   readonly runtime: FakeRuntime;
   readonly ledger: Ledger;
   readonly probeTargets: ProbeTargets = new ProbeTargets(() => this.ledger.live);
@@ -79,6 +82,7 @@ export class World {
    * @param tellGroup told of a pod whose group is about to be gone
    * @param tellLogin told of the machine's shutdown
    * @param tellHook told of each hook that reaches its container
+   * @param tellMount told of each mount
    */
   constructor(
     seed: number,
@@ -88,7 +92,10 @@ export class World {
     tellGroup: (podUid: string) => void,
     tellLogin: LoginListener,
     tellHook: (hook: BegunHook) => void,
+    tellMount: (change: MountChange) => void,
   ) {
+    this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
+    this.disks = new LocalDisks(this.clock, this.mounter);
     // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
@@ -126,7 +133,14 @@ export class World {
 
   /** Makes the directories that a machine has. */
   async prepare(): Promise<void> {
-    const all = [MANIFEST_DIRECTORY, ROOT_DIRECTORY, POD_LOGS_DIRECTORY, IMAGES_DIRECTORY, '/var/log/containers'];
+    const all = [
+      '/dev',
+      MANIFEST_DIRECTORY,
+      ROOT_DIRECTORY,
+      POD_LOGS_DIRECTORY,
+      IMAGES_DIRECTORY,
+      '/var/log/containers',
+    ];
     for (const directory of all) await this.fs.mkdir(directory);
     await this.fs.mkdir('/mnt/foreign');
     this.fs.mount('/mnt/foreign');
@@ -135,6 +149,7 @@ export class World {
     await this.fs.writeFile(`${OUTSIDE_DIRECTORY}/kept`, 'kept');
     await this.fs.writeFile('/etc/hosts', '127.0.0.1 localhost\n');
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.1\n');
+    if (this.api !== undefined) for (const disk of DISKS) this.fs.makeSpecial(devicePath(disk), 'blockDevice');
     await this.devicePlugins?.start();
   }
 
