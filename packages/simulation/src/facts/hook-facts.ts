@@ -4,16 +4,21 @@ import type { BegunHook } from '../world/hook-targets.ts';
 import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
+<<<<<<< HEAD
 /** A hook that has reached its container. */
 export interface Begun extends BegunHook {
+=======
+/** A hook that has reached its container, when, and for which kubelet. */
+export interface KnownHook extends BegunHook {
+>>>>>>> 840b0a51 (simulation: its API report)
   readonly atMs: number;
-  /** Whose it is. */
+  /** Which of the kubelets. */
   readonly kubelet: number;
 }
 
 /** The `postStart` hooks that have reached their containers, and what the kubelets can have known of them. */
 export class HookFacts {
-  readonly #begun = new Map<string, Begun>();
+  readonly #begun = new Map<string, KnownHook>();
   readonly #facts: Facts;
 
   constructor(facts: Facts) {
@@ -21,7 +26,7 @@ export class HookFacts {
   }
 
   /** The hook of a run of a container; `undefined` where it has not reached it: nobody sees one that only sleeps. */
-  of({ id }: Life): Begun | undefined {
+  of({ id }: Life): KnownHook | undefined {
     return this.#begun.get(id);
   }
 
@@ -63,7 +68,7 @@ export class HookFacts {
   }
 
   /** Whether the runtime, which carries out some of them, went away or came since. */
-  #wasTroubled({ atMs }: Begun): boolean {
+  #wasTroubled({ atMs }: KnownHook): boolean {
     return this.#facts.runtimeChangedAtMs >= atMs;
   }
 }
