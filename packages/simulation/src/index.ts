@@ -4,11 +4,7 @@ export type { DeletionFacts } from './facts/deletion-facts.ts';
 export type { DeviceFacts, HeldDevices } from './facts/device-facts.ts';
 export type { DiskFacts } from './facts/disk-facts.ts';
 export type { Facts } from './facts/facts.ts';
-<<<<<<< HEAD
-export type { Begun, HookFacts } from './facts/hook-facts.ts';
-=======
 export type { HookFacts, KnownHook } from './facts/hook-facts.ts';
->>>>>>> 840b0a51 (simulation: its API report)
 export type { Lives } from './facts/lives.ts';
 export type { ObjectFacts } from './facts/object-facts.ts';
 export type { Lack, ResourceFacts } from './facts/resource-facts.ts';

@@ -4,13 +4,8 @@ import type { BegunHook } from '../world/hook-targets.ts';
 import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
-<<<<<<< HEAD
-/** A hook that has reached its container. */
-export interface Begun extends BegunHook {
-=======
 /** A hook that has reached its container, when, and for which kubelet. */
 export interface KnownHook extends BegunHook {
->>>>>>> 840b0a51 (simulation: its API report)
   readonly atMs: number;
   /** Which of the kubelets. */
   readonly kubelet: number;
