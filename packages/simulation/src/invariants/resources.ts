@@ -151,6 +151,8 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   for (const [uid, pod] of facts.pods.wanted) {
     if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
     if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.lives.runningOf(uid).length === 0) continue;
+    // Without its volumes no sync of it comes as far as its resizes: what runs stays as large as it is (`Kubelet.SyncPod`).
+    if (facts.objects.isHeldBack(pod)) continue;
     const room = most - all + (held.get(uid) ?? 0);
     const shown = look.cluster?.shown.find((one) => one.uid === uid && !one.mirror);
     const fault = shown ? shownResizeFault(shown, room, most, facts, look) : staticResizeFault(pod, room, facts, look);
