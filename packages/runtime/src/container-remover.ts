@@ -1,4 +1,4 @@
-import { CriError, type RuntimeService } from '@node-agent/cri-client';
+import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
 import type { ContainerFiles } from './container-files.ts';
 import { PodRuntimeError } from './errors.ts';
 
@@ -18,14 +18,18 @@ export class ContainerRemover {
   /**
    * Removes a container that does not run; one that is gone is removed. The log goes first: should that fail, the
    * container stays, and with it the knowledge of the log.
-   * @param keepLogs leaves the log where it is, for those who still read it
-   * @throws CriError, and the file system's errors
+   * @param keepLogs leaves the log where it is, for those who still read it: then it is not looked at either
+   * @throws CriError, the file system's errors, and PodRuntimeError `BadAnswer`, or `Running` where its start came late
    */
   async remove(containerId: string, keepLogs: boolean, signal: AbortSignal): Promise<void> {
     try {
       if (!keepLogs) {
         const { status } = await this.#cri.containerStatus({ containerId }, signal);
         if (status === null) throw new PodRuntimeError('BadAnswer', `container ${containerId} has no status`);
+        // A runtime would kill it, without SIGTERM (C6).
+        if (status.state === ContainerState.CONTAINER_RUNNING) {
+          throw new PodRuntimeError('Running', `container ${containerId} runs since it was to be removed`);
+        }
         await this.#files.removeLogs(status);
       }
       await this.#cri.removeContainer({ containerId }, signal);

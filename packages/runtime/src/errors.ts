@@ -5,6 +5,7 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime answered with something that is no answer.
  * - `EndedUnseen`: a container whose start came late has run and ended since the pod was looked at; the next sync knows.
+ * - `Running`: a container that was to be removed runs by now, as its start came late; the next sync knows.
  * - `Unsupported`: the pod or the runtime asks for what this kubelet has not got.
  * - `InvalidSpec`: the pod asks for something that makes no sense; it will not get better by trying again.
  * - `NonRootViolation`: a container's `runAsNonRoot` cannot be honoured.
@@ -18,6 +19,7 @@ export type PodRuntimeErrorCode =
   | 'KillPod'
   | 'BadAnswer'
   | 'EndedUnseen'
+  | 'Running'
   | 'Unsupported'
   | 'InvalidSpec'
   | 'NonRootViolation'

@@ -152,6 +152,22 @@ describe('K1: a start that was broken off', () => {
     expect((await machine.status(next, task)).containers).toHaveLength(1);
   });
 
+  test('C6: one that comes late, while its removal is made ready is kept', async () => {
+    const machine = new Machine();
+    const late = { kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 2_000 } as const;
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
+    const kubelet = machine.kubelet();
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    await machine.sync(kubelet, task);
+    const { containers } = await machine.status(kubelet, task);
+    expect(containers).toMatchObject([{ state: 'created' }]);
+    machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault: { kind: 'delay', delayMs: 8_000 } });
+    const id = containers[0]?.id ?? '';
+    const removed = machine.settle(kubelet.removeContainer(id, new AbortController().signal));
+    await expect(removed).rejects.toMatchObject({ code: 'Running' });
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
   test('C1: nothing is created beside what the runtime will not remove, until it is given up after five minutes', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
