@@ -134,6 +134,8 @@ export class KubeletPodSyncer implements PodSyncer {
       // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
       const waiting = this.#generate(pod, runtimeStatus, false);
       status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
+      // Its deadline was over meanwhile, or is known only now: whoever is said to have failed is ended, or a shutdown would pass it over.
+      if (isTerminalPhase(waiting.phase)) return { isTerminal: true };
       throw result.error;
     }
     if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);
