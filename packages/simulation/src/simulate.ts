@@ -5,6 +5,7 @@ import { Facts } from './facts/facts.ts';
 import { allInvariants } from './invariants/all.ts';
 import { unconverged } from './invariants/convergence.ts';
 import type { Invariant, InvariantId, Watch } from './invariants/invariant.ts';
+import { kept } from './invariants/node.ts';
 import { type Decorations, SimulatedNode } from './node/simulated-node.ts';
 import type { ClusterLook, Happening, LastLook, Observation } from './observation.ts';
 import { endFaults, perform } from './perform.ts';
@@ -228,7 +229,9 @@ class Run {
 
   async #isQuiet(): Promise<boolean> {
     if (this.#world.clock.monotonic() < this.#hangUntilMs) return false;
-    const converged = !this.#facts.pods.someAreUnsure && unconverged(this.#facts, await this.#look()) === undefined;
+    const look = await this.#look();
+    const isDue = unconverged(this.#facts, look) === undefined && kept(this.#facts, look) === undefined;
+    const converged = isDue && !this.#facts.pods.someAreUnsure;
     this.#quietLooks = converged ? this.#quietLooks + 1 : 0;
     return this.#quietLooks > QUIET_LOOKS;
   }

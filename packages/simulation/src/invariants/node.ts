@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import type { Observation } from '../observation.ts';
+import type { LastLook, Observation } from '../observation.ts';
 import { findPlan, type PodPlan } from '../scenario/plans.ts';
 import { OUTSIDE_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
@@ -102,10 +102,15 @@ const IDLE_RESOURCE_TIMERS = 4;
 /** K4: when all pods are gone, nothing is kept of them. */
 export const nothingIsKept: Invariant = invariant('K4', ['end'], () => (observation, facts) => {
   if (observation.kind !== 'end' || facts.pods.wanted.size > 0 || facts.pods.someAreUnsure) return undefined;
-  const { look } = observation;
+  return judged(kept(facts, observation.look));
+});
+
+/** What is kept though all pods are gone: of one whose end no event told the cache knows until the next whole list. */
+export function kept(facts: Facts, look: LastLook): string | undefined {
+  if (facts.pods.wanted.size > 0) return undefined;
   const most =
     IDLE_TIMERS + (facts.node.cluster ? IDLE_CLUSTER_TIMERS : 0) + (facts.node.resources ? IDLE_RESOURCE_TIMERS : 0);
-  if (look.kubeletTimers > most) return { wrong: `an empty kubelet has ${look.kubeletTimers} timers` };
-  if (look.mountPoints.length > 0) return { wrong: `${look.mountPoints[0]} is still mounted` };
-  return judged(look.cachedUids.length > 0 && `the pod cache still has ${look.cachedUids.join(', ')}`);
-});
+  if (look.kubeletTimers > most) return `an empty kubelet has ${look.kubeletTimers} timers`;
+  if (look.mountPoints.length > 0) return `${look.mountPoints[0]} is still mounted`;
+  return look.cachedUids.length > 0 ? `the pod cache still has ${look.cachedUids.join(', ')}` : undefined;
+}
