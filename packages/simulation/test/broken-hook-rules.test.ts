@@ -1,6 +1,6 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { Action, ContainerPlan, Decorations, PodPlan, PostStartPlan, Scenario } from '../src/index.ts';
-import { type Cri, changed, healthy, quietNode, seenBroken, steps } from './mutants.ts';
+import { type Cri, changed, healthy, noSandboxDuring, quietNode, seenBroken, steps } from './mutants.ts';
 
 /** A pod of two containers, of which the first has this hook. */
 function hooked(postStart: PostStartPlan): PodPlan {
@@ -130,25 +130,5 @@ seenBroken([
     }),
     inCluster,
   ],
-  [
-    'W6',
-    'no sandbox is made while a hook runs',
-    () => ({
-      cri: (cri) => {
-        let hooks: Promise<unknown> = Promise.resolve();
-        return changed(cri, {
-          execSync: (request, signal) => {
-            const hook = cri.execSync(request, signal);
-            hooks = Promise.allSettled([hooks, hook]);
-            return hook;
-          },
-          runPodSandbox: async (request, signal) => {
-            await hooks;
-            return cri.runPodSandbox(request, signal);
-          },
-        });
-      },
-    }),
-    hasNeighbour,
-  ],
+  ['W6', 'no sandbox is made while a hook runs', () => noSandboxDuring('execSync'), hasNeighbour],
 ]);

@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { type ContainerPlan, generateScenario, type Scenario, shrink, simulate } from '../src/index.ts';
-import { type Cri, changed, healthy, quietNode, seenBroken, steps, twoContainers } from './mutants.ts';
+import { type Cri, changed, healthy, noSandboxDuring, quietNode, seenBroken, steps, twoContainers } from './mutants.ts';
 
 function withSpec(pod: Pod, spec: Partial<Pod['spec']>): Pod {
   return { ...pod, spec: { ...pod.spec, ...spec } };
@@ -201,27 +201,7 @@ seenBroken([
         },
       })),
   ],
-  [
-    'C7',
-    'no sandbox is made while an image is pulled',
-    () => ({
-      cri: (cri) => {
-        let pulls: Promise<unknown> = Promise.resolve();
-        return changed(cri, {
-          pullImage: (request, signal) => {
-            const pull = cri.pullImage(request, signal);
-            pulls = Promise.allSettled([pulls, pull]);
-            return pull;
-          },
-          runPodSandbox: async (request, signal) => {
-            await pulls;
-            return cri.runPodSandbox(request, signal);
-          },
-        });
-      },
-    }),
-    slowPull,
-  ],
+  ['C7', 'no sandbox is made while an image is pulled', () => noSandboxDuring('pullImage'), slowPull],
   ['S2', 'a pod counts as stopped without being stopped', () => steps(() => ({ syncTerminatingPod: async () => {} }))],
   [
     'K4',

@@ -21,6 +21,28 @@ export function changed(cri: Cri, calls: Partial<Cri>): Cri {
   });
 }
 
+/** A runtime that is asked for no sandbox while calls of one kind are under way. */
+export function noSandboxDuring(rpc: 'pullImage' | 'execSync'): Decorations {
+  return {
+    cri: (cri) => {
+      let calls: Promise<unknown> = Promise.resolve();
+      const waitedFor = <T>(call: Promise<T>): Promise<T> => {
+        calls = Promise.allSettled([calls, call]);
+        return call;
+      };
+      return changed(cri, {
+        ...(rpc === 'pullImage'
+          ? { pullImage: (request, signal) => waitedFor(cri.pullImage(request, signal)) }
+          : { execSync: (request, signal) => waitedFor(cri.execSync(request, signal)) }),
+        runPodSandbox: async (request, signal) => {
+          await calls;
+          return cri.runPodSandbox(request, signal);
+        },
+      });
+    },
+  };
+}
+
 /** The files with some operations changed. */
 export function changedFiles(fs: FileSystem, operations: Partial<FileSystem>): FileSystem {
   return new Proxy(fs, {

@@ -1,6 +1,7 @@
 import type { Action } from './actions.ts';
 import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** How many pods may run for so long only. */
 const WITH_DEADLINE = 0.08;
@@ -14,8 +15,5 @@ export function withDeadlines(seed: number, actions: readonly Action[]): readonl
     const dice = diceOf(seed, pod.uid, 'deadline');
     return dice.chance(WITH_DEADLINE) ? { ...pod, deadlineSeconds: dice.between(1, 40) } : pod;
   };
-  return actions.map((action) => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
-    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
-  });
+  return mapPods(actions, draw);
 }

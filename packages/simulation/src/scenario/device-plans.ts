@@ -1,6 +1,7 @@
 import type { Action, NodePlan } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** A device plugin of a simulated node; its devices are `d0`, `d1` and so on. */
 export interface DevicePluginPlan {
@@ -36,11 +37,7 @@ export function withDevices(
     ...{ resource, count: dice.between(1, 4), registersAfterMs: dice.pick([20, 20, 20, 3000] as const) },
     ...(dice.chance(0.3) && { preStart: true }),
   }));
-  const draw = (pod: PodPlan): PodPlan => asking(seed, devices, pod);
-  const drawn = actions.map((action): Action => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
-    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
-  });
+  const drawn = mapPods(actions, (pod) => asking(seed, devices, pod));
   return { node: { ...node, devices }, actions: [...drawn, ...devices.flatMap((plugin) => ofPlugin(dice, plugin))] };
 }
 

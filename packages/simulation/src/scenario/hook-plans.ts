@@ -1,6 +1,7 @@
 import type { Action } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, HookRunPlan, PodPlan, PostStartPlan } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** How many pods have `postStart` hooks, and how many of their containers. */
 const WITH_HOOKS = 0.15;
@@ -15,10 +16,7 @@ const HANGS_MS = 90_000;
  * does not depend on them, and every version of a pod has the same.
  */
 export function withHooks(seed: number, actions: readonly Action[]): readonly Action[] {
-  return actions.map((action) => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: hooked(seed, action.pod) };
-    return action.do === 'serve' ? { ...action, pods: action.pods.map((pod) => hooked(seed, pod)) } : action;
-  });
+  return mapPods(actions, (pod) => hooked(seed, pod));
 }
 
 function hooked(seed: number, pod: PodPlan): PodPlan {

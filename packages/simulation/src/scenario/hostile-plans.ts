@@ -1,6 +1,7 @@
 import type { Action } from './actions.ts';
 import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
+import { mapPods, podsOf } from './pods-of-actions.ts';
 
 /** What a container leaves in its files: see `HostileWriter`. */
 export type HostileKind = 'names' | 'special' | 'links' | 'deep' | 'many' | 'hosts' | 'message';
@@ -11,22 +12,14 @@ const HOSTILE_KINDS: readonly HostileKind[] = ['names', 'special', 'links', 'dee
  * while (W6). As probes are, they are drawn by chance of their own: the rest of a scenario does not depend on them.
  */
 export function withHostility(seed: number, actions: readonly Action[]): readonly Action[] {
-  const drawn = actions.map((action) => withForeign(seed, action));
+  const drawn = mapPods(actions, (pod) => withForeign(seed, pod));
   const pods = drawn.flatMap((action) => podsOf(action).map((pod) => ({ atMs: action.atMs, pod })));
   return [...drawn, ...hangs(seed, pods), ...pods.flatMap(({ atMs, pod }) => writes(seed, atMs, pod))];
 }
 
-function podsOf(action: Action): readonly PodPlan[] {
-  if (action.do === 'serve') return action.pods;
-  return action.do === 'writeManifest' || action.do === 'apiCreate' ? [action.pod] : [];
-}
-
 /** Every version of a pod mounts the same. */
-function withForeign(seed: number, action: Action): Action {
-  const draw = (pod: PodPlan): PodPlan =>
-    diceOf(seed, pod.uid, 'foreign').chance(0.12) ? { ...pod, foreign: true } : pod;
-  if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
-  return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
+function withForeign(seed: number, pod: PodPlan): PodPlan {
+  return diceOf(seed, pod.uid, 'foreign').chance(0.12) ? { ...pod, foreign: true } : pod;
 }
 
 /** The file system of the first pod that mounts it hangs from around then. */

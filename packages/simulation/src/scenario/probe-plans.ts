@@ -1,6 +1,7 @@
 import type { Action } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan, ProbePlan, ProbePlans } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** In a row, of liveness; startup probes may fail for as long as it takes. */
 export const LIVENESS_FAILURE_THRESHOLD = 3;
@@ -11,11 +12,7 @@ const LATEST_WELL_MS = 8000;
  * a scenario does not depend on them, and every version of a pod has the same.
  */
 export function withProbes(seed: number, actions: readonly Action[]): readonly Action[] {
-  return actions.map((action) => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: probed(seed, action.pod) };
-    if (action.do === 'serve') return { ...action, pods: action.pods.map((pod) => probed(seed, pod)) };
-    return action;
-  });
+  return mapPods(actions, (pod) => probed(seed, pod));
 }
 
 function probed(seed: number, pod: PodPlan): PodPlan {

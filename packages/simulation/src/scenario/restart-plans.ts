@@ -1,6 +1,7 @@
 import type { Action } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan, RestartRulePlan, RunPlan } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** How many pods have a container whose exit makes all begin anew, and how many others one with further rules. */
 const RESTART_ALL = 0.1;
@@ -16,10 +17,7 @@ export function withRestartRules(seed: number, actions: readonly Action[]): read
     if (dice.chance(RESTART_ALL)) return withOne(dice, pod, restartingAll);
     return dice.chance(WITH_RULES) ? withOne(dice, pod, restarting) : pod;
   };
-  return actions.map((action) => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
-    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
-  });
+  return mapPods(actions, draw);
 }
 
 type Change = (dice: Dice, plan: ContainerPlan, isInit: boolean) => ContainerPlan;

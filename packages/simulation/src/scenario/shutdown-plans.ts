@@ -3,6 +3,7 @@ import { type Dice, diceOf } from './dice.ts';
 import { killKubelet } from './faults.ts';
 import { generatePod } from './generate-pod.ts';
 import type { ContainerPlan, PodPlan } from './plans.ts';
+import { mapPods } from './pods-of-actions.ts';
 
 /** How long pods may delay the shutdown of a simulated machine: one of the two ways to configure a kubelet. */
 export interface ShutdownPlan {
@@ -34,11 +35,7 @@ export function withShutdowns(
   const dice = diceOf(seed, 'node', 'shutdown');
   if (!dice.chance(NODES_THAT_SHUT_DOWN) && !all) return { node, actions };
   const shutdown = drawPlan(dice);
-  const draw = (pod: PodPlan): PodPlan => prioritized(seed, pod);
-  const drawn = actions.map((action): Action => {
-    if (action.do === 'writeManifest' || action.do === 'apiCreate') return { ...action, pod: draw(action.pod) };
-    return action.do === 'serve' ? { ...action, pods: action.pods.map(draw) } : action;
-  });
+  const drawn = mapPods(actions, (pod) => prioritized(seed, pod));
   return {
     node: { ...node, shutdown },
     actions: [...drawn, ...drawEnds(dice, shutdown, (name, atMs) => newPod(seed, node, name, atMs))],
