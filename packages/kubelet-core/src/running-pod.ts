@@ -1,8 +1,8 @@
 import type { Pod, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
-/** What may still run of a pod, in the form that the runtime kills. */
+/** What may run of a pod, or come to run late, in the form that the runtime kills. */
 export function toRunningPod(pod: Pod, status: RuntimePodStatus): RuntimePod {
-  const containers = status.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+  const containers = status.containers.filter(({ state }) => state !== 'exited');
   return {
     uid: pod.metadata.uid,
     name: pod.metadata.name,

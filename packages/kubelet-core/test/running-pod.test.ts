@@ -17,11 +17,11 @@ const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => 
 describe('what may still run of a pod', () => {
   const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
 
-  it('is what runs, and that of which nobody knows; it is as old as its oldest part', () => {
+  it('is what runs, that of which nobody knows, and what may come to run late (C5); it is as old as its oldest part', () => {
     const status = emptyStatus(makePod('a'), { sandboxes: [sandbox(3)], containers: all });
     expect(toRunningPod(makePod('a'), status)).toEqual({
       ...{ uid: 'uid-a', name: 'a', namespace: 'default', createdAtMs: 3 },
-      ...{ containers: [all[1], all[3]], sandboxes: [sandbox(3)] },
+      ...{ containers: [all[0], all[1], all[3]], sandboxes: [sandbox(3)] },
     });
     const older = emptyStatus(makePod('a'), { sandboxes: [sandbox(30)], containers: all });
     expect(toRunningPod(makePod('a'), older).createdAtMs).toBe(5);
@@ -34,6 +34,7 @@ describe('what may still run of a pod', () => {
       metadata: { uid: 'uid-a', name: 'a', namespace: 'default' },
       spec: {
         containers: [
+          { name: 'name-created', image: 'image-created' },
           { name: 'name-running', image: 'image-running' },
           { name: 'name-unknown', image: 'image-unknown' },
         ],

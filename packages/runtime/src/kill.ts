@@ -1,5 +1,5 @@
 import { type Clock, linkAbort, sleep } from '@node-agent/async';
-import { CriError, type RuntimeService } from '@node-agent/cri-client';
+import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   containerReference,
@@ -7,6 +7,7 @@ import {
   isRestartableInit,
   type LifecycleHandler,
   type Pod,
+  type RuntimeContainer,
   type RuntimePod,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
@@ -65,7 +66,7 @@ export class Killer {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { cri, clock, logger } = this.#components;
-    const containers = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+    const containers = await this.#mayRun(runningPod, signal);
     const ordered = pod?.spec.initContainers?.some(isRestartableInit) ?? false;
     const turns =
       pod !== undefined && ordered
@@ -143,6 +144,28 @@ export class Killer {
     }
     this.#killings.ended(uid, id);
     turns?.ended(name);
+  }
+
+  /**
+   * The containers of a pod that may run. One that was created and is not known to have started is asked for: its start may have come
+   * late, after the call had timed out, and its sandbox would take it along without a word (C5).
+   */
+  async #mayRun({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<RuntimeContainer[]> {
+    const { cri, logger } = this.#components;
+    const mayRun = await Promise.all(
+      containers.map(async ({ id, name, state }) => {
+        if (state !== 'created') return state === 'running' || state === 'unknown';
+        try {
+          const answer = await ignoreMissing(cri.containerStatus({ containerId: id }, signal));
+          return answer?.status?.state === ContainerState.CONTAINER_RUNNING;
+        } catch (err) {
+          signal.throwIfAborted();
+          logger.warn({ podUid: uid, container: name, containerId: id, err }, 'Cannot tell whether it runs');
+          return true;
+        }
+      }),
+    );
+    return containers.filter((_, index) => mayRun[index]);
   }
 
   /** Forgets a pod that is gone. */

@@ -321,6 +321,52 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
+  test.each([
+    ['that goes through before the pod is killed, unseen, is told to stop', 1_000, 1],
+    ['that is at work when the pod is killed is nothing to tell of', 0, 0],
+  ])('C5: a lost start %s', async (_name, waitMs, told) => {
+    const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
+    machine.cri.faults.add({
+      rpc: 'startContainer',
+      times: 1,
+      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+    });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    const [before] = await machine.settle(kubelet.getPods());
+    expect(before?.containers.map(({ state }) => state)).toEqual(['created']);
+    await machine.clock.advance(waitMs);
+    if (before !== undefined)
+      await machine.settle(kubelet.killPod(web, before, undefined, new AbortController().signal));
+    const { containers } = await machine.status(kubelet, web);
+    expect(containers.filter(({ exitCode }) => exitCode === 7)).toHaveLength(told);
+    expect(machine.events.filter((event) => event.includes('Killing'))).toHaveLength(told);
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('C5: where it cannot be told whether a lost start has gone through, the pod keeps its sandbox', async () => {
+    const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
+    machine.cri.faults.add({
+      rpc: 'startContainer',
+      times: 1,
+      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+    });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    const [before] = await machine.settle(kubelet.getPods());
+    await machine.clock.advance(1_000);
+    for (const rpc of ['containerStatus', 'stopContainer'] as const)
+      machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    if (before === undefined) throw new Error('no pod');
+    const kill = (): Promise<void> =>
+      machine.settle(kubelet.killPod(web, before, undefined, new AbortController().signal));
+    await expect(kill()).rejects.toThrow();
+    expect(machine.live()).toEqual(['a/0']);
+    await kill();
+    const { containers } = await machine.status(kubelet, web);
+    expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
+  });
+
   test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {
     const script: Script = () => ({ exitAfterMs: 100, exitCode: 1 });
     const machine = new Machine({ runtime: { script } });
