@@ -1,4 +1,4 @@
-import { type Clock, linkAbort, sleep } from '@node-agent/async';
+import { abortable, type Clock, linkAbort, sleep } from '@node-agent/async';
 import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -20,6 +20,9 @@ import type { LifecycleHooks } from './ports.ts';
 import type { SyncResults } from './sync-result.ts';
 import { terminationPrerequisites } from './termination-order.ts';
 import { TerminationTurns } from './termination-turns.ts';
+
+/** How long it is asked whether a container has started late: as long as what is left to one whose grace is over. */
+const ASK_MS = 2_000;
 
 export interface KillerComponents {
   readonly cri: Pick<RuntimeService, 'stopContainer' | 'stopPodSandbox' | 'containerStatus'>;
@@ -66,7 +69,7 @@ export class Killer {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { cri, clock, logger } = this.#components;
-    const containers = await this.#mayRun(runningPod, signal);
+    const containers = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
     const ordered = pod?.spec.initContainers?.some(isRestartableInit) ?? false;
     const turns =
       pod !== undefined && ordered
@@ -79,17 +82,20 @@ export class Killer {
       logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop a part of a pod');
     };
 
-    await Promise.all(
-      containers.map(async ({ id, name }) => {
-        try {
-          const request = { id, name, reason: 'Unknown', gracePeriodSeconds, ...(turns && { turns }) } as const;
-          await this.killContainer(pod, request, signal);
-          results.add('KillContainer', name);
-        } catch (err) {
-          failed('KillContainer', name, err);
-        }
-      }),
-    );
+    const killAll = (some: readonly RuntimeContainer[], inTurns: TerminationTurns | undefined) =>
+      Promise.all(
+        some.map(async ({ id, name }) => {
+          try {
+            const turn = inTurns && { turns: inTurns };
+            await this.killContainer(pod, { id, name, reason: 'Unknown', gracePeriodSeconds, ...turn }, signal);
+            results.add('KillContainer', name);
+          } catch (err) {
+            failed('KillContainer', name, err);
+          }
+        }),
+      );
+    await killAll(containers, turns);
+    if (ok) await killAll(await this.#startedLate(runningPod, signal), undefined);
     signal.throwIfAborted();
     // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
     if (!ok) return false;
@@ -147,25 +153,33 @@ export class Killer {
   }
 
   /**
-   * The containers of a pod that may run. One that was created and is not known to have started is asked for: its start may have come
-   * late, after the call had timed out, and its sandbox would take it along without a word (C5).
+   * Which containers run that were created only, as far as was known: a start may go through late, after its call has timed out, and
+   * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever.
    */
-  async #mayRun({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<RuntimeContainer[]> {
-    const { cri, logger } = this.#components;
-    const mayRun = await Promise.all(
-      containers.map(async ({ id, name, state }) => {
-        if (state !== 'created') return state === 'running' || state === 'unknown';
+  async #startedLate({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<RuntimeContainer[]> {
+    const created = containers.filter(({ state }) => state === 'created');
+    if (created.length === 0) return [];
+    const { cri, clock, logger } = this.#components;
+    const late = new AbortController();
+    using asking = linkAbort(signal, late.signal);
+    const timer = clock.setTimer(ASK_MS, () => late.abort(new DOMException('no answer in time', 'TimeoutError')));
+    const runs = await Promise.all(
+      created.map(async ({ id, name }) => {
         try {
-          const answer = await ignoreMissing(cri.containerStatus({ containerId: id }, signal));
-          return answer?.status?.state === ContainerState.CONTAINER_RUNNING;
+          const { status } = await abortable(cri.containerStatus({ containerId: id }, asking.signal), asking.signal);
+          const state = status?.state;
+          return state === ContainerState.CONTAINER_RUNNING || state === ContainerState.CONTAINER_UNKNOWN;
         } catch (err) {
-          signal.throwIfAborted();
-          logger.warn({ podUid: uid, container: name, containerId: id, err }, 'Cannot tell whether it runs');
-          return true;
+          logger.debug(
+            { podUid: uid, container: name, containerId: id, err },
+            'Cannot tell whether it has started late',
+          );
+          return false;
         }
       }),
-    );
-    return containers.filter((_, index) => mayRun[index]);
+    ).finally(() => timer.cancel());
+    signal.throwIfAborted();
+    return created.filter((_, index) => runs[index]);
   }
 
   /** Forgets a pod that is gone. */

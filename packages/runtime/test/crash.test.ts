@@ -1,5 +1,5 @@
 import type { CriErrorCode } from '@node-agent/cri-client';
-import type { RpcName, Script } from '@node-agent/fake-cri';
+import type { RpcFault, RpcName, Script } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -344,27 +344,52 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('C5: where it cannot be told whether a lost start has gone through, the pod keeps its sandbox', async () => {
-    const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
-    machine.cri.faults.add({
-      rpc: 'startContainer',
-      times: 1,
-      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+  describe('C5: before the sandbox of a pod goes, what may have started late is asked for', () => {
+    const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
+
+    /** A pod of which `a` runs and takes 5 s to stop, and `b` was created, and starts 500 ms after the kill has begun if at all. */
+    async function half(workDelayMs: number): Promise<{ machine: Machine; kill: () => Promise<number> }> {
+      const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
+      const fault = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs } as const;
+      machine.cri.faults.add({ rpc: 'startContainer', skip: 1, times: 1, fault });
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, two);
+      const [runningPod] = await machine.settle(kubelet.getPods());
+      expect(runningPod?.containers.map(({ state }) => state).toSorted()).toEqual(['created', 'running']);
+      const kill = async (): Promise<number> => {
+        const startMs = machine.clock.monotonic();
+        if (runningPod === undefined) throw new Error('no pod');
+        await machine.settle(kubelet.killPod(two, runningPod, undefined, new AbortController().signal));
+        return Math.round(machine.clock.monotonic() - startMs);
+      };
+      return { machine, kill };
+    }
+    const exits = async (machine: Machine): Promise<unknown> => {
+      const { containers } = await machine.status(machine.kubelet(), two);
+      return Object.fromEntries(containers.map(({ name, exitCode }) => [name, exitCode]));
+    };
+
+    test('a start that goes through while others use their grace has its own after them', async () => {
+      const { machine, kill } = await half(500);
+      expect(await kill()).toBe(10_000);
+      expect(await exits(machine)).toEqual({ a: 7, b: 7 });
     });
-    const kubelet = machine.kubelet();
-    await machine.sync(kubelet, web);
-    const [before] = await machine.settle(kubelet.getPods());
-    await machine.clock.advance(1_000);
-    for (const rpc of ['containerStatus', 'stopContainer'] as const)
-      machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
-    if (before === undefined) throw new Error('no pod');
-    const kill = (): Promise<void> =>
-      machine.settle(kubelet.killPod(web, before, undefined, new AbortController().signal));
-    await expect(kill()).rejects.toThrow();
-    expect(machine.live()).toEqual(['a/0']);
-    await kill();
-    const { containers } = await machine.status(kubelet, web);
-    expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
+
+    test.each<[string, RpcFault, number]>([
+      ['hangs', { kind: 'hang' }, 7_000],
+      ['fails', { kind: 'error', code: 'UNAVAILABLE' }, 5_000],
+    ])(
+      'where the answer %s, nobody waits for it longer than 2 s, and no hook or event is told',
+      async (_name, fault, ms) => {
+        const { machine, kill } = await half(600_000);
+        machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault });
+        expect(await kill()).toBe(ms);
+        expect(machine.live()).toEqual([]);
+        expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([
+          'Normal Killing containers{a}: Stopping container a',
+        ]);
+      },
+    );
   });
 
   test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {
