@@ -51,6 +51,7 @@ export {
   imageRepository,
   parseImageReference,
 } from './image-reference.ts';
+export { showsInitialized } from './initialized.ts';
 export { parseInt64 } from './integer.ts';
 export { withKnownFields } from './known-fields.ts';
 export { metadataFieldValue } from './metadata-field.ts';

@@ -5,6 +5,7 @@ import {
   type RuntimeContainerStatus,
   restartsAfterKill,
   shouldStart,
+  showsInitialized,
 } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
 import type { PodActionsDraft, Situation } from './pod-actions.ts';
@@ -80,10 +81,10 @@ function statusesOfSandbox(
  * A main container that is or was in this sandbox proves that initialization is over, even where no init container
  * has a record any more (C3). Upstream cannot tell the sandbox, and so does not count those that exited.
  */
-function mainContainersSeen({ pod }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
+function mainContainersSeen({ pod, features }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
   return pod.spec.containers.some(({ name }) => {
-    const state = currentStatus(statuses, name)?.state;
-    return state !== undefined && state !== 'unknown';
+    const current = currentStatus(statuses, name);
+    return current !== undefined && current.state !== 'unknown' && showsInitialized(pod, current, features);
   });
 }
 

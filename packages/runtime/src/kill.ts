@@ -82,7 +82,7 @@ export class Killer {
       logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop a part of a pod');
     };
 
-    const killAll = (some: readonly RuntimeContainer[], inTurns: TerminationTurns | undefined) =>
+    const killAll = (some: readonly RuntimeContainer[], inTurns?: TerminationTurns) =>
       Promise.all(
         some.map(async ({ id, name }) => {
           try {
@@ -95,7 +95,18 @@ export class Killer {
         }),
       );
     await killAll(containers, turns);
-    if (ok) await killAll(await this.#startedLate(runningPod, signal), undefined);
+    if (ok) {
+      const late = await this.#startedLate(runningPod, signal);
+      await Promise.all([
+        killAll(late.running),
+        // Where it is not known that there is anything to tell, what cannot be told holds nothing back.
+        ...late.unknown.map(({ id, name }) =>
+          this.killContainer(pod, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
+            logger.warn({ podUid: runningPod.uid, container: name, err }, 'Cannot stop what may have started late'),
+          ),
+        ),
+      ]);
+    }
     signal.throwIfAborted();
     // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
     if (!ok) return false;
@@ -108,8 +119,11 @@ export class Killer {
         }
       }),
     );
-    if (ok) results.add('KillPodSandbox', runningPod.uid);
-    return ok;
+    if (!ok) return false;
+    results.add('KillPodSandbox', runningPod.uid);
+    // Nothing runs in a sandbox that has stopped: no hook has anything left to prepare.
+    for (const { id } of runningPod.containers) this.#killings.ended(runningPod.uid, id);
+    return true;
   }
 
   /**
@@ -154,32 +168,36 @@ export class Killer {
 
   /**
    * Which containers run that were created only, as far as was known: a start may go through late, after its call has timed out, and
-   * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever.
+   * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever, but
+   * for one whose killing was broken off.
    */
-  async #startedLate({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<RuntimeContainer[]> {
+  async #startedLate({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<StartedLate> {
     const created = containers.filter(({ state }) => state === 'created');
-    if (created.length === 0) return [];
+    if (created.length === 0) return { running: [], unknown: [] };
     const { cri, clock, logger } = this.#components;
     const late = new AbortController();
     using asking = linkAbort(signal, late.signal);
     const timer = clock.setTimer(ASK_MS, () => late.abort(new DOMException('no answer in time', 'TimeoutError')));
-    const runs = await Promise.all(
+    const states = await Promise.all(
       created.map(async ({ id, name }) => {
         try {
           const { status } = await abortable(cri.containerStatus({ containerId: id }, asking.signal), asking.signal);
-          const state = status?.state;
-          return state === ContainerState.CONTAINER_RUNNING || state === ContainerState.CONTAINER_UNKNOWN;
+          return status?.state;
         } catch (err) {
           logger.debug(
             { podUid: uid, container: name, containerId: id, err },
             'Cannot tell whether it has started late',
           );
-          return false;
+          return this.#killings.has(uid, id) ? ContainerState.CONTAINER_RUNNING : undefined;
         }
       }),
     ).finally(() => timer.cancel());
     signal.throwIfAborted();
-    return created.filter((_, index) => runs[index]);
+    const those = (state: ContainerState) => created.filter((_, index) => states[index] === state);
+    return {
+      running: those(ContainerState.CONTAINER_RUNNING),
+      unknown: those(ContainerState.CONTAINER_UNKNOWN),
+    };
   }
 
   /** Forgets a pod that is gone. */
@@ -263,6 +281,12 @@ export class Killer {
     };
     return { pod: pod ?? restored, container };
   }
+}
+
+interface StartedLate {
+  readonly running: readonly RuntimeContainer[];
+  /** They may run or not. */
+  readonly unknown: readonly RuntimeContainer[];
 }
 
 interface Spec {

@@ -51,6 +51,11 @@ export class Killings {
     return killing;
   }
 
+  /** Whether the killing of a container was begun and has not succeeded. */
+  has(podUid: string, containerId: string): boolean {
+    return this.#byPod.get(podUid)?.has(containerId) ?? false;
+  }
+
   /** The container has stopped. */
   ended(podUid: string, containerId: string): void {
     const ofPod = this.#byPod.get(podUid);

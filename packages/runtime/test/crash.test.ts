@@ -1,8 +1,9 @@
-import type { CriErrorCode } from '@node-agent/cri-client';
+import { ContainerState, CriError, type CriErrorCode } from '@node-agent/cri-client';
 import type { RpcFault, RpcName, Script } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type LifecycleHooks, noHooks } from '../src/index.ts';
 import type { PodRuntimeComponents } from '../src/pod-runtime.ts';
 import { pod } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
@@ -390,6 +391,82 @@ describe('C1: an answer is lost', () => {
         ]);
       },
     );
+  });
+
+  describe('C5: what has started late, though it was taken for created', () => {
+    const hooked = pod({
+      terminationGracePeriodSeconds: 30,
+      containers: [sleeper('a', { lifecycle: { preStop: { exec: { command: ['drain'] } } } })],
+    });
+
+    /** A pod whose only container has started late, unseen; what is said of it, and of its stop, is what `says` puts in place. */
+    async function unseen(says: (machine: Machine) => Partial<Machine['cri']>) {
+      const hook = { begun: 0, ended: 0 };
+      const hooks: LifecycleHooks = {
+        ...noHooks,
+        preStop: (_pod, _container, _id, _handler, _graceMs, signal) => {
+          hook.begun++;
+          return new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => {
+              hook.ended++;
+              reject(signal.reason);
+            });
+          });
+        },
+      };
+      const machine = new Machine({ hooks, runtime: { script: () => ({ termExitCode: 7 }) } });
+      const fault = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+      const over: Partial<Machine['cri']> = {};
+      const cri = new Proxy(machine.cri, {
+        get(target, key) {
+          const own = Reflect.get(over, key) ?? Reflect.get(target, key);
+          return typeof own === 'function' ? own.bind(target) : own;
+        },
+      });
+      const kubelet = machine.kubelet(cri);
+      await machine.sync(kubelet, hooked);
+      const [runningPod] = await machine.settle(kubelet.getPods());
+      if (runningPod === undefined) throw new Error('no pod');
+      await machine.clock.advance(1_000);
+      expect(runningPod.containers.map(({ state }) => state)).toEqual(['created']);
+      Object.assign(over, says(machine));
+      const kill = (signal: AbortSignal = new AbortController().signal) =>
+        kubelet.killPod(hooked, runningPod, undefined, signal);
+      return { machine, hook, over, kill };
+    }
+
+    test.each<[string, () => Promise<never>]>([
+      ['fails', () => Promise.reject(new Error('away'))],
+      ['hangs', () => new Promise(() => {})],
+    ])('is told to stop by the next kill, though its status then %s, and its hook ends', async (_name, answer) => {
+      const { machine, hook, over, kill } = await unseen(() => ({}));
+      const stop = new AbortController();
+      const first = kill(stop.signal).catch(() => 'aborted');
+      await machine.clock.advance(5_000);
+      stop.abort(new Error('a shorter grace period came'));
+      expect(await machine.settle(first)).toBe('aborted');
+      Object.assign(over, { containerStatus: answer });
+      await machine.settle(kill());
+      expect(hook).toEqual({ begun: 1, ended: 1 });
+      const { containers } = await machine.status(machine.kubelet(), hooked);
+      expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
+    });
+
+    test('is no obstacle where nothing is known of it and it cannot be stopped; its hook ends', async () => {
+      const { machine, hook, kill } = await unseen(({ cri }) => ({
+        containerStatus: async (request, signal) => {
+          const answer = await cri.containerStatus(request, signal);
+          const { status } = answer;
+          return { ...answer, status: status && { ...status, state: ContainerState.CONTAINER_UNKNOWN } };
+        },
+        stopContainer: () =>
+          Promise.reject(new CriError({ rpc: 'StopContainer', code: 'INTERNAL', details: 'unknown state' })),
+      }));
+      await machine.settle(kill());
+      expect(machine.live()).toEqual([]);
+      expect(hook).toEqual({ begun: 1, ended: 1 });
+    });
   });
 
   test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {

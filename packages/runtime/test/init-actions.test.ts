@@ -22,11 +22,22 @@ function check(_name: string, aPod: Pod, aStatus: RuntimePodStatus, expected: Ex
   }).toEqual({ init: [], main: [], kill: {}, killPod: false, ...expected });
 }
 
+const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+const beginsAnew = pod({ initContainers: [container('i1')], containers: [container('app', { restartPolicyRules })] });
+
 const three = (restartPolicy = 'Always'): Pod =>
   pod({ restartPolicy, initContainers: [container('i1'), container('i2'), container('i3')] });
 
 describe('init containers', () => {
   test.each<Row>([
+    [
+      'C3: a main container merely created is no proof where all can begin anew: it may be left over from before',
+      beginsAnew,
+      status([record('app', 'created'), record('i1', 'running')]),
+      {},
+    ],
+    ['C3: nor where no init container has begun yet', beginsAnew, status([record('app', 'created')]), { init: [0] }],
+    ['C3: one that runs is', beginsAnew, status([record('app', 'running')]), {}],
     ['C3: the first one starts alone', three(), status(), { init: [0] }],
     ['C3: while one runs nothing else starts', three(), status([record('i1', 'running')]), {}],
     ['C3: the next one follows a success', three(), status([record('i1', 'exited')]), { init: [1] }],

@@ -1,5 +1,6 @@
 import {
   type AnyContainer,
+  asksToRestartAll,
   type ContainerState,
   type ContainerStatus,
   initFailed,
@@ -9,6 +10,7 @@ import {
   type RuntimeContainerStatus,
   type RuntimePodStatus,
   shouldStart,
+  showsInitialized,
   type VolumeMount,
 } from '@node-agent/pod-spec';
 import { containerResourceStatus } from './container-resources.ts';
@@ -121,7 +123,9 @@ function fromRuntimeStatus(
     name: container.name,
     state: lost ? lostState(context) : stateOf(context.runtimeName, newest),
     lastState:
-      before === undefined ? inheritedLastState(context, old, containerID) : earlierState(context, before, old),
+      before === undefined
+        ? inheritedLastState(context, container, old, containerID)
+        : earlierState(context, before, old),
     ready: false,
     // S3: a runtime whose records were collected must not make the count go back.
     restartCount: Math.max(restartCount, newest.restartCount),
@@ -157,7 +161,7 @@ function withoutRuntimeStatus(
   if (restartsAll && old !== undefined && old.state?.waiting == null) {
     return {
       ...waitingStatus(context, container, old, RESTARTING_ALL),
-      lastState: old.state?.terminated ? old.state : lostState(context),
+      lastState: endBeforeRestart(context, container, old.state),
       restartCount: old.restartCount + 1,
     };
   }
@@ -256,21 +260,39 @@ function lostState({ restartsAll }: Pick<ContainerStatusContext, 'restartsAll'>)
 
 /** How the container ended before, where the runtime has dropped that record. */
 function inheritedLastState(
-  { restartsAll }: ContainerStatusContext,
+  context: ContainerStatusContext,
+  container: AnyContainer,
   old: ContainerStatus | undefined,
   containerID: string,
 ): ContainerState {
   if (old === undefined) return {};
-  if (old.containerID !== containerID && old.state?.terminated != null) return old.state;
-  if (old.containerID !== containerID && old.state?.running != null && restartsAll) return lostState({ restartsAll });
-  return old.lastState ?? {};
+  const { state } = old;
+  const isAnother = old.containerID !== containerID && (state?.terminated != null || state?.running != null);
+  if (isAnother && context.restartsAll) return endBeforeRestart(context, container, state);
+  return isAnother && state?.terminated != null ? state : (old.lastState ?? {});
+}
+
+/**
+ * How a container ended that begins anew with all others. Of the one that asked for it that is told: its own rule says that it runs again.
+ * One that had ended for good would be taken to have done so still while it waits for init containers, and the pod with it (P7).
+ */
+function endBeforeRestart(
+  context: ContainerStatusContext,
+  container: AnyContainer,
+  state: ContainerState | undefined,
+): ContainerState {
+  const ended = state?.terminated;
+  const hasAsked = ended != null && asksToRestartAll(container, { state: 'exited', exitCode: ended.exitCode });
+  return hasAsked ? { terminated: ended } : lostState(context);
 }
 
 /** C3: once a main container was created, the init containers before it have completed, whatever records are left. */
-function initMustHaveCompleted({ pod, runtimeStatus }: ContainerStatusContext, container: AnyContainer): boolean {
+function initMustHaveCompleted(
+  { pod, runtimeStatus, features }: ContainerStatusContext,
+  container: AnyContainer,
+): boolean {
   if (isRestartableInit(container)) return false;
-  const main = new Set(pod.spec.containers.map(({ name }) => name));
-  return runtimeStatus.containers.some(({ name }) => main.has(name));
+  return runtimeStatus.containers.some((record) => showsInitialized(pod, record, features));
 }
 
 function volumeMountStatuses(

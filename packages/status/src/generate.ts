@@ -11,6 +11,7 @@ import {
   podQosClass,
   type RestartFeatures,
   type RuntimePodStatus,
+  showsInitialized,
   withoutStrayAttempts,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition, kubeletConditions } from './conditions.ts';
@@ -89,8 +90,9 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const ephemeral = containerStatuses(input, ephemeralContainers, old?.ephemeralContainerStatuses ?? [], 'ephemeral');
 
   const statuses = [...init, ...main];
-  const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus);
-  const computed = podPhase(pod, statuses, context.podIsTerminal, hasInitialized, features);
+  const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus, features);
+  const { podIsTerminal } = context;
+  const computed = podPhase(pod, statuses, { podIsTerminal, hasInitialized, restartIsAsked, features });
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
 
   const otherConditions = keptConditions(pod, old);
@@ -120,12 +122,14 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
 }
 
 /** Whether the sandbox that serves the pod has a record of any main container: then init containers and sidecars were through once. */
-function hasMainContainerInSandbox({ spec }: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
+function hasMainContainerInSandbox(
+  pod: Pod,
+  { sandboxes, containers }: RuntimePodStatus,
+  features: RestartFeatures,
+): boolean {
   const [newest] = sandboxes;
   if (newest?.state !== 'ready') return false;
-  return containers.some(
-    ({ name, sandboxId }) => sandboxId === newest.id && spec.containers.some((main) => main.name === name),
-  );
+  return containers.some((one) => one.sandboxId === newest.id && showsInitialized(pod, one, features));
 }
 
 function wasRestartingAll(old: PodStatus | undefined): boolean {

@@ -19,25 +19,32 @@ type Terminated = NonNullable<ContainerState['terminated']>;
 /** What one container counts as when the phase is made up; of one that is not known it is the same as if it never began. */
 type Standing = 'unstarted' | 'running' | 'stopped';
 
+/** What the phase of a pod depends on beside the statuses of its containers. */
+export interface PhaseContext {
+  /** All containers have stopped and none can start again (S2). */
+  readonly podIsTerminal: boolean;
+  /** Whether a main container was created in the sandbox that serves the pod: a sidecar that starts again then does not make the pod pending. */
+  readonly hasInitialized: boolean;
+  /** Whether the end of a container asks for all to begin anew, and that has not been done (KEP-5532); false where absent. */
+  readonly restartIsAsked?: boolean;
+  /** Both on where absent. */
+  readonly features?: RestartFeatures;
+}
+
 /**
- * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`).
+ * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`). Upstream ends a pod of which all
+ * containers are to begin anew, but none has been taken away yet, where the others have ended for good.
  * @param statuses of main and init containers together
- * @param podIsTerminal all containers have stopped and none can start again (S2)
- * @param hasInitialized whether a main container was created in the sandbox that serves the pod: a sidecar that starts again then does not
- *   make the pod pending
  */
-export function podPhase(
-  pod: Pod,
-  statuses: readonly ContainerStatus[],
-  podIsTerminal: boolean,
-  hasInitialized: boolean,
-  features: RestartFeatures = defaultRestartFeatures,
-): PodPhase {
+export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context: PhaseContext): PodPhase {
+  const { podIsTerminal, hasInitialized, features = defaultRestartFeatures } = context;
+  // Who is being deleted begins nothing anew.
+  const beginsAnew = (context.restartIsAsked ?? false) && pod.metadata.deletionTimestamp == null;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
     mayRunAgain(pod, container, status, last, features);
   const init = countInit(pod, byName, restarts);
-  if (init.failedForGood) return 'Failed';
+  if (init.failedForGood && !beginsAnew) return 'Failed';
 
   const main = countMain(pod, byName, restarts);
   if (init.pending || (init.startingSidecars && !hasInitialized)) return 'Pending';
@@ -49,7 +56,7 @@ export function podPhase(
   const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
   // A static pod that is taken away keeps its phase: its manifest may come back under the same UID.
   if (podIsTerminal && !isStaticPod(pod)) return ended;
-  return main.stoppedForGood === main.stopped ? ended : 'Running';
+  return main.stoppedForGood === main.stopped && !beginsAnew ? ended : 'Running';
 }
 
 type Restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated) => boolean;

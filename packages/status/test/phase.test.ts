@@ -32,34 +32,46 @@ describe('main containers', () => {
     ['one failed, policy Never', never, [apiStatus('a', 0), apiStatus('b', 1)], 'Failed'],
     ['one runs on, policy Never', never, [apiStatus('a', 1), apiStatus('b', 'running')], 'Running'],
   ])('%s', (_name, pod, statuses, expected) => {
-    expect(podPhase(pod, statuses, false, false)).toBe(expected);
+    expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized: false })).toBe(expected);
   });
 
   test('C6: the exit code alone tells how one ended, though a process of it was killed for its memory', () => {
     const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     for (const pod of [never, onFailure]) {
-      expect(podPhase(pod, [killed, apiStatus('b', 0)], false, false)).toBe('Succeeded');
+      expect(podPhase(pod, [killed, apiStatus('b', 0)], { podIsTerminal: false, hasInitialized: false })).toBe(
+        'Succeeded',
+      );
     }
-    expect(podPhase(always, [killed, apiStatus('b', 0)], true, false)).toBe('Succeeded');
+    expect(podPhase(always, [killed, apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false })).toBe(
+      'Succeeded',
+    );
   });
 
   test('C6: a container’s own policy and rules come before the pod’s', () => {
     const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
     const containers = [{ name: 'a', restartPolicy: 'Never', restartPolicyRules: [rule] }];
     const pod = makePod({ restartPolicy: 'Never', containers });
-    expect(podPhase(pod, [apiStatus('a', 42)], false, false)).toBe('Running');
-    expect(podPhase(pod, [apiStatus('a', 1)], false, false)).toBe('Failed');
+    expect(podPhase(pod, [apiStatus('a', 42)], { podIsTerminal: false, hasInitialized: false })).toBe('Running');
+    expect(podPhase(pod, [apiStatus('a', 1)], { podIsTerminal: false, hasInitialized: false })).toBe('Failed');
   });
 
   test('a pod that is ended has ended, whatever its restart policy', () => {
-    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], true, false)).toBe('Succeeded');
-    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], true, false)).toBe('Failed');
-    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], true, false)).toBe('Running');
+    expect(
+      podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false }),
+    ).toBe('Succeeded');
+    expect(
+      podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], { podIsTerminal: true, hasInitialized: false }),
+    ).toBe('Failed');
+    expect(
+      podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], { podIsTerminal: true, hasInitialized: false }),
+    ).toBe('Running');
   });
 
   test('a static pod that is taken away keeps its phase', () => {
     const pod = makeStaticPod({ ...two, restartPolicy: 'Always' });
-    expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], true, false)).toBe('Running');
+    expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false })).toBe(
+      'Running',
+    );
   });
 });
 
@@ -77,14 +89,18 @@ describe('init containers', () => {
     ['done', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
     ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
   ])('%s', (_name, pod, statuses, expected) => {
-    expect(podPhase(pod, statuses, false, false)).toBe(expected);
+    expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized: false })).toBe(expected);
   });
 
   // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
   test('C6: one of which a process was killed for its memory has failed, though it exited with 0', () => {
     const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
-    expect(podPhase(withInit('Never'), [killed, waiting], false, false)).toBe('Failed');
-    expect(podPhase(withInit('OnFailure'), [killed, waiting], false, false)).toBe('Pending');
+    expect(podPhase(withInit('Never'), [killed, waiting], { podIsTerminal: false, hasInitialized: false })).toBe(
+      'Failed',
+    );
+    expect(podPhase(withInit('OnFailure'), [killed, waiting], { podIsTerminal: false, hasInitialized: false })).toBe(
+      'Pending',
+    );
   });
 });
 
@@ -106,6 +122,27 @@ describe('sidecars', () => {
     ['not known, when the main container has ended', [apiStatus('a', 0)], true, 'Pending'],
     ['its end does not count', [apiStatus('proxy', 1), apiStatus('a', 0)], false, 'Succeeded'],
   ])('%s', (_name, statuses, hasInitialized, expected) => {
-    expect(podPhase(pod, statuses, false, hasInitialized)).toBe(expected);
+    expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized })).toBe(expected);
+  });
+});
+
+describe('P7: a pod of which all containers are to begin anew has not ended, though nothing runs any more', () => {
+  const context = { podIsTerminal: false, hasInitialized: true, restartIsAsked: true };
+  const withInit = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'i' }], containers: [{ name: 'a' }] });
+
+  test.each<[string, Pod, readonly ContainerStatus[], object, PodPhase]>([
+    ['all others have ended for good', never, [apiStatus('a', 1), apiStatus('b', 1)], {}, 'Running'],
+    ['they have done so well', never, [apiStatus('a', 0), apiStatus('b', 0)], {}, 'Running'],
+    ['an init container has failed for good', withInit, [apiStatus('i', 1), apiStatus('a', 'waiting')], {}, 'Pending'],
+    ['unless it is terminal', never, [apiStatus('a', 1), apiStatus('b', 1)], { podIsTerminal: true }, 'Failed'],
+    ['unless nothing was asked', never, [apiStatus('a', 1), apiStatus('b', 1)], { restartIsAsked: false }, 'Failed'],
+  ])('%s', (_name, pod, statuses, more, expected) => {
+    expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
+  });
+
+  test('unless it is being deleted', () => {
+    const { metadata } = never;
+    const gone: Pod = { ...never, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    expect(podPhase(gone, [apiStatus('a', 1), apiStatus('b', 1)], context)).toBe('Failed');
   });
 });

@@ -99,6 +99,58 @@ describe('a pod of which all containers begin anew', () => {
     expect(status.phase).toBe('Running');
   });
 
+  test('P7: has not ended while its init container runs once more, or is through, though the others had ended for good', () => {
+    const initContainers = [
+      { name: 'init', image: 'busybox' },
+      { name: 'source', image: 'busybox', restartPolicy: 'Always', restartPolicyRules },
+    ];
+    const containers = [{ name: 'main', image: 'busybox' }];
+    const withInit: Pod = makePod({ restartPolicy: 'Never', initContainers, containers });
+    const init = (overrides: object) => runtimeContainer({ name: 'init', id: 'i1', state: 'exited', ...overrides });
+    const source = runtimeContainer({ name: 'source', id: 'x1', state: 'exited', exitCode: 42, reason: 'Error' });
+    const anew = { id: 'i2', restartCount: 1 };
+    let status = generateApiPodStatus(withInit, runtimeStatus(init({}), main({}), source), makeContext());
+    const phases = [
+      runtimeStatus(init({}), main({ state: 'exited', exitCode: 1 }), source),
+      runtimeStatus(),
+      runtimeStatus(init({ ...anew, state: 'running' })),
+      runtimeStatus(init(anew)),
+      runtimeStatus(init(anew), main({ id: 'm2', state: 'created', restartCount: 1 })),
+    ].map((round) => {
+      status = generateApiPodStatus(withInit, round, makeContext({ oldStatus: status }));
+      return status.phase;
+    });
+    expect(phases).toEqual(['Running', 'Running', 'Pending', 'Running', 'Running']);
+    expect(shown(status, 'main')?.lastState?.terminated?.reason).toBe('RestartingAllContainers');
+  });
+
+  test('P7: though the removal of one and its next creation were seen together', () => {
+    const oldStatus = generateApiPodStatus(
+      pod,
+      runtimeStatus(exited, side({ state: 'exited', exitCode: 1 })),
+      makeContext({ oldStatus: before }),
+    );
+    const created = runtimeStatus(
+      main({ id: 'm2', state: 'created', restartCount: 1 }),
+      side({ id: 's2', state: 'created', restartCount: 1 }),
+    );
+    const status = generateApiPodStatus(pod, created, makeContext({ oldStatus }));
+    expect(shown(status, 'side')?.lastState?.terminated?.reason).toBe('RestartingAllContainers');
+    expect(shown(status, 'main')?.lastState?.terminated?.exitCode).toBe(42);
+    expect(status.phase).toBe('Running');
+  });
+
+  test('C3: is not shown as initialized by a main container that was merely created: it may be left over from before', () => {
+    const initContainers = [{ name: 'init', image: 'busybox' }];
+    const withInit: Pod = makePod({ ...pod.spec, initContainers });
+    const plain: Pod = makePod({ initContainers, containers: [{ name: 'main', image: 'busybox' }] });
+    const initState = (aPod: Pod, state: string) =>
+      generateApiPodStatus(aPod, runtimeStatus(main({ state })), makeContext()).initContainerStatuses?.[0]?.state;
+    expect(initState(withInit, 'created')).toEqual({ waiting: { reason: 'PodInitializing' } });
+    expect(initState(withInit, 'running')?.terminated?.reason).toBe('Completed');
+    expect(initState(plain, 'created')?.terminated?.reason).toBe('Completed');
+  });
+
   test.each([
     ['Succeeded', 0, 'PodCompleted'],
     ['Failed', 1, 'PodFailed'],
@@ -117,7 +169,8 @@ describe('a pod of which all containers begin anew', () => {
     const done = side({ state: 'exited', exitCode: 0 });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(exited, done), makeContext({ oldStatus: before }));
     const waiting = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus }));
-    expect(shown(waiting, 'side')?.lastState?.terminated?.exitCode).toBe(0);
+    const restarting = { exitCode: 137, reason: 'RestartingAllContainers' };
+    expect(shown(waiting, 'side')?.lastState?.terminated).toMatchObject(restarting);
     expect(waiting.phase).toBe('Running');
     expect(illegalTransition(pod, oldStatus, waiting)).toBeUndefined();
     const off = { containerRestartRules: true, restartAllContainers: false };

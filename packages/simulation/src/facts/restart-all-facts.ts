@@ -24,7 +24,7 @@ export class RestartAllFacts {
     return this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
   }
 
-  /** When the record of a container that had asked was first to be removed, the last of all: what started before is gone. -1 where none was. */
+  /** When the record of a container that had asked was first to be removed since, the last of all: what started before is gone. -1 where none was. */
   doneAtMs(uid: string): number {
     return this.#doneAtMs.get(uid) ?? -1;
   }
@@ -47,8 +47,9 @@ export class RestartAllFacts {
     const { containerId = '' } = (observation.call.args[0] ?? {}) as { readonly containerId?: string };
     const life = this.#facts.lives.byId(containerId);
     if (life?.exitCode === undefined || !restartsAll(life.plan, life)) return;
-    const isNewest = this.#facts.lives.of(life.podUid, life.name).at(-1) === life;
-    if (isNewest && !this.#facts.wasRemovalAsked(containerId)) this.#doneAtMs.set(life.podUid, observation.atMs);
+    const { podUid, endedAtMs = 0 } = life;
+    const isNewest = this.#facts.lives.of(podUid, life.name).at(-1) === life;
+    if (isNewest && this.doneAtMs(podUid) < endedAtMs) this.#doneAtMs.set(podUid, observation.atMs);
   }
 
   #onEnd(life: Life): void {

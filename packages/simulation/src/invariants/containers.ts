@@ -53,7 +53,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   // In a new sandbox init containers begin anew, and their records go.
   const isInit = facts.pods.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
   for (const earlier of facts.lives.of(life.podUid, life.name).toReversed()) {
-    if (earlier === life) continue;
+    // What was asked to be removed before it started was not looked at again: nobody saw how it ended.
+    if (earlier === life || facts.wasRemovedUnstarted(earlier)) continue;
     // What ends while it is being stopped, or with its sandbox, has not crashed.
     const lost = facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
     // Nor has, for whoever was not told of its end, what was told to stop since its liveness probe failed.

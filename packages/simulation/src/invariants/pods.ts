@@ -100,7 +100,9 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
     // The end may have been ordered long before its step begins, which waits for a runtime that is down. One that began while
     // the runtime alone was known goes on when the pod comes and goes meanwhile: it is one end.
     if (step === 'syncTerminatingPod' && ending === undefined) {
-      const fromMs = Math.min(atMs, facts.syncBeganAtMs(uid), orphansFromMs.get(uid) ?? atMs);
+      const isJustBack = facts.runtimeUp && atMs - facts.runtimeChangedAtMs < SEEN_MS;
+      const heldFromMs = isJustBack ? facts.runtimeDownAtMs : atMs;
+      const fromMs = Math.min(heldFromMs, facts.syncBeganAtMs(uid), orphansFromMs.get(uid) ?? atMs);
       endings.set(uid, { fromMs, finished: false });
     }
     if (step === 'syncPod') orphansFromMs.delete(uid);
