@@ -21,7 +21,7 @@ export interface NodeLeaseComponents {
   readonly onRepeatedHeartbeatFailure?: () => void;
   /** Called when the lease was made, and after each renewal: the API server is there. */
   readonly onRenewed?: () => void;
-  /** Called when the API server has answered that it has no such node, for which no lease is made. */
+  /** Called when the API server has answered that it has no such node: no lease is made for it, and none gets it as its owner. */
   readonly onNodeMissing?: () => void;
 }
 
@@ -38,6 +38,7 @@ const PERIOD_JITTER = 0.04;
 const MAX_ATTEMPTS = 5;
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 7_000;
+const NO_OWNER = 'Failed to get node when trying to set owner ref to the node lease';
 
 /**
  * Says every 10 s that the node is alive, by renewing its Lease, whatever else is slow or stuck (N6). It makes the lease where there
@@ -200,7 +201,7 @@ export class NodeLease {
         this.#components.onNodeMissing?.();
         throw error;
       }
-      this.#components.logger.warn({ err: error }, 'Failed to get node when trying to set owner ref to the node lease');
+      this.#components.logger.warn({ err: error }, NO_OWNER);
       return undefined;
     }
   }
@@ -212,8 +213,9 @@ export class NodeLease {
       this.#lookingForOwner = true;
       this.#nodeUid(signal)
         .catch((error: unknown) => {
-          const text = 'Failed to get node when trying to set owner ref to the node lease';
-          if (!signal.aborted) this.#components.logger.warn({ err: error }, text);
+          if (signal.aborted) return;
+          this.#components.logger.warn({ err: error }, NO_OWNER);
+          if (reasonOf(error) === 'NotFound') this.#components.onNodeMissing?.();
         })
         .finally(() => {
           this.#lookingForOwner = false;

@@ -144,6 +144,19 @@ describe('the lease of a node', () => {
     expect([missing(), api.leases.size]).toEqual([1, 1]);
   });
 
+  test('N6: without an owner tells with each renewal that the node is not there', async () => {
+    const { api, start, clock, missing } = setUp({ node: false });
+    api.putLease({ metadata: { name: 'n1' }, spec: {} });
+    await start();
+    expect(missing()).toBe(1);
+    await clock.advance(ROUND_MS);
+    expect(missing()).toBe(2);
+    api.putNode({ metadata: { name: 'n1', uid: 'u2' } });
+    await clock.advance(2 * ROUND_MS);
+    expect(missing()).toBe(2);
+    expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
+  });
+
   test('that was deleted is made again at the next renewal, with the owner that there is then', async () => {
     const { api, start, clock, failures } = setUp();
     await start();

@@ -2,6 +2,7 @@ import type { Observation } from '../observation.ts';
 import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import { millisOf } from '../world/millis.ts';
 import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
+import { ROOT_DIRECTORY } from '../world/world.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 import { REFUSAL_REASON } from './shutdown-facts.ts';
 
@@ -22,6 +23,8 @@ const NO_LACK: Lack = { lastAtMs: -1, sinceMs: Number.POSITIVE_INFINITY };
 export class ResourceFacts {
   /** What the kubelet has granted, as it wrote it last: CPU of whole pods in thousandths, by UID. */
   grants: ReadonlyMap<string, number> = new Map();
+  /** Whether the kubelet that runs has found all that the one before it granted: what was written last could be written. */
+  startedWithAllGrants = true;
   /** The last figures that the kubelet got which runs now. */
   figures: Figures | undefined;
   /** When unused images were last looked for; -1 where they never were. */
@@ -30,6 +33,8 @@ export class ResourceFacts {
   wasShort = false;
   /** Whether it was ever short of disk, or low on it. */
   diskWasShort = false;
+  #grantsAreKept = true;
+  #storeFaultUntilMs = -1;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #hardLacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   /** When pods were evicted for a soft threshold alone, and for a lack of what. */
@@ -103,6 +108,7 @@ export class ResourceFacts {
   observe(observation: Observation): void {
     switch (observation.kind) {
       case 'kubeletStarted':
+        this.startedWithAllGrants = this.#grantsAreKept;
         this.figures = undefined;
         this.imagesSoughtAtMs = -1;
         for (const of of SCARCE) {
@@ -127,6 +133,9 @@ export class ResourceFacts {
       case 'action': {
         const { action } = observation;
         if (action.do === 'writeManifest') this.#onWritten(action.pod, observation.atMs);
+        if (action.do === 'fileFault' && action.path === ROOT_DIRECTORY) {
+          this.#storeFaultUntilMs = Math.max(this.#storeFaultUntilMs, observation.atMs + action.forMs);
+        }
         return;
       }
       case 'podResized':
@@ -186,6 +195,7 @@ export class ResourceFacts {
   #onGrants(grants: ReadonlyMap<string, number>, atMs: number): void {
     for (const [uid, millis] of grants) if (this.grants.get(uid) !== millis) this.#changedAtMs.set(uid, atMs);
     this.grants = grants;
+    this.#grantsAreKept = atMs > this.#storeFaultUntilMs;
   }
 }
 

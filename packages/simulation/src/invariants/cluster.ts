@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { ClusterLook } from '../observation.ts';
 import { NODE_NAME } from '../scenario/manifest.ts';
-import { longestHooksMs, mayRestart, restartPolicyOf } from '../scenario/plans.ts';
+import { longestHooksMs, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import { MAX_REQUEST_DELAY_MS } from '../world/cluster-api.ts';
 import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -96,9 +96,10 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     if (quietMs < SHOWN_MS || facts.api.inTrouble) return undefined;
     // How a pod has ended is not shown before it has (S2), which waits for a runtime that is away, or for a call that hangs.
     const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
+    const isHeldUp = runtimeAway || observation.atMs - facts.ownFaultsOverAtMs < SHOWN_MS;
     const settled = (uid: string, phase: string | undefined): boolean =>
       observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS &&
-      !((runtimeAway || facts.isBeingEnded(uid)) && (phase === 'Failed' || phase === 'Succeeded'));
+      !((isHeldUp || facts.isBeingEnded(uid)) && (phase === 'Failed' || phase === 'Succeeded'));
     return judged(shownFault(facts, observation.cluster, settled));
   };
 });
@@ -111,7 +112,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    if (facts.wasEnded(pod.uid)) continue;
+    if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
@@ -125,6 +126,13 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   }
   return seen ? 'ok' : undefined;
 });
+
+/** Whether this kubelet has begun nothing of a pod that has objects: it may have had no time to read them while the API server was there. */
+function hasToReadItsObjects({ uid, objects }: PodPlan, { lives, pods, kubeletStartedAtMs }: Facts): boolean {
+  const names = pods.planOf(uid)?.containers ?? [];
+  const runs = names.flatMap(({ name }) => lives.of(uid, name));
+  return objects !== undefined && runs.every(({ startedAtMs }) => startedAtMs < kubeletStartedAtMs);
+}
 
 /** N6: the lease keeps its beat, whatever the runtime does. */
 export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], () => {

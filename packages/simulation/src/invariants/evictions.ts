@@ -157,7 +157,8 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
       const isShort = facts.resources.figures?.low[of] === true;
       if (observation.kind === 'pressure') {
         if (!before[of] && seen[of] && !isShort) wrong ??= `the lack of ${of} begins, and there is enough of it`;
-        if (before[of] && !seen[of] && heldMs < pressureTransitionMs) {
+        // Virtual times are sums of fractions.
+        if (before[of] && !seen[of] && heldMs < pressureTransitionMs - 1) {
           wrong ??= `the lack of ${of} ends ${heldMs} ms after there was too little, not ${pressureTransitionMs}`;
         }
       } else if (seen[of] && !isShort && observation.atMs > latestEndMs(of, pressureTransitionMs, facts)) {

@@ -19,7 +19,8 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     const { resources } = facts.node;
     if (observation.kind !== 'settled' || grants === known || resources === undefined || !facts.kubeletUp)
       return undefined;
-    const early = facts.sourcesReady ? undefined : resizedEarly(known, facts);
+    const isSure = !facts.sourcesReady && facts.resources.startedWithAllGrants;
+    const early = isSure ? resizedEarly(known, facts) : undefined;
     if (early !== undefined) {
       const text = `${known.get(early)}m and now ${grants.get(early)}m, before all sources have reported`;
       return { wrong: `pod ${early} was granted ${text}` };
@@ -121,10 +122,17 @@ function askedBy(uid: string, facts: Facts): number {
   return sumOf({ ...facts.pods.planOf(uid)?.cpu, ...facts.resources.askedFor(uid) });
 }
 
-/** As granted or as asked for, whatever is more: who knows when the one becomes the other. */
+/**
+ * As granted or as asked for, whatever is more: who knows when the one becomes the other. By container, as one may still run with more than it
+ * is to have while another one has what it is to have.
+ */
 function heldAtMost(uid: string, facts: Facts): number {
-  const asked = facts.pods.plansOf(uid).map(({ cpu = {} }) => sumOf(cpu));
-  return Math.max(askedBy(uid, facts), facts.resources.grants.get(uid) ?? 0, ...asked);
+  const versions = [...facts.pods.plansOf(uid).map(({ cpu = {} }) => cpu), facts.resources.askedFor(uid) ?? {}];
+  const most = new Map<string, number>();
+  for (const version of versions) {
+    for (const [name, millis] of Object.entries(version)) most.set(name, Math.max(millis, most.get(name) ?? 0));
+  }
+  return Math.max(sumOf(Object.fromEntries(most)), facts.resources.grants.get(uid) ?? 0);
 }
 
 function isCriticalPlan(uid: string, { pods }: Facts): boolean {

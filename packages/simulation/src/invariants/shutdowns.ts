@@ -41,7 +41,9 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
     const agoMs = beganAtMs - shutdown.heardAtMs;
     if (agoMs < 0) return 'ok';
     // Whoever was there before, and was gone for too short a time to be seen to be, goes on.
-    const cameSince = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
+    const seenGone = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
+    // So does one whose manifest is broken, and that the kubelet may remember.
+    const cameSince = seenGone && !pods.isUnsure(uid);
     // Whoever was let in before begins soon after that, where nothing is in the way.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);
     const isLate = agoMs > BEGINS_MS && facts.firstFaultAtMs > observation.atMs && !namesake;
