@@ -178,7 +178,10 @@ function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undef
       return `static pod ${name} has no mirror pod`;
     }
   }
-  const [left] = mirrored;
+  // One whose manifest is broken, and that the kubelet may remember, has its mirror pod.
+  const unsure = facts.pods.knownUids.filter((uid) => facts.pods.isUnsure(uid));
+  const remembered = new Set(unsure.map((uid) => `${facts.pods.planOf(uid)?.name}-${NODE_NAME}`));
+  const left = [...mirrored].find((name) => !remembered.has(name));
   const gone = left !== undefined && statics.every(({ name }) => left !== `${name}-${NODE_NAME}`);
   return gone ? `mirror pod ${left} is left, and its static pod is gone` : undefined;
 }
