@@ -15,6 +15,7 @@ import { type ContainerDevices, joinAnswers } from './container-devices.ts';
 import { type Device, type DevicesByNuma, deviceIds } from './device.ts';
 import { DeviceRecord } from './device-record.ts';
 import { atLeastHeld, type DeviceResources, deviceResources } from './device-resources.ts';
+import { DeviceError } from './errors.ts';
 import type { RegisterRequest } from './generated/types.ts';
 import { DeviceInventory } from './inventory.ts';
 import { type DeviceMetrics, deviceMetrics, forgetSeries } from './metrics.ts';
@@ -165,7 +166,8 @@ export class DeviceManager {
 
   /**
    * What a container is made with (`GetDeviceRunContainerOptions`). Called before each time that it is created: a plugin that wants so is
-   * told that it is about to start, and one that has no devices yet, though it asks for some, is given them.
+   * told that it is about to start, and one that has no devices yet, though it asks for some, is given them. One of a pod that is on its way
+   * out is given none, and is refused: upstream starts it without.
    * @throws DeviceError, GrpcError
    */
   async containerDevices(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerDevices> {
@@ -176,7 +178,10 @@ export class DeviceManager {
       if (required === 0) continue;
       await this.#allocator.preStart(uid, container.name, resource, signal);
       if (this.#held.devices(uid, container.name, resource) !== undefined) continue;
-      if (this.#components.pods.active().some(({ metadata }) => metadata.uid === uid)) missing = true;
+      if (!this.#components.pods.active().some(({ metadata }) => metadata.uid === uid)) {
+        throw new DeviceError('Refused', `the pod is leaving, and has no ${resource} for container ${container.name}`);
+      }
+      missing = true;
     }
     if (missing) {
       const fields = { podUid: uid, container: container.name };

@@ -490,6 +490,17 @@ describe('a kubelet that is killed', () => {
     expect(await devicesOf(pod)).toBe('a');
   });
 
+  it('N8: gives a pod that is leaving none, and does not let it start without', async () => {
+    await start();
+    await plug(['a', 'b']);
+    const pod = onePod('u');
+    await expect(devicesOf(pod)).rejects.toThrow(`the pod is leaving, and has no ${GPU} for container main`);
+    active = [pod];
+    expect(await devicesOf(pod)).toBe('a');
+    active = [];
+    expect(await devicesOf(pod)).toBe('a');
+  });
+
   it('K1: keeps what the others hold where the answer of one cannot be read', async () => {
     fs.mkdirSync(directory, { recursive: true });
     const entry = (podUid: string, response: Uint8Array) => ({
