@@ -17,5 +17,12 @@ test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]
   ['nor where the one gate is off', anew, 'a', 'created', { restartAllContainers: false }, true],
   ['nor where the other is', anew, 'a', 'created', { containerRestartRules: false }, true],
 ])('C3: init is over by %s', (_name, pod, name, state, off, expected) => {
-  expect(showsInitialized(pod, { name, state }, { ...defaultRestartFeatures, ...off })).toBe(expected);
+  expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
+});
+
+test('C3: init is not over by one whose end asks for all to begin anew: it is the last to go', () => {
+  const asks = { name: 'a', state: 'exited', exitCode: 42 } as const;
+  expect(showsInitialized(anew, asks, defaultRestartFeatures)).toBe(false);
+  expect(showsInitialized(anew, asks, { ...defaultRestartFeatures, restartAllContainers: false })).toBe(true);
+  expect(showsInitialized(plain, asks, defaultRestartFeatures)).toBe(true);
 });

@@ -82,10 +82,7 @@ function statusesOfSandbox(
  * has a record any more (C3). Upstream cannot tell the sandbox, and so does not count those that exited.
  */
 function mainContainersSeen({ pod, features }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
-  return pod.spec.containers.some(({ name }) => {
-    const current = currentStatus(statuses, name);
-    return current !== undefined && current.state !== 'unknown' && showsInitialized(pod, current, features);
-  });
+  return statuses.some((record) => record.state !== 'unknown' && showsInitialized(pod, record, features));
 }
 
 function initStep(

@@ -169,7 +169,7 @@ export class Killer {
   /**
    * Which containers run that were created only, as far as was known: a start may go through late, after its call has timed out, and
    * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever, but
-   * for one whose killing was broken off.
+   * for one that was found to run, and whose killing was broken off.
    */
   async #startedLate({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<StartedLate> {
     const created = containers.filter(({ state }) => state === 'created');
@@ -182,20 +182,27 @@ export class Killer {
       created.map(async ({ id, name }) => {
         try {
           const { status } = await abortable(cri.containerStatus({ containerId: id }, asking.signal), asking.signal);
-          return status?.state;
+          const ranBefore = status?.state === ContainerState.CONTAINER_UNKNOWN && this.#killings.ran(uid, id);
+          return ranBefore ? ContainerState.CONTAINER_RUNNING : status?.state;
         } catch (err) {
+          if (CriError.from(err).code === 'NOT_FOUND') {
+            this.#killings.ended(uid, id);
+            return undefined;
+          }
           logger.debug(
             { podUid: uid, container: name, containerId: id, err },
             'Cannot tell whether it has started late',
           );
-          return this.#killings.has(uid, id) ? ContainerState.CONTAINER_RUNNING : undefined;
+          return this.#killings.ran(uid, id) ? ContainerState.CONTAINER_RUNNING : undefined;
         }
       }),
     ).finally(() => timer.cancel());
     signal.throwIfAborted();
     const those = (state: ContainerState) => created.filter((_, index) => states[index] === state);
+    const running = those(ContainerState.CONTAINER_RUNNING);
+    for (const { id } of running) this.#killings.of(uid, id).ran = true;
     return {
-      running: those(ContainerState.CONTAINER_RUNNING),
+      running,
       unknown: those(ContainerState.CONTAINER_UNKNOWN),
     };
   }

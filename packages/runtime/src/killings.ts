@@ -9,6 +9,8 @@ export class Killing {
   readonly hook: AbortController = new AbortController();
   /** The hook, once it has begun; never rejects. It runs once, whatever becomes of the try that began it (C5). */
   preStop: Promise<void> | undefined;
+  /** Whether the runtime has said that it runs, where it was taken to be created only. */
+  ran = false;
   #stopped = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
 
@@ -51,9 +53,9 @@ export class Killings {
     return killing;
   }
 
-  /** Whether the killing of a container was begun and has not succeeded. */
-  has(podUid: string, containerId: string): boolean {
-    return this.#byPod.get(podUid)?.has(containerId) ?? false;
+  /** Whether a container is being killed that was found to run. */
+  ran(podUid: string, containerId: string): boolean {
+    return this.#byPod.get(podUid)?.get(containerId)?.ran ?? false;
   }
 
   /** The container has stopped. */

@@ -440,12 +440,7 @@ describe('C1: an answer is lost', () => {
       ['fails', () => Promise.reject(new Error('away'))],
       ['hangs', () => new Promise(() => {})],
     ])('is told to stop by the next kill, though its status then %s, and its hook ends', async (_name, answer) => {
-      const { machine, hook, over, kill } = await unseen(() => ({}));
-      const stop = new AbortController();
-      const first = kill(stop.signal).catch(() => 'aborted');
-      await machine.clock.advance(5_000);
-      stop.abort(new Error('a shorter grace period came'));
-      expect(await machine.settle(first)).toBe('aborted');
+      const { machine, hook, over, kill } = await begun();
       Object.assign(over, { containerStatus: answer });
       await machine.settle(kill());
       expect(hook).toEqual({ begun: 1, ended: 1 });
@@ -453,13 +448,64 @@ describe('C1: an answer is lost', () => {
       expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
     });
 
+    /** The first kill has begun the hook, and is broken off after 5 s. */
+    async function begun() {
+      const parts = await unseen(() => ({}));
+      const stop = new AbortController();
+      const first = parts.kill(stop.signal).catch(() => 'aborted');
+      await parts.machine.clock.advance(5_000);
+      stop.abort(new Error('a shorter grace period came'));
+      expect(await parts.machine.settle(first)).toBe('aborted');
+      return parts;
+    }
+    const unknown =
+      ({ cri }: Machine): Machine['cri']['containerStatus'] =>
+      async (request, signal) => {
+        const answer = await cri.containerStatus(request, signal);
+        return { ...answer, status: answer.status && { ...answer.status, state: ContainerState.CONTAINER_UNKNOWN } };
+      };
+
+    test('is told to stop though nothing is known of it any more and it cannot be stopped at first', async () => {
+      const { machine, over, kill } = await begun();
+      let stops = 0;
+      const stopContainer: Machine['cri']['stopContainer'] = (request, signal) => {
+        const away = new CriError({ rpc: 'StopContainer', code: 'UNAVAILABLE', details: 'busy' });
+        return stops++ === 0 ? Promise.reject(away) : machine.cri.stopContainer(request, signal);
+      };
+      Object.assign(over, { containerStatus: unknown(machine), stopContainer });
+      await expect(machine.settle(kill())).rejects.toThrow('busy');
+      await machine.settle(kill());
+      const { containers } = await machine.status(machine.kubelet(), hooked);
+      expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
+    });
+
+    test('is waited for no longer when it is gone, and its hook ends', async () => {
+      const { machine, hook, over, kill } = await begun();
+      const gone = () => Promise.reject(new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' }));
+      Object.assign(over, { containerStatus: gone, stopContainer: gone });
+      const [events, startMs] = [machine.events.length, machine.clock.monotonic()];
+      await machine.settle(kill());
+      expect([machine.clock.monotonic() - startMs, machine.events.length - events]).toEqual([0, 0]);
+      expect(hook).toEqual({ begun: 1, ended: 1 });
+    });
+
+    test('that was never found to run, and cannot be asked any more, is no obstacle', async () => {
+      const away = () => Promise.reject(new CriError({ rpc: 'Status', code: 'INTERNAL', details: 'away' }));
+      const { machine, over, kill } = await unseen((one) => ({
+        containerStatus: unknown(one),
+        stopContainer: away,
+        stopPodSandbox: away,
+      }));
+      await expect(machine.settle(kill())).rejects.toThrow('away');
+      const { cri } = machine;
+      Object.assign(over, { containerStatus: away, stopPodSandbox: cri.stopPodSandbox.bind(cri) });
+      await machine.settle(kill());
+      expect(machine.live()).toEqual([]);
+    });
+
     test('is no obstacle where nothing is known of it and it cannot be stopped; its hook ends', async () => {
-      const { machine, hook, kill } = await unseen(({ cri }) => ({
-        containerStatus: async (request, signal) => {
-          const answer = await cri.containerStatus(request, signal);
-          const { status } = answer;
-          return { ...answer, status: status && { ...status, state: ContainerState.CONTAINER_UNKNOWN } };
-        },
+      const { machine, hook, kill } = await unseen((one) => ({
+        containerStatus: unknown(one),
         stopContainer: () =>
           Promise.reject(new CriError({ rpc: 'StopContainer', code: 'INTERNAL', details: 'unknown state' })),
       }));

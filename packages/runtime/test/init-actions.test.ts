@@ -37,6 +37,22 @@ describe('init containers', () => {
       {},
     ],
     ['C3: nor where no init container has begun yet', beginsAnew, status([record('app', 'created')]), { init: [0] }],
+    [
+      'C3: one that ended before is, beside it',
+      beginsAnew,
+      status([record('app', 'created', { restartCount: 1 }), record('app', 'exited', { exitCode: 1 })]),
+      { main: [0] },
+    ],
+    [
+      'C4: a sidecar that is down holds back nobody who ran before',
+      pod({ initContainers: [sidecar('s')], containers: beginsAnew.spec.containers }),
+      status([
+        record('app', 'created', { restartCount: 1 }),
+        record('app', 'exited', { exitCode: 1 }),
+        record('s', 'exited', { exitCode: 1 }),
+      ]),
+      { init: [0], main: [0] },
+    ],
     ['C3: one that runs is', beginsAnew, status([record('app', 'running')]), {}],
     ['C3: the first one starts alone', three(), status(), { init: [0] }],
     ['C3: while one runs nothing else starts', three(), status([record('i1', 'running')]), {}],

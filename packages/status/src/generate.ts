@@ -61,10 +61,11 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const features = context.restartFeatures ?? defaultRestartFeatures;
   // They are not run: a container that waits for one for ever would never be told of as done.
   const runtimeStatus = withoutStrayAttempts(pod, reported, features);
-  const tellsOfRestarts = features.restartAllContainers && canRestartAll(pod);
+  const tellsOfRestarts = features.containerRestartRules && features.restartAllContainers && canRestartAll(pod);
   const restartIsAsked =
     tellsOfRestarts &&
-    anyAsksToRestartAll(pod, (name) => runtimeStatus.containers.find((container) => container.name === name));
+    // By all that the runtime has, as whoever begins them anew goes by it.
+    anyAsksToRestartAll(pod, (name) => reported.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
     restartsAll: restartIsAsked || (tellsOfRestarts && wasRestartingAll(old)),

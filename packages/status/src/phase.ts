@@ -38,8 +38,9 @@ export interface PhaseContext {
  */
 export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context: PhaseContext): PodPhase {
   const { podIsTerminal, hasInitialized, features = defaultRestartFeatures } = context;
-  // Who is being deleted begins nothing anew.
-  const beginsAnew = (context.restartIsAsked ?? false) && pod.metadata.deletionTimestamp == null;
+  // Who is being deleted, or has ended, begins nothing anew.
+  const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
+  const beginsAnew = (context.restartIsAsked ?? false) && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
     mayRunAgain(pod, container, status, last, features);

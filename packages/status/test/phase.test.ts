@@ -134,6 +134,13 @@ describe('P7: a pod of which all containers are to begin anew has not ended, tho
     ['all others have ended for good', never, [apiStatus('a', 1), apiStatus('b', 1)], {}, 'Running'],
     ['they have done so well', never, [apiStatus('a', 0), apiStatus('b', 0)], {}, 'Running'],
     ['an init container has failed for good', withInit, [apiStatus('i', 1), apiStatus('a', 'waiting')], {}, 'Pending'],
+    [
+      'unless it is terminal and an init container has failed for good',
+      withInit,
+      [apiStatus('i', 1), apiStatus('a', 'waiting')],
+      { podIsTerminal: true },
+      'Failed',
+    ],
     ['unless it is terminal', never, [apiStatus('a', 1), apiStatus('b', 1)], { podIsTerminal: true }, 'Failed'],
     ['unless nothing was asked', never, [apiStatus('a', 1), apiStatus('b', 1)], { restartIsAsked: false }, 'Failed'],
   ])('%s', (_name, pod, statuses, more, expected) => {

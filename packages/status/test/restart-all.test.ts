@@ -140,6 +140,18 @@ describe('a pod of which all containers begin anew', () => {
     expect(status.phase).toBe('Running');
   });
 
+  test('S1: has ended where only a container asks that has a stray attempt beside it: nobody begins them anew', () => {
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'NotIn', values: [42] } }] as const;
+    const asks = { name: 'init', restartPolicy: 'Never', restartPolicyRules: rules };
+    const withStray: Pod = makePod({ restartPolicy: 'Never', initContainers: [asks], containers: [{ name: 'main' }] });
+    const records = [
+      runtimeContainer({ name: 'init', id: 'i2', state: 'created', restartCount: 1 }),
+      runtimeContainer({ name: 'init', id: 'i1', state: 'exited', exitCode: 0 }),
+      main({ state: 'exited', exitCode: 0 }),
+    ];
+    expect(generateApiPodStatus(withStray, runtimeStatus(...records), makeContext()).phase).toBe('Succeeded');
+  });
+
   test('C3: is not shown as initialized by a main container that was merely created: it may be left over from before', () => {
     const initContainers = [{ name: 'init', image: 'busybox' }];
     const withInit: Pod = makePod({ ...pod.spec, initContainers });

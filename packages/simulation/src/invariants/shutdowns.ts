@@ -56,7 +56,7 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
 /** N9: a pod that comes while the machine shuts down is refused in upstream's words, and none is when it does not. */
 export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted', 'podRefused', 'status'], () => {
   const refused = new Set<string>();
-  return (observation, { shutdown }) => {
+  return (observation, { shutdown, deadlines }) => {
     // Whom the last one refused, and had no time to tell so, this one may let in.
     if (observation.kind === 'kubeletStarted') refused.clear();
     if (observation.kind === 'podRefused') {
@@ -69,6 +69,8 @@ export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted',
     const { pod, status } = observation.status;
     // The first status that it has then.
     if (!refused.delete(pod.metadata.uid)) return undefined;
+    // That it is over its deadline meanwhile is said in the place of that, as upstream does.
+    if (deadlines.mayBeOver(pod.metadata.uid)) return undefined;
     const { phase, reason, message } = status;
     const inWords = phase === 'Failed' && reason === REFUSAL_REASON && message === REFUSED;
     return judged(!inWords && `pod ${pod.metadata.uid} is refused with: ${phase} ${reason}: ${message}`);
