@@ -16,6 +16,5 @@ export function showsInitialized(
 ): boolean {
   const main = pod.spec.containers.find(({ name }) => name === record.name);
   if (main === undefined) return false;
-  const canBeLeftOver = features.containerRestartRules && features.restartAllContainers && canRestartAll(pod);
-  return !canBeLeftOver || (record.state !== 'created' && !asksToRestartAll(main, record));
+  return !canRestartAll(pod, features) || (record.state !== 'created' && !asksToRestartAll(main, record));
 }

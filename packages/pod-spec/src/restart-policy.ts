@@ -61,8 +61,9 @@ export function anyAsksToRestartAll(
   });
 }
 
-/** Whether any of a pod's containers can ask for that. */
-export function canRestartAll(pod: Pick<Pod, 'spec'>): boolean {
+/** Whether any of a pod's containers can ask for that: by its rules, and by the gates. */
+export function canRestartAll(pod: Pick<Pod, 'spec'>, features: RestartFeatures): boolean {
+  if (!features.containerRestartRules || !features.restartAllContainers) return false;
   return withRules(pod).some((container) =>
     container.restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
   );

@@ -161,8 +161,8 @@ describe('a rule for all containers', () => {
       { spec: { initContainers: [asking], containers: [init] } },
       { spec: { containers: [init], ephemeralContainers: [asking] } },
     ];
-    expect([anyAsksToRestartAll(early, ended), canRestartAll(early)]).toEqual([true, true]);
-    expect([anyAsksToRestartAll(late, ended), canRestartAll(late)]).toEqual([false, false]);
+    expect([anyAsksToRestartAll(early, ended), canRestartAll(early, defaultRestartFeatures)]).toEqual([true, true]);
+    expect([anyAsksToRestartAll(late, ended), canRestartAll(late, defaultRestartFeatures)]).toEqual([false, false]);
   });
 
   test.each<[what: string, containers: readonly Container[], can: boolean]>([
@@ -170,6 +170,6 @@ describe('a rule for all containers', () => {
     ['one of several rules, of one of several containers', [init, ruled('Never', rule('Restart', 'In', 1), all)], true],
     ['other rules', [ruled('Never', rule('Restart', 'In', 5))], false],
   ])('may come to hold: %s', (_what, containers, can) => {
-    expect(canRestartAll({ spec: { containers } })).toBe(can);
+    expect(canRestartAll({ spec: { containers } }, defaultRestartFeatures)).toBe(can);
   });
 });

@@ -1,6 +1,7 @@
 import {
   anyAsksToRestartAll,
   asksToRestartAll,
+  canRestartAll,
   type Pod,
   type RestartFeatures,
   type RuntimePodStatus,
@@ -17,9 +18,7 @@ function shouldRestartAllContainers(
   status: Pick<RuntimePodStatus, 'containers'>,
   features: RestartFeatures,
 ): boolean {
-  if (!features.containerRestartRules || !features.restartAllContainers || pod.metadata.deletionTimestamp != null) {
-    return false;
-  }
+  if (pod.metadata.deletionTimestamp != null || !canRestartAll(pod, features)) return false;
   return anyAsksToRestartAll(pod, (name) => currentStatus(status.containers, name));
 }
 

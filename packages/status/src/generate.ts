@@ -61,7 +61,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const features = context.restartFeatures ?? defaultRestartFeatures;
   // They are not run: a container that waits for one for ever would never be told of as done.
   const runtimeStatus = withoutStrayAttempts(pod, reported, features);
-  const tellsOfRestarts = features.containerRestartRules && features.restartAllContainers && canRestartAll(pod);
+  const tellsOfRestarts = canRestartAll(pod, features);
   const restartIsAsked =
     tellsOfRestarts &&
     // By all that the runtime has, as whoever begins them anew goes by it.

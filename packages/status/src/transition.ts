@@ -101,7 +101,7 @@ export function illegalTransition(
   features: RestartFeatures = defaultRestartFeatures,
 ): string | undefined {
   // What ended for good begins anew too, where all containers do.
-  if (features.restartAllContainers && canRestartAll(pod)) return undefined;
+  if (canRestartAll(pod, features)) return undefined;
   return (
     illegalIn(pod, features, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
     illegalIn(

@@ -8,6 +8,9 @@ const always = makePod({ ...two, restartPolicy: 'Always' });
 const onFailure = makePod({ ...two, restartPolicy: 'OnFailure' });
 const never = makePod({ ...two, restartPolicy: 'Never' });
 
+const LIVE = { podIsTerminal: false, hasInitialized: false };
+const ENDED = { podIsTerminal: true, hasInitialized: false };
+
 type Row = readonly [name: string, pod: Pod, statuses: readonly ContainerStatus[], expected: PodPhase];
 
 describe('main containers', () => {
@@ -32,46 +35,34 @@ describe('main containers', () => {
     ['one failed, policy Never', never, [apiStatus('a', 0), apiStatus('b', 1)], 'Failed'],
     ['one runs on, policy Never', never, [apiStatus('a', 1), apiStatus('b', 'running')], 'Running'],
   ])('%s', (_name, pod, statuses, expected) => {
-    expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized: false })).toBe(expected);
+    expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
   test('C6: the exit code alone tells how one ended, though a process of it was killed for its memory', () => {
     const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     for (const pod of [never, onFailure]) {
-      expect(podPhase(pod, [killed, apiStatus('b', 0)], { podIsTerminal: false, hasInitialized: false })).toBe(
-        'Succeeded',
-      );
+      expect(podPhase(pod, [killed, apiStatus('b', 0)], LIVE)).toBe('Succeeded');
     }
-    expect(podPhase(always, [killed, apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false })).toBe(
-      'Succeeded',
-    );
+    expect(podPhase(always, [killed, apiStatus('b', 0)], ENDED)).toBe('Succeeded');
   });
 
   test('C6: a container’s own policy and rules come before the pod’s', () => {
     const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
     const containers = [{ name: 'a', restartPolicy: 'Never', restartPolicyRules: [rule] }];
     const pod = makePod({ restartPolicy: 'Never', containers });
-    expect(podPhase(pod, [apiStatus('a', 42)], { podIsTerminal: false, hasInitialized: false })).toBe('Running');
-    expect(podPhase(pod, [apiStatus('a', 1)], { podIsTerminal: false, hasInitialized: false })).toBe('Failed');
+    expect(podPhase(pod, [apiStatus('a', 42)], LIVE)).toBe('Running');
+    expect(podPhase(pod, [apiStatus('a', 1)], LIVE)).toBe('Failed');
   });
 
   test('a pod that is ended has ended, whatever its restart policy', () => {
-    expect(
-      podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false }),
-    ).toBe('Succeeded');
-    expect(
-      podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], { podIsTerminal: true, hasInitialized: false }),
-    ).toBe('Failed');
-    expect(
-      podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], { podIsTerminal: true, hasInitialized: false }),
-    ).toBe('Running');
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], ENDED)).toBe('Succeeded');
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], ENDED)).toBe('Failed');
+    expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], ENDED)).toBe('Running');
   });
 
   test('a static pod that is taken away keeps its phase', () => {
     const pod = makeStaticPod({ ...two, restartPolicy: 'Always' });
-    expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], { podIsTerminal: true, hasInitialized: false })).toBe(
-      'Running',
-    );
+    expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], ENDED)).toBe('Running');
   });
 });
 
@@ -89,18 +80,14 @@ describe('init containers', () => {
     ['done', withInit('Always'), [apiStatus('init', 0), apiStatus('a', 'running')], 'Running'],
     ['missing while the main container runs', withInit('Always'), [apiStatus('a', 'running')], 'Pending'],
   ])('%s', (_name, pod, statuses, expected) => {
-    expect(podPhase(pod, statuses, { podIsTerminal: false, hasInitialized: false })).toBe(expected);
+    expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
   // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
   test('C6: one of which a process was killed for its memory has failed, though it exited with 0', () => {
     const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
-    expect(podPhase(withInit('Never'), [killed, waiting], { podIsTerminal: false, hasInitialized: false })).toBe(
-      'Failed',
-    );
-    expect(podPhase(withInit('OnFailure'), [killed, waiting], { podIsTerminal: false, hasInitialized: false })).toBe(
-      'Pending',
-    );
+    expect(podPhase(withInit('Never'), [killed, waiting], LIVE)).toBe('Failed');
+    expect(podPhase(withInit('OnFailure'), [killed, waiting], LIVE)).toBe('Pending');
   });
 });
 

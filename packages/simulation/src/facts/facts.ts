@@ -209,7 +209,7 @@ export class Facts {
     this.hooks.observe(observation);
     this.disks.observe(observation);
     this.restartAll.observe(observation);
-    this.resources.observe(observation);
+    this.resources.observe(observation, this.pods.storeFaultUntilMs);
     if (this.node.devices !== undefined) this.devices.observe(observation);
     if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);
     switch (observation.kind) {

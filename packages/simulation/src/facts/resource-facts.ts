@@ -2,7 +2,6 @@ import type { Observation } from '../observation.ts';
 import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import { millisOf } from '../world/millis.ts';
 import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
-import { ROOT_DIRECTORY } from '../world/world.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 import { REFUSAL_REASON } from './shutdown-facts.ts';
 
@@ -34,7 +33,6 @@ export class ResourceFacts {
   /** Whether it was ever short of disk, or low on it. */
   diskWasShort = false;
   #grantsAreKept = true;
-  #storeFaultUntilMs = -1;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #hardLacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   /** When pods were evicted for a soft threshold alone, and for a lack of what. */
@@ -105,7 +103,8 @@ export class ResourceFacts {
     return this.#changedAtMs.get(uid) ?? -1;
   }
 
-  observe(observation: Observation): void {
+  /** @param storeFaultUntilMs until when the kubelet's own directory was last out of order: what is granted then may not be kept */
+  observe(observation: Observation, storeFaultUntilMs: number): void {
     switch (observation.kind) {
       case 'kubeletStarted':
         this.startedWithAllGrants = this.#grantsAreKept;
@@ -133,9 +132,6 @@ export class ResourceFacts {
       case 'action': {
         const { action } = observation;
         if (action.do === 'writeManifest') this.#onWritten(action.pod, observation.atMs);
-        if (action.do === 'fileFault' && action.path === ROOT_DIRECTORY) {
-          this.#storeFaultUntilMs = Math.max(this.#storeFaultUntilMs, observation.atMs + action.forMs);
-        }
         return;
       }
       case 'podResized':
@@ -160,6 +156,7 @@ export class ResourceFacts {
         if (name === 'listImages' || name === 'streamImages') this.imagesSoughtAtMs = observation.atMs;
         if (port !== 'fs' || name !== 'writeFileAtomic' || !String(args[0]).endsWith(GRANTS_FILE)) return;
         this.#onGrants(grantsIn(textOf(args[1])), observation.atMs);
+        this.#grantsAreKept = observation.atMs > storeFaultUntilMs;
         return;
       }
       default:
@@ -195,7 +192,6 @@ export class ResourceFacts {
   #onGrants(grants: ReadonlyMap<string, number>, atMs: number): void {
     for (const [uid, millis] of grants) if (this.grants.get(uid) !== millis) this.#changedAtMs.set(uid, atMs);
     this.grants = grants;
-    this.#grantsAreKept = atMs > this.#storeFaultUntilMs;
   }
 }
 

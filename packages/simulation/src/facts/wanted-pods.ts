@@ -76,6 +76,11 @@ export class WantedPods {
     return this.knownUids.some((uid) => this.isUnsure(uid));
   }
 
+  /** Until when the kubelet's own directory was last out of order. */
+  get storeFaultUntilMs(): number {
+    return this.#files.storeFaultUntilMs;
+  }
+
   /** Until when changes of manifests could not be seen; -1 where they always could. */
   get hiddenUntilMs(): number {
     return this.#files.hiddenUntilMs;

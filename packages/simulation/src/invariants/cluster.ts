@@ -128,9 +128,8 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
 });
 
 /** Whether this kubelet has begun nothing of a pod that has objects: it may have had no time to read them while the API server was there. */
-function hasToReadItsObjects({ uid, objects }: PodPlan, { lives, pods, kubeletStartedAtMs }: Facts): boolean {
-  const names = pods.planOf(uid)?.containers ?? [];
-  const runs = names.flatMap(({ name }) => lives.of(uid, name));
+function hasToReadItsObjects({ uid, objects, containers }: PodPlan, { lives, kubeletStartedAtMs }: Facts): boolean {
+  const runs = containers.flatMap(({ name }) => lives.of(uid, name));
   return objects !== undefined && runs.every(({ startedAtMs }) => startedAtMs < kubeletStartedAtMs);
 }
 
