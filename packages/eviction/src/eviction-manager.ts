@@ -13,7 +13,7 @@ import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
-import { isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
+import { conditionsIn, isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
 import { Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
@@ -243,32 +243,36 @@ export class EvictionManager {
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */
   #see(figures: Figures): readonly Threshold[] {
     const { observations, askedAtMs } = figures;
-    const { clock, onPressureChanged, logger } = this.#components;
+    const { clock } = this.#components;
     // A clock that was set back makes nothing stale for ever.
     this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
-    const { state, conditions, actionable } = nextPressure(this.#state, {
+    const { state, actionable } = nextPressure(this.#state, {
       thresholds: this.#thresholds,
       observations,
       nowMs: clock.monotonic(),
       staleUntilMs: this.#staleUntilMs,
       transitionMs: this.#options.pressureTransitionMs,
     });
-    const changed = conditions.join() !== this.#conditions.join();
     this.#state = state;
-    this.#conditions = conditions;
     this.#observations = observations;
     this.#relief.settle(figures, [...state.firstMetAt.keys()]);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
-    if (changed) {
-      logger.info({ conditions }, 'Eviction manager: the node has other conditions');
-      onPressureChanged?.();
-    }
+    this.#tellConditions();
     return actionable;
+  }
+
+  #tellConditions(): void {
+    const conditions = conditionsIn(this.#state);
+    if (conditions.join() === this.#conditions.join()) return;
+    this.#conditions = conditions;
+    this.#components.logger.info({ conditions }, 'Eviction manager: the node has other conditions');
+    this.#components.onPressureChanged?.();
   }
 
   #seeMeanwhile({ observations }: Figures): void {
     const nowMs = this.#components.clock.monotonic();
     this.#state = seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs });
+    this.#tellConditions();
   }
 
   async #disks(signal: AbortSignal): Promise<DiskLayout | undefined> {

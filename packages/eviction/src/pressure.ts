@@ -60,21 +60,26 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
 
   const held = [...before.conditionSeenAt].filter(([, atMs]) => nowMs - atMs < transitionMs);
   const conditionSeenAt = new Map([...held, ...all.map(({ signal }) => [conditionOf(signal), nowMs] as const)]);
-  const conditions = CONDITIONS.filter((condition) => conditionSeenAt.has(condition));
 
   const pressing = [...firstMetAt]
     .filter(([{ gracePeriodMs }, sinceMs]) => nowMs - sinceMs >= gracePeriodMs)
     .map(([threshold]) => threshold);
   const figuresAt = new Map(before.figuresAt);
   for (const [signal, { atMs }] of observations) if (atMs !== undefined) figuresAt.set(signal, atMs);
+  const state = { firstMetAt, pressing, conditionSeenAt, figuresAt };
   return {
-    state: { firstMetAt, pressing, conditionSeenAt, figuresAt },
-    conditions,
+    state,
+    conditions: conditionsIn(state),
     actionable: inOrder(pressing.filter(({ signal }) => isFresh(signal, before, input))),
   };
 }
 
-/** What is remembered once more figures have come before the next look at the node: what they say lasts counts from them (N3). */
+/** The conditions that hold as of what is remembered, in a fixed order. */
+export function conditionsIn({ conditionSeenAt }: PressureState): readonly PressureCondition[] {
+  return CONDITIONS.filter((condition) => conditionSeenAt.has(condition));
+}
+
+/** What is remembered once more figures have come before the next look at the node: what they say begins and lasts counts from them (N3). */
 export function seenMeanwhile(
   state: PressureState,
   { thresholds, observations, nowMs }: Pick<PressureInput, 'thresholds' | 'observations' | 'nowMs'>,
