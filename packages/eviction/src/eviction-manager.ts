@@ -61,7 +61,6 @@ export class EvictionManager {
   #layoutProblem: string | undefined;
   #thresholds: readonly Threshold[];
   #state: PressureState = NO_PRESSURE;
-  #conditions: readonly PressureCondition[] = [];
   #observations: Observations = new Map();
   /** Where something went on when this round began, or goes on: figures may be of before its end. */
   #busy: ReadonlySet<Lane> = new Set();
@@ -110,13 +109,14 @@ export class EvictionManager {
 
   /** What the node is short of, for its conditions; each outlasts its cause by the transition period (N3). */
   pressure(): Pressure {
-    const has = (condition: PressureCondition): boolean => this.#conditions.includes(condition);
+    const conditions = conditionsIn(this.#state);
+    const has = (condition: PressureCondition): boolean => conditions.includes(condition);
     return { memory: has('MemoryPressure'), disk: has('DiskPressure'), pid: has('PIDPressure') };
   }
 
   /** Whether a pod may begin now. */
   admit(pod: Pod): PressureVerdict {
-    return admitUnderPressure(pod, this.#conditions);
+    return admitUnderPressure(pod, conditionsIn(this.#state));
   }
 
   /** What it sees, and what it did and why. */
@@ -124,7 +124,7 @@ export class EvictionManager {
     const nowMs = this.#components.clock.monotonic();
     const problem = this.#layoutProblem ?? this.#statistics.problem;
     return {
-      conditions: this.#conditions,
+      conditions: conditionsIn(this.#state),
       thresholds: this.#thresholds.map((threshold) => {
         const sinceMs = this.#state.firstMetAt.get(threshold);
         return {
@@ -243,36 +243,35 @@ export class EvictionManager {
   /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */
   #see(figures: Figures): readonly Threshold[] {
     const { observations, askedAtMs } = figures;
-    const { clock } = this.#components;
     // A clock that was set back makes nothing stale for ever.
     this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
     const { state, actionable } = nextPressure(this.#state, {
       thresholds: this.#thresholds,
       observations,
-      nowMs: clock.monotonic(),
+      nowMs: this.#components.clock.monotonic(),
       staleUntilMs: this.#staleUntilMs,
       transitionMs: this.#options.pressureTransitionMs,
     });
-    this.#state = state;
     this.#observations = observations;
     this.#relief.settle(figures, [...state.firstMetAt.keys()]);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
-    this.#tellConditions();
+    this.#remember(state);
     return actionable;
   }
 
-  #tellConditions(): void {
-    const conditions = conditionsIn(this.#state);
-    if (conditions.join() === this.#conditions.join()) return;
-    this.#conditions = conditions;
+  /** Tells where the node has other conditions by it than before. */
+  #remember(state: PressureState): void {
+    const before = conditionsIn(this.#state);
+    this.#state = state;
+    const conditions = conditionsIn(state);
+    if (conditions.join() === before.join()) return;
     this.#components.logger.info({ conditions }, 'Eviction manager: the node has other conditions');
     this.#components.onPressureChanged?.();
   }
 
   #seeMeanwhile({ observations }: Figures): void {
     const nowMs = this.#components.clock.monotonic();
-    this.#state = seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs });
-    this.#tellConditions();
+    this.#remember(seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
   }
 
   async #disks(signal: AbortSignal): Promise<DiskLayout | undefined> {

@@ -79,7 +79,10 @@ export function conditionsIn({ conditionSeenAt }: PressureState): readonly Press
   return CONDITIONS.filter((condition) => conditionSeenAt.has(condition));
 }
 
-/** What is remembered once more figures have come before the next look at the node: what they say begins and lasts counts from them (N3). */
+/**
+ * What is remembered once more figures have come before the next look at the node: what they say begins, and how long it lasts, counts
+ * from them (N3).
+ */
 export function seenMeanwhile(
   state: PressureState,
   { thresholds, observations, nowMs }: Pick<PressureInput, 'thresholds' | 'observations' | 'nowMs'>,

@@ -17,7 +17,7 @@ import {
   withContainerFs,
 } from '../src/index.ts';
 import { checkOptions, withOptionDefaults } from '../src/options.ts';
-import { seenMeanwhile } from '../src/pressure.ts';
+import { conditionsIn, seenMeanwhile } from '../src/pressure.ts';
 import { asking, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
 
 const [hard, soft] = parseThresholds({
@@ -137,6 +137,14 @@ describe('when something is done about it', () => {
       seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 });
     expect(look(seen(900), leaving(900, 3), 1100).conditions).toEqual([]);
     expect(look(seen(10), leaving(900, 3), 1100).conditions).toEqual(['MemoryPressure']);
+  });
+
+  test('N3: a condition begins with figures that come meanwhile, where a threshold is met by them', () => {
+    const { state } = look(NO_PRESSURE, leaving(900, 1));
+    const seen = (left: number) =>
+      conditionsIn(seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 }));
+    expect(seen(900)).toEqual([]);
+    expect(seen(10)).toEqual(['MemoryPressure']);
   });
 });
 

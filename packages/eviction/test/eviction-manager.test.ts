@@ -546,6 +546,26 @@ describe('a node that runs out of disk', () => {
     expect(manager.pressure().disk).toBe(false);
   });
 
+  test('N3: a lack that is first seen after a removal is a condition at once', async () => {
+    const told: object[] = [];
+    const manager: EvictionManager = world.manager(
+      { evictionHard: { ...DISK.evictionHard, ...HARD.evictionHard } },
+      {},
+      { onPressureChanged: () => told.push({ atMs: world.clock.now(), ...manager.pressure() }) },
+    );
+    world.disk.available = 90 * MI;
+    let removedAtMs = -1;
+    world.onReclaim = (what: string) => {
+      if (what !== 'images' || removedAtMs >= 0) return;
+      removedAtMs = world.clock.now();
+      world.memory.available = 50 * MI;
+    };
+    start(manager);
+    await world.clock.advance(10_000);
+    expect(removedAtMs).toBeGreaterThanOrEqual(0);
+    expect(told.slice(1)).toEqual([{ atMs: removedAtMs, memory: true, disk: true, pid: false }]);
+  });
+
   test('N4: images stay until all pods are known, and nobody goes for them meanwhile', async () => {
     world.arePodsKnown = false;
     const manager = start(world.manager(DISK));
