@@ -81,7 +81,7 @@ export function conditionsIn({ conditionSeenAt }: PressureState): readonly Press
 
 /**
  * What is remembered once more figures have come before the next look at the node: what they say begins, and how long it lasts, counts
- * from them (N3).
+ * from them (N3); and a lack that is over by them has to last for its grace period anew (N2).
  */
 export function seenMeanwhile(
   state: PressureState,
@@ -89,7 +89,12 @@ export function seenMeanwhile(
 ): PressureState {
   const met = thresholds.filter((threshold) => isMetBy(threshold, observations, state.pressing.includes(threshold)));
   const seen = met.map(({ signal }) => [conditionOf(signal), nowMs] as const);
-  return { ...state, conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]) };
+  return {
+    ...state,
+    firstMetAt: new Map(met.map((threshold) => [threshold, state.firstMetAt.get(threshold) ?? nowMs])),
+    pressing: state.pressing.filter((threshold) => met.includes(threshold)),
+    conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]),
+  };
 }
 
 /** Whether a threshold is met by what is known. @param withMinReclaim with what is to be reclaimed beside */

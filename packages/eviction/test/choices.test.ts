@@ -106,8 +106,10 @@ describe('when a threshold is met', () => {
 });
 
 describe('when something is done about it', () => {
-  const look = (state: PressureState, observations: Observations, nowMs = 0, staleUntilMs = 0) =>
-    nextPressure(state, { thresholds: [hard], observations, nowMs, staleUntilMs, transitionMs: 1000 });
+  const look = (state: PressureState, observations: Observations, nowMs = 0, staleUntilMs = 0, thresholds = [hard]) =>
+    nextPressure(state, { thresholds, observations, nowMs, staleUntilMs, transitionMs: 1000 });
+  const lookSoftly = (state: PressureState, observations: Observations, nowMs: number) =>
+    look(state, observations, nowMs, 0, [soft]);
 
   test('at the first figures that are newer than what was done last', () => {
     expect(look(NO_PRESSURE, leaving(10, 5), 0, 4).actionable).toEqual([hard]);
@@ -145,6 +147,26 @@ describe('when something is done about it', () => {
       conditionsIn(seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 500 }));
     expect(seen(900)).toEqual([]);
     expect(seen(10)).toEqual(['MemoryPressure']);
+  });
+
+  test('N2: a lack that is over by figures that come meanwhile has to last for its grace period anew', () => {
+    const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
+    const actionable = (left: number) => {
+      const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 2), nowMs: 10 });
+      return lookSoftly(seen, leaving(150, 3), 1000).actionable;
+    };
+    expect(actionable(150)).toEqual([soft]);
+    expect(actionable(900)).toEqual([]);
+  });
+
+  test('N2: one whose grace period is over, and of which too little was reclaimed, goes on', () => {
+    const { state } = lookSoftly(lookSoftly(NO_PRESSURE, leaving(150, 1), 0).state, leaving(150, 2), 1000);
+    const actionable = (left: number) => {
+      const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(left, 3), nowMs: 1010 });
+      return lookSoftly(seen, leaving(220, 4), 1020).actionable;
+    };
+    expect(actionable(220)).toEqual([soft]);
+    expect(actionable(900)).toEqual([]);
   });
 });
 

@@ -181,6 +181,7 @@ export function assembleKubelet<C>(
     volumes,
     node,
     devices,
+    status,
     eviction,
     shutdown,
     preemption: new Preemption({

@@ -62,6 +62,8 @@ export class SyncHandler {
   readonly #admissions: Admissions;
   /** The pods of which something may be remembered: those that were there at the last housekeeping, and all since (K4). */
   readonly #remembered = new Set<string>();
+  /** Pods that have come to their end here and are forgotten, for as long as the cache of the runtime's pods may say that they run. */
+  readonly #outlived = new Set<string>();
   /** Who is ended before all sources are ready. */
   readonly early: EarlyEnds;
 
@@ -231,7 +233,7 @@ export class SyncHandler {
    * @param listed the runtime's pods; the list may be older than what the workers have done since
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
-    const { podManager, workers, status } = this.#deps;
+    const { podManager, podCache, workers, status } = this.#deps;
     const pods = podManager.getPods();
     // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
     // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
@@ -249,8 +251,10 @@ export class SyncHandler {
       if (present.has(uid)) continue;
       this.#forget(uid);
       this.#remembered.delete(uid);
+      this.#outlived.add(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
+    for (const uid of this.#outlived) if (podCache.get(uid) === undefined) this.#outlived.delete(uid);
     this.#deps.allocation.retain(present);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
@@ -335,8 +339,13 @@ export class SyncHandler {
     });
   }
 
-  /** The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. */
+  /**
+   * The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. What it has ended
+   * itself may still be, until its cache has heard of that: it is another pod when it comes again (N1, N9).
+   */
   #runsAlready({ metadata: { uid, name, namespace } }: Pod): boolean {
+    const wasHere = this.#remembered.has(uid) || this.#outlived.has(uid);
+    if (wasHere && this.#deps.workers.explain(uid) === undefined) return false;
     return this.#deps.podCache.runningPods(name, namespace)?.includes(uid) ?? false;
   }
 

@@ -77,7 +77,10 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     },
     mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
-      get: () => undefined,
+      get(uid) {
+        const pod = options.running?.find((one) => one.uid === uid);
+        return pod && { status: { ...pod, ips: [], sandboxes: [], containers: [], observedAtMs: 0 } };
+      },
       runningPods: (name) => (options.running ?? []).filter((pod) => pod.name === name).map(({ uid }) => uid),
     },
     containerGc: {
@@ -195,6 +198,32 @@ describe('additions', () => {
     full.handler.handlePodAdditions([makePod('new')], signal);
     full.handler.handlePodAdditions([makePod('runs')], signal);
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
+  });
+
+  test('N9: one that this kubelet has ended is let in anew, though the cache still says that it runs', async () => {
+    const asked: string[] = [];
+    const noting: AdmitHandler = {
+      admit(pod) {
+        asked.push(pod.metadata.uid);
+        return { admit: false, reason: 'NodeShutdown', message: '' };
+      },
+    };
+    const pod = makePod('runs');
+    const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
+    const { handler, workers } = setUp({ admitHandlers: [noting], running });
+    // As a pod that only the runtime knows.
+    await cleanUp(handler, running);
+    expect(told(workers)).toEqual(['kill uid-runs']);
+    handler.handlePodAdditions([pod], signal);
+    expect(asked).toEqual([]);
+    // Its worker has come to its end.
+    for (const cleanUps of [0, 1, 2]) {
+      handler.handlePodRemoves([pod]);
+      workers.known.clear();
+      for (let done = 0; done < cleanUps; done++) await cleanUp(handler);
+      handler.handlePodAdditions([pod], signal);
+      expect(asked).toHaveLength(cleanUps + 1);
+    }
   });
 
   test('a pod that is refused has failed, says why, and gets no worker', () => {

@@ -1,5 +1,6 @@
 import {
   type Container,
+  canRestartAll,
   initFailed,
   isRestartableInit,
   type RuntimeContainerStatus,
@@ -33,7 +34,7 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
   const containers = situation.pod.spec.initContainers ?? [];
   if (containers.length === 0) return true;
 
-  const statuses = statusesOfSandbox(situation.status.containers, actions.sandboxId);
+  const statuses = provingStatuses(situation, actions.sandboxId);
   let initialized = mainContainersSeen(situation, statuses);
   let followerSeen = initialized;
   const starts: number[] = [];
@@ -69,12 +70,16 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
   return initialized;
 }
 
-/** Records of earlier sandboxes prove nothing: init containers run again in a new one. */
-function statusesOfSandbox(
-  statuses: readonly RuntimeContainerStatus[],
+/**
+ * Records of earlier sandboxes prove nothing: init containers run again in a new one. Nor does, where all containers of the pod can begin
+ * anew (KEP-5532), one that was merely created: a CreateContainer that was broken off before they did can go through after it.
+ */
+function provingStatuses(
+  { pod, status: { containers }, features }: Situation,
   sandboxId: string,
 ): readonly RuntimeContainerStatus[] {
-  return statuses.filter((status) => status.sandboxId === sandboxId || status.sandboxId === '');
+  const here = containers.filter((status) => status.sandboxId === sandboxId || status.sandboxId === '');
+  return canRestartAll(pod, features) ? here.filter(({ state }) => state !== 'created') : here;
 }
 
 /**

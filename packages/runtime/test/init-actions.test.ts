@@ -25,6 +25,11 @@ function check(_name: string, aPod: Pod, aStatus: RuntimePodStatus, expected: Ex
 const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
 const beginsAnew = pod({ initContainers: [container('i1')], containers: [container('app', { restartPolicyRules })] });
 
+const beginsAnewInThree = pod({
+  initContainers: [container('i1'), container('i2'), container('i3')],
+  containers: beginsAnew.spec.containers,
+});
+
 const three = (restartPolicy = 'Always'): Pod =>
   pod({ restartPolicy, initContainers: [container('i1'), container('i2'), container('i3')] });
 
@@ -52,6 +57,24 @@ describe('init containers', () => {
         record('s', 'exited', { exitCode: 1 }),
       ]),
       { init: [0], main: [0] },
+    ],
+    [
+      'C3: nor is an init container merely created, of those before it',
+      beginsAnewInThree,
+      status([record('i2', 'created', { restartCount: 1 })]),
+      { init: [0] },
+    ],
+    [
+      'C3: it begins when its turn comes',
+      beginsAnewInThree,
+      status([record('i2', 'created', { restartCount: 1 }), record('i1', 'exited')]),
+      { init: [1] },
+    ],
+    [
+      'C3: where none of them can begin anew, one merely created is a proof',
+      three(),
+      status([record('i2', 'created')]),
+      { init: [1] },
     ],
     ['C3: one that runs is', beginsAnew, status([record('app', 'running')]), {}],
     ['C3: the first one starts alone', three(), status(), { init: [0] }],

@@ -3,6 +3,9 @@ import type { WantedPods } from './wanted-pods.ts';
 
 /** Every container gets so long to stop. */
 const LEAST_GRACE_SECONDS = 2;
+/** What the API server leaves a pod that is to end sooner than it may still do; its times are whole seconds. */
+const OVERDUE_GRACE_SECONDS = 1;
+const WHOLE_SECOND_MS = 1000;
 
 /** What the users of the API have said of the ends of their pods. */
 export class DeletionFacts {
@@ -10,6 +13,7 @@ export class DeletionFacts {
   readonly #graceSeconds = new Map<string, number>();
   readonly #dueAtMs = new Map<string, number>();
   readonly #askedAtMs = new Map<string, number>();
+  readonly #firstAskedAtMs = new Map<string, number>();
 
   constructor(pods: WantedPods) {
     this.#pods = pods;
@@ -36,9 +40,15 @@ export class DeletionFacts {
     // Who waits for a name is not there.
     const plan = this.#pods.planOf(uid);
     if (plan === undefined) return;
-    if (graceSeconds !== undefined) this.#graceSeconds.set(uid, Math.min(this.graceSeconds(uid), graceSeconds));
+    if (graceSeconds !== undefined) {
+      const fromMs = this.#firstAskedAtMs.get(uid);
+      const isOverdue = fromMs !== undefined && fromMs + graceSeconds * 1000 < atMs + WHOLE_SECOND_MS;
+      const least = isOverdue ? Math.min(graceSeconds, OVERDUE_GRACE_SECONDS) : graceSeconds;
+      this.#graceSeconds.set(uid, Math.min(this.graceSeconds(uid), least));
+    }
     const seconds = Math.max(LEAST_GRACE_SECONDS, graceSeconds ?? plan.graceSeconds);
     this.#dueAtMs.set(uid, Math.min(this.dueAtMs(uid), atMs + seconds * 1000));
     this.#askedAtMs.set(uid, atMs);
+    if (!this.#firstAskedAtMs.has(uid)) this.#firstAskedAtMs.set(uid, atMs);
   }
 }

@@ -133,6 +133,11 @@ export class Facts {
     return this.#stopAskedAtMs.get(containerId);
   }
 
+  /** When a kubelet first asked for a sandbox to be stopped; infinite where none has. */
+  sandboxStopAskedAtMs(sandboxId: string): number {
+    return this.#sandboxStopAskedAtMs.get(sandboxId) ?? Number.POSITIVE_INFINITY;
+  }
+
   /** Whether a container's start was under way already when its pod's end began: nobody could know that it would succeed. */
   wasStarting({ id, podUid, startedAtMs }: Life): boolean {
     const endMs = this.#terminatingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY;

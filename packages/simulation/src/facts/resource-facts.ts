@@ -5,6 +5,8 @@ import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 import { REFUSAL_REASON } from './shutdown-facts.ts';
 
+/** Why a pod is ended that makes room for another one. */
+const PREEMPTION_REASON = 'Preempting';
 /** The file in which the kubelet keeps what it has granted. */
 const GRANTS_FILE = '/allocated_pods_state';
 
@@ -38,8 +40,10 @@ export class ResourceFacts {
   /** When pods were evicted for a soft threshold alone, and for a lack of what. */
   readonly #softly = new Map<string, { readonly of: Scarce; readonly atMs: number }>();
   readonly #ended = new Set<string>();
+  readonly #preemptedAtMs = new Map<string, number>();
   readonly #refusedAtMs = new Map<string, number>();
   readonly #over = new Set<string>();
+  readonly #told = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
   readonly #written = new Map<string, CpuPlan | undefined>();
@@ -83,6 +87,16 @@ export class ResourceFacts {
     return this.#refusedAtMs.get(uid) ?? -1;
   }
 
+  /** Since when it is being ended to make room for another pod; infinite where it is not. */
+  preemptedAtMs(uid: string): number {
+    return this.#preemptedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether the kubelet that runs has told anything of it: until then it goes by what could be written of it before. */
+  hasTold(uid: string): boolean {
+    return this.#told.has(uid);
+  }
+
   /** Whether it has ended as the kubelet says that runs: then it holds nothing. */
   isOver(uid: string): boolean {
     return this.#over.has(uid);
@@ -117,12 +131,15 @@ export class ResourceFacts {
         this.#over.clear();
         this.#refusedAtMs.clear();
         this.#stoppedAtMs.clear();
+        this.#preemptedAtMs.clear();
+        this.#told.clear();
         return;
       case 'figures':
         this.#onFigures(observation.figures, observation.atMs);
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
+        if (observation.reason === PREEMPTION_REASON) this.#preemptedAtMs.set(observation.uid, observation.atMs);
         this.#onEnded(observation);
         return;
       case 'podRefused':
@@ -139,7 +156,9 @@ export class ResourceFacts {
         this.#changedAtMs.set(observation.uid, observation.atMs);
         return;
       case 'stepBegan':
-        if (observation.step === 'syncPod') this.#stoppedAtMs.delete(observation.uid);
+        if (observation.step !== 'syncPod') return;
+        this.#stoppedAtMs.delete(observation.uid);
+        this.#preemptedAtMs.delete(observation.uid);
         return;
       case 'stepEnded':
         if (observation.step === 'syncTerminatingPod' && observation.ok)
@@ -147,6 +166,7 @@ export class ResourceFacts {
         return;
       case 'status': {
         const { pod, status } = observation.status;
+        this.#told.add(pod.metadata.uid);
         if (status.phase === 'Failed' || status.phase === 'Succeeded') this.#over.add(pod.metadata.uid);
         else this.#over.delete(pod.metadata.uid);
         return;

@@ -210,9 +210,12 @@ function shownFault(
   return undefined;
 }
 
-/** Whether the kubelet may say of a pod, which it refused and so never looked at, what an old read says of its restarts. */
-function wasReadOld({ api, resources }: Facts, uid: string): boolean {
-  return resources.isRefused(uid) && api.staleUntilMs > 0;
+/**
+ * Whether the kubelet may say of a pod what an old read says of its restarts: it refused it, and so never looked at it; or it began with
+ * such reads, and the runtime has forgotten the rest.
+ */
+function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string): boolean {
+  return (resources.isRefused(uid) && api.staleUntilMs > 0) || api.wasStaleSince(kubeletStartedAtMs);
 }
 
 const RESTARTS = / \d+(?= \S*$)/;

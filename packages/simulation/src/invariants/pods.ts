@@ -102,7 +102,10 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
     if (step === 'syncTerminatingPod' && ending === undefined) {
       const isJustBack = facts.runtimeUp && atMs - facts.runtimeChangedAtMs < SEEN_MS;
       const heldFromMs = isJustBack ? facts.runtimeDownAtMs : atMs;
-      const fromMs = Math.min(heldFromMs, facts.syncBeganAtMs(uid), orphansFromMs.get(uid) ?? atMs);
+      // A kubelet that has not begun to sync it yet may have waited for the runtime ever since its start.
+      const began = facts.syncBeganAtMs(uid);
+      const syncedMs = Number.isFinite(began) ? began : facts.kubeletStartedAtMs;
+      const fromMs = Math.min(heldFromMs, syncedMs, orphansFromMs.get(uid) ?? atMs);
       endings.set(uid, { fromMs, finished: false });
     }
     if (step === 'syncPod') orphansFromMs.delete(uid);
@@ -142,7 +145,10 @@ export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (obs
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
   // F1: what was dropped while another source had not spoken yet is taken away when that has.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
-  // What goes at the instant at which the kubelet starts may have been listed before it went.
-  const known = sinceMs >= facts.kubeletStartedAtMs && (observation.atMs - fromMs < SEEN_MS || hangs);
+  // What goes at the instant at which the kubelet starts may have been listed before it went; and what is listed late, long before.
+  const isListed =
+    sinceMs >= facts.kubeletStartedAtMs ||
+    (facts.pods.isApiPod(uid) && facts.api.wasStaleSince(facts.kubeletStartedAtMs));
+  const known = isListed && (observation.atMs - fromMs < SEEN_MS || hangs);
   return judged(!known && `${name} for pod ${uid}, which nobody wants`);
 });

@@ -31,10 +31,10 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     // Who is new to this kubelet, and was there already, may have been admitted before it was known who else is: what it is granted is
     // written when it begins.
     if (!known.has(grown[0]) && facts.pods.lastUnwantedAtMs(grown[0]) <= facts.sourcesReadyAtMs) return undefined;
-    // What was stopped, and came again, holds nothing until it is let in once more.
-    const held = [...grants].filter(
-      ([uid]) => holds(uid, facts) && (uid === grown[0] || facts.resources.stoppedAtMs(uid) < 0),
-    );
+    // A list that is old does not tell of all pods: the others are there when its watch has.
+    if (facts.api.wasStaleSince(facts.kubeletStartedAtMs) && observation.atMs - facts.sourcesReadyAtMs < SEEN_MS)
+      return undefined;
+    const held = [...grants].filter(([uid]) => holds(uid, facts) && (uid === grown[0] || !makesRoom(uid, facts)));
     const sum = held.reduce((total, [, millis]) => total + millis, 0);
     const most = resources.cpuCount * 1000;
     const text = held.map(([uid, millis]) => `${uid} ${millis}m`).join(', ');
@@ -57,6 +57,18 @@ function resizedEarly(
 /** Whether a pod counts on a node: one that has ended, is not wanted any more, or that this kubelet has not had, does not. */
 function holds(uid: string, facts: Facts): boolean {
   return facts.pods.wanted.has(uid) && facts.isKnownToKubelet(uid) && !facts.resources.isOver(uid);
+}
+
+/** Who makes room for another pod is waited for so long at least. */
+const LEAST_KILL_MS = 10_000;
+
+/** Whether a pod that is wanted holds nothing for others until it is let in once more. */
+function makesRoom(uid: string, facts: Facts): boolean {
+  // It was stopped, or is about to be, and came again meanwhile.
+  if (facts.resources.stoppedAtMs(uid) >= 0 || facts.pods.lastUnwantedAtMs(uid) >= facts.syncBeganAtMs(uid))
+    return true;
+  // Whoever it was ended for is let in when it was waited for in vain, as upstream has it.
+  return facts.nowMs - facts.resources.preemptedAtMs(uid) >= LEAST_KILL_MS;
 }
 
 /** N1: what ran before a restart of the kubelet is not refused after it. */
@@ -88,6 +100,10 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
     if (other === uid || (onlyCritical && !isCriticalPlan(other, facts))) return false;
     return mayHold(other, facts);
   });
+  // What the API shows of a resize may be of before it, and is all that a kubelet knows which has just begun.
+  const isUntold = (other: string): boolean =>
+    facts.pods.isApiPod(other) && facts.resources.changedAtMs(other) >= 0 && !facts.resources.hasTold(other);
+  if (others.some(isUntold)) return undefined;
   const held = others.map((other) => [other, heldAtMost(other, facts)] as const).filter(([, millis]) => millis > 0);
   const sum = held.reduce((total, [, millis]) => total + millis, 0);
   const most = resources.cpuCount * 1000;
