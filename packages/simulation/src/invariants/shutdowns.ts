@@ -107,8 +107,8 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
     for (const uid of shutdown.due) {
       if (groupOf(periods, facts.pods.planOf(uid)) !== group || !facts.pods.wanted.has(uid)) continue;
       const life = facts.lives.runningOf(uid).find((one) => !facts.wasStarting(one));
-      const endedMs = Math.min(shutdown.stoppedAtMs(uid), fromMs + graceSeconds * 1000);
-      const untilMs = life ? fromMs + waitMs(uid, graceSeconds, facts) : endedMs;
+      const mostMs = fromMs + waitMs(uid, graceSeconds, facts);
+      const untilMs = life ? mostMs : Math.min(shutdown.stoppedAtMs(uid), mostMs);
       if (life && nowMs < untilMs - TOLERANCE_MS) {
         return `container ${life.name} of pod ${uid} runs, of a priority whose time is over in ${untilMs - nowMs} ms`;
       }
