@@ -1,9 +1,9 @@
-import { isCriticalPod, isStaticPod, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import { isCriticalPod, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import { checkPredicates, firstRefusal, type Misfit, type Refusal, resourceMisfit } from './predicates.ts';
 import type { Preemption } from './preemption.ts';
-import { rememberedHoldings, rememberedRequests } from './resource-fit.ts';
+import { rememberedRequests } from './resource-fit.ts';
 
 /** Whether a pod is admitted, and why not. */
 export type Verdict = { readonly admit: true } | RecoverableRefusal;
@@ -38,21 +38,16 @@ export interface PredicateHandlerComponents {
   readonly node: (pod: Pod) => AdmissionNode;
   /** Reads the node from where it is true, for `node` to give; never throws but for the abort. */
   readonly refresh?: (signal: AbortSignal) => Promise<void>;
-  /**
-   * The newest status of a pod that runs here, by which it holds what it had while it is made smaller. Default: the one that the pod comes
-   * with, which is as old as what was last written to the API server.
-   */
-  readonly statusOf?: (pod: Pod) => PodStatus | undefined;
   /** Makes room for critical pods; absent, they are refused as others are. */
   readonly preemption?: Pick<Preemption, 'makeRoom'>;
 }
 
 /** Asks about each pod whether the node has what it wants, in upstream's order (`GeneralPredicates`, taints). */
 export function predicateHandler(
-  { node, refresh, statusOf = ({ status }) => status, preemption }: PredicateHandlerComponents,
+  { node, refresh, preemption }: PredicateHandlerComponents,
   { taintComparisons = false }: PredicateHandlerOptions = {},
 ): PredicateHandler {
-  const heldBy = rememberedHoldings(statusOf);
+  const heldBy = rememberedRequests({ useStatusResources: true });
   const context = { taintComparisons, requestsOf: rememberedRequests(), heldBy };
   const verdict = (refusal: Refusal | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };

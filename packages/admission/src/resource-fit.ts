@@ -3,7 +3,6 @@ import {
   isHugePageResource,
   isNativeResource,
   type Pod,
-  type PodStatus,
   parseResourceList,
   podRequests,
   type Quantity,
@@ -19,30 +18,18 @@ export interface InsufficientResource {
   readonly capacity: bigint;
 }
 
-/** What a pod asks for, or holds. */
+/** What pods ask for, each read once: a pod as it is in memory never changes. */
 export type RequestsOf = (pod: Pod) => ResourceList;
 
-/** What pods ask for, each read once: a pod as it is in memory never changes. */
-export function rememberedRequests(): RequestsOf {
+export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
   const known = new WeakMap<Pod, ResourceList>();
   return (pod) => {
-    const requests = known.get(pod) ?? podRequests(pod);
-    known.set(pod, requests);
+    let requests = known.get(pod);
+    if (requests === undefined) {
+      requests = podRequests(pod, options);
+      known.set(pod, requests);
+    }
     return requests;
-  };
-}
-
-/** What pods hold, each read once for each of its statuses: while one is made smaller, what it had. */
-export function rememberedHoldings(statusOf: (pod: Pod) => PodStatus | undefined): RequestsOf {
-  const known = new WeakMap<Pod, { readonly status: PodStatus | undefined; readonly holds: ResourceList }>();
-  return (pod) => {
-    const status = statusOf(pod);
-    const last = known.get(pod);
-    if (last !== undefined && last.status === status) return last.holds;
-    const { spec } = pod;
-    const holds = podRequests(status === undefined ? { spec } : { spec, status }, { useStatusResources: true });
-    known.set(pod, { status, holds });
-    return holds;
   };
 }
 

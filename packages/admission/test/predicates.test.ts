@@ -101,29 +101,6 @@ describe('N1: resources of the node', () => {
     expect(resize(larger, [inVain])).toEqual({ admit: true });
   });
 
-  test('N1: what it holds goes by the newest status that is known of it, read once for each', () => {
-    const running = (cpu: string): NonNullable<Pod['status']> =>
-      ({ containerStatuses: [{ name: 'main', resources: { requests: { cpu } } }] }) as never;
-    // The API server was not told yet.
-    const other = { ...makePod('other', { cpu: '500m' }), status: running('1') };
-    let newest: Pod['status'] = running('1');
-    let reads = 0;
-    const { resize } = predicateHandler({
-      node: () => node,
-      statusOf() {
-        reads++;
-        return newest;
-      },
-    });
-    const larger = makePod('p', { cpu: '1500m' });
-    expect(resize(larger, [other])).toMatchObject({ admit: false, reason: 'OutOfcpu' });
-    newest = running('500m');
-    expect(resize(larger, [other])).toEqual({ admit: true });
-    newest = undefined;
-    expect(resize(larger, [other])).toEqual({ admit: true });
-    expect(reads).toBe(3);
-  });
-
   test('nothing requested needs nothing, however full the node is', () => {
     expect(admit(makePod('p'), [makePod('over', { cpu: '3' })])).toBe('admitted');
   });

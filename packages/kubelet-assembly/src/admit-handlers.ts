@@ -9,7 +9,6 @@ import type { EvictionManager } from '@node-agent/eviction';
 import { type AdmitHandler, type PodFeatures, unsupportedFeatureHandler } from '@node-agent/kubelet-core';
 import type { NodeShutdownManager } from '@node-agent/node-shutdown';
 import type { Pod } from '@node-agent/pod-spec';
-import type { StatusManager } from '@node-agent/status';
 import type { VolumeManager } from '@node-agent/volumes';
 import { shutdownHandler } from './node-shutdown.ts';
 import type { NodeView } from './node-view.ts';
@@ -25,7 +24,6 @@ interface AdmissionParts {
   /** Absent where the node has none: pods that ask for some are as those that ask for what the cluster has. */
   readonly devices?: AdmitHandler | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;
-  readonly status: Pick<StatusManager, 'getPodStatus'>;
   /** Where pods are evicted: under pressure not every pod may begin. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
   /** Where the machine's shutdown waits for pods: none begins meanwhile. */
@@ -39,7 +37,7 @@ export function nodeAdmitHandlers(
     admitHandlers = [],
     userNamespaces,
   }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
-  { volumes, node, devices, preemption, status, eviction, shutdown }: AdmissionParts,
+  { volumes, node, devices, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
     // First: nothing is looked for, nor is any pod ended, for one that may not run anyway.
@@ -52,12 +50,7 @@ export function nodeAdmitHandlers(
     // In front of the predicates, as what it gives a pod counts there.
     ...(devices ? [devices] : []),
     predicateHandler(
-      {
-        node: (pod) => node.forAdmission(pod),
-        refresh: (signal) => node.refresh(signal),
-        statusOf: (pod) => statusOf(pod, status),
-        preemption,
-      },
+      { node: (pod) => node.forAdmission(pod), refresh: (signal) => node.refresh(signal), preemption },
       admission,
     ),
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
@@ -66,11 +59,6 @@ export function nodeAdmitHandlers(
     // Last, too: a device plugin, or the end of those that make room, may be waited for, and the machine shut down meanwhile (N9).
     ...(shutdown ? [{ admit: () => shutdown.admit() }] : []),
   ];
-}
-
-/** N1: what a pod holds goes by what is known here, not by what could be written of it. A manifest has no status: its pod holds its grant. */
-function statusOf({ metadata, status }: Pod, own: Pick<StatusManager, 'getPodStatus'>): Pod['status'] {
-  return status && (own.getPodStatus(metadata.uid) ?? status);
 }
 
 function unsupportedVolumes(volumes: Pick<VolumeManager, 'unsupported'>): AdmitHandler {

@@ -181,7 +181,6 @@ export function assembleKubelet<C>(
     volumes,
     node,
     devices,
-    status,
     eviction,
     shutdown,
     preemption: new Preemption({

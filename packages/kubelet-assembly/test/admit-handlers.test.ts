@@ -14,7 +14,6 @@ const parts: Parts = {
   volumes: { unsupported: () => [] },
   node: { forAdmission: () => ({ metadata: { name: 'n1' } }), refresh: async () => {} },
   preemption: { makeRoom: async () => undefined },
-  status: { getPodStatus: () => undefined },
 };
 
 /** What the handlers say of a pod one after another, until one refuses it. */

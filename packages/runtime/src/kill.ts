@@ -69,8 +69,11 @@ export class Killer {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { cri, clock, logger } = this.#components;
-    const containers = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
     const ordered = pod?.spec.initContainers?.some(isRestartableInit) ?? false;
+    // Sidecars end after whoever runs by now, known or not.
+    const early = ordered ? (await this.#startedLate(runningPod.uid, created(runningPod), signal)).running : [];
+    const known = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+    const containers = [...known, ...early];
     const turns =
       pod !== undefined && ordered
         ? new TerminationTurns({ clock }, terminationPrerequisites(pod, new Set(containers.map(({ name }) => name))))
@@ -96,7 +99,8 @@ export class Killer {
       );
     await killAll(containers, turns);
     if (ok) {
-      const late = await this.#startedLate(runningPod, signal);
+      const left = created(runningPod).filter((container) => !early.includes(container));
+      const late = await this.#startedLate(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
         // Where it is not known that there is anything to tell, what cannot be told holds nothing back.
@@ -171,8 +175,7 @@ export class Killer {
    * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever, but
    * for one that was found to run, and whose killing was broken off.
    */
-  async #startedLate({ uid, containers }: RuntimePod, signal: AbortSignal): Promise<StartedLate> {
-    const created = containers.filter(({ state }) => state === 'created');
+  async #startedLate(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<StartedLate> {
     if (created.length === 0) return { running: [], unknown: [] };
     const { cri, clock, logger } = this.#components;
     const late = new AbortController();
@@ -299,6 +302,10 @@ interface StartedLate {
 interface Spec {
   readonly pod: Pod;
   readonly container: AnyContainer;
+}
+
+function created({ containers }: RuntimePod): readonly RuntimeContainer[] {
+  return containers.filter(({ state }) => state === 'created');
 }
 
 /** What a call answers; `undefined` where the runtime does not know what it is about. */

@@ -393,6 +393,36 @@ describe('C1: an answer is lost', () => {
     );
   });
 
+  test('C4: what has started late, though it was taken for created, ends before the sidecars', async () => {
+    const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
+    const web = pod({ initContainers, containers: [sleeper('a')], terminationGracePeriodSeconds: 30 });
+    const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
+    const fault = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
+    machine.cri.faults.add({ rpc: 'startContainer', skip: 1, times: 1, fault });
+    const kubelet = machine.kubelet();
+    for (let n = 0; n < 2; n++) await machine.sync(kubelet, web);
+    const [runningPod] = await machine.settle(kubelet.getPods());
+    if (runningPod === undefined) throw new Error('no pod');
+    expect(Object.fromEntries(runningPod.containers.map(({ name, state }) => [name, state]))).toEqual({
+      s: 'running',
+      a: 'created',
+    });
+    await machine.clock.advance(1_000);
+    const startMs = machine.clock.now();
+    await machine.settle(kubelet.killPod(web, runningPod, undefined, new AbortController().signal));
+    const { containers } = await machine.status(kubelet, web);
+    const ends = containers.map(({ name, exitCode, finishedAtMs }) => [
+      name,
+      exitCode,
+      Math.round(finishedAtMs - startMs),
+    ]);
+    expect(ends.toSorted()).toEqual([
+      ['a', 7, 5_000],
+      ['s', 7, 10_000],
+    ]);
+    expect(machine.events.filter((event) => event.includes('Killing'))).toHaveLength(2);
+  });
+
   describe('C5: what has started late, though it was taken for created', () => {
     const hooked = pod({
       terminationGracePeriodSeconds: 30,

@@ -280,6 +280,7 @@ class Run {
 
   #countFault({ target, fault }: InjectedFault): void {
     this.#count(target === 'event' ? `event ${fault.kind}` : `rpc ${fault.kind}`);
+    if (target !== 'event' && fault.kind === 'delay') this.#tell({ kind: 'callHangs', forMs: fault.delayMs });
     if (fault.kind !== 'hang') return;
     const forMs = fault.timeoutMs ?? 0;
     this.#hangUntilMs = Math.max(this.#hangUntilMs, this.#world.clock.monotonic() + forMs);

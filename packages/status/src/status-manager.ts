@@ -10,7 +10,7 @@ import {
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
 import { isReadinessStale } from './stale-readiness.ts';
-import { illegalTransition, nextStatus, phaseProblem, terminatedStatus } from './transition.ts';
+import { illegalTransition, nextStatus, phaseProblem, terminatedStatus, withFormerEnds } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
 /** The newest status of a pod. */
@@ -96,7 +96,7 @@ export class StatusManager {
 
   /**
    * Takes a generated status in; one that is impossible after the last one, or of a phase that the API does not have, is dropped, and the
-   * log says so (S1). Which phase a pod is in is for whoever generates it to say, as upstream has it: one may go back from `Running` to
+   * log says so (S1); but how a pod has ended is told all the same, with what had ended before as it had. Which phase a pod is in is for whoever generates it to say, as upstream has it: one may go back from `Running` to
    * `Pending`, where a new sandbox makes its init containers run again, but not from a terminal phase to another.
    */
   setPodStatus(pod: Pod, status: PodStatus): void {
@@ -155,12 +155,16 @@ export class StatusManager {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
     const old = this.knownStatus(pod);
-    const fault = phaseProblem(status) ?? illegalTransition(pod, old, status, this.#restartFeatures);
+    const problem = phaseProblem(status);
+    const illegal = illegalTransition(pod, old, status, this.#restartFeatures);
+    const endsAll = problem === undefined && isTerminalPhase(status.phase);
+    const fault = problem ?? (endsAll ? undefined : illegal);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
       return;
     }
-    const next = nextStatus(pod, old, status, this.#clock.now());
+    const possible = illegal === undefined ? status : withFormerEnds(old, status);
+    const next = nextStatus(pod, old, possible, this.#clock.now());
     this.#countTerminated(old, next);
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
     const change = { pod, status: next, version: ++this.#version, finished };

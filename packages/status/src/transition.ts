@@ -116,6 +116,27 @@ export function illegalTransition(
   );
 }
 
+/**
+ * How a pod has ended, with those of its containers as they had ended that are shown otherwise by it: a new sandbox was to begin init
+ * containers anew, or the runtime has lost their records. The end of the pod is not lost with them (S1).
+ */
+export function withFormerEnds(old: PodStatus | undefined, ended: PodStatus): PodStatus {
+  const kept = (
+    before: readonly ContainerStatus[] = [],
+    after: readonly ContainerStatus[] = [],
+  ): readonly ContainerStatus[] =>
+    after.map((status) => {
+      const former = before.find(({ name }) => name === status.name);
+      return former?.state?.terminated != null && status.state?.terminated == null ? former : status;
+    });
+  const { containerStatuses: main, initContainerStatuses: init } = ended;
+  return {
+    ...ended,
+    ...(main && { containerStatuses: kept(old?.containerStatuses, main) }),
+    ...(init && { initContainerStatuses: kept(old?.initContainerStatuses, init) }),
+  };
+}
+
 function hasRun(status: PodStatus | undefined): boolean {
   return (status?.containerStatuses ?? []).some(
     ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,

@@ -108,6 +108,19 @@ describe('containers that ended', () => {
     expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.[expected]).toBeDefined();
   });
 
+  test('S1: how the pod has ended is told all the same, with what had ended before as it had', () => {
+    const { manager } = setUp();
+    const containerStatuses = [apiStatus('main', 0)];
+    const initContainerStatuses = [apiStatus('init', 0)];
+    manager.setPodStatus(pod, { phase: 'Running', containerStatuses, initContainerStatuses });
+    // A new sandbox was to begin it anew.
+    const anew = [apiStatus('init', 'waiting')];
+    manager.setPodStatus(pod, { phase: 'Failed', reason: 'Terminated', initContainerStatuses: anew });
+    expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', reason: 'Terminated', initContainerStatuses });
+    manager.setPodStatus(pod, { phase: 'Bogus', initContainerStatuses: anew });
+    expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', initContainerStatuses });
+  });
+
   test.each([
     ['the pod’s policy', makePod({ restartPolicy: 'OnFailure' })],
     ['its own', makePod({ restartPolicy: 'Never', containers: [{ name: 'main', restartPolicy: 'Always' }] })],

@@ -74,6 +74,11 @@ export const onPurpose: readonly Purpose[] = [
     why: 'of a running pod as a whole upstream tells the memory request that it told first, whatever it was granted since; here it is the granted one',
   },
   {
+    pattern: /^out-of-memory: status\.resources\.limits$/,
+    go: /^$/,
+    why: 'upstream tells what the group of a pod is held to that has ended while the API shows it as running, and nothing where the group is gone by then; here it is what was told last',
+  },
+  {
     pattern: /^resize-as-a-whole: runtime\.resize-as-a-whole\/main\.runtimeSpec\.linux\.resources\.cpu\.shares$/,
     go: /^2$/,
     why: "a container that requests no CPU has the shares of its limit; upstream's update of it names a request of 0, and leaves it the fewest",

@@ -43,7 +43,6 @@ export class ResourceFacts {
   readonly #preemptedAtMs = new Map<string, number>();
   readonly #refusedAtMs = new Map<string, number>();
   readonly #over = new Set<string>();
-  readonly #told = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
   readonly #written = new Map<string, CpuPlan | undefined>();
@@ -92,11 +91,6 @@ export class ResourceFacts {
     return this.#preemptedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether the kubelet that runs has told anything of it: until then it goes by what could be written of it before. */
-  hasTold(uid: string): boolean {
-    return this.#told.has(uid);
-  }
-
   /** Whether it has ended as the kubelet says that runs: then it holds nothing. */
   isOver(uid: string): boolean {
     return this.#over.has(uid);
@@ -132,7 +126,6 @@ export class ResourceFacts {
         this.#refusedAtMs.clear();
         this.#stoppedAtMs.clear();
         this.#preemptedAtMs.clear();
-        this.#told.clear();
         return;
       case 'figures':
         this.#onFigures(observation.figures, observation.atMs);
@@ -166,7 +159,6 @@ export class ResourceFacts {
         return;
       case 'status': {
         const { pod, status } = observation.status;
-        this.#told.add(pod.metadata.uid);
         if (status.phase === 'Failed' || status.phase === 'Succeeded') this.#over.add(pod.metadata.uid);
         else this.#over.delete(pod.metadata.uid);
         return;

@@ -100,9 +100,11 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
     if (other === uid || (onlyCritical && !isCriticalPlan(other, facts))) return false;
     return mayHold(other, facts);
   });
-  // What the API shows of a resize may be of before it, and is all that a kubelet knows which has just begun.
-  const isUntold = (other: string): boolean =>
-    facts.pods.isApiPod(other) && facts.resources.changedAtMs(other) >= 0 && !facts.resources.hasTold(other);
+  // What a pod holds while it is resized goes by what the API shows of that, as upstream has it: it may not have been told yet.
+  const isUntold = (other: string): boolean => {
+    const changedAtMs = facts.pods.isApiPod(other) ? facts.resources.changedAtMs(other) : -1;
+    return changedAtMs >= 0 && (facts.api.inTrouble || facts.api.troubleAtMs >= changedAtMs);
+  };
   if (others.some(isUntold)) return undefined;
   const held = others.map((other) => [other, heldAtMost(other, facts)] as const).filter(([, millis]) => millis > 0);
   const sum = held.reduce((total, [, millis]) => total + millis, 0);
