@@ -56,7 +56,9 @@ export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health
     return judged(early && `pod ${uid} is shown as ready, and its readiness gate has no condition`);
   }
   if (observation.kind !== 'health' || observation.cluster === undefined || !facts.kubeletUp) return undefined;
-  const troubleAtMs = Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs, facts.runtimeChangedAtMs);
+  const { kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs } = facts;
+  // A call that hangs may hide how a pod is until it is over.
+  const troubleAtMs = Math.max(facts.api.troubleAtMs, kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs);
   if (facts.api.inTrouble || !facts.runtimeUp || !facts.faultsEnded) return undefined;
   if (observation.atMs - troubleAtMs < SHOWN_MS) return undefined;
   const late = observation.cluster.shown.find((shown) => isLate(shown, facts));
