@@ -79,8 +79,10 @@ export class NodeStatusManager {
   #startedAtMs = 0;
   #ended: Promise<void> = Promise.resolve();
   #report: LastReport | undefined;
-  /** The node as the last write left it, and the version that was written on. */
-  #written: { readonly node: Node; readonly basedOn: string | undefined } | undefined;
+  /** The node as the last write left it. */
+  #written: Node | undefined;
+  /** The versions that were written on since a read last had a newer one. */
+  readonly #superseded = new Set<string | undefined>();
   #node: Node | undefined;
   #unschedulable = false;
   #podCidr = '';
@@ -232,7 +234,8 @@ export class NodeStatusManager {
     const initial = initialNode(this.#settings);
     const { node, created, conflict } = await this.#registrar.register((limit) => this.localNode(limit), signal);
     this.#registered = true;
-    this.#written = { node, basedOn: node.metadata.resourceVersion };
+    this.#written = node;
+    this.#superseded.clear();
     this.#node = node;
     this.#reportConflict(conflict);
     if (!created) return;
@@ -264,7 +267,8 @@ export class NodeStatusManager {
         ? original
         : await this.#call((limit) => nodes.patchNodeStatus(nodeName, patch, limit), signal);
     this.#report = { atMs: clock.monotonic(), delayMs };
-    this.#written = { node: written, basedOn: original.metadata.resourceVersion };
+    this.#written = written;
+    if (written !== original) this.#superseded.add(original.metadata.resourceVersion);
     this.#node = written;
     if (isReady(written)) this.#startup.nodeReady(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, original, node));
@@ -284,13 +288,14 @@ export class NodeStatusManager {
     const get = (now: boolean): Promise<Node> =>
       this.#call((limit) => nodes.getNode(this.#settings.nodeName, { fresh: now }, limit), signal);
     const seen = await get(fresh);
-    // A cache that has not seen the last write yet would have it written once more.
-    if (!fresh && this.#written !== undefined && seen.metadata.resourceVersion === this.#written.basedOn) {
-      return this.#written.node;
+    // A cache that has not seen the last writes yet would have them written once more, or take what they said for unsaid.
+    if (!fresh && this.#written !== undefined && this.#superseded.has(seen.metadata.resourceVersion)) {
+      return this.#written;
     }
-    if (this.#written === undefined || foreignWriter(this.#written.node, seen) === undefined) return seen;
+    this.#superseded.clear();
+    if (this.#written === undefined || foreignWriter(this.#written, seen) === undefined) return seen;
     const newest = fresh ? seen : await get(true);
-    this.#reportConflict(foreignWriter(this.#written.node, newest));
+    this.#reportConflict(foreignWriter(this.#written, newest));
     return newest;
   }
 

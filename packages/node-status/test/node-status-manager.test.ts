@@ -448,6 +448,23 @@ describe('the status', () => {
     await clock.advance(2 * ROUND_MS);
     expect(api.patches).toHaveLength(1);
   });
+
+  test('what has changed back is written, though a cache that lags behind by several writes never had it otherwise', async () => {
+    const { start, api, clock, host, node } = setUp();
+    await start();
+    await clock.advance(5_000);
+    api.cached = node();
+    for (const [memory, disk] of [
+      [true, false],
+      [true, true],
+      [false, false],
+    ] as const) {
+      host.pressure = { memory, disk, pid: false };
+      await clock.advance(2_000);
+      const shown = ['MemoryPressure', 'DiskPressure'].map((type) => conditionOf(node(), type)?.status === 'True');
+      expect(shown).toEqual([memory, disk]);
+    }
+  });
 });
 
 describe('the first status', () => {

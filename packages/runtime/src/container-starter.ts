@@ -128,11 +128,11 @@ export class ContainerStarter {
     }
     let id = '';
     try {
-      // Noted before it is there: one of which nothing is known would be resized as if it had nothing.
       const [context] = await step('CreateContainerConfigError', () =>
         Promise.all([
           contexts.container(pod, container, pulled, podIps, targetId(request), signal),
-          this.#noteResources(request),
+          // Meanwhile, where nothing can be in its way.
+          request.empty && this.#noteResources(request),
         ]),
       );
       const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
@@ -151,6 +151,10 @@ export class ContainerStarter {
     return this.#postStart(request, id, signal);
   }
 
+  /**
+   * Before the container is there: one of which nothing is known would be resized as if it had nothing. But not before the one in its place
+   * has gone, which would be taken to have these, should it run yet.
+   */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;
     const resources = resourcesToApply(pod, container);
@@ -169,9 +173,10 @@ export class ContainerStarter {
 
     const attempt = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
     if (attempt === undefined) return undefined;
-    const config = await step('CreateContainerConfigError', async () =>
-      generateContainerConfig(pod, container, type, attempt, context),
-    );
+    const config = await step('CreateContainerConfigError', async () => {
+      if (!request.empty) await this.#noteResources(request);
+      return generateContainerConfig(pod, container, type, attempt, context);
+    });
     const { containerId: id } = await step('CreateContainerError', async () => {
       try {
         const create = { podSandboxId: sandboxId, config, sandboxConfig };

@@ -3,6 +3,7 @@ import type { RpcFault, RpcName, Script } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { AppliedResources } from '../src/applied-resources.ts';
 import { type LifecycleHooks, noHooks } from '../src/index.ts';
 import type { PodRuntimeComponents } from '../src/pod-runtime.ts';
 import { pod } from './builders.ts';
@@ -391,6 +392,29 @@ describe('C1: an answer is lost', () => {
         ]);
       },
     );
+  });
+
+  test('what is to be applied to a container is not taken for applied while the one before it is in the way', async () => {
+    const noted = new Map<string, string | undefined>();
+    const applied: AppliedResources = {
+      appliedToContainer: () => undefined,
+      appliedToPod: () => undefined,
+      containerApplied: async (_uid, name, { requests }) => void noted.set(name, requests?.cpu),
+      podApplied: async () => {},
+    };
+    const machine = new Machine({ components: { applied } });
+    const kubelet = machine.kubelet();
+    const asking = (cpu: string): Pod => pod({ containers: [sleeper('a', { resources: { requests: { cpu } } })] });
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    await machine.sync(kubelet, asking('2'));
+    expect(noted.get('a')).toBe('2');
+    machine.cri.faults.add({ rpc: 'removeContainer', times: 1, fault: { kind: 'error', code: 'UNKNOWN' } });
+    await machine.sync(kubelet, asking('1'));
+    expect(noted.get('a')).toBe('2');
+    await machine.clock.advance(60_000);
+    await machine.sync(kubelet, asking('1'));
+    expect(noted.get('a')).toBe('1');
+    expect(machine.live()).toHaveLength(1);
   });
 
   test('C4: what has started late, though it was taken for created, ends before the sidecars', async () => {

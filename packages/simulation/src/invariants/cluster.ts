@@ -112,7 +112,8 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts)) continue;
+    // One that was let in before it was known that it asks for devices may never get them.
+    if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts) || facts.devices.wasLetInBlindly(pod)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
       if (last === undefined) continue;
