@@ -1,6 +1,6 @@
 import { cell } from './page.ts';
 import { SELECTIONS, type SelectionName } from './selections.ts';
-import type { Outcome, Summary } from './summary.ts';
+import { inARow, type Outcome, type Summary, specsOf, usualSeconds } from './summary.ts';
 
 const HEAD = [
   '# Conformance',
@@ -54,18 +54,24 @@ function table(summaries: readonly Summary[]): string[] {
   return [
     '| suite | commit | specs | passed | failed | impossible here | skipped | runs in a row without a failure | wall time | Go kubelet: passed, wall time | ratio |',
     `| --- | --- |${' ---: |'.repeat(9)}`,
-    ...summaries.map(({ title, commit, specs, counts, runs, inARow, seconds, compared }) => {
-      const cells = [
-        cell(title),
-        commit,
-        specs,
-        ...COUNTED.map((outcome) => counts[outcome]),
-        `${inARow} of ${runs}`,
-        `${seconds} s`,
-        compared === undefined ? 'not run' : `${compared.passed}, ${compared.seconds} s`,
-        compared === undefined ? '' : (seconds / compared.seconds).toFixed(2),
-      ];
-      return `| ${cells.join(' | ')} |`;
-    }),
+    ...summaries.map(row),
   ];
+}
+
+function row(summary: Summary): string {
+  const { title, turns, compared } = summary;
+  const last = turns.at(-1);
+  if (last === undefined) throw new RangeError(`${title}: nothing was run`);
+  const seconds = usualSeconds(summary);
+  const cells = [
+    cell(title),
+    last.commit,
+    specsOf(last),
+    ...COUNTED.map((outcome) => last.counts[outcome]),
+    `${inARow(summary)} of ${turns.length}`,
+    `${seconds} s`,
+    compared === undefined ? 'not run' : `${compared.counts.passed}, ${compared.seconds} s`,
+    compared === undefined ? '' : (seconds / compared.seconds).toFixed(2),
+  ];
+  return `| ${cells.join(' | ')} |`;
 }

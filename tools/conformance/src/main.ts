@@ -13,7 +13,7 @@ import {
   findUpstreamKubelet,
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
-import { withPart } from './document.ts';
+import { partsOf, withPart } from './document.ts';
 import type { Evidence } from './evidence.ts';
 import { makeMountPoints, removeMountPoints, startInside } from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
@@ -22,9 +22,18 @@ import { EVIDENCE, type Plan } from './plan.ts';
 import { findPrograms, missingPrograms, type Programs } from './programs.ts';
 import { run } from './run.ts';
 import { SELECTIONS } from './selections.ts';
-import { readReport, regressions } from './specs.ts';
+import { readReport } from './specs.ts';
 import { REPORT, selectionArguments } from './suite.ts';
-import { counts, impossible, type Run, type Runs, summary } from './summary.ts';
+import {
+  counts,
+  impossible,
+  type PageFacts,
+  type Run,
+  type Runs,
+  regressions,
+  type Summary,
+  summary,
+} from './summary.ts';
 import { machineFacts } from './unfit.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -68,12 +77,24 @@ async function main(argv: readonly string[]): Promise<number> {
     say(`${name}: ${program}`);
     return runOne(name, program, parts, options);
   };
+  const before = options.goOn ? partsOf(await readDocument()).get(options.selection)?.summary : undefined;
+  const earlier = before?.turns.length ?? 0;
+  const facts = await pageFacts(parts, options, began);
   const other = compared === undefined ? undefined : await one('Go kubelet', compared);
   const ours: Run[] = [];
+  let faults = 0;
   for (let turn = 1; turn <= options.repeat; turn++) {
-    ours.push(await one(options.repeat > 1 ? `${looked.name} (${turn})` : looked.name, looked.program));
+    const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + turn})` : looked.name;
+    ours.push(await one(name, looked.program));
+    // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
+    faults = await report(facts, { ours, compared: other }, before, options);
   }
-  return report({ ours, compared: other }, parts, options, began);
+  return faults > 0 ? 1 : 0;
+}
+
+/** What `--docs` writes, as it is now. */
+async function readDocument(): Promise<string> {
+  return readFile(DOCUMENT, 'utf8').catch(() => '');
 }
 
 async function findParts(options: ConformanceOptions): Promise<Parts> {
@@ -184,14 +205,12 @@ async function expectOnMain(commit: string): Promise<void> {
   throw new Error(`--docs: commit ${commit} is not on main`);
 }
 
-async function report(
-  runs: Runs,
+async function pageFacts(
   { containerd }: Parts,
   options: ConformanceOptions,
   began: { readonly date: Date; readonly commit: string },
-): Promise<number> {
-  const has = await machineFacts();
-  const facts = {
+): Promise<PageFacts> {
+  return {
     ...options,
     title: SELECTIONS[options.selection].title,
     date: began.date.toISOString().slice(0, 16).replace('T', ' '),
@@ -199,32 +218,43 @@ async function report(
     kubernetes: KUBERNETES_VERSION,
     containerd: containerd.version,
     machine: `${cpus().length} cores and ${Math.round(totalmem() / 2 ** 30)} GiB`,
-    has,
+    has: await machineFacts(),
   };
+}
+
+/** Writes what the runs so far came to, and tells of the last one's faults. @returns how many all of them have */
+async function report(
+  facts: PageFacts,
+  runs: Runs,
+  before: Summary | undefined,
+  options: ConformanceOptions,
+): Promise<number> {
+  const all = summary(facts, runs, before);
   const file = join(resolve(options.output), options.selection, 'report.md');
-  await writeFile(file, page(facts, runs, true));
+  await writeFile(file, page(facts, runs, all, true));
   if (options.writeDocs) {
-    const document = await readFile(DOCUMENT, 'utf8').catch(() => '');
-    await writeFile(DOCUMENT, withPart(document, options.selection, summary(facts, runs), page(facts, runs, false)));
+    const text = page(facts, runs, all, false);
+    await writeFile(DOCUMENT, withPart(await readDocument(), options.selection, all, text));
   }
-  const { ours, compared } = runs;
   let faults = 0;
-  for (const { kubelet, result } of ours) {
-    faults += result.problems.length;
-    for (const problem of result.problems) say(`${kubelet}: ${problem}`);
-    const failed = result.specs.filter(
-      (spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined,
-    );
-    for (const { name } of failed) process.stdout.write(`failed with ${kubelet}: ${name}\n`);
-    // What no kubelet passes on this machine is not this one's fault.
-    const counted = compared === undefined ? failed : regressions(compared.result, result);
-    faults += counted.length;
-    if (compared === undefined) continue;
-    for (const { name } of counted)
-      process.stdout.write(`passes with ${compared.kubelet}, not with ${kubelet}: ${name}\n`);
-  }
+  for (const run of runs.ours) faults += faultsOf(run, facts, all.compared, run === runs.ours.at(-1));
   say(`the report: ${file}`);
-  return faults > 0 ? 1 : 0;
+  return faults;
+}
+
+/** How many faults a run has; where they are `told`, each by its name. What no kubelet passes on this machine is not this one's. */
+function faultsOf({ kubelet, result }: Run, { has }: PageFacts, compared: Summary['compared'], told: boolean): number {
+  const failed = result.specs.filter(
+    (spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined,
+  );
+  const counted = compared === undefined ? failed : regressions(compared, result);
+  if (told) {
+    for (const problem of result.problems) say(`${kubelet}: ${problem}`);
+    for (const { name } of failed) process.stdout.write(`failed with ${kubelet}: ${name}\n`);
+    for (const { name } of compared === undefined ? [] : counted)
+      process.stdout.write(`passes with ${compared?.kubelet}, not with ${kubelet}: ${name}\n`);
+  }
+  return result.problems.length + counted.length;
 }
 
 /** The names of the specs that are chosen, as a dry run tells them. */

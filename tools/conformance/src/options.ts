@@ -24,6 +24,8 @@ export interface ConformanceOptions {
   readonly output: string;
   /** Whether docs/conformance.md is written. */
   readonly writeDocs: boolean;
+  /** The runs that docs/conformance.md has of the selection count on. */
+  readonly goOn: boolean;
   readonly long: boolean;
   /** Specs that both suites have are run where they are not the first suite's too. */
   readonly common: boolean;
@@ -51,6 +53,7 @@ that are made here. Needs root. Exits with 1 where a spec has failed; with --com
   --installed-containerd  the machine's containerd rather than 2.4
   --output DIR          where reports and logs go (.reports/conformance)
   --docs                write the selection's part of docs/conformance.md; of a commit that is on main
+  --continue            with --docs: the runs that the page has of the selection count on, and the Go kubelet's with them
   --there               build nothing; exit with 77 where a program is missing
   --list                only tell the specs that are chosen
   --help
@@ -75,6 +78,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       'installed-containerd': { type: 'boolean', default: false },
       output: { type: 'string', default: '.reports/conformance' },
       docs: { type: 'boolean', default: false },
+      continue: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       there: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -104,6 +108,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     !values.common;
   if (values.docs && !whole) throw new Error('--docs: a page is written of whole selections alone');
   if (values.docs && values.kubelet !== undefined) throw new Error('--docs: a page is written of this kubelet alone');
+  if (values.continue && !values.docs) throw new Error('--continue: only with --docs, whose page has the earlier runs');
   return {
     selection,
     suite,
@@ -119,6 +124,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     installedContainerd: values['installed-containerd'],
     output: values.output,
     writeDocs: values.docs,
+    goOn: values.continue,
     list: values.list,
     there: values.there,
     help: values.help,

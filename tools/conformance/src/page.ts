@@ -1,14 +1,14 @@
 import type { Evidence } from './evidence.ts';
 import type { SpecResult } from './specs.ts';
 import {
-  counts,
   impossible,
+  inARow,
   type Outcome,
   type PageFacts,
   type Run,
   type Runs,
   type Summary,
-  summary,
+  usualSeconds,
 } from './summary.ts';
 
 const OUTCOMES: Readonly<Record<Outcome, string>> = {
@@ -19,10 +19,14 @@ const OUTCOMES: Readonly<Record<Outcome, string>> = {
   'not run': 'not run',
 };
 
-/** A page of what was run and what came of it, in Markdown. @param detailed with what was found beside each failed spec */
-export function page(facts: PageFacts, runs: Runs, detailed: boolean): string {
-  const { ours, compared } = runs;
-  const all = compared === undefined ? ours : [compared, ...ours];
+/**
+ * A page of what was run and what came of it, in Markdown.
+ * @param summary of these runs, and of those before them that they go on from
+ * @param detailed with what was found beside each failed spec
+ */
+export function page(facts: PageFacts, runs: Runs, summary: Summary, detailed: boolean): string {
+  const { compared, turns } = summary;
+  const all = runs.compared === undefined ? runs.ours : [runs.compared, ...runs.ours];
   const lines = [
     `## ${facts.title}`,
     '',
@@ -30,29 +34,30 @@ export function page(facts: PageFacts, runs: Runs, detailed: boolean): string {
     '',
     `- specs: of ${facts.suite}.test, ${selectionText(facts)}`,
     `- ${facts.processes} at a time, containerd ${facts.containerd}, ${facts.machine}`,
-    ...closingLines(summary(facts, runs)),
+    ...closingLines(summary),
     '',
-    `| kubelet | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
-    `| --- | ${Object.values(OUTCOMES)
+    `| kubelet | begun | commit | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
+    `| --- | --- | --- | ${Object.values(OUTCOMES)
       .map(() => '---:')
       .join(' | ')} | ---: |`,
-    ...all.map(({ kubelet, result }) => {
-      const count = counts(result, facts.has, compared);
-      const cells = (Object.keys(OUTCOMES) as Outcome[]).map((outcome) => count[outcome]);
-      return `| ${kubelet} | ${cells.join(' | ')} | ${Math.round(result.seconds)} s |`;
+    ...[...(compared === undefined ? [] : [compared]), ...turns].map(({ kubelet, date, commit, counts, seconds }) => {
+      const cells = (Object.keys(OUTCOMES) as Outcome[]).map((outcome) => counts[outcome]);
+      return `| ${kubelet} | ${date} | ${commit} | ${cells.join(' | ')} | ${seconds} s |`;
     }),
     '',
-    ...impossibleLines(facts, runs),
+    ...impossibleLines(facts, runs, compared),
     ...all.flatMap((run, index) => runLines(run, { facts, compared, earlier: all.slice(0, index), detailed })),
     ...slowestLines(all),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-function closingLines({ runs, inARow, seconds, compared }: Summary): string[] {
+function closingLines(summary: Summary): string[] {
+  const { turns, compared } = summary;
   const lines = [];
-  if (runs > 1 && inARow === runs) lines.push(`- ${runs} runs in a row without a failure`);
-  if (compared !== undefined) lines.push(`- ${ratioText(seconds, compared)}`);
+  if (turns.length > 1 && inARow(summary) === turns.length)
+    lines.push(`- ${turns.length} runs in a row without a failure`);
+  if (compared !== undefined) lines.push(`- ${ratioText(usualSeconds(summary), compared)}`);
   return lines;
 }
 
@@ -69,7 +74,7 @@ function selectionText({ labels, focus, skip }: PageFacts): string {
 }
 
 /** What no kubelet passes, why, and what the one that was compared made of it. */
-function impossibleLines({ has }: PageFacts, { ours, compared }: Runs): string[] {
+function impossibleLines({ has }: PageFacts, { ours }: Runs, compared: Summary['compared']): string[] {
   const found = new Map<string, string>();
   for (const { result } of ours) {
     for (const spec of result.specs) {
@@ -78,8 +83,7 @@ function impossibleLines({ has }: PageFacts, { ours, compared }: Runs): string[]
     }
   }
   if (found.size === 0) return [];
-  const proof = (name: string): string =>
-    compared === undefined ? '' : ` ${compared.result.specs.find((spec) => spec.name === name)?.state ?? ''} |`;
+  const proof = (name: string): string => (compared === undefined ? '' : ` ${compared.notPassed[name] ?? 'passed'} |`);
   return [
     '### Impossible on this machine, whatever the kubelet',
     '',
@@ -93,7 +97,7 @@ function impossibleLines({ has }: PageFacts, { ours, compared }: Runs): string[]
 /** What the lines of one run are written with. */
 interface Beside {
   readonly facts: PageFacts;
-  readonly compared: Run | undefined;
+  readonly compared: Summary['compared'];
   readonly earlier: readonly Run[];
   readonly detailed: boolean;
 }

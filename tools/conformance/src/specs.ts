@@ -101,9 +101,3 @@ function isLeftOut({ State, Failure }: GinkgoSpec): boolean {
 function seconds(nanoseconds: number): number {
   return nanoseconds / 1e9;
 }
-
-/** What passed in one run and did not in another that had the same spec; flaky ones of either are told by their names. */
-export function regressions(theirs: SuiteResult, ours: SuiteResult): readonly SpecResult[] {
-  const passed = new Set(theirs.specs.filter(({ state }) => state === 'passed').map(({ name }) => name));
-  return ours.specs.filter(({ name, state }) => state !== 'passed' && passed.has(name));
-}

@@ -39,14 +39,26 @@ export interface PageFacts {
 export type Outcome = SpecState | 'impossible';
 
 /** Why a failed spec counts for no fault: no kubelet passes it on the machine, and the one that was compared did not either. */
-export function impossible(spec: SpecResult, has: MachineFacts, compared?: Run): string | undefined {
+export function impossible(spec: SpecResult, has: MachineFacts, compared?: ComparedTurn): string | undefined {
   if (spec.state !== 'failed') return undefined;
-  const passes = compared?.result.specs.some(({ name, state }) => name === spec.name && state === 'passed') ?? false;
-  return passes ? undefined : unfitReason(spec, has);
+  return compared !== undefined && passedIn(compared, spec) ? undefined : unfitReason(spec, has);
+}
+
+/** What did not pass in a run, and did with the kubelet that was compared. */
+export function regressions(compared: ComparedTurn, { specs }: SuiteResult): readonly SpecResult[] {
+  return specs.filter((spec) => spec.state !== 'passed' && passedIn(compared, spec));
+}
+
+function passedIn({ notPassed }: ComparedTurn, { name }: SpecResult): boolean {
+  return !Object.hasOwn(notPassed, name);
 }
 
 /** The number of specs of each outcome. */
-export function counts({ specs }: SuiteResult, has: MachineFacts, compared?: Run): Readonly<Record<Outcome, number>> {
+export function counts(
+  { specs }: SuiteResult,
+  has: MachineFacts,
+  compared?: ComparedTurn,
+): Readonly<Record<Outcome, number>> {
   const count = { passed: 0, failed: 0, impossible: 0, skipped: 0, 'not run': 0 };
   for (const spec of specs) {
     count[impossible(spec, has, compared) === undefined ? spec.state : 'impossible'] += 1;
@@ -54,53 +66,74 @@ export function counts({ specs }: SuiteResult, has: MachineFacts, compared?: Run
   return count;
 }
 
+/** A run in numbers: what is known of it when its report has gone. */
+export interface Turn {
+  readonly kubelet: string;
+  readonly date: string;
+  readonly commit: string;
+  readonly counts: Readonly<Record<Outcome, number>>;
+  readonly seconds: number;
+  /** All specs were run, and nothing failed, in them or beside them. */
+  readonly faultless: boolean;
+}
+
+/** A run of the kubelet that is compared. */
+export interface ComparedTurn extends Turn {
+  /** How the specs went that did not pass, by their names. */
+  readonly notPassed: Readonly<Record<string, SpecState>>;
+}
+
 /** What a page of all selections tells of one. */
 export interface Summary {
   readonly title: string;
-  readonly date: string;
-  readonly commit: string;
-  /** Of the last run. */
-  readonly specs: number;
-  readonly counts: Readonly<Record<Outcome, number>>;
-  readonly runs: number;
-  /** How many runs, up to the last, had no fault. */
-  readonly inARow: number;
-  /** The median of all runs. */
-  readonly seconds: number;
-  /** Of the kubelet that was compared. */
-  readonly compared?: { readonly kubelet: string; readonly passed: number; readonly seconds: number };
+  /** The runs of the kubelet that is looked at, one after another. */
+  readonly turns: readonly Turn[];
+  readonly compared?: ComparedTurn;
 }
 
-/** What came of a selection, in numbers. */
-export function summary(facts: PageFacts, { ours, compared }: Runs): Summary {
-  const faultless = ours.map((run) => isFaultless(run, facts.has, compared));
-  const last = ours.at(-1);
-  if (last === undefined) throw new RangeError('nothing was run');
+/**
+ * What came of a selection, in numbers.
+ * @param before what came of it so far: its runs go on, as long as they are of as many specs
+ */
+export function summary(facts: PageFacts, { ours, compared }: Runs, before?: Summary): Summary {
+  const [first] = ours;
+  if (first === undefined) throw new RangeError('nothing was run');
+  const last = before?.turns.at(-1);
+  const earlier = last !== undefined && specsOf(last) === first.result.specs.length ? before : undefined;
+  const other = compared === undefined ? earlier?.compared : comparedTurn(facts, compared);
   return {
-    ...{ title: facts.title, date: facts.date, commit: facts.commit },
-    specs: last.result.specs.length,
-    counts: counts(last.result, facts.has, compared),
-    runs: ours.length,
-    inARow: faultless.length - 1 - faultless.lastIndexOf(false),
-    seconds: Math.round(median(ours.map(({ result }) => result.seconds))),
-    ...(compared && {
-      compared: {
-        kubelet: compared.kubelet,
-        passed: counts(compared.result, facts.has).passed,
-        seconds: Math.round(compared.result.seconds),
-      },
-    }),
+    title: facts.title,
+    turns: [...(earlier?.turns ?? []), ...ours.map((run) => turnOf(facts, run, other))],
+    ...(other && { compared: other }),
   };
 }
 
-function isFaultless({ result }: Run, has: MachineFacts, compared: Run | undefined): boolean {
-  const count = counts(result, has, compared);
-  return result.specs.length > 0 && count.failed + count['not run'] + result.problems.length === 0;
+function comparedTurn(facts: PageFacts, run: Run): ComparedTurn {
+  const rest = run.result.specs.filter(({ state }) => state !== 'passed');
+  return { ...turnOf(facts, run), notPassed: Object.fromEntries(rest.map(({ name, state }) => [name, state])) };
 }
 
-function median(numbers: readonly number[]): number {
-  const sorted = [...numbers].sort((a, b) => a - b);
+function turnOf({ date, commit, has }: PageFacts, { kubelet, result }: Run, compared?: ComparedTurn): Turn {
+  const count = counts(result, has, compared);
+  const faults = count.failed + count['not run'] + result.problems.length;
+  const faultless = result.specs.length > 0 && faults === 0;
+  return { kubelet, date, commit, counts: count, seconds: Math.round(result.seconds), faultless };
+}
+
+/** How many specs there were. */
+export function specsOf({ counts }: Turn): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+/** How many runs, up to the last, had no fault. */
+export function inARow({ turns }: Summary): number {
+  return turns.length - 1 - turns.findLastIndex(({ faultless }) => !faultless);
+}
+
+/** How long a run takes: the median of all, in whole seconds. */
+export function usualSeconds({ turns }: Summary): number {
+  const sorted = turns.map(({ seconds }) => seconds).sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   const [low = 0, high = 0] = sorted.length % 2 === 0 ? sorted.slice(middle - 1) : [sorted[middle], sorted[middle]];
-  return (low + high) / 2;
+  return Math.round((low + high) / 2);
 }

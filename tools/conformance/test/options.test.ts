@@ -45,6 +45,8 @@ test('a page is written of whole selections and of this kubelet alone', () => {
     ['--kubelet', 'k'],
   ])
     expect(() => parseConformanceOptions(['--docs', ...more]), more.join(' ')).toThrow('--docs');
+  expect(() => parseConformanceOptions(['--continue'])).toThrow('--continue: only with --docs');
+  expect(parseConformanceOptions(['--docs', '--continue'])).toMatchObject({ writeDocs: true, goOn: true });
 });
 
 test('a choice of specs reaches ginkgo as it is', () => {
@@ -100,6 +102,7 @@ test('every option is in the help', () => {
     'compare',
     'output',
     'docs',
+    'continue',
     'list',
   ];
   for (const word of words) expect(HELP).toContain(`  --${word}`);

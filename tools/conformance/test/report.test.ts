@@ -2,8 +2,17 @@ import { expect, test } from 'vitest';
 import { partsOf, withPart } from '../src/document.ts';
 import { namespaceOf } from '../src/evidence.ts';
 import { page } from '../src/page.ts';
-import { readReport, regressions, type SuiteResult } from '../src/specs.ts';
-import { counts, type PageFacts, type Run, summary } from '../src/summary.ts';
+import { readReport, type SuiteResult } from '../src/specs.ts';
+import {
+  counts,
+  inARow,
+  type PageFacts,
+  type Run,
+  type Runs,
+  regressions,
+  summary,
+  usualSeconds,
+} from '../src/summary.ts';
 import { countsIo, unfitReason } from '../src/unfit.ts';
 
 const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false, sparesProcesses: false, systemd: false };
@@ -58,12 +67,6 @@ test('a set-up of the suite that failed is a problem beside the specs', () => {
   expect(() => readReport('[]')).toThrow(TypeError);
 });
 
-test('what passes with one kubelet and not with the other is told', () => {
-  const theirs = report(spec('a', 'passed'), spec('b', 'failed'), spec('c', 'passed'));
-  const ours = report(spec('a', 'failed'), spec('b', 'failed'), spec('c', 'passed'), spec('d', 'failed'));
-  expect(regressions(theirs, ours).map(({ name }) => name)).toEqual(['[sig-node] Pods a']);
-});
-
 test("the namespace of a spec is found in what it logged, as the suite's own words have it", () => {
   expect(namespaceOf('STEP: Collecting events from namespace "pods-4711". @ 1')).toBe('pods-4711');
   expect(namespaceOf('Found DeleteNamespace=false, skipping namespace deletion!')).toBeUndefined();
@@ -75,6 +78,14 @@ const facts: PageFacts = {
   ...{ machine: '2 cores', has: LACKING },
 };
 const run = (result: SuiteResult, kubelet = 'node-agent'): Run => ({ kubelet, result, evidence: [] });
+const pageOf = (runs: Runs, detailed = false): string => page(facts, runs, summary(facts, runs), detailed);
+
+test('what passes with one kubelet and not with the other is told', () => {
+  const theirs = run(report(spec('a', 'passed'), spec('b', 'failed'), spec('c', 'passed')), 'Go kubelet');
+  const ours = report(spec('a', 'failed'), spec('b', 'failed'), spec('c', 'passed'));
+  const { compared } = summary(facts, { ours: [run(ours)], compared: theirs });
+  expect(compared && regressions(compared, ours).map(({ name }) => name)).toEqual(['[sig-node] Pods a']);
+});
 
 test('a page has a table of runs, the words of what failed, and why specs were skipped', () => {
   const theirs = run(report(spec('fails', 'passed')), 'Go kubelet');
@@ -83,13 +94,13 @@ test('a page has a table of runs, the words of what failed, and why specs were s
   const evidence = [{ spec: name, namespace: 'pods-1', pods: [], events: ['Warning x'], log: ['line'] }];
   const runs = { compared: theirs, ours: [{ ...run(result), evidence }] };
   expect(counts(result, facts.has)).toEqual({ passed: 0, failed: 1, impossible: 0, skipped: 1, 'not run': 0 });
-  const brief = page(facts, runs, false);
-  expect(brief).toContain('| node-agent | 0 | 1 | 0 | 1 | 0 | 61 s |');
+  const brief = pageOf(runs);
+  expect(brief).toContain('| node-agent | 2026-01-02 03:04 | abc | 0 | 1 | 0 | 1 | 0 | 61 s |');
   expect(brief).toContain('Go kubelet: passed.');
   expect(brief).toContain('````\na ``` b\n````');
   expect(brief).toContain('| [sig-node] Pods s | a \\| b |');
   expect(brief).not.toContain('Warning x');
-  const detailed = page(facts, runs, true);
+  const detailed = pageOf(runs, true);
   expect(detailed).toContain('Events:\n\n```\nWarning x\n```');
   expect(detailed).toContain('```\nline\n```');
 });
@@ -101,22 +112,42 @@ test('runs in a row are told where none of them had a failure, and only then', (
   const half = run(report(spec('a', 'passed'), spec('b', 'pending')));
   const setUp = { ...spec('', 'failed', failure('no nodes')), LeafNodeType: 'SynchronizedAfterSuite' };
   const broken = run(report(spec('a', 'passed'), setUp));
-  const inARow = (...ours: readonly Run[]) => summary(facts, { ours }).inARow;
-  expect(inARow(good, good, good)).toBe(3);
-  expect(inARow(good, bad, good)).toBe(1);
-  for (const other of [bad, empty, half, broken]) expect(inARow(good, other)).toBe(0);
-  expect(page(facts, { ours: [good, good] }, false)).toContain('- 2 runs in a row without a failure');
+  const row = (...ours: readonly Run[]) => inARow(summary(facts, { ours }));
+  expect(row(good, good, good)).toBe(3);
+  expect(row(good, bad, good)).toBe(1);
+  for (const other of [bad, empty, half, broken]) expect(row(good, other)).toBe(0);
+  expect(pageOf({ ours: [good, good] })).toContain('- 2 runs in a row without a failure');
   for (const ours of [[good], [bad, good], [good, bad]]) {
-    expect(page(facts, { ours }, false)).not.toContain('in a row');
+    expect(pageOf({ ours })).not.toContain('in a row');
   }
+});
+
+test('runs go on from those before them, with the kubelet that was compared then, while the specs are as many', () => {
+  const text = 'PrivilegedPod should enable privileged commands';
+  const good = run(report(spec(text, 'passed')));
+  const bad = run(report(spec(text, 'failed', failure('ip link'))));
+  const before = summary(facts, { ours: [good], compared: { ...good, kubelet: 'Go kubelet' } });
+  const now = { ...facts, date: '2026-02-03 04:05', commit: 'def' };
+  const goneOn = summary(now, { ours: [good] }, before);
+  expect(goneOn.turns.map(({ commit }) => commit)).toEqual(['abc', 'def']);
+  expect(goneOn.compared).toEqual(before.compared);
+  const text2 = page(now, { ours: [good] }, goneOn, false);
+  expect(text2).toContain('- 2 runs in a row without a failure\n- 1.00 of the wall time of the Go kubelet');
+  expect(text2).toContain('| node-agent | 2026-01-02 03:04 | abc | 1 |');
+  expect(text2).toContain('| node-agent | 2026-02-03 04:05 | def | 1 |');
+  const failed = summary(now, { ours: [bad] }, before);
+  expect([inARow(failed), failed.turns.at(-1)?.counts.failed]).toEqual([0, 1]);
+  expect(page(now, { ours: [bad] }, failed, false)).toContain('### Failed: node-agent');
+  const others = summary(now, { ours: [run(report(spec('a', 'passed'), spec('b', 'passed')))] }, before);
+  expect([others.turns.length, others.compared]).toEqual([1, undefined]);
 });
 
 test('the wall time is told beside that of the kubelet that was compared: the median of all runs', () => {
   const taking = (seconds: number, kubelet?: string) => run({ ...report(spec('a', 'passed')), seconds }, kubelet);
   const runs = { ours: [taking(90), taking(500), taking(99)], compared: taking(110, 'Go kubelet') };
-  expect(summary(facts, runs)).toMatchObject({ seconds: 99, compared: { seconds: 110, passed: 1 } });
-  expect(page(facts, runs, false)).toContain('- 0.90 of the wall time of the Go kubelet (99 s and 110 s)');
-  expect(summary(facts, { ours: [taking(1), taking(4)] }).seconds).toBe(3);
+  expect(usualSeconds(summary(facts, runs))).toBe(99);
+  expect(pageOf(runs)).toContain('- 0.90 of the wall time of the Go kubelet (99 s and 110 s)');
+  expect(usualSeconds(summary(facts, { ours: [taking(1), taking(4)] }))).toBe(3);
 });
 
 test('what no kubelet passes on a machine is no failure, unless another one passed it there', () => {
@@ -126,9 +157,10 @@ test('what no kubelet passes on a machine is no failure, unless another one pass
   const failsToo = { ...fails, kubelet: 'Go kubelet' };
   expect(counts(fails.result, LACKING)).toMatchObject({ failed: 0, impossible: 1 });
   expect(counts(fails.result, ABLE)).toMatchObject({ failed: 1, impossible: 0 });
-  expect(counts(fails.result, LACKING, passes)).toMatchObject({ failed: 1, impossible: 0 });
-  expect(counts(fails.result, LACKING, failsToo)).toMatchObject({ failed: 0, impossible: 1 });
-  const text2 = page(facts, { ours: [fails, fails], compared: failsToo }, false);
+  const beside = (compared: Run) => summary(facts, { ours: [fails], compared }).turns[0]?.counts;
+  expect(beside(passes)).toMatchObject({ failed: 1, impossible: 0 });
+  expect(beside(failsToo)).toMatchObject({ failed: 0, impossible: 1 });
+  const text2 = pageOf({ ours: [fails, fails], compared: failsToo });
   expect(text2).toContain(
     '| [sig-node] Pods PrivilegedPod should enable privileged commands | the kernel has no `dummy` links | failed |',
   );
@@ -149,8 +181,10 @@ test('what a rule excuses is named by it, and nothing else is', () => {
 });
 
 test('a document keeps the parts of other selections, in the order of the selections', () => {
-  const one = summary(facts, { ours: [run(report(spec('a', 'passed')))] });
-  const other = { ...one, title: 'Others', compared: { kubelet: 'Go kubelet', passed: 1, seconds: 122 } };
+  const passes = run(report(spec('a', 'passed')));
+  const one = summary(facts, { ours: [passes] });
+  const slower = run({ ...passes.result, seconds: 122 }, 'Go kubelet');
+  const other = { ...summary(facts, { ours: [passes], compared: slower }), title: 'Others' };
   const network = withPart('something else', 'network', other, '## Others\n\n- x -->\n');
   expect(network).not.toContain('something else');
   const both = withPart(network, 'node-conformance', one, '## Specs\n');
@@ -158,11 +192,12 @@ test('a document keeps the parts of other selections, in the order of the select
   expect(both).toContain('| Others | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | 1, 122 s | 0.50 |');
   expect(both).toContain('| Specs | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | not run |  |');
   expect([...partsOf(both).keys()]).toEqual(['node-conformance', 'network']);
-  const again = withPart(both, 'network', { ...other, commit: 'def' }, '## Newer\n');
+  const later = summary({ ...facts, commit: 'def' }, { ours: [passes] });
+  const again = withPart(both, 'network', later, '## Newer\n');
   expect(again).toContain('## Newer');
   expect(again).not.toContain('- x');
   expect(again).toContain('## Specs');
-  expect(partsOf(again).get('network')?.summary.commit).toBe('def');
+  expect(partsOf(again).get('network')?.summary).toEqual(later);
 });
 
 test.each([
