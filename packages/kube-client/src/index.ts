@@ -39,6 +39,7 @@ export type { RateLimiter } from './rate-limiter.ts';
 export { Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';
 export type { CredentialFiles } from './reloading-file.ts';
 export { apiVersionOf, type KubeObject, type NewObject, type Resource } from './resource.ts';
+export { compareResourceVersions } from './resource-version.ts';
 export { type Resources, resources } from './resources.ts';
 export {
   type DeleteOptions,

@@ -8,6 +8,7 @@ import {
   untilNextMs,
   withTimeout,
 } from '@node-agent/async';
+import { compareResourceVersions } from '@node-agent/kube-client';
 import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { NodeStatusError, reasonOf } from './errors.ts';
 import { foreignWriter } from './identity.ts';
@@ -81,8 +82,6 @@ export class NodeStatusManager {
   #report: LastReport | undefined;
   /** The node as the last write left it. */
   #written: Node | undefined;
-  /** The versions that were written on since a read last had a newer one. */
-  readonly #superseded = new Set<string | undefined>();
   #node: Node | undefined;
   #unschedulable = false;
   #podCidr = '';
@@ -235,7 +234,6 @@ export class NodeStatusManager {
     const { node, created, conflict } = await this.#registrar.register((limit) => this.localNode(limit), signal);
     this.#registered = true;
     this.#written = node;
-    this.#superseded.clear();
     this.#node = node;
     this.#reportConflict(conflict);
     if (!created) return;
@@ -268,7 +266,6 @@ export class NodeStatusManager {
         : await this.#call((limit) => nodes.patchNodeStatus(nodeName, patch, limit), signal);
     this.#report = { atMs: clock.monotonic(), delayMs };
     this.#written = written;
-    if (written !== original) this.#superseded.add(original.metadata.resourceVersion);
     this.#node = written;
     if (isReady(written)) this.#startup.nodeReady(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, original, node));
@@ -288,13 +285,10 @@ export class NodeStatusManager {
     const get = (now: boolean): Promise<Node> =>
       this.#call((limit) => nodes.getNode(this.#settings.nodeName, { fresh: now }, limit), signal);
     const seen = await get(fresh);
-    // A cache that has not seen the last writes yet would have them written once more, or take what they said for unsaid.
-    if (!fresh && this.#written !== undefined && this.#superseded.has(seen.metadata.resourceVersion)) {
-      return this.#written;
-    }
-    this.#superseded.clear();
-    if (this.#written === undefined || foreignWriter(this.#written, seen) === undefined) return seen;
-    const newest = fresh ? seen : await get(true);
+    if (this.#written === undefined) return seen;
+    // A cache that is behind would have what was written since written once more, or take it for unsaid.
+    const isDoubtful = isOlder(seen, this.#node) || foreignWriter(this.#written, seen) !== undefined;
+    const newest = isDoubtful && !fresh ? await get(true) : seen;
     this.#reportConflict(foreignWriter(this.#written, newest));
     return newest;
   }
@@ -341,6 +335,12 @@ export class NodeStatusManager {
   #call<T>(request: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     return withTimeout(this.#components.clock, this.#settings.requestTimeoutMs, request, signal);
   }
+}
+
+/** Whether what was read is of before what was seen or written last; not where the server's versions cannot be compared. */
+function isOlder({ metadata }: Node, known: Node | undefined): boolean {
+  const [read, last] = [metadata.resourceVersion, known?.metadata.resourceVersion];
+  return read !== undefined && last !== undefined && (compareResourceVersions(read, last) ?? 0) < 0;
 }
 
 function isReady(node: Node | undefined): boolean {

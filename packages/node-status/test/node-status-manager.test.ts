@@ -465,6 +465,60 @@ describe('the status', () => {
       expect(shown).toEqual([memory, disk]);
     }
   });
+
+  test.each<[string, (parts: ReturnType<typeof setUp>) => Promise<void>]>([
+    [
+      'a write has failed, and the server itself was asked before the next one',
+      async ({ api, host, clock }) => {
+        host.pressure = { memory: true, disk: false, pid: false };
+        await clock.advance(2_000);
+        let isRefused = false;
+        api.fault = (method) => {
+          if (method !== 'patchNodeStatus' || isRefused) return undefined;
+          isRefused = true;
+          return Promise.reject(new ApiError('InternalError'));
+        };
+        host.pressure = { memory: true, disk: true, pid: false };
+        await clock.advance(2_000);
+      },
+    ],
+    [
+      'the cache has only what somebody else wrote before the last write',
+      async ({ api, host, clock }) => {
+        api.fault = (method) => {
+          if (method !== 'patchNodeStatus') return undefined;
+          api.fault = () => undefined;
+          const before = api.cached as Node;
+          api.cached = api.putNode({ ...before, metadata: { ...before.metadata, annotations: { theirs: 'x' } } });
+          return undefined;
+        };
+        host.pressure = { memory: true, disk: false, pid: false };
+        await clock.advance(2_000);
+      },
+    ],
+    [
+      'the cache is another server’s, which is further behind',
+      async ({ api, host, clock, node }) => {
+        const old = api.cached;
+        host.pressure = { memory: true, disk: false, pid: false };
+        await clock.advance(2_000);
+        api.cached = node();
+        await clock.advance(ROUND_MS);
+        api.cached = old;
+      },
+    ],
+  ])('what has changed back is written, where %s', async (_how, happens) => {
+    const parts = setUp();
+    const { start, api, clock, host, node } = parts;
+    await start();
+    await clock.advance(5_000);
+    api.cached = node();
+    await happens(parts);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('True');
+    host.pressure = { memory: false, disk: false, pid: false };
+    await clock.advance(2_000);
+    expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('False');
+  });
 });
 
 describe('the first status', () => {
