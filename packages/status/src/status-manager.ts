@@ -96,8 +96,9 @@ export class StatusManager {
 
   /**
    * Takes a generated status in; one that is impossible after the last one, or of a phase that the API does not have, is dropped, and the
-   * log says so (S1); but how a pod has ended is told all the same, with what had ended before as it had. Which phase a pod is in is for whoever generates it to say, as upstream has it: one may go back from `Running` to
-   * `Pending`, where a new sandbox makes its init containers run again, but not from a terminal phase to another.
+   * log says so (S1); but how a pod has ended is told all the same, with what had ended for good as it had. Which phase a pod is in is for
+   * whoever generates it to say, as upstream has it: one may go back from `Running` to `Pending`, where a new sandbox makes its init
+   * containers run again, but not from a terminal phase to another.
    */
   setPodStatus(pod: Pod, status: PodStatus): void {
     this.#update(pod, status, this.#statuses.get(pod.metadata.uid)?.finished ?? false);
@@ -155,15 +156,13 @@ export class StatusManager {
     const { uid } = pod.metadata;
     const cached = this.#statuses.get(uid);
     const old = this.knownStatus(pod);
-    const problem = phaseProblem(status);
     const illegal = illegalTransition(pod, old, status, this.#restartFeatures);
-    const endsAll = problem === undefined && isTerminalPhase(status.phase);
-    const fault = problem ?? (endsAll ? undefined : illegal);
+    const fault = phaseProblem(status) ?? (isTerminalPhase(status.phase) ? undefined : illegal);
     if (fault !== undefined) {
       this.#logger.error({ podUid: uid, pod: pod.metadata.name, fault }, 'Status update on pod aborted');
       return;
     }
-    const possible = illegal === undefined ? status : withFormerEnds(old, status);
+    const possible = illegal === undefined ? status : withFormerEnds(pod, old, status, this.#restartFeatures);
     const next = nextStatus(pod, old, possible, this.#clock.now());
     this.#countTerminated(old, next);
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;

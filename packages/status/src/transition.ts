@@ -100,67 +100,67 @@ export function illegalTransition(
   next: PodStatus,
   features: RestartFeatures = defaultRestartFeatures,
 ): string | undefined {
-  // What ended for good begins anew too, where all containers do.
-  if (canRestartAll(pod, features)) return undefined;
-  return (
-    illegalIn(pod, features, pod.spec.containers, old?.containerStatuses, next.containerStatuses, 'container') ??
-    illegalIn(
-      pod,
-      features,
-      // Until a main container has run, a new sandbox makes all init containers run again.
-      hasRun(old) ? (pod.spec.initContainers ?? []).filter((container) => !isRestartableInit(container)) : [],
-      old?.initContainerStatuses,
-      next.initContainerStatuses,
-      'init container',
-    )
-  );
+  const [first] = revived(pod, old, next, features);
+  return first && `terminated ${first.kind} ${first.former.name} attempted illegal transition to non-terminated state`;
 }
 
 /**
- * How a pod has ended, with those of its containers as they had ended that are shown otherwise by it: a new sandbox was to begin init
+ * How a pod has ended, with those of its containers as they had ended that cannot be as it says: a new sandbox was to begin init
  * containers anew, or the runtime has lost their records. The end of the pod is not lost with them (S1).
  */
-export function withFormerEnds(old: PodStatus | undefined, ended: PodStatus): PodStatus {
-  const kept = (
-    before: readonly ContainerStatus[] = [],
-    after: readonly ContainerStatus[] = [],
-  ): readonly ContainerStatus[] =>
-    after.map((status) => {
-      const former = before.find(({ name }) => name === status.name);
-      return former?.state?.terminated != null && status.state?.terminated == null ? former : status;
-    });
+export function withFormerEnds(
+  pod: Pod,
+  old: PodStatus | undefined,
+  ended: PodStatus,
+  features: RestartFeatures = defaultRestartFeatures,
+): PodStatus {
+  const formers = new Map(revived(pod, old, ended, features).map(({ former }) => [former.name, former]));
+  const kept = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
+    statuses.map((status) => formers.get(status.name) ?? status);
   const { containerStatuses: main, initContainerStatuses: init } = ended;
   return {
     ...ended,
-    ...(main && { containerStatuses: kept(old?.containerStatuses, main) }),
-    ...(init && { initContainerStatuses: kept(old?.initContainerStatuses, init) }),
+    ...(main && { containerStatuses: kept(main) }),
+    ...(init && { initContainerStatuses: kept(init) }),
   };
+}
+
+/** A container that ended for good, and is shown as something else afterwards. */
+interface Revived {
+  readonly kind: 'container' | 'init container';
+  /** How it had ended. */
+  readonly former: ContainerStatus;
+}
+
+function revived(pod: Pod, old: PodStatus | undefined, next: PodStatus, features: RestartFeatures): readonly Revived[] {
+  const { restartPolicy = 'Always', containers, initContainers = [] } = pod.spec;
+  // What ended for good begins anew too, where all containers do.
+  if (restartPolicy === 'Always' || canRestartAll(pod, features)) return [];
+  const among = (
+    kind: Revived['kind'],
+    some: readonly Container[],
+    before: readonly ContainerStatus[] = [],
+    after: readonly ContainerStatus[] = [],
+  ): readonly Revived[] =>
+    some.flatMap((container) => {
+      const former = before.find(({ name }) => name === container.name);
+      const end = former?.state?.terminated;
+      const now = after.find(({ name }) => name === container.name);
+      if (former === undefined || end == null || now === undefined || now.state?.terminated != null) return [];
+      return shouldRestartExited(pod, container, exited(end), features) ? [] : [{ kind, former }];
+    });
+  // Until a main container has run, a new sandbox makes all init containers run again.
+  const once = hasRun(old) ? initContainers.filter((container) => !isRestartableInit(container)) : [];
+  return [
+    ...among('container', containers, old?.containerStatuses, next.containerStatuses),
+    ...among('init container', once, old?.initContainerStatuses, next.initContainerStatuses),
+  ];
 }
 
 function hasRun(status: PodStatus | undefined): boolean {
   return (status?.containerStatuses ?? []).some(
     ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
   );
-}
-
-function illegalIn(
-  pod: Pod,
-  features: RestartFeatures,
-  containers: readonly Container[],
-  old: readonly ContainerStatus[] = [],
-  next: readonly ContainerStatus[] = [],
-  word: string,
-): string | undefined {
-  if (pod.spec.restartPolicy === undefined || pod.spec.restartPolicy === 'Always') return undefined;
-  for (const container of containers) {
-    const before = old.find(({ name }) => name === container.name)?.state?.terminated;
-    const after = next.find(({ name }) => name === container.name);
-    if (before == null || after === undefined || after.state?.terminated != null) continue;
-    if (!shouldRestartExited(pod, container, exited(before), features)) {
-      return `terminated ${word} ${container.name} attempted illegal transition to non-terminated state`;
-    }
-  }
-  return undefined;
 }
 
 /**

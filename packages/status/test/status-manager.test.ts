@@ -121,6 +121,17 @@ describe('containers that ended', () => {
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', initContainerStatuses });
   });
 
+  test('S1: a container that may begin anew is told of as it is when its pod has ended, though another cannot be as it is said to', () => {
+    const { manager } = setUp();
+    const twice = makePod({ restartPolicy: 'OnFailure', initContainers: [{ name: 'init' }] });
+    const initContainerStatuses = [apiStatus('init', 0)];
+    manager.setPodStatus(twice, { phase: 'Running', containerStatuses: [apiStatus('main', 1)], initContainerStatuses });
+    const running = { ...apiStatus('main', 'running'), containerID: 'containerd://2', restartCount: 1 };
+    const evicted: PodStatus = { phase: 'Failed', reason: 'Evicted', containerStatuses: [running] };
+    manager.setPodStatus(twice, { ...evicted, initContainerStatuses: [apiStatus('init', 'waiting')] });
+    expect(manager.getPodStatus('u1')).toMatchObject({ ...evicted, initContainerStatuses });
+  });
+
   test.each([
     ['the pod’s policy', makePod({ restartPolicy: 'OnFailure' })],
     ['its own', makePod({ restartPolicy: 'Never', containers: [{ name: 'main', restartPolicy: 'Always' }] })],
