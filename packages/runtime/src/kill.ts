@@ -69,15 +69,11 @@ export class Killer {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { cri, clock, logger } = this.#components;
-    const ordered = pod?.spec.initContainers?.some(isRestartableInit) ?? false;
-    // Sidecars end after whoever runs by now, known or not.
-    const early = ordered ? (await this.#startedLate(runningPod.uid, created(runningPod), signal)).running : [];
     const known = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
-    const containers = [...known, ...early];
-    const turns =
-      pod !== undefined && ordered
-        ? new TerminationTurns({ clock }, terminationPrerequisites(pod, new Set(containers.map(({ name }) => name))))
-        : undefined;
+    const doubtful = created(runningPod);
+    const turns = pod?.spec.initContainers?.some(isRestartableInit)
+      ? new TerminationTurns({ clock }, terminationPrerequisites(pod, names([...known, ...doubtful])))
+      : undefined;
     let ok = true;
     const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
       ok = false;
@@ -97,9 +93,19 @@ export class Killer {
           }
         }),
       );
-    await killAll(containers, turns);
+    // Sidecars end after whoever runs by now, known or not; nobody else waits to hear who does.
+    const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
+      if (turns === undefined) return [];
+      const { running } = await this.#startedLate(runningPod.uid, doubtful, signal);
+      const live = names([...known, ...running]);
+      for (const { name } of doubtful) if (!live.has(name)) turns.ended(name);
+      await killAll(running, turns);
+      return running;
+    };
+    const killKnown = killAll(known, turns);
+    const early = await killEarly().finally(() => killKnown);
     if (ok) {
-      const left = created(runningPod).filter((container) => !early.includes(container));
+      const left = doubtful.filter((container) => !early.includes(container));
       const late = await this.#startedLate(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
@@ -306,6 +312,10 @@ interface Spec {
 
 function created({ containers }: RuntimePod): readonly RuntimeContainer[] {
   return containers.filter(({ state }) => state === 'created');
+}
+
+function names(containers: readonly RuntimeContainer[]): ReadonlySet<string> {
+  return new Set(containers.map(({ name }) => name));
 }
 
 /** What a call answers; `undefined` where the runtime does not know what it is about. */

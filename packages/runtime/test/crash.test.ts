@@ -447,6 +447,34 @@ describe('C1: an answer is lost', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toHaveLength(2);
   });
 
+  test('C5: whoever runs is told to stop at once, though the runtime does not say who has started late; sidecars wait for that for 2 s', async () => {
+    const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
+    const web = pod({ initContainers, containers: [sleeper('a'), sleeper('b')], terminationGracePeriodSeconds: 30 });
+    const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
+    machine.cri.faults.add({ rpc: 'startContainer', skip: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    const kubelet = machine.kubelet();
+    for (let n = 0; n < 2; n++) await machine.sync(kubelet, web);
+    const [runningPod] = await machine.settle(kubelet.getPods());
+    if (runningPod === undefined) throw new Error('no pod');
+    expect(runningPod.containers.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual([
+      'a running',
+      'b created',
+      's running',
+    ]);
+    const startMs = machine.clock.now();
+    const hang = machine.cri.faults.add({ rpc: 'containerStatus', fault: { kind: 'hang' } });
+    await machine.settle(kubelet.killPod(web, runningPod, undefined, new AbortController().signal));
+    hang();
+    const { containers } = await machine.status(kubelet, web);
+    const ends = containers
+      .filter(({ name }) => name !== 'b')
+      .map(({ name, finishedAtMs }) => [name, Math.round(finishedAtMs - startMs)]);
+    expect(ends.toSorted()).toEqual([
+      ['a', 0],
+      ['s', 2_000],
+    ]);
+  });
+
   describe('C5: what has started late, though it was taken for created', () => {
     const hooked = pod({
       terminationGracePeriodSeconds: 30,
