@@ -81,18 +81,23 @@ export function conditionsIn({ conditionSeenAt }: PressureState): readonly Press
 
 /**
  * What is remembered once more figures have come before the next look at the node: what they say begins, and how long it lasts, counts
- * from them (N3); and a lack that is over by them has to last for its grace period anew (N2).
+ * from them (N3); and a lack that is over by them has to last for its grace period anew (N2). One of which they tell nothing is as it was.
  */
 export function seenMeanwhile(
   state: PressureState,
   { thresholds, observations, nowMs }: Pick<PressureInput, 'thresholds' | 'observations' | 'nowMs'>,
 ): PressureState {
-  const met = thresholds.filter((threshold) => isMetBy(threshold, observations, state.pressing.includes(threshold)));
-  const seen = met.map(({ signal }) => [conditionOf(signal), nowMs] as const);
+  const isTold = ({ signal }: Threshold): boolean => observations.has(signal);
+  const isLacking = (threshold: Threshold): boolean =>
+    isTold(threshold)
+      ? isMetBy(threshold, observations, state.pressing.includes(threshold))
+      : state.firstMetAt.has(threshold);
+  const lacking = thresholds.filter(isLacking);
+  const seen = lacking.filter(isTold).map(({ signal }) => [conditionOf(signal), nowMs] as const);
   return {
     ...state,
-    firstMetAt: new Map(met.map((threshold) => [threshold, state.firstMetAt.get(threshold) ?? nowMs])),
-    pressing: state.pressing.filter((threshold) => met.includes(threshold)),
+    firstMetAt: new Map(lacking.map((threshold) => [threshold, state.firstMetAt.get(threshold) ?? nowMs])),
+    pressing: state.pressing.filter((threshold) => lacking.includes(threshold)),
     conditionSeenAt: new Map([...state.conditionSeenAt, ...seen]),
   };
 }

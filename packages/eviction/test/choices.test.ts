@@ -159,6 +159,14 @@ describe('when something is done about it', () => {
     expect(actionable(900)).toEqual([]);
   });
 
+  test('N2: figures that come meanwhile and tell nothing of what is short do not say that the lack is over, nor that it lasts', () => {
+    const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
+    const seen = seenMeanwhile(state, { thresholds: [soft], observations: new Map(), nowMs: 10 });
+    expect(lookSoftly(seen, leaving(150, 3), 1000).actionable).toEqual([soft]);
+    expect(lookSoftly(seen, leaving(900, 3), 1000).conditions).toEqual([]);
+    expect(seenMeanwhile(NO_PRESSURE, { thresholds: [soft], observations: new Map(), nowMs: 10 })).toEqual(NO_PRESSURE);
+  });
+
   test('N2: one whose grace period is over, and of which too little was reclaimed, goes on', () => {
     const { state } = lookSoftly(lookSoftly(NO_PRESSURE, leaving(150, 1), 0).state, leaving(150, 2), 1000);
     const actionable = (left: number) => {
