@@ -98,6 +98,18 @@ const oneAfterAnother: Scenario = {
   ],
 };
 
+/** A pod comes that has room, long after the API server was away when another one had just been resized. */
+const longAfterTrouble: Scenario = {
+  ...scenario,
+  faultsEndMs: 161_000,
+  actions: [
+    { atMs: 100, do: 'apiCreate', pod: pod('a1', { cpu: { main: 100 } }) },
+    { atMs: 10_000, do: 'apiResize', name: 'a1', uid: 'a1-u', cpu: { main: 200 } },
+    { atMs: 11_000, do: 'apiAway', forMs: 3000 },
+    { atMs: 160_000, do: 'apiCreate', pod: pod('a2', { cpu: { main: 1500 } }) },
+  ],
+};
+
 /** A resize waits for room, and the kubelet is started anew meanwhile. */
 const waitsOverRestart: Scenario = {
   ...scenario,
@@ -231,6 +243,7 @@ function forgottenGrants(): Decorations {
 seenBroken([
   ['N1', 'the node is taken to be larger than it is', () => ({ resources: { cpuCount: 8 } }), tooMuch],
   ['N1', 'what has ended is taken to hold what it had', () => ({ resources: { cpuCount: 1 } }), oneAfterAnother],
+  ['N1', 'the node is taken to be smaller than it is', () => ({ resources: { cpuCount: 1 } }), longAfterTrouble],
   ['N1', 'what was granted is forgotten over a restart', forgottenGrants, waitsOverRestart],
   ['N2', 'memory is said to be short that is not', () => told(() => SHORT), shortOfMemory],
   ['N2', 'memory is said to be enough that is not', () => told(() => ENOUGH), shortForLong],

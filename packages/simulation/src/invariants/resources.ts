@@ -5,6 +5,7 @@ import type { LastLook } from '../observation.ts';
 import type { CpuPlan, PodPlan } from '../scenario/plans.ts';
 import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
+import { watchSilenceMs } from './watch-silence.ts';
 
 /**
  * N1: no pod is granted more, where what all were granted together is then more than the node has to give. Until all sources have
@@ -101,11 +102,13 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
     return mayHold(other, facts);
   });
   // What a pod holds while it is resized goes by what the API shows of that, as upstream has it: it may not have been told yet.
+  const { api } = facts;
+  const isWell = !api.inTrouble && observation.atMs - api.troubleAtMs >= watchSilenceMs(facts);
   const isUntold = (other: string): boolean => {
     const changedAtMs = facts.pods.isApiPod(other) ? facts.resources.changedAtMs(other) : -1;
-    return changedAtMs >= 0 && (facts.api.inTrouble || facts.api.troubleAtMs >= changedAtMs);
+    return changedAtMs >= 0 && (api.inTrouble || api.troubleAtMs >= changedAtMs);
   };
-  if (others.some(isUntold)) return undefined;
+  if (!isWell && others.some(isUntold)) return undefined;
   const held = others.map((other) => [other, heldAtMost(other, facts)] as const).filter(([, millis]) => millis > 0);
   const sum = held.reduce((total, [, millis]) => total + millis, 0);
   const most = resources.cpuCount * 1000;
