@@ -150,6 +150,8 @@ export interface PlegPort {
 /** The newest that is known of each pod's runtime side: package `pleg`. */
 export interface PodCachePort {
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
+  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where {@link get} has nothing. */
+  hasSeen(uid: string): boolean;
   /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
   runningPods(name: string, namespace: string): readonly string[] | undefined;
 }

@@ -254,7 +254,9 @@ export class SyncHandler {
       this.#outlived.add(uid);
     }
     for (const uid of present) this.#remembered.add(uid);
-    for (const uid of this.#outlived) if (podCache.get(uid) === undefined) this.#outlived.delete(uid);
+    for (const uid of this.#outlived) {
+      if (podCache.get(uid) === undefined && podCache.hasSeen(uid)) this.#outlived.delete(uid);
+    }
     this.#deps.allocation.retain(present);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));

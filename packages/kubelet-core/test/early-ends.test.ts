@@ -49,7 +49,7 @@ function setUp(options: { readonly running?: readonly string[] } = {}) {
       sourceReady: (source) => source === 'file',
       allSourcesSeen: () => Promise.reject(new Error('not asked for')),
     },
-    podCache: { get: () => undefined, runningPods: () => options.running },
+    podCache: { get: () => undefined, hasSeen: () => false, runningPods: () => options.running },
     killOrphan: ({ uid }) => void killed.push(uid),
   });
   const told = (): string[] => workers.updates.map(({ updateType, pod }) => `${updateType} ${pod?.metadata.uid}`);

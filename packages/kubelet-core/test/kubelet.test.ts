@@ -89,7 +89,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
         hint: () => {},
         healthy: () => state.plegFault,
       },
-      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }), runningPods: () => [] },
+      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }), hasSeen: () => true, runningPods: () => [] },
       runtime: {
         ...healthyRuntime,
         status: async () => {
@@ -286,7 +286,7 @@ describe('the sync loop', () => {
   test('F4: a static pod whose namesake only the runtime knows is made room for, whoever has not spoken', async () => {
     const old = { ...makeRuntimePod('old'), name: 'a' };
     const { kubelet, clock, updates, workers, state, controller } = setUp({
-      podCache: { get: () => undefined, runningPods: () => ['old'] },
+      podCache: { get: () => undefined, hasSeen: () => false, runningPods: () => ['old'] },
       runtime: {
         ...healthyRuntime,
         getPods: async () => [

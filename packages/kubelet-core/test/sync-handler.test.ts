@@ -18,7 +18,14 @@ import {
 
 const { signal } = new AbortController();
 
-function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: readonly RuntimePod[] } = {}) {
+function setUp(
+  options: {
+    admitHandlers?: readonly AdmitHandler[];
+    running?: readonly RuntimePod[];
+    /** The pods that run were listed, and none of them was read yet. */
+    isUnread?: boolean;
+  } = {},
+) {
   const parts = {
     workers: new RecordingWorkers(),
     status: new PlainStatuses(),
@@ -78,9 +85,10 @@ function setUp(options: { admitHandlers?: readonly AdmitHandler[]; running?: rea
     mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
       get(uid) {
-        const pod = options.running?.find((one) => one.uid === uid);
+        const pod = options.isUnread ? undefined : options.running?.find((one) => one.uid === uid);
         return pod && { status: { ...pod, ips: [], sandboxes: [], containers: [], observedAtMs: 0 } };
       },
+      hasSeen: () => options.isUnread !== true,
       runningPods: (name) => (options.running ?? []).filter((pod) => pod.name === name).map(({ uid }) => uid),
     },
     containerGc: {
@@ -200,31 +208,37 @@ describe('additions', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
-  test('N9: one that this kubelet has ended is let in anew, though the cache still says that it runs', async () => {
-    const asked: string[] = [];
-    const noting: AdmitHandler = {
-      admit(pod) {
-        asked.push(pod.metadata.uid);
-        return { admit: false, reason: 'NodeShutdown', message: '' };
-      },
-    };
-    const pod = makePod('runs');
-    const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
-    const { handler, workers } = setUp({ admitHandlers: [noting], running });
-    // As a pod that only the runtime knows.
-    await cleanUp(handler, running);
-    expect(told(workers)).toEqual(['kill uid-runs']);
-    handler.handlePodAdditions([pod], signal);
-    expect(asked).toEqual([]);
-    // Its worker has come to its end.
-    for (const cleanUps of [0, 1, 2]) {
-      handler.handlePodRemoves([pod]);
-      workers.known.clear();
-      for (let done = 0; done < cleanUps; done++) await cleanUp(handler);
+  test.each([
+    ['', false],
+    [', and has not read it yet', true],
+  ])(
+    'N9: one that this kubelet has ended is let in anew, though the cache still says that it runs%s',
+    async (_how, isUnread) => {
+      const asked: string[] = [];
+      const noting: AdmitHandler = {
+        admit(pod) {
+          asked.push(pod.metadata.uid);
+          return { admit: false, reason: 'NodeShutdown', message: '' };
+        },
+      };
+      const pod = makePod('runs');
+      const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
+      const { handler, workers } = setUp({ admitHandlers: [noting], running, isUnread });
+      // As a pod that only the runtime knows.
+      await cleanUp(handler, running);
+      expect(told(workers)).toEqual(['kill uid-runs']);
       handler.handlePodAdditions([pod], signal);
-      expect(asked).toHaveLength(cleanUps + 1);
-    }
-  });
+      expect(asked).toEqual([]);
+      // Its worker has come to its end.
+      for (const cleanUps of [0, 1, 2]) {
+        handler.handlePodRemoves([pod]);
+        workers.known.clear();
+        for (let done = 0; done < cleanUps; done++) await cleanUp(handler);
+        handler.handlePodAdditions([pod], signal);
+        expect(asked).toHaveLength(cleanUps + 1);
+      }
+    },
+  );
 
   test('a pod that is refused has failed, says why, and gets no worker', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
