@@ -338,9 +338,9 @@ export class NodeStatusManager {
 }
 
 /** Whether what was read is of before what was seen or written last; not where the server's versions cannot be compared. */
-function isOlder({ metadata }: Node, known: Node | undefined): boolean {
-  const [read, last] = [metadata.resourceVersion, known?.metadata.resourceVersion];
-  return read !== undefined && last !== undefined && (compareResourceVersions(read, last) ?? 0) < 0;
+function isOlder(read: Node, last: Node | undefined): boolean {
+  const [a = '', b = ''] = [read, last].map((node) => node?.metadata.resourceVersion);
+  return (compareResourceVersions(a, b) ?? 0) < 0;
 }
 
 function isReady(node: Node | undefined): boolean {
