@@ -22,6 +22,7 @@ import {
 } from '@node-agent/status';
 import type { Logger } from '@node-agent/telemetry';
 import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-ports.ts';
+import { newerNode } from './newer-node.ts';
 import { followNode } from './node-changes.ts';
 import { notedStatusApi } from './noted-work.ts';
 import type { PodSourcePort } from './ports.ts';
@@ -187,7 +188,7 @@ export class ClusterNode {
   /** The node as its watch has it, or as it was read or registered; `undefined` before either. */
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
-    return newerOf(watched, this.#fresh) ?? this.#nodeStatus.node;
+    return newerNode(watched, this.#fresh) ?? this.#nodeStatus.node;
   }
 
   /** Something changed that the node's status says: it is written now. */
@@ -204,13 +205,6 @@ export class ClusterNode {
       this.#logger.warn({ err }, 'Failed to read the node');
     }
   }
-}
-
-/** The one with the greater version, where both are of one object: versions of one resource can be compared. */
-function newerOf(watched: Node | undefined, fresh: Node | undefined): Node | undefined {
-  if (watched === undefined || fresh === undefined || fresh.metadata.uid !== watched.metadata.uid) return watched;
-  const version = ({ metadata }: Node): bigint => BigInt(metadata.resourceVersion ?? '0');
-  return version(fresh) > version(watched) ? fresh : watched;
 }
 
 async function together(
