@@ -35,7 +35,8 @@ const DATA_DIRECTORY = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$/;
  * Replaces the files of a volume all at once (`pkg/volume/util/atomic_writer.go`; the layout is upstream's, so that
  * either kubelet goes on from the other's): files are links through `..data`, itself a link to a directory that was
  * written in full before the link was renamed over the last one. A reader that opens the directory behind `..data` sees
- * one set of files; a kill between any two steps leaves the old set or the new one, and the next write ends the rest.
+ * one set of files; a kill between any two steps leaves the old set or the new one, and the next write ends the rest. Links of
+ * new files are made before the rename, which upstream does after it, for the sake of Windows.
  */
 export class AtomicWriter {
   readonly #components: WithDefaults<AtomicWriterComponents>;
@@ -58,7 +59,8 @@ export class AtomicWriter {
     const current = names.has(DATA) ? await this.#currentDirectory(target) : undefined;
     const changed = current === undefined || !(await this.#holds(join(target, current), payload, groupId));
     const wanted = changed ? await this.#replace(target, payload, groupId, names) : current;
-    await this.#show(target, payload, names);
+    // Left by a process that was killed, or removed by somebody else.
+    if (!changed) await this.#show(target, payload, names, []);
     // The link that a replacement is made through has become the one that counts.
     const left = changed ? entries.filter(({ name }) => name !== NEW_DATA) : entries;
     await this.#tidy(target, payload, wanted, left);
@@ -117,17 +119,20 @@ export class AtomicWriter {
     let name: string;
     do name = dataDirectoryName(clock.now(), random.next());
     while (taken.has(name));
+    const shown: string[] = [];
     try {
       await this.#makeDirectory(join(target, name), groupId);
       for (const [path, file] of payload) await this.#writeFile(join(target, name), path, file, groupId);
       // Left by a process that was killed before its rename.
       if (taken.has(NEW_DATA)) await fs.removeAll(join(target, NEW_DATA));
       await fs.symlink(name, join(target, NEW_DATA));
+      // They lead nowhere until the rename: a new file is there with all others, not after them.
+      await this.#show(target, payload, taken, shown);
       await fs.rename(join(target, NEW_DATA), join(target, DATA));
       return name;
     } catch (error) {
       // What cannot be removed now goes with the next write that succeeds.
-      await fs.removeAll(join(target, name)).catch(() => undefined);
+      for (const path of [name, ...shown]) await fs.removeAll(join(target, path)).catch(() => undefined);
       throw error;
     }
   }
@@ -153,12 +158,14 @@ export class AtomicWriter {
     await fs.chmod(path, 0o2755);
   }
 
-  /** Links for each name that the files begin with. */
-  async #show(target: string, payload: Payload, there: ReadonlySet<string>): Promise<void> {
+  /** Links for each name that the files begin with. @param made to which each is added that was not there */
+  async #show(target: string, payload: Payload, there: ReadonlySet<string>, made: string[]): Promise<void> {
     const { fs } = this.#components;
     for (const name of new Set(Array.from(payload.keys(), firstName))) {
       // A directory of this name is the mount point of another volume of the pod.
-      if (!there.has(name)) await fs.symlink(join(DATA, name), join(target, name));
+      if (there.has(name)) continue;
+      await fs.symlink(join(DATA, name), join(target, name));
+      made.push(name);
     }
   }
 

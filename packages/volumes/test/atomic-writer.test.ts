@@ -142,6 +142,7 @@ describe('AtomicWriter', () => {
       expect(inner).toBe('a');
       if (both === 'new') replaced++;
       expect(await seenData(fs)).toEqual(both === 'new' ? AFTER : BEFORE);
+      expect(await read(fs)).toEqual(both === 'new' ? AFTER : BEFORE);
       await new AtomicWriter({ fs, clock: CLOCK, random: seededRandom(9) }).write(TARGET, payload(AFTER));
       expect(await seen(fs, TARGET)).toEqual(AFTER);
       expect(await names(fs)).toHaveLength(5);
@@ -181,6 +182,16 @@ describe('AtomicWriter', () => {
     }
   });
 });
+
+/** What can be read by the names that the files have, before or after. */
+async function read(fs: FileSystem): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const path of Object.keys({ ...BEFORE, ...AFTER })) {
+    const text = await fs.readFile(`${TARGET}/${path}`).catch(() => undefined);
+    if (text !== undefined) found[path] = Buffer.from(text).toString();
+  }
+  return found;
+}
 
 /** What is behind ..data: all that counts until links to it are made and removed. */
 async function seenData(fs: FileSystem): Promise<Record<string, string>> {
