@@ -25,8 +25,9 @@ function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): bool
   const name = pods.planOf(uid)?.name;
   return pods.knownUids.some((other) => {
     if (other === uid || pods.isApiPod(other) || pods.planOf(other)?.name !== name) return false;
-    // One whose manifest was broken when the kubelet started, and that the one before it may have seen whole, it may remember.
-    return pods.wanted.has(other) || pods.unwantedSinceMs(other) >= kubeletStartedAtMs;
+    // One whose manifest was broken when the kubelet started, and that the one before it may have seen whole, it may remember; one that
+    // the URL had then, too, until that answers.
+    return pods.wanted.has(other) || pods.unwantedSinceMs(other) >= kubeletStartedAtMs || pods.isUnsure(other);
   });
 }
 
