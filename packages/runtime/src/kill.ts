@@ -1,4 +1,4 @@
-import { abortable, type Clock, linkAbort, sleep } from '@node-agent/async';
+import { AsyncError, abortable, type Clock, linkAbort, sleep, withTimeout } from '@node-agent/async';
 import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -21,7 +21,7 @@ import type { SyncResults } from './sync-result.ts';
 import { terminationPrerequisites } from './termination-order.ts';
 import { TerminationTurns } from './termination-turns.ts';
 
-/** How long it is asked whether a container has started late: as long as what is left to one whose grace is over. */
+/** How long a container is asked for that is to be killed: as long as what is left to one whose grace is over. */
 const ASK_MS = 2_000;
 
 export interface KillerComponents {
@@ -74,6 +74,8 @@ export class Killer {
     const turns = pod?.spec.initContainers?.some(isRestartableInit)
       ? new TerminationTurns({ clock }, terminationPrerequisites(pod, names([...known, ...doubtful])))
       : undefined;
+    const { uid, namespace } = runningPod;
+    const owner = pod ?? { metadata: { uid, name: runningPod.name, namespace }, spec: { containers: [] } };
     let ok = true;
     const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
       ok = false;
@@ -86,7 +88,7 @@ export class Killer {
         some.map(async ({ id, name }) => {
           try {
             const turn = inTurns && { turns: inTurns };
-            await this.killContainer(pod, { id, name, reason: 'Unknown', gracePeriodSeconds, ...turn }, signal);
+            await this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds, ...turn }, signal);
             results.add('KillContainer', name);
           } catch (err) {
             failed('KillContainer', name, err);
@@ -111,7 +113,7 @@ export class Killer {
         killAll(late.running),
         // Where it is not known that there is anything to tell, what cannot be told holds nothing back.
         ...late.unknown.map(({ id, name }) =>
-          this.killContainer(pod, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
+          this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
             logger.warn({ podUid: runningPod.uid, container: name, err }, 'Cannot stop what may have started late'),
           ),
         ),
@@ -138,16 +140,14 @@ export class Killer {
 
   /**
    * Kills one container; one that is gone is killed.
+   * @param pod its name alone where only the runtime knows it
    * @throws CriError where the runtime could not stop it
    */
-  async killContainer(pod: Pod | undefined, request: KillRequest, signal: AbortSignal): Promise<void> {
+  async killContainer(pod: Pod, request: KillRequest, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger, recorder } = this.#components;
     const { id, name, turns } = request;
-    const found = pod && findContainer(pod, name);
-    const spec =
-      pod !== undefined && found !== undefined
-        ? { pod, container: found.container }
-        : await this.#specFromRuntime(pod, id, name, signal);
+    const found = findContainer(pod, name);
+    const spec = found ? { pod, container: found.container } : await this.#specFromRuntime(pod, request, signal);
     if (spec === undefined) {
       turns?.ended(name);
       return;
@@ -261,41 +261,47 @@ export class Killer {
 
   /**
    * What killing must know of a container whose spec is gone: the kubelet wrote it down when it was created.
-   * `undefined` where the container is gone too.
+   * `undefined` where the container is gone too. Where the answer takes too long, a container whose grace period is known is
+   * stopped as if nothing had been written down of it (W6).
    */
   async #specFromRuntime(
-    pod: Pod | undefined,
-    id: string,
-    name: string,
+    pod: Pod,
+    { id, name, gracePeriodSeconds }: KillRequest,
     signal: AbortSignal,
   ): Promise<Spec | undefined> {
-    const answer = await ignoreMissing(this.#components.cri.containerStatus({ containerId: id }, signal));
+    const { cri, clock, logger } = this.#components;
+    const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
+    const asking = withTimeout(clock, ASK_MS, ask, signal);
+    let answer: Awaited<typeof asking> | undefined;
+    try {
+      answer = await ignoreMissing(asking);
+    } catch (err) {
+      const graceSeconds =
+        gracePeriodSeconds ?? pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
+      if (!AsyncError.is(err) || graceSeconds == null) throw err;
+      const fields = { podUid: pod.metadata.uid, container: name, containerId: id };
+      logger.warn({ ...fields, err }, 'Killing a container without what was written down of it');
+      return { pod: withContainer(pod, { name }), container: { name } };
+    }
     if (answer === undefined) return undefined;
     const { status } = answer;
     if (status === null) throw new PodRuntimeError('BadAnswer', `container ${id} has no status`);
     const labels = parseContainerLabels(status.labels);
     const annotations = parseContainerAnnotations(status.annotations);
-    const deletion = annotations.podDeletionGracePeriodSeconds;
-    const termination = annotations.podTerminationGracePeriodSeconds;
+    const deletion = pod.metadata.deletionGracePeriodSeconds ?? annotations.podDeletionGracePeriodSeconds;
+    const termination = pod.spec.terminationGracePeriodSeconds ?? annotations.podTerminationGracePeriodSeconds;
     const { preStopHandler: preStop, ports } = annotations;
     const container: AnyContainer = {
       name: labels.containerName || name,
       ...(ports && { ports }),
       ...(preStop && { lifecycle: { preStop } }),
     };
+    const { metadata, spec } = withContainer(pod, container);
     const restored: Pod = {
-      metadata: {
-        uid: labels.podUid,
-        name: labels.podName,
-        namespace: labels.podNamespace,
-        ...(deletion !== undefined && { deletionGracePeriodSeconds: deletion }),
-      },
-      spec: {
-        containers: [container],
-        ...(termination !== undefined && { terminationGracePeriodSeconds: termination }),
-      },
+      metadata: { ...metadata, ...(deletion != null && { deletionGracePeriodSeconds: deletion }) },
+      spec: { ...spec, ...(termination != null && { terminationGracePeriodSeconds: termination }) },
     };
-    return { pod: pod ?? restored, container };
+    return { pod: restored, container };
   }
 }
 
@@ -308,6 +314,11 @@ interface StartedLate {
 interface Spec {
   readonly pod: Pod;
   readonly container: AnyContainer;
+}
+
+/** A pod as it was while it had a container: events are told of what is in it. */
+function withContainer(pod: Pod, container: AnyContainer): Pod {
+  return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
 }
 
 function created({ containers }: RuntimePod): readonly RuntimeContainer[] {

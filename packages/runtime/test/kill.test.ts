@@ -58,10 +58,11 @@ async function running(web: Pod, options: MachineOptions = {}) {
   if (runningPod === undefined) throw new Error('no pod');
   /** When each container's process ended, in ms after the kill began. */
   const ends = new Map<string, number>();
-  const kill = async (aPod: Pod | undefined = web, gracePeriodSeconds?: number, what: RuntimePod = runningPod) => {
+  const kill = async (aPod: Pod | 'unknown' = web, gracePeriodSeconds?: number, what: RuntimePod = runningPod) => {
+    const known = aPod === 'unknown' ? undefined : aPod;
     const startMs = machine.clock.monotonic();
     const startWallMs = machine.clock.now();
-    await machine.settle(kubelet.killPod(aPod, what, gracePeriodSeconds, new AbortController().signal));
+    await machine.settle(kubelet.killPod(known, what, gracePeriodSeconds, new AbortController().signal));
     const status = await machine.status(kubelet, web);
     for (const { name, finishedAtMs } of status.containers) ends.set(name, Math.round(finishedAtMs - startWallMs));
     return machine.clock.monotonic() - startMs;
@@ -91,15 +92,45 @@ describe('killing a pod', () => {
   });
 
   test('C5: an override counts, but everybody gets 2 s', async () => {
-    const { kill } = await running(pod({ containers: [sleeper('a')] }), stubborn);
-    expect(await kill(undefined, 0)).toBe(2_000);
+    const web = pod({ containers: [sleeper('a')] });
+    const { kill } = await running(web, stubborn);
+    expect(await kill(web, 0)).toBe(2_000);
   });
 
   test('C5: a container that only the runtime knows is killed by what was written down at its creation', async () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const { machine, kill } = await running(web, stubborn);
-    expect(await kill(undefined)).toBe(4_000);
+    expect(await kill('unknown')).toBe(4_000);
     expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
+  });
+
+  describe('W6: where what was written down of a container is asked for, and the answer hangs', () => {
+    const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
+    const hanging = async () => {
+      const world = await running(web, stubborn);
+      world.machine.cri.faults.add({ rpc: 'containerStatus', fault: { kind: 'hang' }, times: 1 });
+      return world;
+    };
+
+    test('one that only the runtime knows is stopped all the same, after 2 s', async () => {
+      const { machine, kill } = await hanging();
+      expect(await kill('unknown', 1)).toBe(4_000);
+      expect(machine.live()).toEqual([]);
+      expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
+    });
+
+    test('one that the pod no longer has is given the grace of its pod', async () => {
+      const { machine, kill } = await hanging();
+      expect(await kill(pod({ terminationGracePeriodSeconds: 7, containers: [] }))).toBe(9_000);
+      expect(machine.live()).toEqual([]);
+    });
+
+    test('C5: one whose grace nobody knows is not stopped, and the kill fails', async () => {
+      const { machine, kubelet, runningPod } = await hanging();
+      const killing = kubelet.killPod(undefined, runningPod, undefined, new AbortController().signal);
+      await expect(machine.settle(killing)).rejects.toMatchObject({ code: 'KillPod' });
+      expect(machine.live()).toEqual(['a/0']);
+    });
   });
 
   test('a container that the pod no longer has is killed all the same', async () => {
@@ -222,7 +253,7 @@ describe('C5: preStop', () => {
   test('C5: runs for an orphan too, from what was written down', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(1_000, log));
-    expect(await kill(undefined, 5)).toBe(5_000);
+    expect(await kill('unknown', 5)).toBe(5_000);
     expect(log[0]).toBe('bye 5000');
   });
 
