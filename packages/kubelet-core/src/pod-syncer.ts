@@ -91,7 +91,7 @@ export class KubeletPodSyncer implements PodSyncer {
     _mirrorPod: Pod | undefined,
     givenStatus: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }> {
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }> {
     const { clock, status, recorder, runtime, runtimeState, pleg, groups, allocation } = this.#deps;
     const pod = allocation.allocated(this.#asShown(wanted));
     allocation.observe(pod, givenStatus);
@@ -135,7 +135,7 @@ export class KubeletPodSyncer implements PodSyncer {
       const waiting = this.#generate(pod, runtimeStatus, false);
       status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
       // Its deadline was over meanwhile, or is known only now: whoever is said to have failed is ended, or a shutdown would pass it over.
-      if (isTerminalPhase(waiting.phase)) return { isTerminal: true };
+      if (isTerminalPhase(waiting.phase)) return { isTerminal: true, error: result.error };
       throw result.error;
     }
     if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);

@@ -112,14 +112,17 @@ export interface PodWorkerView {
 
 /** What a pod worker asks to be done; the Kubelet does it. */
 export interface PodSyncer {
-  /** @returns whether the pod has reached a terminal phase, so that its worker should go on to terminate it */
+  /**
+   * @returns whether the pod has reached a terminal phase, so that its worker should go on to terminate it, and what failed
+   *   before it was found to have
+   */
   syncPod(
     updateType: UpdateType,
     pod: Pod,
     mirrorPod: Pod | undefined,
     status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }>;
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }>;
   syncTerminatingPod(
     pod: Pod,
     status: RuntimePodStatus,

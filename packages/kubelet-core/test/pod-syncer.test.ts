@@ -207,13 +207,14 @@ describe('syncPod', () => {
   test('a pod whose deadline is found to be over while its sync fails is ended, and not left to back off', async () => {
     const { syncer, status, events, behaviour } = setUp();
     const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
+    const error = new Error('back-off 10s restarting failed container=main');
     behaviour.sync = async () => {
       // A kubelet that has begun anew knows since when the pod runs by the first status that it makes.
       status.statuses.set('uid-a', { phase: 'Running', startTime: '1970-01-01T00:00:00Z' });
-      return { results: [], error: new Error('back-off 10s restarting failed container=main') };
+      return { results: [], error };
     };
     const runs = { ...emptyStatus(pod), containers: [container('running')] };
-    expect(await syncer.syncPod('create', pod, undefined, runs, signal)).toEqual({ isTerminal: true });
+    expect(await syncer.syncPod('create', pod, undefined, runs, signal)).toEqual({ isTerminal: true, error });
     expect(status.getPodStatus('uid-a')).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded' });
     expect(events.lines).toEqual(['DeadlineExceeded: Pod was active on the node longer than the specified deadline']);
   });

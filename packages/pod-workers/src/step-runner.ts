@@ -69,7 +69,7 @@ export class StepRunner {
         },
       };
       const result = await runStep(step, update, context, abort.signal);
-      end = { outcome: result.isTerminal ? 'terminal' : 'done', error: undefined };
+      end = { outcome: result.isTerminal ? 'terminal' : 'done', error: result.error };
       idle = result.idle ?? false;
     } catch (thrown) {
       const error = thrown ?? new Error('a step has thrown nothing');
@@ -89,7 +89,8 @@ export class StepRunner {
     const failure = error === undefined ? {} : { error: errorText(error) };
     history.add({ atMs, what: step, phase: state.phase, durationMs, outcome, ...failure });
     const fields = { podUid: state.uid, pod: `${state.namespace}/${state.name}`, step };
-    if (outcome === 'failed') logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
+    if (error !== undefined && outcome !== 'cancelled')
+      logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
     else logger.debug({ ...fields, outcome, durationMs }, 'Pod step has ended');
   }
 }

@@ -21,6 +21,8 @@ export interface StepResult {
   readonly isTerminal: boolean;
   /** It did nothing: the status that it was given may serve the next one. */
   readonly idle?: boolean;
+  /** What failed, though nothing is to be tried again. */
+  readonly error?: unknown;
 }
 
 const DONE: StepResult = { isTerminal: false };

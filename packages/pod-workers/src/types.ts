@@ -45,7 +45,8 @@ export interface PodSyncer {
   /**
    * Brings a pod closer to what its spec says.
    * @returns `isTerminal` where the pod has reached Succeeded or Failed by itself: the next step is to terminate it;
-   *   `idle` where nothing was done to the runtime: the next sync may be given the same status, if there is no newer one
+   *   `idle` where nothing was done to the runtime: the next sync may be given the same status, if there is no newer one;
+   *   `error` where something failed, and the pod is terminal all the same: it is told, and nothing is tried again
    */
   syncPod(
     updateType: PodUpdateType,
@@ -53,7 +54,7 @@ export interface PodSyncer {
     mirrorPod: Pod | undefined,
     status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean }>;
+  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }>;
   /** Returns only once no container of the pod runs. Aborted when a shorter grace period is asked for, and called again with it. */
   syncTerminatingPod(
     pod: Pod,

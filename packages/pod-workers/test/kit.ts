@@ -103,6 +103,8 @@ export type StepScript = (call: StepCall) => {
   readonly fail?: unknown;
   readonly isTerminal?: boolean;
   readonly idle?: boolean;
+  /** What it returns that went wrong. */
+  readonly error?: unknown;
   /** Goes on when it is told to stop. */
   readonly deaf?: boolean;
 };
@@ -125,7 +127,7 @@ export class ScriptedSyncer implements PodSyncer {
     mirrorPod: Pod | undefined,
     _status: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ isTerminal: boolean; idle: boolean }> {
+  ): Promise<{ isTerminal: boolean; idle: boolean; error: unknown }> {
     return await this.#step({ step: 'syncPod', pod, updateType, mirrorPod }, pod.metadata.uid, signal);
   }
 
@@ -156,7 +158,7 @@ export class ScriptedSyncer implements PodSyncer {
     const call: StepCall = { ...what, uid, atMs: this.#clock.monotonic() };
     this.calls.push(call);
     this.onEdge(call);
-    const { durationMs = 0, fail, isTerminal = false, idle = false, deaf = false } = this.script(call);
+    const { durationMs = 0, fail, isTerminal = false, idle = false, error, deaf = false } = this.script(call);
     signal.addEventListener('abort', () => {
       call.aborted = true;
     });
@@ -164,7 +166,7 @@ export class ScriptedSyncer implements PodSyncer {
       if (durationMs > 0) await sleep(this.#clock, durationMs, deaf ? undefined : signal);
       if (fail !== undefined) throw fail;
       call.ok = true;
-      return { isTerminal, idle };
+      return { isTerminal, idle, error };
     } finally {
       call.endedAtMs = this.#clock.monotonic();
       this.onEdge(call);

@@ -1,7 +1,7 @@
 import { type Clock, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { PodStatus } from '@node-agent/pod-spec';
-import { type EventRecorder, noMetrics, silentLogger } from '@node-agent/telemetry';
+import { type EventRecorder, type LogFields, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PodWorkers, PodWorkersError } from '../src/index.ts';
 import { FreshCache, pod, podStatus, runtimePod, ScriptedSyncer, type StepScript } from './kit.ts';
@@ -11,6 +11,7 @@ let cache: FreshCache;
 let syncer: ScriptedSyncer;
 let workers: PodWorkers;
 let events: string[];
+let errors: [LogFields, string][];
 let stop: AbortController;
 let ended: Promise<void>;
 
@@ -19,10 +20,15 @@ beforeEach(() => {
   cache = new FreshCache(clock);
   syncer = new ScriptedSyncer(clock);
   events = [];
+  errors = [];
   const recorder: EventRecorder = {
     event: (_o, type, reason, message) => events.push(`${type} ${reason}: ${message}`),
   };
-  const components = { syncer, podCache: cache, clock, recorder, random: seededRandom(1), logger: silentLogger };
+  const logger = {
+    ...silentLogger,
+    error: (fields: LogFields, message: string) => void errors.push([fields, message]),
+  };
+  const components = { syncer, podCache: cache, clock, recorder, random: seededRandom(1), logger };
   workers = new PodWorkers({ ...components, metrics: noMetrics });
   stop = new AbortController();
   ended = workers.start(stop.signal);
@@ -53,6 +59,17 @@ describe('the life of a pod', () => {
     await clock.advance(600_000);
     expect(syncer.steps()).toHaveLength(3);
     expect(workers.explain('uid-1')?.activity.kind).toBe('finished');
+  });
+
+  it('an error of a sync that finds the pod terminal is logged and remembered, and nothing is tried again', async () => {
+    const error = new Error('back-off');
+    syncer.script = ({ step }) => (step === 'syncPod' ? { isTerminal: true, error } : {});
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await finish();
+    expect(syncer.steps()).toEqual(['syncPod', 'syncTerminatingPod', 'syncTerminatedPod']);
+    expect(errors).toMatchObject([[{ podUid: 'uid-1', step: 'syncPod', err: error }, 'Error syncing pod, skipping']]);
+    const ends = workers.explain('uid-1')?.history.filter(({ what }) => what === 'syncPod');
+    expect(ends).toMatchObject([{ outcome: 'terminal', error: 'back-off' }]);
   });
 
   it('terminates by itself when syncPod says that the pod is terminal', async () => {
