@@ -9,6 +9,7 @@ import {
   type RestartFeatures,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
+  shouldRestartExited,
   shouldStart,
   showsInitialized,
   type VolumeMount,
@@ -273,8 +274,9 @@ function inheritedLastState(
 }
 
 /**
- * How a container ended that begins anew with all others. Of the one that asked for it that is told: its own rule says that it runs again.
- * One that had ended for good would be taken to have done so still while it waits for init containers, and the pod with it (P7).
+ * How a container ended that begins anew with all others. Of the one that asked for it that is told, and of one that had crashed and runs
+ * again by its own policy. One that had ended for good would be taken to have done so still while it waits for init containers, and the pod
+ * with it (P7). Upstream tells of a crash only where it does not see that the record is gone before there is the next one.
  */
 function endBeforeRestart(
   context: ContainerStatusContext,
@@ -282,8 +284,10 @@ function endBeforeRestart(
   state: ContainerState | undefined,
 ): ContainerState {
   const ended = state?.terminated;
-  const hasAsked = ended != null && asksToRestartAll(container, { state: 'exited', exitCode: ended.exitCode });
-  return hasAsked ? { terminated: ended } : lostState(context);
+  if (ended == null) return lostState(context);
+  const end = { state: 'exited', exitCode: ended.exitCode, reason: ended.reason ?? '' } as const;
+  const hasCrashed = end.exitCode !== 0 && shouldRestartExited(context.pod, container, end, context.features);
+  return hasCrashed || asksToRestartAll(container, end) ? { terminated: ended } : lostState(context);
 }
 
 /** C3: once a main container was created, the init containers before it have completed, whatever records are left. */

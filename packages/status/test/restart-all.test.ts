@@ -61,6 +61,31 @@ describe('a pod of which all containers begin anew', () => {
     expect(shown(later, 'side')?.lastState).toMatchObject({ terminated: { reason: 'RestartingAllContainers' } });
   });
 
+  test.each([
+    ['was seen', [runtimeStatus(exited)]],
+    ['was not seen', []],
+  ])(
+    'tells how another one had crashed that its policy restarts, where the removal of its record %s',
+    (_name, removal) => {
+      const restarts: Pod = makePod({ ...pod.spec, restartPolicy: 'Always' });
+      const rounds = [
+        runtimeStatus(exited, side({})),
+        runtimeStatus(exited, side({ state: 'exited', exitCode: 5, reason: 'Error' })),
+        ...removal,
+        runtimeStatus(exited, side({ id: 's2', restartCount: 1 })),
+        runtimeStatus(main({ id: 'm2', restartCount: 1 }), side({ id: 's2', restartCount: 1 })),
+      ];
+      let status: PodStatus | undefined;
+      for (const round of rounds) {
+        status = generateApiPodStatus(restarts, round, makeContext(status && { oldStatus: status }));
+      }
+      expect(status && shown(status, 'side')).toMatchObject({
+        lastState: { terminated: { exitCode: 5, reason: 'Error', containerID: 'containerd://s1' } },
+        restartCount: 1,
+      });
+    },
+  );
+
   test('says so of one that the runtime has lost meanwhile, now or before its newest run', () => {
     const restarting = { terminated: { exitCode: 137, reason: 'RestartingAllContainers' } };
     const lost = generateApiPodStatus(
