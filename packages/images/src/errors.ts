@@ -55,10 +55,8 @@ export function pullError(image: string, cause: unknown): ImageError {
     ['RegistryUnavailable', 'the registry is unavailable'],
     ['SignatureValidationFailed', 'the signature validation failed'],
   ] as const) {
-    const at = text.indexOf(code);
-    if (at < 0) continue;
-    const rest = text.slice(at + code.length);
-    return new ImageError(code, `image pull failed for ${image} because ${why}${rest}`, { cause });
+    if (!text.startsWith(code)) continue;
+    return new ImageError(code, `image pull failed for ${image} because ${why}${text.slice(code.length)}`, { cause });
   }
   return new ImageError('ErrImagePull', text, { cause });
 }

@@ -180,12 +180,25 @@ describe('what a user sees', () => {
 
   test.each([
     ['RegistryUnavailable: connection refused', 'RegistryUnavailable'],
-    ['rpc error: SignatureValidationFailed: no signature', 'SignatureValidationFailed'],
+    ['SignatureValidationFailed: no signature', 'SignatureValidationFailed'],
     ['not found', 'ErrImagePull'],
-  ] as const)('%s is %s', async (message, expected) => {
+    ['failed to resolve "r/RegistryUnavailable:1": not found', 'ErrImagePull'],
+  ] as const)('%s is %s: by what is in front', async (message, expected) => {
     const { ensure, state } = setUp();
-    state.pull = () => Promise.reject(new Error(message));
-    expect(await code(ensure('app:1'))).toBe(expected);
+    for (const cause of [new Error(message), new CriError({ rpc: 'PullImage', code: 'UNKNOWN', details: message })]) {
+      state.pull = () => Promise.reject(cause);
+      expect(await code(ensure('app:1', cause.name))).toBe(expected);
+    }
+  });
+
+  test('a cause that a runtime names behind a code of its own is no reason', async () => {
+    const { ensure, state } = setUp();
+    const details = 'RegistryUnavailable: connection refused';
+    state.pull = () => Promise.reject(new CriError({ rpc: 'PullImage', code: 'UNAVAILABLE', details }));
+    await expect(ensure('app:1')).rejects.toMatchObject({
+      code: 'ErrImagePull',
+      message: `rpc error: code = Unavailable desc = ${details}`,
+    });
   });
 
   test.each([
