@@ -109,7 +109,7 @@ export class ContainerStarter {
   /** As upstream counts them: a start that failed for another reason counts as one that mounted its images. */
   async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
     const pulled = await pull;
-    if ('failure' in pulled || pulled.imageVolumes.size === 0) return;
+    if ('failures' in pulled || pulled.imageVolumes.size === 0) return;
     const { metrics } = this.#components;
     metrics.imageVolumesRequested.inc({}, pulled.imageVolumes.size);
     const mounts = container.volumeMounts?.filter(({ name }) => pulled.imageVolumes.has(name)) ?? [];
@@ -122,9 +122,11 @@ export class ContainerStarter {
     const { pod, container, podIps } = request;
     const pulled = await request.pull;
     signal.throwIfAborted();
-    if ('failure' in pulled) {
-      this.#event(request, '', 'Warning', eventReasons.failedToCreateContainer, `Error: ${pulled.failure.reason}`);
-      return pulled.failure;
+    if ('failures' in pulled) {
+      for (const { reason } of pulled.failures) {
+        this.#event(request, '', 'Warning', eventReasons.failedToCreateContainer, `Error: ${reason}`);
+      }
+      return pulled.failures.at(-1);
     }
     let id = '';
     try {

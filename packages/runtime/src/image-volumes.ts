@@ -12,8 +12,13 @@ export interface PulledImages {
   readonly imageVolumes: ReadonlyMap<string, Init<ImageSpec>>;
 }
 
-/** How the pulls for a container went. */
-export type PullOutcome = PulledImages | { readonly failure: SyncFailure };
+/** How the pulls for a container went: it waits for the last of its failures, of which there is one at least, and all are told. */
+export type PullOutcome = PulledImages | { readonly failures: readonly SyncFailure[] };
+
+interface VolumeImages {
+  readonly images: ReadonlyMap<string, Init<ImageSpec>>;
+  readonly failures: readonly SyncFailure[];
+}
 
 type VolumePull = { readonly image: Init<ImageSpec> } | { readonly failure: SyncFailure };
 
@@ -40,20 +45,20 @@ export class ImageVolumePulls {
     this.#signal = signal;
   }
 
-  /** The images that a container mounts; of several failures the last. Never rejects. */
-  async of({ volumeMounts = [] }: Container): Promise<ReadonlyMap<string, Init<ImageSpec>> | SyncFailure> {
+  /** The images that a container mounts, or why it has not all of them, in the order of its mounts. Never rejects. */
+  async of({ volumeMounts = [] }: Container): Promise<VolumeImages> {
     const volumes = new Map(this.#pod.spec.volumes?.map((volume) => [volume.name, volume]));
     const wanted = [...new Set(volumeMounts.map(({ name }) => name))].flatMap((name) => volumes.get(name) ?? []);
     const images = new Map<string, Init<ImageSpec>>();
-    let failure: SyncFailure | undefined;
+    const failures: SyncFailure[] = [];
     const pulls = wanted
       .filter(({ image }) => image !== undefined)
       .map(async (volume) => ({ volume, pull: await this.#pull(volume) }));
     for (const { volume, pull } of await Promise.all(pulls)) {
       if ('image' in pull) images.set(volume.name, pull.image);
-      else failure = pull.failure;
+      else failures.push(pull.failure);
     }
-    return failure ?? images;
+    return { images, failures };
   }
 
   #pull(volume: Volume): Promise<VolumePull> {

@@ -91,11 +91,11 @@ export class PodContainers {
     try {
       // Images are kept apart by runtime handler only with gate RuntimeClassInImageCriApi, an alpha one.
       const { imageRef } = await images.ensureImageExists(pod, container, sandboxConfig, '', signal);
-      const imageVolumes = await volumeImages;
-      return 'reason' in imageVolumes ? { failure: imageVolumes } : { imageRef, imageVolumes };
+      const { images: imageVolumes, failures } = await volumeImages;
+      return failures.length > 0 ? { failures } : { imageRef, imageVolumes };
     } catch (err) {
-      const imageVolumes = await volumeImages;
-      return { failure: 'reason' in imageVolumes ? imageVolumes : pullFailure(err) };
+      const { failures } = await volumeImages;
+      return { failures: failures.length > 0 ? failures : [pullFailure(err)] };
     }
   }
 

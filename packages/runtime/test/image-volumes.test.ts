@@ -79,6 +79,27 @@ test('C7: a container whose volume has no image waits with that reason, and the 
   expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
 });
 
+test('a container waits for the last of several volumes that have no image, and each is told', async () => {
+  const codes: Record<string, string> = { 'data:1': 'ErrImageNeverPull', 'other:1': 'ErrImagePull' };
+  const { machine } = machineOf({
+    async ensureImageExists(_pod, { name, image = '' }) {
+      if (name === undefined) throw Object.assign(new Error(`no ${image}`), { code: codes[image] });
+      return { imageRef: image };
+    },
+  });
+  const both = [...volumeMounts, { name: 'other', mountPath: '/other' }];
+  const { results } = await machine.sync(
+    machine.kubelet(),
+    pod({ containers: [sleeper('a', { volumeMounts: both })], volumes }),
+  );
+  const error = { reason: 'ErrImagePull', message: 'no other:1' };
+  expect(results).toContainEqual({ action: 'StartContainer', target: 'a', error });
+  expect(machine.events.filter((event) => event.startsWith('Warning'))).toEqual([
+    'Warning Failed containers{a}: Error: ErrImageNeverPull',
+    'Warning Failed containers{a}: Error: ErrImagePull',
+  ]);
+});
+
 test('the pod’s class is asked for its sandbox alone: one that is gone by then keeps no image of a volume away', async () => {
   let isGone = false;
   const runtimeHandler = async (): Promise<string> => {
