@@ -6,6 +6,8 @@ export interface NodeIdentity {
   readonly nodeName: string;
   /** Primary first; none where the machine has none. */
   readonly nodeIps: readonly string[];
+  /** Which of a pod's own addresses comes first: as upstream, IPv4 unless `--node-ip` begins with the other. */
+  readonly podIpFamily: 4 | 6;
   /** What `--node-ip` has beside addresses: it is left out. */
   readonly invalidNodeIps: readonly string[];
 }
@@ -25,9 +27,11 @@ export function nodeIdentity(
   const { ips, invalid } = parseNodeIps(flags.nodeIp);
   const [first] = ips;
   const isTold = first !== undefined && first.text !== '0.0.0.0' && first.text !== '::';
+  const family = first?.family ?? 4;
   return {
     nodeName,
-    nodeIps: isTold ? ips.map(({ text }) => text) : defaultIps(first?.family ?? 4, machine.ips),
+    nodeIps: isTold ? ips.map(({ text }) => text) : defaultIps(family, machine.ips),
+    podIpFamily: family,
     invalidNodeIps: invalid,
   };
 }

@@ -46,6 +46,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       seccompDefault: configuration.seccompDefault,
       extraMaskedPaths: machine.extraMaskedPaths,
       containerStopSignals: featureGates.enabled('ContainerStopSignals'),
+      podIpFamily: identity.podIpFamily,
       resources: {
         cgroupVersion: machine.cgroupVersion,
         cpuCfsQuota: configuration.cpuCFSQuota,

@@ -30,10 +30,18 @@ describe('the node’s identity', () => {
     [{ hostnameOverride: 'Other' }, 'other', ['192.0.2.1']],
     [{ nodeIp: '198.51.100.7' }, 'host-1', ['198.51.100.7']],
     [{ nodeIp: '198.51.100.7, 2001:db8::7' }, 'host-1', ['198.51.100.7', '2001:db8::7']],
-    [{ nodeIp: '::' }, 'host-1', ['2001:db8::1']],
+    [{ nodeIp: '2001:db8::7,198.51.100.7' }, 'host-1', ['2001:db8::7', '198.51.100.7'], 6],
+    [{ nodeIp: '::' }, 'host-1', ['2001:db8::1'], 6],
     [{ nodeIp: '0.0.0.0' }, 'host-1', ['192.0.2.1']],
-  ])('%j is %s at %j', (given, nodeName, nodeIps) => {
-    expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, invalidNodeIps: [] });
+  ] as const)('%j is %s at %j', (given, nodeName, nodeIps, podIpFamily: 4 | 6 = 4) => {
+    expect(nodeIdentity(flags(given), machine)).toEqual({ nodeName, nodeIps, podIpFamily, invalidNodeIps: [] });
+  });
+
+  test('a machine with IPv6 addresses alone does not put those of its pods first', () => {
+    expect(nodeIdentity(flags({}), { ...machine, ips: ['2001:db8::1'] })).toMatchObject({
+      nodeIps: ['2001:db8::1'],
+      podIpFamily: 4,
+    });
   });
 
   test.each([
@@ -42,7 +50,12 @@ describe('the node’s identity', () => {
     ['fe80::1%eth0, 198.51.100.7, ', ['198.51.100.7'], ['fe80::1%eth0', '']],
     ['198.51.100.007', ['198.51.100.7'], []],
   ])('--node-ip=%s: what is no address is left out, and does not stop the node', (nodeIp, nodeIps, invalidNodeIps) => {
-    expect(nodeIdentity(flags({ nodeIp }), machine)).toEqual({ nodeName: 'host-1', nodeIps, invalidNodeIps });
+    expect(nodeIdentity(flags({ nodeIp }), machine)).toEqual({
+      nodeName: 'host-1',
+      nodeIps,
+      podIpFamily: 4,
+      invalidNodeIps,
+    });
   });
 
   test.each([
@@ -182,7 +195,7 @@ describe('settings', () => {
       flags: parseCommandLine(['--root-dir=/r']).flags,
       featureGates: resolveFeatureGates({ QOSReserved: true, MemoryQoS: true, ...gates }).gates,
       machine,
-      identity: { nodeName: 'n', nodeIps: [], invalidNodeIps: [] },
+      identity: { nodeName: 'n', nodeIps: [], podIpFamily: 6, invalidNodeIps: [] },
       resources: {
         allocatable: { pods: '110' },
         enforced: parseResourceList({ cpu: '4', memory: '1Ki', pid: '99' }),
@@ -195,6 +208,10 @@ describe('settings', () => {
 
   test('what a container without a limit may take is not less for what eviction keeps back', () => {
     expect(make('/var/log/pods').node.resources.memoryQos).toMatchObject({ allocatableMemoryBytes: 3 * 1024 });
+  });
+
+  test('what the flags say reaches the parts', () => {
+    expect(make('/var/log/pods').node.podIpFamily).toBe(6);
   });
 
   test('what the configuration says reaches the parts', () => {

@@ -250,6 +250,7 @@ export function assembleKubelet<C>(
           probes: prober.results,
           sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
           hostIps: node.hostIps(),
+          ...(settings.node.podIpFamily && { podIpFamily: settings.node.podIpFamily }),
           stopSignals: settings.node.containerStopSignals,
           recursiveReadOnly: supportsRecursiveReadOnly(pod),
           resizeConditions: allocation.conditions(pod.metadata.uid),

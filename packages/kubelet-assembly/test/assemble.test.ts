@@ -1,7 +1,9 @@
 import type { AdmitHandler } from '@node-agent/kubelet-core';
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { ids, makePod, makeWorld, startKubelet } from './node.ts';
+import { ids, makePod, makeWorld, nodeSettings, startKubelet } from './node.ts';
+
+const family = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 
 describe('a kubelet of all real managers', () => {
   test('runs a pod, shows it, and takes it away again with all that it left', async () => {
@@ -20,6 +22,24 @@ describe('a kubelet of all real managers', () => {
     expect(kubelet.getPods()).toEqual([]);
     expect(await ids(world.cri)).toEqual([]);
     expect(await world.fs.readdir('/root/pods')).toEqual([]);
+    await stop();
+  });
+
+  test.each([
+    ['IPv4 first, whatever the node’s own are', undefined, ['IPv4', 'IPv6']],
+    ['IPv6 first where that is wished for', 6, ['IPv6', 'IPv4']],
+  ] as const)('a pod of two addresses is shown with them, and shown them, %s', async (_name, podIpFamily, families) => {
+    const world = await makeWorld({ podCidrs: ['fd01::/64', '10.1.0.0/16'] });
+    const node = { ...nodeSettings, ...(podIpFamily && { podIpFamily }) };
+    const changes = { nodeIps: ['2001:db8::1', '192.0.2.1'], node };
+    const { kubelet, setPods, stop } = startKubelet(world, [], undefined, [], {}, changes);
+    setPods([makePod('web')]);
+    await world.clock.advance(10_000);
+    const { podIP, podIPs = [], hostIP } = kubelet.getPods()[0]?.status ?? {};
+    const shown = podIPs.map(({ ip }) => ip);
+    expect([hostIP, podIP, ...shown.map(family)]).toEqual(['2001:db8::1', shown[0], ...families]);
+    const hosts = new TextDecoder().decode(await world.fs.readFile('/root/pods/uid-web/etc-hosts'));
+    expect(hosts.split('\n').flatMap((line) => (line.endsWith('\tweb') ? line.split('\t', 1) : []))).toEqual(shown);
     await stop();
   });
 

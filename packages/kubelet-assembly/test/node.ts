@@ -44,6 +44,26 @@ export async function makeWorld(runtime: FakeRuntimeOptions = {}): Promise<World
   return { clock, random, fs, cri, events, mounts: new Map(), disk };
 }
 
+/** What the sandboxes and containers of a test's node are made by. */
+export const nodeSettings: AssemblySettings['node'] = {
+  podLogsDirectory: '/logs/pods',
+  seccompProfileRoot: '/root/seccomp',
+  seccompDefault: false,
+  extraMaskedPaths: [],
+  containerStopSignals: false,
+  resources: {
+    cgroupVersion: 2,
+    cpuCfsQuota: true,
+    cpuCfsQuotaPeriodUs: 100_000,
+    memoryCapacityBytes: 2 ** 30,
+    swapCapacityBytes: 0,
+    swapControllerAvailable: false,
+    swapBehavior: 'NoSwap',
+    hugePageSizes: [],
+    singleProcessOomKill: false,
+  },
+};
+
 /** A kubelet that runs, and what a test does to it. */
 export interface StartedKubelet extends AssembledKubelet<unknown> {
   readonly setPods: (pods: readonly Pod[]) => void;
@@ -79,24 +99,7 @@ export function startKubelet(
     nodeIps: ['192.0.2.1'],
     rootDirectory: '/root',
     containerLogsDirectory: '/logs/containers',
-    node: {
-      podLogsDirectory: '/logs/pods',
-      seccompProfileRoot: '/root/seccomp',
-      seccompDefault: false,
-      extraMaskedPaths: [],
-      containerStopSignals: false,
-      resources: {
-        cgroupVersion: 2,
-        cpuCfsQuota: true,
-        cpuCfsQuotaPeriodUs: 100_000,
-        memoryCapacityBytes: 2 ** 30,
-        swapCapacityBytes: 0,
-        swapControllerAvailable: false,
-        swapBehavior: 'NoSwap',
-        hugePageSizes: [],
-        singleProcessOomKill: false,
-      },
-    },
+    node: nodeSettings,
     nodeAllocatable: { pods: '110', cpu: '2', memory: '900Mi' },
     sources: [
       {

@@ -75,7 +75,7 @@ export class ConfigContexts {
     const { files, mounts, node, selinuxEnabled, objects, grants } = this.#components;
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
-    const podIps = podAddresses(pod, sandboxIps, hostIps);
+    const podIps = podAddresses(pod, sandboxIps, hostIps, node.podIpFamily);
     // Side by side: most of them wait for something else.
     const [user, userNamespace, environmentObjects, environmentFiles, granted] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),

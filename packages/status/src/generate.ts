@@ -37,6 +37,8 @@ export interface PodStatusContext {
   readonly sandboxReady: boolean;
   /** The node's addresses, primary first; none where the node does not know them. */
   readonly hostIps: readonly string[];
+  /** Which of a pod's own addresses comes first: of the family of `--node-ip`; 4 where absent. */
+  readonly podIpFamily?: 4 | 6;
   /** Gate ContainerStopSignals: whether the stop signals of containers are told; false where absent. */
   readonly stopSignals?: boolean;
   /** Whether the pod's runtime can make submounts read-only (KEP-3857); false where absent. */
@@ -113,7 +115,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     conditions: [...otherConditions, ...(context.resizeConditions ?? []), ...conditions],
     ...phaseReason(pod, old, phase, context.failure),
     ...startedWithSandbox(old, runtimeStatus),
-    ...addresses(pod, old, runtimeStatus.ips, context.hostIps),
+    ...addresses(pod, old, runtimeStatus.ips, context),
     ...(initContainers.length > 0 && { initContainerStatuses: init }),
     containerStatuses: main,
     ...(ephemeralContainers.length > 0 && { ephemeralContainerStatuses: ephemeral }),
@@ -185,22 +187,22 @@ function addresses(
   pod: Pod,
   old: PodStatus | undefined,
   runtimeIps: readonly string[],
-  hostIps: readonly string[],
+  { hostIps, podIpFamily = 4 }: Pick<PodStatusContext, 'hostIps' | 'podIpFamily'>,
 ): Pick<PodStatus, 'hostIP' | 'hostIPs' | 'podIP' | 'podIPs'> {
   const [hostIP] = hostIps;
   // A pod on the host's network has the node's addresses; others keep theirs after their sandbox is gone.
-  const known = pod.spec.hostNetwork ? hostIps : runtimeIps;
-  const ips = known.length > 0 ? primaryFirst(known, hostIP) : (old?.podIPs ?? []).flatMap(({ ip }) => ip || []);
+  const known = pod.spec.hostNetwork ? hostIps : firstOfEach(runtimeIps, podIpFamily);
+  const ips = known.length > 0 ? known : (old?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   return {
     ...(hostIP !== undefined && { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) }),
     ...(ips[0] !== undefined && { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
   };
 }
 
-/** At most one address of each family, that of the node's primary address first (k/k#97979). */
-function primaryFirst(ips: readonly string[], hostIp: string | undefined): readonly string[] {
+/** At most one address of each family (`sortPodIPs` in `pkg/kubelet/kubelet_pods.go`). */
+function firstOfEach(ips: readonly string[], first: 4 | 6): readonly string[] {
   const v4 = ips.find((ip) => !ip.includes(':'));
   const v6 = ips.find((ip) => ip.includes(':'));
-  const order = hostIp?.includes(':') ? [v6, v4] : [v4, v6];
+  const order = first === 6 ? [v6, v4] : [v4, v6];
   return order.filter((ip) => ip !== undefined);
 }

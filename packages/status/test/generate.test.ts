@@ -346,12 +346,16 @@ describe('what is kept', () => {
     expect(generateApiPodStatus(makePod(), gone, makeContext({ oldStatus })).podIP).toBe('10.0.0.7');
   });
 
-  test('one address of each family, that of the node’s family first', () => {
+  test('one address of each family, IPv4 first unless the other is wished for, whatever the node’s addresses are', () => {
     const seen = { ...runtimeStatus(), ips: ['fd00::1', '10.0.0.7', '10.0.0.8'] };
     const v4 = generateApiPodStatus(makePod(), seen, makeContext());
     expect(v4.podIPs).toEqual([{ ip: '10.0.0.7' }, { ip: 'fd00::1' }]);
-    const v6 = generateApiPodStatus(makePod(), seen, makeContext({ hostIps: ['fd00::9'] }));
-    expect(v6.podIP).toBe('fd00::1');
+    const hostIps = ['fd00::9', '192.168.0.1'];
+    expect(generateApiPodStatus(makePod(), seen, makeContext({ hostIps })).podIP).toBe('10.0.0.7');
+    const v6 = generateApiPodStatus(makePod(), seen, makeContext({ podIpFamily: 6 }));
+    expect(v6.podIPs).toEqual([{ ip: 'fd00::1' }, { ip: '10.0.0.7' }]);
+    const host = generateApiPodStatus(makePod({ hostNetwork: true }), seen, makeContext({ hostIps }));
+    expect(host.podIPs).toEqual([{ ip: 'fd00::9' }, { ip: '192.168.0.1' }]);
   });
 
   test('a pod on the host’s network has the node’s addresses', () => {

@@ -15,6 +15,8 @@ export interface NodeSettings {
   readonly extraMaskedPaths: readonly string[];
   /** Feature gate `ContainerStopSignals` (KEP-4960): off by default upstream, `lifecycle.stopSignal` is not used then. */
   readonly containerStopSignals: boolean;
+  /** Which of a pod's own addresses comes first: of the family of `--node-ip`; 4 where absent. */
+  readonly podIpFamily?: 4 | 6;
   readonly resources: ResourceSettings;
 }
 
