@@ -92,6 +92,7 @@ function settingOf(
 ): FlagSetting | undefined {
   let setting: FlagSetting | undefined;
   for (const occurrence of occurrences) {
+    if (occurrence.text === '' && changesNothing(mirror)) continue;
     const text = shownText(mirror.field, occurrence.text);
     const parsed = parseFieldText(occurrence.text, mirror.field.type, mirror.flag.syntax, setting?.value);
     if (parsed.problem !== undefined) {
@@ -103,9 +104,14 @@ function settingOf(
   return setting === undefined || isIgnored(setting) ? undefined : setting;
 }
 
-/** An empty address is none, and some flags count only where they are true. */
+/** Without a text these leave what was before, of another appearance of the flag, of the file, or by default. */
+function changesNothing({ flag: { syntax } }: MirrorFlag): boolean {
+  return syntax === 'ip' || syntax === 'reservedMemory';
+}
+
+/** Some flags count only where they are true. */
 function isIgnored({ mirror: { flag }, value }: FlagSetting): boolean {
-  return (flag.syntax === 'ip' && value === '') || (flag.syntax === 'onlyTrueCounts' && value === false);
+  return flag.syntax === 'onlyTrueCounts' && value === false;
 }
 
 function shownText(field: Field, text: string): string {

@@ -25,7 +25,7 @@ export function parseFieldText(
 ): Parsed<Json> {
   switch (syntax) {
     case 'ip':
-      return text === '' || isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
+      return isIP(text) !== 0 ? { value: text } : { problem: 'want an IP address' };
     case 'decimal':
       return checked(parseDecimal(text).value, type);
     case 'headers':
@@ -95,20 +95,27 @@ function headers(text: string, previous: Json | undefined): Parsed<Json> {
 
 const EFFECTS: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 
-/** `key=value:effect` or `key:effect`, with commas between; each key and effect once. A later flag replaces it all. */
+/**
+ * `key=value:effect` or `key:effect`, with commas between; each key and effect once. A later flag replaces it all. A dash behind one, or
+ * behind a key alone, would take it away: there is nothing yet to take away from.
+ */
 function taints(text: string): Parsed<Json> {
   const found: Record<string, string>[] = [];
   const seen = new Set<string>();
   for (const part of text === '' ? [] : text.split(',')) {
-    const [spec = '', effect = '', ...more] = part.split(':');
-    const [key = '', value = '', ...rest] = spec.split('=');
-    if (more.length > 0 || rest.length > 0 || !EFFECTS.has(effect)) {
+    const isRemoval = part.endsWith('-');
+    const [spec = '', effect, ...more] = (isRemoval ? part.slice(0, -1) : part).split(':');
+    // Without an effect all of it is the key.
+    const [key = '', value = '', ...rest] = effect === undefined ? [spec] : spec.split('=');
+    const isWhole = effect === undefined ? isRemoval : EFFECTS.has(effect);
+    if (more.length > 0 || rest.length > 0 || !isWhole) {
       return {
         problem: `want key=value:effect with effect NoSchedule, PreferNoSchedule or NoExecute, not ${JSON.stringify(part)}`,
       };
     }
     const problem = keyProblem(key) ?? valueProblem(value);
     if (problem !== undefined) return { problem };
+    if (isRemoval || effect === undefined) continue;
     if (seen.has(`${key}:${effect}`)) return { problem: `the taint ${key}:${effect} is there twice` };
     seen.add(`${key}:${effect}`);
     found.push({ key, value, effect });
@@ -116,21 +123,26 @@ function taints(text: string): Parsed<Json> {
   return { value: found };
 }
 
-/** `0:memory=1Gi,hugepages-1Gi=2Gi`, with semicolons between NUMA nodes. */
+/** `0:memory=1Gi,hugepages-1Gi=2Gi`, with semicolons between NUMA nodes, and no blanks. */
 function reservedMemory(text: string, previous: Json | undefined): Parsed<Json> {
   const found: Json[] = Array.isArray(previous) ? [...previous] : [];
-  for (const part of text === '' ? [] : text.split(';')) {
+  for (const part of text.split(';')) {
     const [node = '', list = '', ...more] = part.split(':');
     const numaNode = parseDecimal(node);
-    const limits = parsePairs(list, '=');
-    if (more.length > 0 || numaNode.problem !== undefined || limits.problem !== undefined || list === '') {
+    const limits = list.split(',').map((limit) => limit.split('='));
+    if (
+      more.length > 0 ||
+      numaNode.problem !== undefined ||
+      /\s/.test(part) ||
+      limits.some(({ length }) => length !== 2)
+    ) {
       return { problem: `want numaNode:type=quantity,type=quantity, not ${JSON.stringify(part)}` };
     }
-    for (const [name, quantity] of limits.value) {
+    for (const [name = '', quantity = ''] of limits) {
       const value = checked(quantity, { kind: 'quantity' });
       if (value.problem !== undefined) return { problem: `${name}: ${value.problem}, not ${JSON.stringify(quantity)}` };
     }
-    found.push({ numaNode: numaNode.value, limits: Object.fromEntries(limits.value) });
+    found.push({ numaNode: numaNode.value, limits: Object.fromEntries(limits) });
   }
   return { value: found };
 }

@@ -48,7 +48,10 @@ const minimumReclaims: Rule = ({ evictionMinimumReclaim }) =>
 function amount(path: string, text: string, isThreshold: boolean): readonly Violation[] {
   if (text.endsWith('%')) {
     const percent = text.slice(0, -1);
-    if (!/^[+]?\d+(\.\d*)?$|^[+]?\.\d+$/.test(percent)) return [{ path, message: 'must be a percentage of 0 or more' }];
+    const isNumber = /^\+?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(percent);
+    // Go reads it into 32 bits.
+    if (!isNumber || !Number.isFinite(Math.fround(Number(percent))))
+      return [{ path, message: 'must be a percentage of 0 or more' }];
     return isThreshold
       ? when(Number(percent) > 100, path, 'must be 100% or less')
       : when(Number(percent) === 0, path, 'must be more than 0%');
