@@ -1,51 +1,177 @@
+import { classEnd, escapeEnd } from './pattern-atoms.ts';
+import { firstOf, PatternError } from './pattern-error.ts';
+
 const MAX_BYTES = 1000;
 
+/** How often something may be repeated, by all the counts together that are around it. */
+const MAX_REPEATS = 1000;
+
 /**
- * What is wrong with a pattern, in the words of Go's `regexp/syntax`, whose syntax patterns must be of before they are handed
- * to journalctl; `undefined` for nothing. Only its form is looked at: nothing is matched here.
+ * What is wrong with a pattern, in the words of Go's `regexp/syntax` (RE2), whose syntax patterns must be of before they are handed to
+ * journalctl; `undefined` for nothing. Only its form is looked at: nothing is matched here, and which Unicode classes there are is left to
+ * whoever matches.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (Buffer.byteLength(pattern) > MAX_BYTES) return 'error parsing regexp: expression too large';
-  const lookahead = /(?<!\\)(?:\\\\)*(\(\?[=!>|])/.exec(pattern)?.[1];
-  if (lookahead !== undefined) return problem('invalid or unsupported Perl syntax', lookahead);
-  // Go has no look-behind: what follows the `<` is a name to it.
-  const lookbehind = /(?<!\\)(?:\\\\)*(\(\?<[=!][^>]*>?)/.exec(pattern)?.[1];
-  if (lookbehind !== undefined) return problem('invalid named capture', lookbehind);
-  const reference = /(?<!\\)(?:\\\\)*(\\[1-9CkKRXZG])/.exec(pattern)?.[1];
-  if (reference !== undefined) return problem('invalid escape sequence', reference);
-  if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) return problem('trailing backslash at end of expression', '');
   try {
-    new RegExp(inJavaScript(pattern));
+    new PatternReader(pattern).read();
     return undefined;
   } catch (error) {
-    return problem(words((error as Error).message), pattern);
+    if (!(error instanceof PatternError)) throw error;
+    return `error parsing regexp: ${error.message}`;
   }
 }
 
-/** What JavaScript writes in another way, in a form that it takes. */
-function inJavaScript(pattern: string): string {
-  return pattern
-    .replace(/\\Q([\s\S]*?)(?:\\E|$)/g, (_, text: string) => (text === '' ? '' : 'a'))
-    .replace(/\(\?P?<(\w+)>/g, '(?<$1>')
-    .replace(/\(\?[imsU]*(?:-[imsU]+)?(?:\)|:)/g, (flags) => (flags.endsWith(')') ? '' : '(?:'))
-    .replace(/\[\[:\^?\w+:\]\]/g, '[a]')
-    .replace(/\[:\^?\w+:\]/g, 'a')
-    .replace(/\\[Az]/g, 'a')
-    .replace(/\\[pP](?:\w|\{\^?\w+\})/g, 'a')
-    .replace(/\\x\{[0-9a-fA-F]+\}/g, 'a');
+/** A group that is open, or the whole pattern. */
+interface Group {
+  /** How often the last part is repeated by the counts in it and behind it; 0 where there is none that may be repeated. */
+  last: number;
+  /** The most of the parts before it. */
+  most: number;
 }
 
-/** What V8 says, as Go says it. */
-function words(message: string): string {
-  if (message.includes('Unterminated group')) return 'missing closing )';
-  if (message.includes('Unmatched')) return 'unexpected )';
-  if (message.includes('Unterminated character class')) return 'missing closing ]';
-  if (message.includes('Nothing to repeat')) return 'missing argument to repetition operator';
-  if (message.includes('Range out of order')) return 'invalid character class range';
-  if (message.includes('capture group name')) return 'invalid named capture';
-  return 'invalid or unsupported Perl syntax';
+class PatternReader {
+  readonly #whole: string;
+  #rest: string;
+  readonly #groups: Group[] = [];
+  #group: Group = { last: 0, most: 0 };
+
+  constructor(pattern: string) {
+    this.#whole = pattern;
+    this.#rest = pattern;
+  }
+
+  read(): void {
+    /** What followed the last part when its repetition began, where the last part is one. */
+    let repeated: string | undefined;
+    while (this.#rest !== '') {
+      const before = this.#rest;
+      const isRepetition = this.#repetition(repeated);
+      if (!isRepetition) this.#part();
+      repeated = isRepetition ? before : undefined;
+    }
+    if (this.#groups.length > 0) throw new PatternError('missing closing )', this.#whole);
+  }
+
+  #part(): void {
+    const text = this.#rest;
+    switch (text[0]) {
+      case '(':
+        this.#open();
+        break;
+      case '|':
+        this.#rest = text.slice(1);
+        this.#add(0);
+        break;
+      case ')':
+        this.#rest = text.slice(1);
+        this.#close();
+        break;
+      case '[':
+        this.#take(classEnd(text));
+        break;
+      case '\\':
+        if (text.startsWith('\\Q')) this.#quoted();
+        else if (/^\\[AbBz]/.test(text)) this.#take(text.slice(2));
+        else this.#take(escapeEnd(text));
+        break;
+      default:
+        this.#take(text.slice(firstOf(text).length));
+    }
+  }
+
+  /** A part that may be repeated, up to where the rest begins. */
+  #take(rest: string): void {
+    this.#rest = rest;
+    this.#add(1);
+  }
+
+  #add(repeats: number): void {
+    this.#group.most = Math.max(this.#group.most, this.#group.last);
+    this.#group.last = repeats;
+  }
+
+  /** What stands between `\Q` and `\E`, or the end: its last letter may be repeated, or, where it is empty, what stood before it. */
+  #quoted(): void {
+    const [, quoted = '', rest = ''] = /^\\Q([\s\S]*?)(?:\\E([\s\S]*))?$/.exec(this.#rest) ?? [];
+    if (quoted !== '') this.#add(1);
+    this.#rest = rest;
+  }
+
+  #open(): void {
+    const text = this.#rest;
+    if (!text.startsWith('(?')) {
+      this.#enter(text.slice(1));
+      return;
+    }
+    const [named, name = ''] = /^\(\?(?:P<(?=[\s\S])|<(?=[\s\S]))([^>]*)>?/.exec(text) ?? [];
+    if (named !== undefined) {
+      if (!named.endsWith('>')) throw new PatternError('invalid named capture', text);
+      if (!/^[A-Za-z0-9_]+$/.test(name)) throw new PatternError('invalid named capture', named);
+      this.#enter(text.slice(named.length));
+      return;
+    }
+    const [flags = ''] = /^\(\?[imsU]*(?:-[imsU]+)?/.exec(text) ?? [];
+    const end = text[flags.length];
+    if (end === ':') this.#enter(text.slice(flags.length + 1));
+    else if (end === ')') this.#rest = text.slice(flags.length + 1);
+    else throw new PatternError('invalid or unsupported Perl syntax', wrongFlag(text, flags));
+  }
+
+  #enter(rest: string): void {
+    this.#rest = rest;
+    this.#groups.push(this.#group);
+    this.#group = { last: 0, most: 0 };
+  }
+
+  #close(): void {
+    const { last, most } = this.#group;
+    const outer = this.#groups.pop();
+    if (outer === undefined) throw new PatternError('unexpected )', this.#whole);
+    this.#group = outer;
+    this.#add(Math.max(last, most, 1));
+  }
+
+  /**
+   * `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`, lazy or not; braces around anything else are no repetition.
+   * @param previous where the repetition before this one began, if nothing is between them
+   */
+  #repetition(previous: string | undefined): boolean {
+    const text = this.#rest;
+    const [operator, ...counts] = REPETITION.exec(text) ?? [];
+    if (operator === undefined) return false;
+    const times = repeats(operator, counts);
+    const taken = operator.length + (text[operator.length] === '?' ? 1 : 0);
+    const shown = text.slice(0, taken);
+    this.#rest = text.slice(taken);
+    if (previous !== undefined) {
+      const both = previous.slice(0, previous.length - this.#rest.length);
+      throw new PatternError('invalid nested repetition operator', both);
+    }
+    const { last } = this.#group;
+    if (last === 0) throw new PatternError('missing argument to repetition operator', shown);
+    this.#group.last = times === 0 ? 1 : last * times;
+    if (this.#group.last > MAX_REPEATS) throw new PatternError('invalid repeat count', shown);
+    return true;
+  }
 }
 
-function problem(what: string, where: string): string {
-  return `error parsing regexp: ${what}: \`${where}\``;
+/** The counts are whole numbers without a zero in front. */
+const REPETITION = /^(?:[*+?]|\{(0(?!\d)|[1-9]\d*)(,(0(?!\d)|[1-9]\d*)?)?\})/;
+
+/** How many times a part is there for its counts: 0 where it never is, 1 for one without a bound but for its least. */
+function repeats(operator: string, [least, comma, most]: readonly (string | undefined)[]): number {
+  if (least === undefined) return 1;
+  const min = Number(least);
+  const max = most === undefined ? min : Number(most);
+  if (max > MAX_REPEATS || min > max) throw new PatternError('invalid repeat count', operator);
+  return comma !== undefined && most === undefined ? Math.max(min, 1) : max;
+}
+
+/** A group's flags up to the first letter that is none. */
+function wrongFlag(text: string, flags: string): string {
+  const rest = text.slice(flags.length);
+  // A dash without a flag behind it is wrong with what follows it.
+  const dash = rest.startsWith('-') && !flags.includes('-') ? 1 : 0;
+  return flags + rest.slice(0, dash) + firstOf(rest.slice(dash));
 }
