@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
+import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import type { BenchNodePlan } from './bench-node.ts';
 import { BUILT_KUBELET, subnetsForPods } from './command.ts';
@@ -10,8 +10,15 @@ export interface SideBySideOptions {
   readonly rounds: number;
   /** The Go kubelet is left out. */
   readonly alone: boolean;
-  /** Where CPU profiles of this kubelet are kept. */
-  readonly profiles: string | undefined;
+  /** Where CPU profiles of this kubelet are kept; absent: there are none. */
+  readonly profiles?: string | undefined;
+  /** This kubelet; as it was built last where absent. */
+  readonly kubelet?: string;
+}
+
+/** What one turn is taken with. */
+export interface TurnPlan extends BenchNodePlan {
+  readonly binaries: ContainerdBinaries;
 }
 
 /** What turns of both kubelets came to, in the order in which they were taken. */
@@ -26,9 +33,9 @@ export interface SideBySide<T> {
  * @throws Error where a program is not there and cannot be built
  */
 export async function takeSideBySide<T>(
-  { rounds, alone, profiles }: SideBySideOptions,
+  { rounds, alone, profiles, kubelet = BUILT_KUBELET }: SideBySideOptions,
   { directory, say }: { readonly directory: string; readonly say: (text: string) => void },
-  take: (plan: BenchNodePlan) => Promise<T>,
+  take: (plan: TurnPlan) => Promise<T>,
 ): Promise<SideBySide<T>> {
   const runtime = await findOrBuildContainerd24(say);
   if ('reason' in runtime) throw new Error(runtime.reason);
@@ -49,7 +56,7 @@ export async function takeSideBySide<T>(
       if (upstream !== undefined) {
         go.push(await take({ ...place('go'), program: upstream.binaries.kubelet, subnet: goSubnet }));
       }
-      ours.push(await take({ ...place('ours'), program: BUILT_KUBELET, subnet, profiles }));
+      ours.push(await take({ ...place('ours'), program: kubelet, subnet, profiles }));
     }
   } finally {
     await controlPlane.stop();

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { type PressureOutcome, pressureFigures, pressureTable } from '../src/pressure/figures.ts';
 import { PRESSURE_KINDS, pressureSpec } from '../src/pressure/kinds.ts';
 import { Notes } from '../src/pressure/notes.ts';
+import { parsePressureOptions } from '../src/pressure/options.ts';
 
 const outcome = (more: Partial<PressureOutcome>): PressureOutcome => ({
   answerMs: 100,
@@ -27,7 +28,7 @@ describe('figures of pressure', () => {
       ['b', outcome({ answerMs: undefined, order: [], suffered: ['burstable'], oomKills: 1 })],
       ['c', outcome({})],
     ]);
-    const figures = pressureFigures(ours, go);
+    const figures = pressureFigures([ours], [go]);
     expect(figures.map(({ ratio }) => ratio)).toEqual([0.1, undefined, undefined]);
     const table = pressureTable(figures);
     expect(table).toMatch(/^a: to the first signal \[ms\] +1000 +100 +0\.10$/m);
@@ -36,8 +37,48 @@ describe('figures of pressure', () => {
   });
 
   test('stand alone where Go was not measured', () => {
-    expect(pressureTable(pressureFigures(new Map([['a', outcome({})]]), undefined))).toMatch(/signal \[ms\] +100$/m);
+    expect(pressureTable(pressureFigures([new Map([['a', outcome({})]])], []))).toMatch(/signal \[ms\] +100$/m);
   });
+});
+
+describe('figures of pressure, of several turns,', () => {
+  const turns = (...outcomes: Partial<PressureOutcome>[]) => outcomes.map((each) => new Map([['a', outcome(each)]]));
+
+  test('are the medians of the times, and the worst of all else', () => {
+    const go = turns(
+      { answerMs: 9000, suffered: ['burstable'], leastBytes: 0 },
+      { answerMs: 1000, oomKills: 2, order: ['guaranteed', 'hog'] },
+      { answerMs: 4000, suffered: ['guaranteed', 'burstable'], leastBytes: 5e7 },
+    );
+    const figures = pressureFigures(turns({ answerMs: 200 }, { answerMs: 500 }, { answerMs: 400 }), go);
+    expect(figures).toMatchObject([{ ratio: 0.1, ours: { answerMs: 400, leastBytes: 2e8 } }]);
+    expect(figures[0]?.go).toEqual({
+      answerMs: 4000,
+      orders: [['hog'], ['guaranteed', 'hog']],
+      suffered: ['burstable', 'guaranteed'],
+      oomKills: 2,
+      leastBytes: 0,
+    });
+    expect(pressureTable(figures)).toMatch(/^ {2}who was told to end +hog or guaranteed, hog +hog$/m);
+  });
+
+  test.each([
+    ['half of them', [{ answerMs: undefined }, { answerMs: 100 }], undefined],
+    ['all of them', [{ answerMs: undefined }, { answerMs: undefined }], undefined],
+    ['fewer', [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }], 300],
+  ])('have no time where %s had no answer', (_name, outcomes, expected) => {
+    expect(pressureFigures(turns(...outcomes), [])[0]?.ours.answerMs).toBe(expected);
+  });
+});
+
+test('of pressure there is one turn of each kubelet unless more are asked for', () => {
+  expect(parsePressureOptions([])).toMatchObject({ rounds: 1, kinds: PRESSURE_KINDS, alone: false });
+  expect(parsePressureOptions(['--turns', '3', '--only', 'log']).kinds.map(({ name }) => name)).toEqual([
+    'a log that grows',
+  ]);
+  expect(parsePressureOptions(['--turns=3']).rounds).toBe(3);
+  expect(() => parsePressureOptions(['--turns=0'])).toThrow('--turns: "0" is not a number from 1 to 20');
+  expect(() => parsePressureOptions(['--only=nothing'])).toThrow('--only: no kind has such a name');
 });
 
 test('a pod that means ill waits until it is told to begin; the others write to their disk all the while', () => {

@@ -1,6 +1,7 @@
+import { median } from '../statistics.ts';
 import { renderTable } from '../table.ts';
 
-/** What became of pressure of one kind. */
+/** What became of pressure of one kind in one turn. */
 export interface PressureOutcome {
   /** From the crossing of the threshold to the first signal of the first pod that was told to end, or the first image's removal; absent: it never was. */
   readonly answerMs: number | undefined;
@@ -14,30 +15,58 @@ export interface PressureOutcome {
   readonly leastBytes: number;
 }
 
+/** What became of it in all turns of a kubelet. */
+interface PressureSummary {
+  /** The median of the times; absent where half of the turns or more had no answer. */
+  readonly answerMs: number | undefined;
+  /** Each order in which pods were told to end, once. */
+  readonly orders: readonly (readonly string[])[];
+  /** Whoever suffered in any turn. */
+  readonly suffered: readonly string[];
+  /** The most of any turn. */
+  readonly oomKills: number;
+  /** The least of all turns. */
+  readonly leastBytes: number;
+}
+
 export interface PressureFigure {
   readonly kind: string;
-  readonly go: PressureOutcome | undefined;
-  readonly ours: PressureOutcome;
-  /** Ours over Go's, of the times to the first signal. */
+  readonly go: PressureSummary | undefined;
+  readonly ours: PressureSummary;
+  /** Ours over Go's, of the medians of the times to the first signal. */
   readonly ratio: number | undefined;
 }
 
-export function pressureFigures(
-  ours: ReadonlyMap<string, PressureOutcome>,
-  go: ReadonlyMap<string, PressureOutcome> | undefined,
-): readonly PressureFigure[] {
-  return [...ours].map(([kind, outcome]) => {
-    const theirs = go?.get(kind);
-    const { answerMs } = outcome;
-    const ratio =
-      answerMs !== undefined && theirs?.answerMs !== undefined && theirs.answerMs > 0
-        ? answerMs / theirs.answerMs
-        : undefined;
-    return { kind, go: theirs, ours: outcome, ratio };
+/** What became of each kind in one turn, by its name. */
+export type PressureTurn = ReadonlyMap<string, PressureOutcome>;
+
+/** @param go its turns; none where it was not measured */
+export function pressureFigures(ours: readonly PressureTurn[], go: readonly PressureTurn[]): readonly PressureFigure[] {
+  const kinds = [...new Set(ours.flatMap((turn) => [...turn.keys()]))];
+  return kinds.flatMap((kind) => {
+    const [own, theirs] = [summary(kind, ours), summary(kind, go)];
+    if (own === undefined) return [];
+    const ratio = own.answerMs !== undefined && theirs?.answerMs ? own.answerMs / theirs.answerMs : undefined;
+    return [{ kind, go: theirs, ours: own, ratio }];
   });
 }
 
-/** The outcomes of both under the name of each kind. */
+function summary(kind: string, turns: readonly PressureTurn[]): PressureSummary | undefined {
+  const outcomes = turns.flatMap((turn) => turn.get(kind) ?? []);
+  if (outcomes.length === 0) return undefined;
+  // What was never answered took longer than all else.
+  const middle = median(outcomes.map(({ answerMs = Number.POSITIVE_INFINITY }) => answerMs));
+  const orders = new Map(outcomes.map(({ order }) => [order.join(), order]));
+  return {
+    answerMs: Number.isFinite(middle) ? middle : undefined,
+    orders: [...orders.values()],
+    suffered: [...new Set(outcomes.flatMap(({ suffered }) => suffered))],
+    oomKills: Math.max(...outcomes.map(({ oomKills }) => oomKills)),
+    leastBytes: Math.min(...outcomes.map(({ leastBytes }) => leastBytes)),
+  };
+}
+
+/** What both came to under the name of each kind. */
 export function pressureTable(figures: readonly PressureFigure[]): string {
   const rows = figures.flatMap(({ kind, go, ours, ratio }) => [
     [
@@ -46,7 +75,7 @@ export function pressureTable(figures: readonly PressureFigure[]): string {
       rounded(ours, ours.answerMs),
       ratio?.toFixed(2) ?? '',
     ],
-    ['  who was told to end', list(go?.order), list(ours.order), ''],
+    ['  who was told to end', ordersText(go), ordersText(ours), ''],
     ['  who else suffered', list(go?.suffered), list(ours.suffered), ''],
     ['  kills by the kernel', String(go?.oomKills ?? ''), String(ours.oomKills), ''],
     ['  least that was left [MB]', megabytes(go?.leastBytes), megabytes(ours.leastBytes), ''],
@@ -54,7 +83,11 @@ export function pressureTable(figures: readonly PressureFigure[]): string {
   return renderTable(['pressure', 'Go', 'this', 'ratio'], rows);
 }
 
-function rounded(outcome: PressureOutcome | undefined, value: number | undefined): string {
+function ordersText(summary: PressureSummary | undefined): string {
+  return (summary?.orders ?? []).map(list).join(' or ');
+}
+
+function rounded(outcome: PressureSummary | undefined, value: number | undefined): string {
   if (outcome === undefined) return '';
   return value === undefined ? 'never' : value.toFixed(0);
 }

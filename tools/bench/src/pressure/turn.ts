@@ -9,11 +9,11 @@ import { nodeFileSystem } from '@node-agent/host';
 import { KubeClients, loadKubeconfig, resources } from '@node-agent/kube-client';
 import type { PodSpec } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
-import { buildImage, type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
-import type { ControlPlane } from '@node-agent/tools-control-plane';
+import { buildImage, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { ClusterKubelet } from '../cluster/cluster-kubelet.ts';
 import { ClusterPods, conditionHolds } from '../cluster/cluster-pods.ts';
 import { RuntimeSide } from '../runtime-side.ts';
+import type { TurnPlan } from '../side-by-side.ts';
 import { sleep, until } from '../waiting.ts';
 import type { PressureOutcome } from './figures.ts';
 import { BYSTANDERS, type PressureKind, pressureSpec } from './kinds.ts';
@@ -21,13 +21,7 @@ import { LoopDisk } from './loop-disk.ts';
 import { Notes } from './notes.ts';
 
 /** What a turn is taken with. */
-export interface PressurePlan {
-  readonly controlPlane: ControlPlane;
-  readonly binaries: ContainerdBinaries;
-  readonly program: string;
-  readonly nodeName: string;
-  readonly directory: string;
-  readonly subnet: string;
+export interface PressurePlan extends TurnPlan {
   readonly kinds: readonly PressureKind[];
   readonly say: (text: string) => void;
 }
