@@ -65,8 +65,10 @@ export class CgroupsV1 implements CgroupGroups {
   /** The kernel gives no number to a second directory. */
   async identity(name: CgroupName): Promise<string | undefined> {
     try {
-      const stats = await Promise.all(this.#neededPaths(name).map((path) => this.#components.fs.stat(path)));
-      return stats.map(({ inode }) => inode).join();
+      const inodes: number[] = [];
+      // One after another: that a group is not there is known by the first look.
+      for (const path of this.#neededPaths(name)) inodes.push((await this.#components.fs.stat(path)).inode);
+      return inodes.join();
     } catch (err) {
       if (isMissing(err)) return undefined;
       throw err;

@@ -160,6 +160,15 @@ export class PodCgroups {
     return await manager.exists(this.#name(pod));
   }
 
+  /** Whether the pod's group is there, and is the very one that {@link ensure} has set: one look tells that nothing is to be done. */
+  async isEnsured(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { uid } = pod.metadata;
+    if (!this.#limited.has(uid)) return false;
+    const { manager } = await this.#ready(signal);
+    const look = async (): Promise<boolean> => this.#limited.get(uid) === (await identityOf(manager, this.#name(pod)));
+    return await this.#turns.run(uid, look, signal);
+  }
+
   /**
    * Makes the pod's group and sets its limits, where that is not done. One that is there from an earlier process may hold containers that
    * are larger than the pod is to be: it grows here, and {@link differs} tells that it is still to shrink, after them.

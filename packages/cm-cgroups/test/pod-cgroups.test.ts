@@ -103,6 +103,28 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(kernel.writes.length).toBe(before);
   });
 
+  test('a group is as it was left until somebody else removes it, and is not when another one is at its place', async () => {
+    const cgroups = make();
+    const pod = burstable('b');
+    const others = await openCgroups(kernel);
+    expect(await cgroups.isEnsured(pod, signal)).toBe(false);
+    await cgroups.ensure(pod, signal);
+    expect(await cgroups.isEnsured(pod, signal)).toBe(true);
+    await others.destroy(['kubepods', 'burstable', 'podb'], signal);
+    expect(await cgroups.isEnsured(pod, signal)).toBe(false);
+    await others.create(['kubepods', 'burstable', 'podb'], {});
+    expect(await cgroups.isEnsured(pod, signal)).toBe(false);
+    await cgroups.ensure(pod, signal);
+    expect(await cgroups.isEnsured(pod, signal)).toBe(true);
+    await cgroups.destroy('b', signal);
+    expect(await cgroups.isEnsured(pod, signal)).toBe(false);
+  });
+
+  test('a group whose limits another process has set is not as it was left', async () => {
+    await make().ensure(burstable('b'), signal);
+    expect(await make().isEnsured(burstable('b'), signal)).toBe(false);
+  });
+
   test('a manager that tells no groups apart is asked whether they are there', async () => {
     const cgroups = new PodCgroups({
       async open() {

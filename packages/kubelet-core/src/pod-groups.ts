@@ -49,6 +49,7 @@ export class PodGroups {
     const { uid, name, namespace } = pod.metadata;
     let status = runtimeStatus;
     try {
+      if (await cgroups.isEnsured?.(pod, signal)) return status;
       const isRunning = runtimeStatus.containers.some(({ state }) => state === 'running');
       if (isRunning && !(await cgroups.exists(pod, signal))) {
         logger.info({ podUid: uid }, "The pod's containers run without its cgroup: they begin anew in it");

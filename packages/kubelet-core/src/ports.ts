@@ -250,6 +250,8 @@ export interface VolumesPort {
 /** The groups of pods: package `cm-cgroups`. What is done to one pod's group is done one after another. */
 export interface PodCgroupsPort {
   exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
+  /** Whether the pod's group is there as `ensure` has left it. Where absent, `exists` and `ensure` are asked each time. */
+  isEnsured?(pod: Pod, signal: AbortSignal): Promise<boolean>;
   /** Makes the pod's group with its limits. @returns whether that was to be done */
   ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
   /** Kills what is left in it, then removes it; resolves when it is gone, or was not there. */

@@ -2,7 +2,7 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { PodGroups, runsOnce } from '../src/pod-groups.ts';
-import { makePod, PlainCgroups, recordEvents } from './fakes.ts';
+import { emptyStatus, makePod, PlainCgroups, recordEvents } from './fakes.ts';
 
 const { signal } = new AbortController();
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -36,6 +36,21 @@ function setUp(volumesOf: readonly string[] = []) {
   const ends = (): string[] => cgroups.calls.filter((call) => !call.startsWith('qos'));
   return { groups, cgroups, behaviour, ends };
 }
+
+describe("a pod's group", () => {
+  test('that is there as it was left is looked at once, and only where it is not more is asked and done', async () => {
+    const { groups, cgroups } = setUp();
+    const pod = makePod('a');
+    let isEnsured = true;
+    Object.assign(cgroups, { isEnsured: async () => isEnsured });
+    const ensure = () => groups.ensure(pod, emptyStatus(pod), () => Promise.reject(new Error('not asked for')), signal);
+    expect(await ensure()).toEqual(emptyStatus(pod));
+    expect(cgroups.calls).toEqual([]);
+    isEnsured = false;
+    await ensure();
+    expect(cgroups.calls).toEqual([`ensure ${pod.metadata.uid}`, 'qos ']);
+  });
+});
 
 describe("orphans' groups", () => {
   test('K1: what a kubelet that was killed left is removed, what is known stays', async () => {
