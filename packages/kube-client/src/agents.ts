@@ -1,9 +1,10 @@
-import http from 'node:http';
+import type { Agent, ClientRequestArgs } from 'node:http';
 import https from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@node-agent/async';
 import { withDialDeadline } from './dial-deadline.ts';
+import { http } from './node-http.ts';
 import { systemErrorOf } from './system-errors.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { openTunnel } from './tunnel.ts';
@@ -12,7 +13,7 @@ import { openTunnel } from './tunnel.ts';
 const AGENT_OPTIONS = { keepAlive: true, timeout: 90_000, scheduling: 'lifo' } as const;
 
 /** The agent for an `https://` server that speaks HTTP/1.1; `first` is a connection that is there already. */
-export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): http.Agent {
+export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): Agent {
   let spare: TLSSocket | undefined = first;
   return new TlsAgent(async (signal) => {
     const socket = spare;
@@ -22,12 +23,12 @@ export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): htt
 }
 
 /** The agent for an `http://` server that is reached directly or through SOCKS. */
-export function plainAgent(clock: Pick<Clock, 'setTimer'>, socksProxy: URL | undefined): http.Agent {
+export function plainAgent(clock: Pick<Clock, 'setTimer'>, socksProxy: URL | undefined): Agent {
   return socksProxy === undefined ? new http.Agent(AGENT_OPTIONS) : new TunnelAgent(clock, socksProxy);
 }
 
 /** Lets what is under way end, and ends everything else. */
-export function retireAgent(agent: http.Agent): void {
+export function retireAgent(agent: Agent): void {
   // A socket that becomes free is looked at by this, and closed.
   Object.assign(agent, { keepAlive: false });
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
@@ -65,7 +66,7 @@ class TunnelAgent extends http.Agent {
     this.#proxy = proxy;
   }
 
-  override createConnection({ host, port }: http.ClientRequestArgs, callback?: Connected): undefined {
+  override createConnection({ host, port }: ClientRequestArgs, callback?: Connected): undefined {
     const target = { host: host ?? 'localhost', port: Number(port ?? 80) };
     const dial = (signal: AbortSignal): Promise<Duplex> => openTunnel(this.#proxy, target, signal);
     give(withDialDeadline(this.#clock, `${target.host}:${target.port}`, dial, this.#end.signal), callback);

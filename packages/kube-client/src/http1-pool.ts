@@ -1,8 +1,9 @@
-import http, { type Agent, type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { retireAgent } from './agents.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { KubeError } from './errors.ts';
+import { http } from './node-http.ts';
 import { errorCodeOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 

@@ -1,7 +1,7 @@
-import http from 'node:http';
 import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { KubeError } from './errors.ts';
+import { http } from './node-http.ts';
 import { openSocks } from './socks.ts';
 import { toError } from './system-errors.ts';
 

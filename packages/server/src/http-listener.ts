@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { checkOptions, ServerError } from './errors.ts';
+import { http } from './node-http.ts';
 import { type Reply, text } from './reply.ts';
 
 /** Where a server listens. */
@@ -49,7 +50,7 @@ export class HttpListener {
    */
   async run(listen: ListenAddress, onListening: (got: ListenAddress) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const server = createServer(
+    const server = http.createServer(
       {
         maxHeaderSize: MAX_HEADER_BYTES,
         headersTimeout: RECEIVE_MS,

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -7,6 +7,7 @@ import { abortable, type Clock, withTimeout } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { ServerError } from './errors.ts';
 import { LendingConnection } from './lending-connection.ts';
+import { http } from './node-http.ts';
 import { readBody } from './read-body.ts';
 import { type Reply, text } from './reply.ts';
 import type { StreamingEndpoint } from './streaming-url.ts';
@@ -61,7 +62,7 @@ async function dial(
   const { promise, resolve, reject } = Promise.withResolvers<Dialled>();
   const connecting = { host, port, lookup: loopbackOnly, allowHalfOpen: true, noDelay: true };
   const lender = secure ? undefined : new LendingConnection(connecting);
-  const asked = (secure ? secureRequest : plainRequest)({
+  const asked = (secure ? secureRequest : http.request)({
     ...{ method, path, headers: [...headers], maxHeaderSize: MAX_HEADER_BYTES },
     // In place of an agent: the connection is for this request alone.
     createConnection: () => lender?.socket ?? secureConnect({ ...connecting, servername: 'localhost' }),

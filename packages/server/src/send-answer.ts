@@ -1,8 +1,9 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { abortable, type Clock, type LinkedAbort, type Timer } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import type { Answer } from './exchange.ts';
+import { http } from './node-http.ts';
 import { type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
 
@@ -104,5 +105,5 @@ function writeHead(
 export function rawReply({ status, headers, body }: Reply): string {
   const all = { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`;
+  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`;
 }

@@ -1,9 +1,9 @@
-import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { protocolsWithoutToken } from './bearer-token.ts';
 import type { UpgradeCall } from './call.ts';
 import { ServerError } from './errors.ts';
+import { http } from './node-http.ts';
 import { type Reply, text } from './reply.ts';
 
 /** A message, at most, as by Go's server (`golang.org/x/net/websocket`). */
@@ -36,7 +36,7 @@ export async function acceptWebSocket(call: UpgradeCall, protocol: string): Prom
   // What is asked of a request are its method and its headers, and the connection is given beside it. The protocol is agreed on
   // here: the library takes no names with a slash, though Kubernetes has them.
   const { 'sec-websocket-protocol': _offered, ...headers } = call.headers;
-  const request = new IncomingMessage(new Socket());
+  const request = new http.IncomingMessage(new Socket());
   Object.assign(request, { method: call.method, headers });
   if (protocolsWithoutToken(call.headers).includes(protocol)) {
     server.on('headers', (answer) => answer.push(`Sec-WebSocket-Protocol: ${protocol}`));
