@@ -73,11 +73,11 @@ describe('figures of pressure, of several turns,', () => {
 
 test('of pressure there is one turn of each kubelet unless more are asked for', () => {
   expect(parsePressureOptions([])).toMatchObject({ rounds: 1, kinds: PRESSURE_KINDS, alone: false });
-  expect(parsePressureOptions(['--turns', '3', '--only', 'log']).kinds.map(({ name }) => name)).toEqual([
+  expect(parsePressureOptions(['--rounds', '3', '--only', 'log']).kinds.map(({ name }) => name)).toEqual([
     'a log that grows',
   ]);
-  expect(parsePressureOptions(['--turns=3']).rounds).toBe(3);
-  expect(() => parsePressureOptions(['--turns=0'])).toThrow('--turns: "0" is not a number from 1 to 20');
+  expect(parsePressureOptions(['--rounds=3']).rounds).toBe(3);
+  expect(() => parsePressureOptions(['--rounds=0'])).toThrow('--rounds: "0" is not a number from 1 to 20');
   expect(() => parsePressureOptions(['--only=nothing'])).toThrow('--only: no kind has such a name');
 });
 

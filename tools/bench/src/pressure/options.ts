@@ -18,7 +18,7 @@ Memory and a disk run out, with this kubelet and with the Go kubelet of the rele
 crossing of the threshold to the first signal, who is told to end in which order, and who else suffers. Pods may have 1.4 GB together and a
 disk of 900 MB in a file: the machine itself runs out of nothing. Needs root and loop devices.
   --only REGEXP   only the kinds whose names match
-  --turns N       turns of each kubelet: times are the medians of them, all else the worst (1). The Go kubelet looks each ten seconds: one
+  --rounds N      turns of each kubelet: times are the medians of them, all else the worst (1). The Go kubelet looks each ten seconds: one
                   turn of it is chance
   --alone         this kubelet only
   --kubelet FILE  another build of this kubelet
@@ -33,12 +33,12 @@ export function parsePressureOptions(argv: readonly string[]): PressureBenchOpti
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      ...{ only: text(''), turns: text('1'), kubelet: text(BUILT_KUBELET) },
+      ...{ only: text(''), rounds: text('1'), kubelet: text(BUILT_KUBELET) },
       ...{ alone: flag, json: flag, help: flag },
     },
   });
   const { alone, json, help, kubelet } = values;
   const kinds = PRESSURE_KINDS.filter(({ name }) => new RegExp(values.only).test(name));
   if (kinds.length === 0) throw new Error('--only: no kind has such a name');
-  return { rounds: numberOption('--turns', values.turns, 1, 20), kinds, alone, json, help, kubelet };
+  return { rounds: numberOption('--rounds', values.rounds, 1, 20), kinds, alone, json, help, kubelet };
 }
