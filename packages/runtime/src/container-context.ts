@@ -1,10 +1,9 @@
 import { type ImageService, type Init, NamespaceMode, type PodSandboxConfig } from '@node-agent/cri-client';
-import { type Container, isStaticPod, type Pod } from '@node-agent/pod-spec';
+import { type Container, isStaticPod, type Pod, podAddresses } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings, PodContext } from './config/context.ts';
 import { type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
-import { podAddresses } from './config/pod-addresses.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
 import { type ServiceData, serviceVariables } from './config/service-variables.ts';
 import type { ContainerFiles } from './container-files.ts';

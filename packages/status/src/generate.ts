@@ -8,6 +8,7 @@ import {
   type PodCondition,
   type PodPhase,
   type PodStatus,
+  podAddresses,
   podQosClass,
   type RestartFeatures,
   type RuntimePodStatus,
@@ -187,22 +188,14 @@ function addresses(
   pod: Pod,
   old: PodStatus | undefined,
   runtimeIps: readonly string[],
-  { hostIps, podIpFamily = 4 }: Pick<PodStatusContext, 'hostIps' | 'podIpFamily'>,
+  { hostIps, podIpFamily }: Pick<PodStatusContext, 'hostIps' | 'podIpFamily'>,
 ): Pick<PodStatus, 'hostIP' | 'hostIPs' | 'podIP' | 'podIPs'> {
   const [hostIP] = hostIps;
   // A pod on the host's network has the node's addresses; others keep theirs after their sandbox is gone.
-  const known = pod.spec.hostNetwork ? hostIps : firstOfEach(runtimeIps, podIpFamily);
+  const known = podAddresses(pod, runtimeIps, hostIps, podIpFamily);
   const ips = known.length > 0 ? known : (old?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   return {
     ...(hostIP !== undefined && { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) }),
     ...(ips[0] !== undefined && { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
   };
-}
-
-/** At most one address of each family (`sortPodIPs` in `pkg/kubelet/kubelet_pods.go`). */
-function firstOfEach(ips: readonly string[], first: 4 | 6): readonly string[] {
-  const v4 = ips.find((ip) => !ip.includes(':'));
-  const v6 = ips.find((ip) => ip.includes(':'));
-  const order = first === 6 ? [v6, v4] : [v4, v6];
-  return order.filter((ip) => ip !== undefined);
 }

@@ -354,7 +354,9 @@ describe('what is kept', () => {
     expect(generateApiPodStatus(makePod(), seen, makeContext({ hostIps })).podIP).toBe('10.0.0.7');
     const v6 = generateApiPodStatus(makePod(), seen, makeContext({ podIpFamily: 6 }));
     expect(v6.podIPs).toEqual([{ ip: 'fd00::1' }, { ip: '10.0.0.7' }]);
-    const host = generateApiPodStatus(makePod({ hostNetwork: true }), seen, makeContext({ hostIps }));
+    // A runtime tells no addresses of what is on the host's network.
+    const bare = { ...seen, ips: [] };
+    const host = generateApiPodStatus(makePod({ hostNetwork: true }), bare, makeContext({ hostIps }));
     expect(host.podIPs).toEqual([{ ip: 'fd00::9' }, { ip: '192.168.0.1' }]);
   });
 

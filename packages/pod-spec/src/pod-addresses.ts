@@ -1,9 +1,9 @@
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod } from './api.ts';
 
 /**
- * The addresses of a pod as its containers are shown them: at most one of each family; of a pod on the host's network, the
- * node's (`sortPodIPs`, `generateAPIPodStatus` of `pkg/kubelet/kubelet_pods.go`). Upstream shows those to containers in an
- * order that may be another than the status's.
+ * The addresses of a pod, as its status tells them and its containers are shown them: at most one of each family; of a pod on the host's
+ * network, the node's (`sortPodIPs`, `generateAPIPodStatus` of `pkg/kubelet/kubelet_pods.go`). Upstream shows those to containers in
+ * an order that may be another than the status's.
  * @param podIps as the runtime has them
  * @param hostIps the node's, the primary one first
  * @param family which comes first of a pod's own

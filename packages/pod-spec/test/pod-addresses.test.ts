@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { podAddresses } from '../../src/config/pod-addresses.ts';
-import { makePod } from './fixtures.ts';
+import { podAddresses } from '../src/pod-addresses.ts';
+import { makePod } from './make-pod.ts';
 
 describe('podAddresses', () => {
   const own = makePod({});
