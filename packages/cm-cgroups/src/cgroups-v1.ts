@@ -65,10 +65,11 @@ export class CgroupsV1 implements CgroupGroups {
   /** The kernel gives no number to a second directory. */
   async identity(name: CgroupName): Promise<string | undefined> {
     try {
-      const inodes: number[] = [];
-      // One after another: that a group is not there is known by the first look.
-      for (const path of this.#neededPaths(name)) inodes.push((await this.#components.fs.stat(path)).inode);
-      return inodes.join();
+      const look = async (path: string): Promise<number> => (await this.#components.fs.stat(path)).inode;
+      const [first, ...others] = this.#neededPaths(name);
+      // Alone: that a group is not there is known by it.
+      const inode = first === undefined ? [] : [await look(first)];
+      return [...inode, ...(await Promise.all(others.map(look)))].join();
     } catch (err) {
       if (isMissing(err)) return undefined;
       throw err;
