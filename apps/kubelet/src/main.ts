@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=2 --heap-growing-percent=20 --no-maglev --no-turbofan
+#!/usr/bin/env -S node --optimize-for-size --no-maglev --no-turbofan
 import { nodeProblem } from './node-version.ts';
 
 const problem = nodeProblem(process.versions.node);
