@@ -13,13 +13,16 @@ import { watchSilenceMs } from './watch-silence.ts';
  */
 export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'], () => {
   let before: ReadonlyMap<string, number> = new Map();
+  /** Who was granted more while it waits to be let in once more: that it has it is judged when it was. */
+  let waiting: readonly string[] = [];
   return (observation, facts) => {
     const { grants } = facts.resources;
     const known = before;
     before = grants;
     const { resources } = facts.node;
-    if (observation.kind !== 'settled' || grants === known || resources === undefined || !facts.kubeletUp)
-      return undefined;
+    if (observation.kind === 'kubeletStarted') waiting = [];
+    if (observation.kind !== 'settled' || resources === undefined || !facts.kubeletUp) return undefined;
+    if (grants === known && waiting.length === 0) return undefined;
     const isSure = !facts.sourcesReady && facts.resources.startedWithAllGrants;
     const early = isSure ? resizedEarly(known, facts) : undefined;
     if (early !== undefined) {
@@ -27,19 +30,22 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
       return { wrong: `pod ${early} was granted ${text}` };
     }
     if (!facts.sourcesReady) return undefined;
-    const grown = [...grants].find(([uid, millis]) => holds(uid, facts) && millis > (known.get(uid) ?? 0));
-    if (grown === undefined) return undefined;
+    const more = [...grants].filter(([uid, millis]) => millis > (known.get(uid) ?? 0) || waiting.includes(uid));
+    const grown = more.flatMap(([uid]) => (holds(uid, facts) ? uid : []));
+    waiting = grown.filter((uid) => makesRoom(uid, facts));
+    const newest = grown.find((uid) => !waiting.includes(uid));
+    if (newest === undefined) return undefined;
     // Who is new to this kubelet, and was there already, may have been admitted before it was known who else is: what it is granted is
     // written when it begins.
-    if (!known.has(grown[0]) && facts.pods.lastUnwantedAtMs(grown[0]) <= facts.sourcesReadyAtMs) return undefined;
+    if (!known.has(newest) && facts.pods.lastUnwantedAtMs(newest) <= facts.sourcesReadyAtMs) return undefined;
     // A list that is old does not tell of all pods: the others are there when its watch has.
     if (facts.api.wasStaleSince(facts.kubeletStartedAtMs) && observation.atMs - facts.sourcesReadyAtMs < SEEN_MS)
       return undefined;
-    const held = [...grants].filter(([uid]) => holds(uid, facts) && (uid === grown[0] || !makesRoom(uid, facts)));
+    const held = [...grants].filter(([uid]) => holds(uid, facts) && !makesRoom(uid, facts));
     const sum = held.reduce((total, [, millis]) => total + millis, 0);
     const most = resources.cpuCount * 1000;
     const text = held.map(([uid, millis]) => `${uid} ${millis}m`).join(', ');
-    return judged(sum > most && `pod ${grown[0]} is granted more, and ${sum}m of ${most}m are granted then: ${text}`);
+    return judged(sum > most && `pod ${newest} is granted more, and ${sum}m of ${most}m are granted then: ${text}`);
   };
 });
 
