@@ -219,6 +219,8 @@ export class ContainerStarter {
     }
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
     let { attempt } = plan;
+    // What is removed may be all that tells it, and what is to be done before the next one is created may fail.
+    if (plan.remove.length > 0 && attempt !== undefined) tried.next(uid, container.name, attempt);
     for (const { id, restartCount, startOver } of plan.remove) {
       const fields = { podUid: uid, container: container.name, containerId: id };
       logger.info(fields, 'Removing a container that never started');

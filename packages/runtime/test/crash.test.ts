@@ -417,6 +417,41 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toHaveLength(1);
   });
 
+  test('C2: which attempt comes next is known when all records are gone, and the next container cannot be made yet', async () => {
+    let full = false;
+    const applied: AppliedResources = {
+      appliedToContainer: () => undefined,
+      appliedToPod: () => undefined,
+      containerApplied: async () => {
+        if (full) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      },
+      podApplied: async () => {},
+    };
+    const script: Script = ({ attempt }) => (attempt === 0 ? { exitAfterMs: 1, exitCode: 1 } : {});
+    const machine = new Machine({ runtime: { script }, components: { applied } });
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(machine.kubelet(), web);
+    await machine.clock.advance(10);
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    await machine.sync(machine.kubelet(), web);
+    const kubelet = machine.kubelet();
+    const { containers } = await machine.status(kubelet, web);
+    expect(containers.map(({ state, restartCount }) => `${restartCount} ${state}`).toSorted()).toEqual([
+      '0 exited',
+      '1 created',
+    ]);
+    // As garbage collection takes it for one dead container too many.
+    const crashed = containers.find(({ state }) => state === 'exited');
+    await kubelet.removeContainer(crashed?.id ?? '', new AbortController().signal);
+    full = true;
+    await machine.sync(kubelet, web);
+    expect((await machine.status(kubelet, web)).containers).toEqual([]);
+    full = false;
+    await machine.clock.advance(60_000);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/1']);
+  });
+
   test('C4: what has started late, though it was taken for created, ends before the sidecars', async () => {
     const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
     const web = pod({ initContainers, containers: [sleeper('a')], terminationGracePeriodSeconds: 30 });
