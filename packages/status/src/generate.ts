@@ -71,7 +71,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     anyAsksToRestartAll(pod, (name) => reported.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
-    restartsAll: restartIsAsked || (tellsOfRestarts && wasRestartingAll(old)),
+    restartsAll: restartIsAsked || (tellsOfRestarts && (wasRestartingAll(old) || hasNoRecords(runtimeStatus))),
     features,
     stopSignals: context.stopSignals ?? false,
     recursiveReadOnly: context.recursiveReadOnly ?? false,
@@ -138,6 +138,14 @@ function hasMainContainerInSandbox(
 
 function wasRestartingAll(old: PodStatus | undefined): boolean {
   return old?.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') ?? false;
+}
+
+/**
+ * Whether there is nothing left in the sandbox that serves the pod. Garbage collection leaves the newest record of each container: who was
+ * killed when it had taken all away, for them to begin anew, has told nobody (K1).
+ */
+function hasNoRecords({ sandboxes, containers }: RuntimePodStatus): boolean {
+  return sandboxes[0]?.state === 'ready' && containers.length === 0;
 }
 
 /** S1: a phase that is terminal anywhere stays what it is there. */

@@ -2,7 +2,7 @@ import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { generateApiPodStatus } from '../src/generate.ts';
 import { illegalTransition } from '../src/transition.ts';
-import { makeContext, makePod, runtimeContainer, runtimeStatus } from './builders.ts';
+import { makeContext, makePod, makeSandbox, runtimeContainer, runtimeStatus } from './builders.ts';
 
 const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }] as const;
 const pod: Pod = makePod({
@@ -47,6 +47,28 @@ describe('a pod of which all containers begin anew', () => {
       restartCount: 1,
     });
     expect(condition(status)?.status).toBe('False');
+  });
+
+  test('K1: has not failed where a kubelet was killed when it had taken all records away, and had told nobody', () => {
+    const context = makeContext({ oldStatus: before });
+    const status = generateApiPodStatus(pod, { ...runtimeStatus(), sandboxes: [makeSandbox()] }, context);
+    const waiting = { reason: 'RestartingAllContainers' };
+    expect(status.phase).toBe('Running');
+    for (const name of ['main', 'side'])
+      expect(shown(status, name)).toMatchObject({ state: { waiting }, restartCount: 1 });
+    // What is gone from among others, or with its sandbox, was not taken away for that.
+    const rest = { ...runtimeStatus(side({ state: 'exited', exitCode: 0 })), sandboxes: [makeSandbox()] };
+    const partly = generateApiPodStatus(pod, rest, context);
+    expect(shown(partly, 'main')?.lastState?.terminated?.reason).toBe('ContainerStatusUnknown');
+    const stopped = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady' })] };
+    expect(generateApiPodStatus(pod, stopped, context).phase).toBe('Failed');
+    // Nor is anything begun anew where no rule asks for it.
+    const plain = makePod({ restartPolicy: 'Never', containers: [{ name: 'main', image: 'busybox' }] });
+    const old = generateApiPodStatus(plain, runtimeStatus(main({})), makeContext());
+    expect(
+      generateApiPodStatus(plain, { ...runtimeStatus(), sandboxes: [makeSandbox()] }, makeContext({ oldStatus: old }))
+        .phase,
+    ).toBe('Failed');
   });
 
   test('keeps how they ended when they run again', () => {
