@@ -161,17 +161,19 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
-  // When the grace period is over, counted from the first that was to be told to stop, what is left ends together.
+  // When the grace period is over, counted from the first that was to be told to stop, or from when it was looked for who is, what is left
+  // ends together.
   const asked = facts.lives.inSandbox(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
-  const sinceMs = facts.nowMs - Math.min(...asked);
+  const sinceMs = facts.nowMs - Math.min(...asked, facts.endAskedAtMs(life));
   // The first call comes after its container's hook.
   const graceMs = leastGraceSeconds(facts, life.podUid) * 1000 - Math.max(...pod.containers.map(hookMs));
   const inGrace = !isHurried(facts, life) && sinceMs < graceMs - TOLERANCE_MS;
+  // A call that takes long is of before whatever has started since, be it by another kubelet.
+  const askedAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const needy = facts.lives
     .runningOf(life.podUid)
-    .find(
-      (other) => inGrace && later.has(other.name) && other.sandboxId === life.sandboxId && !facts.wasStarting(other),
-    );
+    .filter(({ sandboxId, startedAtMs }) => sandboxId === life.sandboxId && startedAtMs <= askedAtMs)
+    .find((other) => inGrace && later.has(other.name) && !facts.wasStarting(other));
   return judged(
     needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
   );
