@@ -1,0 +1,227 @@
+import type { Script } from '@node-agent/fake-cri';
+import { describe, expect, test } from 'vitest';
+import { pod } from './builders.ts';
+import { converge, expectNoTwins, killedAt } from './kills.ts';
+import { Machine, once, sleeper } from './machine.ts';
+
+describe('K1: the kubelet is killed at any call of the runtime', () => {
+  const web = pod({ initContainers: [once('i')], containers: [sleeper('a'), sleeper('b')] });
+
+  const starting = async (at: number, sent: boolean): Promise<boolean> => {
+    const machine = new Machine();
+    const killed = killedAt(machine.cri, at, sent);
+    const first = machine.kubelet(killed.cri);
+    const died = (async () => {
+      for (let n = 0; n < 3; n++) {
+        const status = await first.getPodStatus('uid-1', 'web', 'default');
+        await first.syncPod(web, status, new AbortController().signal);
+        await new Promise<void>((resolve) => machine.clock.setTimer(1_000, resolve));
+      }
+    })();
+    void died.catch(() => {});
+    await machine.clock.advance(5_000);
+    const running = machine.cri.liveContainers().map(({ id }) => id);
+    expectNoTwins(machine);
+    await converge(machine, web);
+    // Nothing was restarted without cause, nothing was doubled, and what ran was kept.
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+    const ids = machine.cri.liveContainers().map(({ id }) => id);
+    for (const id of running) expect(ids).toContain(id);
+    const status = await machine.status(machine.kubelet(), web);
+    expect(status.sandboxes.filter(({ state }) => state === 'ready')).toHaveLength(1);
+    expect(status.containers.map(({ name, restartCount }) => `${name}/${restartCount}`).toSorted()).toEqual([
+      'a/0',
+      'b/0',
+      'i/0',
+    ]);
+    return killed.calls() > at;
+  };
+
+  test.each([true, false])(
+    'K1: the next one makes one pod of it, whatever was under way (call sent: %s)',
+    async (sent) => {
+      let points = 0;
+      while (await starting(points, sent)) points++;
+      // Three rounds of lists, statuses, a sandbox, and four calls for each of three containers.
+      expect(points).toBeGreaterThan(20);
+    },
+  );
+
+  test('K1: while all containers begin anew: the next one goes on, and each starts once more', async () => {
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    // It exits with 42 once, and stays up afterwards.
+    const script: Script = ({ name, attempt }) =>
+      name === 'a' && attempt === 0 ? { exitAfterMs: 1, exitCode: 42 } : {};
+    const all = pod({
+      restartPolicy: 'Never',
+      containers: [sleeper('a', { restartPolicy: 'Never', restartPolicyRules: rules }), sleeper('b'), sleeper('c')],
+    });
+    for (let at = 0; at < 16; at++) {
+      const machine = new Machine({ runtime: { script } });
+      await machine.sync(machine.kubelet(), all);
+      await machine.clock.advance(10);
+      const first = machine.kubelet(killedAt(machine.cri, at, true).cri);
+      void (async () => {
+        const status = await first.getPodStatus('uid-1', 'web', 'default');
+        await first.syncPod(all, status, new AbortController().signal);
+      })();
+      await machine.clock.advance(5_000);
+      await converge(machine, all, 4);
+      expect(machine.live().toSorted()).toEqual(['a/1', 'b/1', 'c/1']);
+    }
+  });
+
+  test('K1: in the middle of termination: the next one stops everything', async () => {
+    for (let at = 0; at < 6; at++) {
+      const machine = new Machine();
+      await converge(machine, web, 3);
+      const killed = killedAt(machine.cri, at, true);
+      const [runningPod] = await machine.settle(machine.kubelet().getPods());
+      if (runningPod === undefined) throw new Error('no pod');
+      const signal = new AbortController().signal;
+      void machine
+        .kubelet(killed.cri)
+        .killPod(web, runningPod, 5, signal)
+        .catch(() => {});
+      await machine.clock.advance(100);
+      await machine.settle(machine.kubelet().killPod(web, runningPod, 5, signal));
+      expect(machine.live()).toEqual([]);
+    }
+  });
+});
+
+describe('K1: a start that was broken off', () => {
+  const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
+
+  test('K1: is no failure of its container: a pod that runs once still runs, and counts no restart', async () => {
+    let first = true;
+    const script: Script = () => {
+      const broken = first;
+      first = false;
+      return broken ? { startError: message } : {};
+    };
+    const machine = new Machine({ runtime: { script } });
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    await machine.sync(machine.kubelet(), task);
+    expect(machine.live()).toEqual([]);
+    const next = machine.kubelet();
+    await machine.sync(next, task);
+    expect(machine.live()).toEqual(['a/0']);
+    expect((await machine.status(next, task)).containers).toHaveLength(1);
+  });
+
+  test('C6: one that comes late, while its removal is made ready is kept', async () => {
+    const machine = new Machine();
+    const late = { kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 2_000 } as const;
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
+    const kubelet = machine.kubelet();
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    await machine.sync(kubelet, task);
+    const { containers } = await machine.status(kubelet, task);
+    expect(containers).toMatchObject([{ state: 'created' }]);
+    machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault: { kind: 'delay', delayMs: 8_000 } });
+    const id = containers[0]?.id ?? '';
+    const removed = machine.settle(kubelet.removeContainer(id, new AbortController().signal));
+    await expect(removed).rejects.toMatchObject({ code: 'Running' });
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
+  test('C1: nothing is created beside what the runtime will not remove, until it is given up after five minutes', async () => {
+    const machine = new Machine();
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    const busy = "container is in starting state, can't be removed";
+    machine.cri.faults.add({ rpc: 'removeContainer', fault: { kind: 'error', code: 'UNKNOWN', message: busy } });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    const soon = await machine.sync(kubelet, web);
+    // The runtime will be done with it in a moment.
+    expect((soon.error?.retryAtMs ?? 0) - machine.clock.monotonic()).toBe(1_000);
+    for (let n = 0; n < 29; n++) {
+      await machine.clock.advance(10_000);
+      await machine.sync(kubelet, web);
+      expect(machine.live()).toEqual([]);
+    }
+    await machine.clock.advance(10_000);
+    await machine.sync(kubelet, web);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).toEqual(['a/1']);
+  });
+
+  test("K1: one whose start is over, and that the runtime will not remove, is in nobody's way: the next takes its place, and its own", async () => {
+    const lives = [{ startError: message }, { exitAfterMs: 1_000 }, {}];
+    const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
+    const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
+    const fault = { kind: 'error', code: 'FAILED_PRECONDITION', message: leaked } as const;
+    machine.cri.faults.add({ rpc: 'removeContainer', fault });
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(machine.kubelet(), web);
+    expect(machine.live()).toEqual([]);
+    const kubelet = machine.kubelet();
+    expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/1']);
+    expect((await machine.sync(kubelet, web)).results).toEqual([]);
+    expect((await machine.status(kubelet, web)).containers).toMatchObject([
+      { state: 'running', restartCount: 1 },
+      { state: 'created', restartCount: 0 },
+    ]);
+
+    await machine.clock.advance(60_000);
+    expect(machine.live()).toEqual([]);
+    expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(machine.live()).toEqual(['a/2']);
+    const [known] = await machine.settle(kubelet.getPods());
+    if (known === undefined) throw new Error('the pod is gone');
+    await machine.settle(kubelet.killPod(web, known, undefined, new AbortController().signal));
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
+    let first = true;
+    const script: Script = () => {
+      const broken = first;
+      first = false;
+      return broken ? { startError: message } : {};
+    };
+    const machine = new Machine({ runtime: { script } });
+    const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    await machine.sync(kubelet, web);
+    const before = await machine.status(kubelet, web);
+    await machine.clock.advance(1_000);
+    await machine.settle(kubelet.syncPod(web, before, new AbortController().signal));
+    expect(machine.live()).toEqual(['a/0']);
+    expect((await machine.status(kubelet, web)).containers).toHaveLength(1);
+  });
+
+  test('a start that fails for a reason of its own is a failure', async () => {
+    const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
+    const machine = new Machine({ runtime: { script } });
+    const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, task);
+    expect((await machine.status(kubelet, task)).containers).toMatchObject([{ state: 'exited', exitCode: 128 }]);
+    expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
+  });
+
+  test('one that nobody wants any more is waited for, for five seconds', async () => {
+    const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
+    const kubelet = machine.kubelet();
+    const task = pod({ containers: [sleeper('a'), sleeper('b')] });
+    const stop = new AbortController();
+    machine.clock.setTimer(500, () => stop.abort(new Error('the pod is to end')));
+    const result = await machine.sync(kubelet, task, stop.signal);
+    expect(result.error).toBeUndefined();
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+
+    machine.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'hang' } });
+    const other = pod({ containers: [sleeper('a')] }, { uid: 'uid-2', name: 'other' });
+    const stopOther = new AbortController();
+    machine.clock.setTimer(500, () => stopOther.abort(new Error('the pod is to end')));
+    const startMs = machine.clock.monotonic();
+    await machine.sync(kubelet, other, stopOther.signal);
+    expect(machine.clock.monotonic() - startMs).toBe(5_500);
+  });
+});
