@@ -263,7 +263,9 @@ export class Facts {
       }
       case 'containerStarted': {
         const { id, podUid, startedAtMs } = observation.life;
-        this.#decidedAtMs.set(id, Math.min(startedAtMs, this.syncBeganAtMs(podUid)));
+        // A start that comes late was asked for by a sync before the last one.
+        const askedAtMs = this.#startAskedAtMs.get(id) ?? startedAtMs;
+        this.#decidedAtMs.set(id, Math.min(startedAtMs, askedAtMs, this.syncBeganAtMs(podUid)));
         return;
       }
       case 'stepBegan':
