@@ -82,7 +82,8 @@ describe('a plugin that is found by its socket', () => {
     start(undefined, logger);
     const { told } = await plug('v1beta1');
     await vi.waitFor(() => expect(told[0]).toContain('no handler registered for plugin type: DevicePlugin'));
-    expect(lines.map(({ fields }) => fields.component)).toContain('plugin-watcher');
+    // The plugin hears of it first.
+    await vi.waitFor(() => expect(lines.map(({ fields }) => fields.component)).toContain('plugin-watcher'));
   });
 });
 
