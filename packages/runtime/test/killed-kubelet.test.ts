@@ -92,15 +92,18 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
 
 describe('K1: a start that was broken off', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
-
-  test('K1: is no failure of its container: a pod that runs once still runs, and counts no restart', async () => {
+  /** The first start of all is broken off. */
+  const breaksFirstStart = (): Script => {
     let first = true;
-    const script: Script = () => {
+    return () => {
       const broken = first;
       first = false;
       return broken ? { startError: message } : {};
     };
-    const machine = new Machine({ runtime: { script } });
+  };
+
+  test('K1: is no failure of its container: a pod that runs once still runs, and counts no restart', async () => {
+    const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
     await machine.sync(machine.kubelet(), task);
     expect(machine.live()).toEqual([]);
@@ -177,13 +180,7 @@ describe('K1: a start that was broken off', () => {
   });
 
   test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
-    let first = true;
-    const script: Script = () => {
-      const broken = first;
-      first = false;
-      return broken ? { startError: message } : {};
-    };
-    const machine = new Machine({ runtime: { script } });
+    const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
     const kubelet = machine.kubelet();

@@ -87,7 +87,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + turn})` : looked.name;
     ours.push(await one(name, looked.program));
     // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
-    faults = await report(facts, { ours, compared: other }, before, options);
+    faults += await report(facts, { ours, compared: other }, before, options);
   }
   return faults > 0 ? 1 : 0;
 }
@@ -222,7 +222,7 @@ async function pageFacts(
   };
 }
 
-/** Writes what the runs so far came to, and tells of the last one's faults. @returns how many all of them have */
+/** Writes what the runs so far came to, and tells of the last one's faults. @returns how many that has */
 async function report(
   facts: PageFacts,
   runs: Runs,
@@ -236,25 +236,23 @@ async function report(
     const text = page(facts, runs, all, false);
     await writeFile(DOCUMENT, withPart(await readDocument(), options.selection, all, text));
   }
-  let faults = 0;
-  for (const run of runs.ours) faults += faultsOf(run, facts, all.compared, run === runs.ours.at(-1));
+  const last = runs.ours.at(-1);
+  const faults = last === undefined ? 0 : tellFaults(last, facts, all.compared);
   say(`the report: ${file}`);
   return faults;
 }
 
-/** How many faults a run has; where they are `told`, each by its name. What no kubelet passes on this machine is not this one's. */
-function faultsOf({ kubelet, result }: Run, { has }: PageFacts, compared: Summary['compared'], told: boolean): number {
-  const failed = result.specs.filter(
-    (spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined,
-  );
-  const counted = compared === undefined ? failed : regressions(compared, result);
-  if (told) {
-    for (const problem of result.problems) say(`${kubelet}: ${problem}`);
-    for (const { name } of failed) process.stdout.write(`failed with ${kubelet}: ${name}\n`);
-    for (const { name } of compared === undefined ? [] : counted)
-      process.stdout.write(`passes with ${compared?.kubelet}, not with ${kubelet}: ${name}\n`);
-  }
-  return result.problems.length + counted.length;
+/** Tells each fault of a run by its name. What no kubelet passes on this machine is not this one's. @returns how many there are */
+function tellFaults({ kubelet, result }: Run, { has }: PageFacts, compared: Summary['compared']): number {
+  const { problems, specs } = result;
+  for (const problem of problems) say(`${kubelet}: ${problem}`);
+  const failed = specs.filter((spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined);
+  for (const { name } of failed) process.stdout.write(`failed with ${kubelet}: ${name}\n`);
+  if (compared === undefined) return problems.length + failed.length;
+  const counted = regressions(compared, result);
+  for (const { name } of counted)
+    process.stdout.write(`passes with ${compared.kubelet}, not with ${kubelet}: ${name}\n`);
+  return problems.length + counted.length;
 }
 
 /** The names of the specs that are chosen, as a dry run tells them. */
