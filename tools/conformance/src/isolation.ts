@@ -87,6 +87,20 @@ export async function removeMountPoints(paths: readonly string[]): Promise<void>
   for (const path of paths) await rmdir(path).catch(() => {});
 }
 
+/** More than specs fill, beside images: the file that holds it grows only as it is written to. */
+const OWN_DISK = '24G';
+
+/**
+ * Puts a file system of its own over a directory that those inside have: what fills it fills nobody else's. It and its device go
+ * with the namespace of mounts, and the file that holds it with the directory.
+ */
+export async function mountOwnDisk(directory: string): Promise<void> {
+  const file = `${directory}/disk`;
+  await run('truncate', ['-s', OWN_DISK, file]);
+  await run('mkfs.ext4', ['-q', '-m', '0', file]);
+  await run('mount', ['-o', 'loop,discard', file, directory]);
+}
+
 /** What those inside do first: mounts that propagate, as containers may ask for, directories of their own, and a network. */
 export async function prepareInside(directory: string, nodeAddress: string): Promise<void> {
   await remountCgroups();

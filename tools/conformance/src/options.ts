@@ -11,6 +11,8 @@ export interface ConformanceOptions {
   readonly labels: string;
   readonly focus: readonly string[];
   readonly skip: readonly string[];
+  /** Whether the run has a file system of its own, and the machine's is left alone. */
+  readonly ownDisk: boolean;
   readonly processes: number;
   /** The containerd of the machine rather than the newest that is known to work. */
   readonly installedContainerd: boolean;
@@ -117,6 +119,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     skip: [...named.skip, ...values.skip, ...(values.long ? [] : [LONG_SPEC])],
     long: values.long,
     common: values.common,
+    ownDisk: named.fillsDisk ?? false,
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
     kubelet: values.kubelet,

@@ -1,5 +1,6 @@
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 import type { ControlPlaneBinaries } from '@node-agent/tools-control-plane';
+import type { ConformanceOptions } from './options.ts';
 import type { Programs } from './programs.ts';
 import type { Selection } from './suite.ts';
 
@@ -7,7 +8,7 @@ import type { Selection } from './suite.ts';
 export interface Plan {
   readonly directory: string;
   readonly output: string;
-  readonly selection: Selection;
+  readonly selection: Selection & Pick<ConformanceOptions, 'ownDisk'>;
   readonly programs: Programs;
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;

@@ -10,6 +10,8 @@ export interface NamedSelection {
   readonly labels: string;
   readonly focus: readonly string[];
   readonly skip: readonly string[];
+  /** Whether its specs fill the disk: each run is given one of its own. */
+  readonly fillsDisk?: boolean;
 }
 
 export type SelectionName =
@@ -135,5 +137,6 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     labels: 'Serial',
     focus: ['Eviction'],
     skip: [],
+    fillsDisk: true,
   },
 };

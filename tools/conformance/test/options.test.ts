@@ -35,6 +35,11 @@ test('a selection is a name for what is run, and can be narrowed', () => {
   });
 });
 
+test('specs that fill the disk have one of their own', () => {
+  expect(parseConformanceOptions(['--selection', 'e2e-node-eviction'])).toMatchObject({ ownDisk: true });
+  expect(parseConformanceOptions(['--selection', 'e2e-node-serial'])).toMatchObject({ ownDisk: false });
+});
+
 test('a page is written of whole selections and of this kubelet alone', () => {
   for (const more of [
     ['--focus', 'x'],

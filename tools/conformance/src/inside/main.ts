@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { collectEvidence, fetched, parsed, type Witnesses } from '../evidence.ts';
 import { makeImages } from '../images/contents.ts';
 import { Registry } from '../images/registry.ts';
-import { prepareInside } from '../isolation.ts';
+import { mountOwnDisk, prepareInside } from '../isolation.ts';
 import { EVIDENCE, type Plan } from '../plan.ts';
 import { run } from '../run.ts';
 import { readReport } from '../specs.ts';
@@ -23,6 +23,7 @@ function say(text: string): void {
 
 async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
   const { directory, output } = plan;
+  if (plan.selection.ownDisk) await mountOwnDisk(directory);
   await prepareInside(directory, ADDRESS);
   const images = await serveImages(plan);
   const node = new ConformanceNode({
