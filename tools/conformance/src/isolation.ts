@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { run } from './run.ts';
 
@@ -71,6 +71,9 @@ async function remountCgroups(): Promise<void> {
   }
 }
 
+/** What the name of each run's directory in `/tmp` begins with. */
+export const RUN_PREFIX = 'na-conf-';
+
 /** Makes the directories that those inside get of their own, where the machine has not got them; resolves with what was made. */
 export async function makeMountPoints(): Promise<readonly string[]> {
   const made: string[] = [];
@@ -82,8 +85,12 @@ export async function makeMountPoints(): Promise<readonly string[]> {
   return made;
 }
 
-/** Takes away directories of {@link makeMountPoints} that are empty. */
+/**
+ * Takes away directories of {@link makeMountPoints} that are empty; none while another command's run is there, which would lose
+ * what it has mounted on them.
+ */
 export async function removeMountPoints(paths: readonly string[]): Promise<void> {
+  if ((await readdir('/tmp')).some((name) => name.startsWith(RUN_PREFIX))) return;
   for (const path of paths) await rmdir(path).catch(() => {});
 }
 

@@ -15,7 +15,7 @@ import {
 } from '@node-agent/tools-control-plane';
 import { partsOf, withPart } from './document.ts';
 import type { Evidence } from './evidence.ts';
-import { makeMountPoints, removeMountPoints, startInside } from './isolation.ts';
+import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
 import { page } from './page.ts';
 import { EVIDENCE, type Plan } from './plan.ts';
@@ -73,23 +73,41 @@ async function main(argv: readonly string[]): Promise<number> {
   const began = { date: new Date(), commit: await commitOfHere() };
   if (options.writeDocs) await expectOnMain(began.commit);
   const { compared, looked } = await kubelets(options);
-  const one = async (name: string, program: string): Promise<Run> => {
-    say(`${name}: ${program}`);
-    return runOne(name, program, parts, options);
-  };
   const before = options.goOn ? partsOf(await readDocument()).get(options.selection)?.summary : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
-  const other = compared === undefined ? undefined : await one('Go kubelet', compared);
-  const ours: Run[] = [];
-  let faults = 0;
-  for (let turn = 1; turn <= options.repeat; turn++) {
-    const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + turn})` : looked.name;
-    ours.push(await one(name, looked.program));
-    // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
-    faults += await report(facts, { ours, compared: other }, before, options);
+  const mountPoints = await makeMountPoints();
+  const begun: Promise<unknown>[] = [];
+  const begin = (name: string, program: string): (() => Promise<Run>) => {
+    const one = async (): Promise<Run> => {
+      say(`${name}: ${program}`);
+      return runOne(name, program, parts, options);
+    };
+    if (!options.atOnce) return one;
+    const run = one();
+    // What is wrong with it is told when its turn comes.
+    begun.push(run.catch(() => {}));
+    return () => run;
+  };
+  try {
+    const other = compared === undefined ? undefined : begin('Go kubelet', compared);
+    const turns = Array.from({ length: options.repeat }, (_, index) => {
+      const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + index + 1})` : looked.name;
+      return begin(name, looked.program);
+    });
+    const comparedRun = await other?.();
+    const ours: Run[] = [];
+    let faults = 0;
+    for (const turn of turns) {
+      ours.push(await turn());
+      // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
+      faults += await report(facts, { ours, compared: comparedRun }, before, options);
+    }
+    return faults > 0 ? 1 : 0;
+  } finally {
+    await Promise.all(begun);
+    await removeMountPoints(mountPoints);
   }
-  return faults > 0 ? 1 : 0;
 }
 
 /** What `--docs` writes, as it is now. */
@@ -126,10 +144,9 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   const output = resolve(options.output, options.selection, kubelet.replace(/[^\w.-]+/g, '-'));
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
-  const directory = await mkdtemp('/tmp/na-conf-');
+  const directory = await mkdtemp(`/tmp/${RUN_PREFIX}`);
   const group = [directory.slice('/tmp/'.length)];
   const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
-  const madeDirectories = await makeMountPoints();
   try {
     await cgroups.create(group, {});
     const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
@@ -139,7 +156,6 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   } finally {
     await cgroups.destroy(group, AbortSignal.timeout(30_000)).catch((error: unknown) => say(String(error)));
     await rm(directory, { recursive: true, force: true });
-    await removeMountPoints(madeDirectories);
   }
   const result = readReport(await readFile(join(output, REPORT), 'utf8'));
   const evidence = JSON.parse(await readFile(join(output, EVIDENCE), 'utf8').catch(() => '[]')) as readonly Evidence[];
@@ -257,7 +273,7 @@ function tellFaults({ kubelet, result }: Run, { has }: PageFacts, compared: Summ
 
 /** The names of the specs that are chosen, as a dry run tells them. */
 async function listSpecs(programs: Programs, options: ConformanceOptions): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'na-conf-list-'));
+  const directory = await mkdtemp(join(tmpdir(), 'na-specs-'));
   try {
     const args = ['--dry-run', ...selectionArguments(options), `--json-report=${join(directory, REPORT)}`];
     await run(programs[`${options.suite}.test`], [

@@ -22,6 +22,8 @@ export interface ConformanceOptions {
   readonly compare: boolean;
   /** How often the kubelet that is looked at is run. */
   readonly repeat: number;
+  /** Whether all of these runs go on beside each other. */
+  readonly atOnce: boolean;
   /** Where reports and logs go. */
   readonly output: string;
   /** Whether docs/conformance.md is written. */
@@ -50,6 +52,7 @@ that are made here. Needs root. Exits with 1 where a spec has failed; with --com
   --common              of e2e_node also the specs that e2e has
   --processes N         how many run at once (12)
   --repeat N            how often, one after another (1)
+  --at-once             all runs beside each other: for specs that wait more than they work
   --kubelet PATH        another kubelet
   --compare             the Go kubelet too, once, and what passes there and not here
   --installed-containerd  the machine's containerd rather than 2.4
@@ -75,6 +78,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       common: { type: 'boolean', default: false },
       processes: { type: 'string', default: '12' },
       repeat: { type: 'string', default: '1' },
+      'at-once': { type: 'boolean', default: false },
       kubelet: { type: 'string' },
       compare: { type: 'boolean', default: false },
       'installed-containerd': { type: 'boolean', default: false },
@@ -122,6 +126,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     ownDisk: named.fillsDisk ?? false,
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
+    atOnce: values['at-once'],
     kubelet: values.kubelet,
     compare: values.compare,
     installedContainerd: values['installed-containerd'],

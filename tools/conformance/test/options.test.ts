@@ -14,11 +14,12 @@ const program = { ginkgo: 'g', suite: '/s', args: cluster, output: '/o' };
 
 test('without options NodeConformance is run, but for the spec of half an hour', () => {
   const options = parseConformanceOptions([]);
-  expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, compare: false });
+  expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, atOnce: false, compare: false });
   const args = suiteArguments(options, program, 'unix:///r');
   expect(args).toContain('--label-filter=NodeConformance');
   expect(args.filter((arg) => arg.startsWith('--skip='))).toEqual([expect.stringContaining('MaxContainerBackOff')]);
   expect(args.indexOf('/s')).toBeLessThan(args.indexOf('--kubeconfig=/c'));
+  expect(parseConformanceOptions(['--repeat', '2', '--at-once'])).toMatchObject({ repeat: 2, atOnce: true });
   expect(parseConformanceOptions(['--long']).skip).toEqual([]);
 });
 
