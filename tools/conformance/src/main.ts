@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openCgroups, readHierarchy } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
@@ -78,13 +79,14 @@ async function main(argv: readonly string[]): Promise<number> {
   const facts = await pageFacts(parts, options, began);
   const mountPoints = await makeMountPoints();
   const begun: Promise<unknown>[] = [];
+  const noMore = new AbortController();
   const begin = (name: string, program: string): (() => Promise<Run>) => {
     const one = async (): Promise<Run> => {
       say(`${name}: ${program}`);
       return runOne(name, program, parts, options);
     };
-    if (!options.atOnce) return one;
-    const run = one();
+    if (options.apart === undefined) return one;
+    const run = sleep(begun.length * options.apart * 60_000, undefined, noMore).then(one);
     // What is wrong with it is told when its turn comes.
     begun.push(run.catch(() => {}));
     return () => run;
@@ -105,6 +107,7 @@ async function main(argv: readonly string[]): Promise<number> {
     }
     return faults > 0 ? 1 : 0;
   } finally {
+    noMore.abort();
     await Promise.all(begun);
     await removeMountPoints(mountPoints);
   }

@@ -22,8 +22,10 @@ export interface ConformanceOptions {
   readonly compare: boolean;
   /** How often the kubelet that is looked at is run. */
   readonly repeat: number;
-  /** Whether all of these runs go on beside each other. */
-  readonly atOnce: boolean;
+  /** How many minutes after the one before it a run begins, whether that is over or not; `undefined`: when it is over. */
+  readonly apart: number | undefined;
+  /** What ginkgo orders the specs by: the same for all runs. */
+  readonly seed: number;
   /** Where reports and logs go. */
   readonly output: string;
   /** Whether docs/conformance.md is written. */
@@ -52,7 +54,8 @@ that are made here. Needs root. Exits with 1 where a spec has failed; with --com
   --common              of e2e_node also the specs that e2e has
   --processes N         how many run at once (12)
   --repeat N            how often, one after another (1)
-  --at-once             all runs beside each other: for specs that wait more than they work
+  --apart MINUTES       begin each run so long after the one before, which may go on: for specs that wait more than they work
+  --seed N              what the specs are ordered by, in each run (the time)
   --kubelet PATH        another kubelet
   --compare             the Go kubelet too, once, and what passes there and not here
   --installed-containerd  the machine's containerd rather than 2.4
@@ -64,8 +67,12 @@ that are made here. Needs root. Exits with 1 where a spec has failed; with --com
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
-export function parseConformanceOptions(argv: readonly string[]): ConformanceOptions {
+/**
+ * Reads the command line.
+ * @param now in milliseconds since 1970
+ * @throws Error naming the option that is wrong
+ */
+export function parseConformanceOptions(argv: readonly string[], now: number = Date.now()): ConformanceOptions {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -78,7 +85,8 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       common: { type: 'boolean', default: false },
       processes: { type: 'string', default: '12' },
       repeat: { type: 'string', default: '1' },
-      'at-once': { type: 'boolean', default: false },
+      apart: { type: 'string' },
+      seed: { type: 'string', default: String(Math.trunc(now / 1000)) },
       kubelet: { type: 'string' },
       compare: { type: 'boolean', default: false },
       'installed-containerd': { type: 'boolean', default: false },
@@ -126,7 +134,8 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     ownDisk: named.fillsDisk ?? false,
     processes: count('processes', values.processes, 64),
     repeat: count('repeat', values.repeat, 100),
-    atOnce: values['at-once'],
+    apart: values.apart === undefined ? undefined : count('apart', values.apart, 600),
+    seed: count('seed', values.seed, 2 ** 32),
     kubelet: values.kubelet,
     compare: values.compare,
     installedContainerd: values['installed-containerd'],

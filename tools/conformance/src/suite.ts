@@ -4,7 +4,10 @@ import { delimiter, join } from 'node:path';
 import type { ConformanceOptions } from './options.ts';
 
 /** Which specs. */
-export type Selection = Pick<ConformanceOptions, 'suite' | 'labels' | 'focus' | 'skip' | 'common' | 'processes'>;
+export type Selection = Pick<
+  ConformanceOptions,
+  'suite' | 'labels' | 'focus' | 'skip' | 'common' | 'processes' | 'seed'
+>;
 
 /** The sources of specs that both suites have. */
 const COMMON = 'test/e2e/common/';
@@ -77,7 +80,7 @@ export function selectionArguments({
   focus,
   skip,
   common,
-}: Omit<Selection, 'processes'>): readonly string[] {
+}: Omit<Selection, 'processes' | 'seed'>): readonly string[] {
   return [
     ...(labels === '' ? [] : [`--label-filter=${labels}`]),
     ...focus.map((pattern) => `--focus=${pattern}`),
@@ -91,6 +94,7 @@ export function suiteArguments(selection: Selection, program: SuiteProgram, runt
   return [
     ...selectionArguments(selection),
     `--procs=${selection.processes}`,
+    `--seed=${selection.seed}`,
     '--timeout=6h',
     '--no-color',
     '--silence-skips',

@@ -14,12 +14,12 @@ const program = { ginkgo: 'g', suite: '/s', args: cluster, output: '/o' };
 
 test('without options NodeConformance is run, but for the spec of half an hour', () => {
   const options = parseConformanceOptions([]);
-  expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, atOnce: false, compare: false });
+  expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, compare: false });
+  expect(options.apart).toBeUndefined();
   const args = suiteArguments(options, program, 'unix:///r');
   expect(args).toContain('--label-filter=NodeConformance');
   expect(args.filter((arg) => arg.startsWith('--skip='))).toEqual([expect.stringContaining('MaxContainerBackOff')]);
   expect(args.indexOf('/s')).toBeLessThan(args.indexOf('--kubeconfig=/c'));
-  expect(parseConformanceOptions(['--repeat', '2', '--at-once'])).toMatchObject({ repeat: 2, atOnce: true });
   expect(parseConformanceOptions(['--long']).skip).toEqual([]);
 });
 
@@ -34,6 +34,14 @@ test('a selection is a name for what is run, and can be narrowed', () => {
     labels: SELECTIONS.network.labels,
     focus: ['DNS'],
   });
+});
+
+test('runs that begin apart have the same order of specs', () => {
+  const options = parseConformanceOptions(['--repeat', '2', '--apart', '15'], 1_700_000_000_999);
+  expect(options).toMatchObject({ repeat: 2, apart: 15, seed: 1_700_000_000 });
+  expect(suiteArguments(options, program, 'unix:///r')).toContain('--seed=1700000000');
+  expect(parseConformanceOptions(['--seed', '7'])).toMatchObject({ seed: 7 });
+  expect(() => parseConformanceOptions(['--apart', 'x'])).toThrow('--apart: "x" is not a whole number');
 });
 
 test('specs that fill the disk have one of their own', () => {
