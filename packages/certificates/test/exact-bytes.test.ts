@@ -57,9 +57,19 @@ test.each([
     [
       '# HELP kubelet_certificate_manager_server_rotation_seconds Histogram of the number of seconds the previous certificate lived before being rotated.',
       '# TYPE kubelet_certificate_manager_server_rotation_seconds histogram',
-      ...[60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000, '+Inf'].map(
-        (bound) => `kubelet_certificate_manager_server_rotation_seconds_bucket{le="${bound}"} 0`,
-      ),
+      ...[
+        60,
+        3600,
+        14_400,
+        86_400,
+        604_800,
+        '2.592e+06',
+        '7.776e+06',
+        '1.5552e+07',
+        '3.1104e+07',
+        '1.24416e+08',
+        '+Inf',
+      ].map((bound) => `kubelet_certificate_manager_server_rotation_seconds_bucket{le="${bound}"} 0`),
       'kubelet_certificate_manager_server_rotation_seconds_sum 0',
       'kubelet_certificate_manager_server_rotation_seconds_count 0',
       "# HELP kubelet_certificate_manager_server_ttl_seconds Seconds until the kubelet's serving certificate expires: negative once it has, +Inf where there is none.",

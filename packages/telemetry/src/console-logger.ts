@@ -49,5 +49,10 @@ function withErrorTexts(fields: LogFields): LogFields {
 /** What has no blanks stands as it is, so that a line can be searched for `podUid=u1`. */
 function fieldText(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return value;
-  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part)) ?? 'undefined';
+  try {
+    return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part)) ?? 'undefined';
+  } catch (error) {
+    // What holds itself, as a socket does, or does not want to be JSON: no line is worth an exception.
+    return JSON.stringify(errorText(error));
+  }
 }

@@ -155,10 +155,12 @@ interface Distribution {
 class HistogramFamily<L extends string> extends Series<Distribution> implements Family, Histogram<L> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
+  readonly #boundTexts: readonly string[];
 
   constructor(options: HistogramOptions<string>) {
     super(options);
     this.#bounds = options.buckets ?? DEFAULT_BUCKETS;
+    this.#boundTexts = this.#bounds.map(boundText);
     if (this.labelNames.length === 0) this.update({}, () => this.#empty());
   }
 
@@ -180,9 +182,9 @@ class HistogramFamily<L extends string> extends Series<Distribution> implements 
   lines(name: string): string[] {
     return Array.from(this.entries(), ({ labels, value }) => {
       let below = 0;
-      const buckets = this.#bounds.map((bound, index) => {
+      const buckets = this.#boundTexts.map((le, index) => {
         below += value.counts[index] ?? 0;
-        return sample(`${name}_bucket`, { ...labels, le: String(bound) }, below);
+        return sample(`${name}_bucket`, { ...labels, le }, below);
       });
       return [
         ...buckets,
@@ -197,6 +199,14 @@ class HistogramFamily<L extends string> extends Series<Distribution> implements 
 function sample(name: string, labels: LabelValues, value: number): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
   return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${formatNumber(value)}`;
+}
+
+/** A bound as Go writes it (`strconv`, format g), for a label is compared as a text: `1e+06`, `1.048576e+06`. */
+function boundText(bound: number): string {
+  const [digits = '', power] = bound.toExponential().split('e');
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 6) return String(bound);
+  return `${digits}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
 }
 
 function escapeLabel(text: string): string {

@@ -33,6 +33,15 @@ describe('the console logger', () => {
     expect(lines).toEqual(['info  Failed err="no such pod" pods=["a\\nb"] size="2" none=undefined empty=""']);
   });
 
+  test('writes what cannot be JSON as the reason why not, and never throws', () => {
+    class Node {
+      readonly self = this;
+    }
+    const { lines, logger } = linesOf();
+    logger.info({ node: new Node(), uid: 'u1' }, 'Looped');
+    expect(lines).toEqual([expect.stringMatching(/^info {2}Looped node="Converting circular structure[^\n]* uid=u1$/)]);
+  });
+
   test('writes to the standard error stream where nobody says otherwise', () => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {

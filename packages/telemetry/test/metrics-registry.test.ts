@@ -78,6 +78,17 @@ test('the buckets of a histogram only grow, and end with the count', () => {
   );
 });
 
+test('bounds are written as Go writes them: whoever sums buckets over several kubelets goes by this text', () => {
+  const registry = new MetricsRegistry();
+  const buckets = [-2_500_000, 0.00001, 0.0001, 0.005, 1, 2.5, 999_999, 1_000_000, 1_048_576, 16_777_216, 1e21];
+  registry.histogram({ name: 'h', help: 'x', buckets });
+  const bounds = [...registry.text().matchAll(/le="(.*)"/g)].map(([, bound]) => bound);
+  expect(bounds).toEqual([
+    ...['-2.5e+06', '1e-05', '0.0001', '0.005', '1', '2.5', '999999'],
+    ...['1e+06', '1.048576e+06', '1.6777216e+07', '1e+21', '+Inf'],
+  ]);
+});
+
 test('a metric without labels is 0 from its start, and one with labels has none until it is told', () => {
   const registry = new MetricsRegistry();
   registry.counter({ name: 'a_total', help: 'a' });
