@@ -90,7 +90,10 @@ export class Correlator {
     const { similar, combine } = withSimilar(this.#similar.get(key), event.message, nowMs, this.#limits);
     this.#similar.set(key, similar);
     if (!combine) return { event, key: eventKey(event) };
-    return { event: { ...event, message: `(combined from similar events): ${event.message}` }, key };
+    // client-go's has the source alone, and no annotations: those of one of them are not those of all.
+    const { annotations: _ofOne, ...metadata } = event.metadata;
+    const message = `(combined from similar events): ${event.message}`;
+    return { event: { ...event, metadata, message, reportingComponent: '', reportingInstance: '' }, key };
   }
 
   #count(event: CoreEvent, key: string): CoreEvent {

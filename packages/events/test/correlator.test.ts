@@ -70,6 +70,15 @@ describe('events that differ by message only', () => {
     expect(new Set(events.slice(9).map((event) => event?.metadata.name)).size).toBe(1);
   });
 
+  test('leave to the combined one what client-go leaves to it: no annotations, nobody who reports', () => {
+    const correlator = new Correlator(unfiltered);
+    const told = (number: number) => makeEvent({ message: `no. ${number}`, annotations: { audit: 'x' } });
+    const events = Array.from({ length: 10 }, (_, index) => correlator.correlate(told(index), 0));
+    expect(events[8]).toMatchObject({ reportingComponent: 'kubelet', metadata: { annotations: { audit: 'x' } } });
+    expect(events[9]).toMatchObject({ reportingComponent: '', reportingInstance: '', source: events[8]?.source });
+    expect(events[9]?.metadata).not.toHaveProperty('annotations');
+  });
+
   test.each([
     ['600 s apart are still similar', 600_000, true],
     ['more than 600 s apart are not', 600_001, false],

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { containerReference, podReference } from '../src/index.ts';
 import { makePod } from './make-pod.ts';
 
-it('an event refers to a pod by its identity, and to a container by its place in the pod', () => {
+it('an event refers to a pod by its identity and version, and to a container by its place in the pod', () => {
   const web = makePod({
     initContainers: [{ name: 'i', image: 'x' }],
     containers: [{ name: 'app', image: 'x' }],
@@ -18,4 +18,7 @@ it('an event refers to a pod by its identity, and to a container by its place in
     'implicitly required container x',
   ]);
   expect(places[0]).toMatchObject(podReference(web));
+  const read = { ...web, metadata: { ...web.metadata, resourceVersion: '17' } };
+  expect(podReference(read)).toEqual({ ...podReference(web), resourceVersion: '17' });
+  expect(containerReference(read, 'app')).toEqual({ ...places[0], resourceVersion: '17' });
 });

@@ -5,6 +5,8 @@ export interface ObjectReference {
   readonly namespace?: string;
   readonly name: string;
   readonly uid?: string;
+  /** The version of the object that was at hand when it happened. */
+  readonly resourceVersion?: string;
   /** For a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
   readonly fieldPath?: string;
 }
