@@ -1,7 +1,8 @@
 import type { Logger } from '@node-agent/telemetry';
-import type { ManifestState } from './last-good.ts';
+import { isGood, type ManifestState } from './last-good.ts';
 import type { LastGoodStore } from './last-good-store.ts';
 import type { ManifestReading } from './manifest.ts';
+import { formatProblem } from './problem.ts';
 
 /**
  * A source's use of a {@link LastGoodStore}: nothing that goes wrong with it may hold a manifest up, so it is logged
@@ -18,12 +19,19 @@ export class LastGoodMemory {
     this.#logger = logger;
   }
 
-  /** What a former process took last of a manifest that is not good now; `undefined` where it knew none. */
+  /** What a former process took last of a manifest that is not good now; `undefined` where it knew none, or none that can be used. */
   async recall(source: string, read: (content: Uint8Array) => ManifestReading): Promise<ManifestState | undefined> {
     try {
       const content = await this.#store?.load(source);
       if (content === undefined) return undefined;
-      const { pods } = read(content);
+      const reading = read(content);
+      const { pods, problems } = reading;
+      // The disk may have lost it, or this version refuse it: that does not say that there are no pods (F1).
+      if (pods.length === 0 && !isGood(reading)) {
+        const fields = { source, problems: problems.map(formatProblem) };
+        this.#logger.error(fields, 'Last good version of a manifest cannot be used any more');
+        return undefined;
+      }
       this.#logger.warn({ source, pods: pods.length }, 'Manifest is not good: its last good version is used');
       return { pods, problems: [] };
     } catch (err) {

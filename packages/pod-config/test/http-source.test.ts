@@ -176,6 +176,18 @@ describe('HttpSource', () => {
     expect([next.told.at(-1), next.problems()]).toEqual(['c-n', []]);
   });
 
+  it('F1: has not spoken where the last good version cannot be read any more, and there is no answer', async () => {
+    const store: LastGoodStore = {
+      load: async () => bytesOf({ ...manifestOf('a'), spec: { containers: [] } }),
+      save: async () => {},
+      retain: async () => {},
+    };
+    const { told, look } = await setUp([{ error: new Error('no route') }, { body: manifestOf('a') }], {}, store);
+    expect(told).toEqual([]);
+    await look();
+    expect(told).toEqual(['a-n']);
+  });
+
   it('F1: has spoken after an empty answer', async () => {
     const { told, problems } = await setUp([{ body: '' }]);
     expect([told, problems()]).toEqual([[''], [`${URL}: the answer has no content`]]);
