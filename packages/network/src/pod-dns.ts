@@ -56,13 +56,12 @@ function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig 
     });
     return hostConfig(node);
   }
-  const { clusterDomain } = node;
-  const clusterSearches = clusterDomain
-    ? [`${pod.metadata.namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain]
-    : [];
+  const { clusterDomain, host } = node;
+  const searches = host?.searches ?? [];
+  const clusterSearches = [`${pod.metadata.namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain];
   return {
     servers: node.clusterDns,
-    searches: unique([...clusterSearches, ...(node.host?.searches ?? [])]),
+    searches: clusterDomain === '' ? searches : unique([...clusterSearches, ...searches]),
     options: ['ndots:5'],
   };
 }

@@ -44,6 +44,12 @@ describe('podDns', () => {
     expect(config.searches).toEqual(['corp.example']);
   });
 
+  it('leaves what the node searches as it is where it adds nothing to it', () => {
+    const twice = { ...host, searches: ['corp.example', 'corp.example'] };
+    const { config } = podDns(makePod(), { ...cluster, host: twice, clusterDomain: '' });
+    expect(config.searches).toEqual(twice.searches);
+  });
+
   it.each([
     [[], ['127.0.0.1']],
     [['192.168.0.7'], ['127.0.0.1']],
