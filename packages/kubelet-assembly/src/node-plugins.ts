@@ -8,14 +8,14 @@ type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregi
 /** Finds plugins by their sockets; nobody where there is no place for them. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
-  { fs, labelForContainers }: Pick<NodePorts, 'fs' | 'labelForContainers'>,
+  { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
   { pluginsDirectory: directory }: Pick<AssemblySettings, 'pluginsDirectory'>,
   { devices }: { readonly devices: Devices | undefined },
 ): PluginWatcher | undefined {
   if (directory === undefined) return undefined;
   const handlers = new Map<string, PluginHandler>();
   if (devices !== undefined) handlers.set('DevicePlugin', deviceHandler(devices));
-  const ports = { fs, ...(labelForContainers && { labelForContainers }) };
+  const ports = { fs, foreignFiles, ...(labelForContainers && { labelForContainers }) };
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
 

@@ -35,8 +35,8 @@ const devices: Devices = {
 function start(of: Devices | undefined, logger = silentLogger): void {
   const child = (component: string) => ({ logger: logger.child({ component }) }) as never;
   const labelForContainers = async (path: string): Promise<void> => void calls.push(`label ${path}`);
-  const fs = nodeFileSystem as never;
-  const watcher = nodePlugins(child, { fs, labelForContainers }, { pluginsDirectory: directory }, { devices: of });
+  const ports = { fs: nodeFileSystem, foreignFiles: nodeFileSystem, labelForContainers } as never;
+  const watcher = nodePlugins(child, ports, { pluginsDirectory: directory }, { devices: of });
   const ending = new AbortController();
   const running = watcher?.start(ending.signal);
   ends.push(async () => {
@@ -89,5 +89,6 @@ describe('a plugin that is found by its socket', () => {
 
 test('no plugins are looked for where there is no place for them', () => {
   const child = () => ({ logger: silentLogger }) as never;
-  expect(nodePlugins(child, { fs: nodeFileSystem as never }, {}, { devices })).toBeUndefined();
+  const ports = { fs: nodeFileSystem, foreignFiles: nodeFileSystem } as never;
+  expect(nodePlugins(child, ports, {}, { devices })).toBeUndefined();
 });

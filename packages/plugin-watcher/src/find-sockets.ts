@@ -1,10 +1,12 @@
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileStat, type FileSystem, isMissing } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
 /** What is in a directory of plugins. */
 export interface FoundSockets {
   /** By path; the value changes when another socket is in the place of one. */
   readonly sockets: ReadonlyMap<string, string>;
+  /** The same of links, which may lead to sockets. */
+  readonly links: ReadonlyMap<string, string>;
   /** All directories, the first one included. */
   readonly directories: readonly string[];
 }
@@ -19,6 +21,7 @@ export async function findSockets(
   logger: Pick<Logger, 'warn'>,
 ): Promise<FoundSockets> {
   const sockets = new Map<string, string>();
+  const links = new Map<string, string>();
   const directories: string[] = [];
   const look = async (directory: string, depth: number): Promise<void> => {
     directories.push(directory);
@@ -27,14 +30,18 @@ export async function findSockets(
       const path = `${directory}/${name}`;
       try {
         if (kind === 'directory' && depth < MAX_DEPTH) await look(path, depth + 1);
-        if (kind !== 'socket') continue;
-        const { device, inode, modifiedAtMs } = await fs.lstat(path);
-        sockets.set(path, `${device}:${inode}:${modifiedAtMs}`);
+        if (kind !== 'socket' && kind !== 'symlink') continue;
+        (kind === 'socket' ? sockets : links).set(path, identityOf(await fs.lstat(path)));
       } catch (err) {
         if (!isMissing(err)) logger.warn({ path, reason: errorText(err) }, 'Could not look at a plugin directory');
       }
     }
   };
   await look(root, 0);
-  return { sockets, directories };
+  return { sockets, links, directories };
+}
+
+/** What differs where another file is in the place of one. */
+export function identityOf({ device, inode, modifiedAtMs }: FileStat): string {
+  return `${device}:${inode}:${modifiedAtMs}`;
 }

@@ -1,17 +1,21 @@
 import { posix } from 'node:path';
 import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import { GrpcClient } from '@node-agent/grpc';
-import type { FileSystem } from '@node-agent/host';
-import { errorText, type Logger, withDefaults } from '@node-agent/telemetry';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
+import { errorText, type Gauge, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { findSockets } from './find-sockets.ts';
 import { registrationRpcs } from './generated/services.ts';
+import { LinkTargets } from './link-targets.ts';
 import type { PluginHandler } from './plugin-handler.ts';
 
 /** What a {@link PluginWatcher} works with. */
 export interface PluginWatcherComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
+  readonly metrics?: Metrics;
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'lstat' | 'watch'>;
+  /** By this links to sockets are followed, as where one leads may not answer. Links are passed over where absent. */
+  readonly foreignFiles?: Pick<ForeignFiles, 'stat'>;
   /** Gives the directory the label by which containers may use it, on a node with SELinux. It keeps its own where absent. */
   readonly labelForContainers?: (directory: string) => Promise<void>;
 }
@@ -43,6 +47,10 @@ const MAX_SOCKETS = 4096;
 /** One that nobody serves is tried for 10 s each time. Those that are registered, or wait to be tried again, take nothing. */
 const MAX_ASKED = 256;
 
+/** The states of `plugin_manager_total_plugins`: the socket is there; its plugin is registered. */
+const DESIRED = 'desired_state_of_world';
+const ACTUAL = 'actual_state_of_world';
+
 interface Known {
   /** Which socket of this path. */
   readonly identity: string;
@@ -59,7 +67,11 @@ export class PluginWatcher {
   readonly #fs: PluginWatcherComponents['fs'];
   readonly #labelForContainers: PluginWatcherComponents['labelForContainers'];
   readonly #options: Required<PluginWatcherOptions>;
+  readonly #links: LinkTargets | undefined;
+  readonly #plugins: Gauge<'socket_path' | 'state'>;
   readonly #known = new Map<string, Known>();
+  /** The paths of which somebody takes care: of one socket after another. */
+  readonly #followed = new Set<string>();
   readonly #watched = new Map<string, LinkedAbort>();
   readonly #asked: Semaphore;
   #hinted: (() => void) | undefined;
@@ -75,7 +87,15 @@ export class PluginWatcher {
     for (const [name, value] of Object.entries({ maxSockets, maxAsked })) {
       if (!(value >= 1)) throw new Error(`${name}: want at least 1, got ${value}`);
     }
-    const { clock, logger, fs, labelForContainers } = withDefaults(components);
+    const { clock, logger, metrics, fs, labelForContainers } = withDefaults({ metrics: undefined, ...components });
+    const { foreignFiles } = components;
+    const hint = (): void => this.#hinted?.();
+    this.#links = foreignFiles && new LinkTargets(foreignFiles, hint, maxSockets);
+    this.#plugins = metrics.gauge({
+      name: 'plugin_manager_total_plugins',
+      help: 'Number of plugins in Plugin Manager',
+      labels: ['socket_path', 'state'],
+    });
     this.#labelForContainers = labelForContainers;
     this.#clock = clock;
     this.#logger = logger;
@@ -117,10 +137,12 @@ export class PluginWatcher {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { sockets, directories } = await findSockets(this.#fs, this.#options.directory, this.#logger);
+    const found = await findSockets(this.#fs, this.#options.directory, this.#logger);
+    const sockets = new Map([...found.sockets, ...(this.#links?.sockets(found.links) ?? [])]);
     for (const [path, { identity, stop }] of [...this.#known]) {
       if (sockets.get(path) === identity) continue;
       this.#known.delete(path);
+      this.#count(path, DESIRED, false);
       stop.abort(new Error(`the socket ${path} is gone`));
     }
     // Those that were there first stay: nobody's plugin goes because others come.
@@ -129,10 +151,17 @@ export class PluginWatcher {
       if (this.#known.size >= this.#options.maxSockets) break;
       const stop = linkAbort(signal);
       this.#known.set(path, { identity, stop });
-      void this.#follow(path, stop.signal, signal);
+      this.#count(path, DESIRED, true);
+      if (!this.#followed.has(path)) void this.#followAll(path, signal);
     }
     this.#tellOfTooMany(sockets.size);
-    for (const directory of directories) this.#watch(directory, signal);
+    for (const directory of found.directories) this.#watch(directory, signal);
+  }
+
+  #count(socketPath: string, state: string, isThere: boolean): void {
+    const labels = { socket_path: socketPath, state };
+    if (isThere) this.#plugins.set(labels, 1);
+    else this.#plugins.remove?.(labels);
   }
 
   #tellOfTooMany(found: number): void {
@@ -161,6 +190,15 @@ export class PluginWatcher {
     });
   }
 
+  /** One socket of a path after another: a handler that is slow to let go of one does not take the next one back. */
+  async #followAll(path: string, ending: AbortSignal): Promise<void> {
+    this.#followed.add(path);
+    for (let next = this.#known.get(path); next !== undefined && !ending.aborted; next = this.#known.get(path)) {
+      await this.#follow(path, next.stop.signal, ending);
+    }
+    this.#followed.delete(path);
+  }
+
   /** Registers the plugin of a socket, again and again until that has succeeded, and takes it back when the socket is gone. */
   async #follow(path: string, gone: AbortSignal, ending: AbortSignal): Promise<void> {
     const backOff = new Backoff({ clock: this.#clock }, BACK_OFF);
@@ -168,7 +206,9 @@ export class PluginWatcher {
       try {
         const { handler, name, endpoint } = await this.#asked.run(() => this.#register(path, gone, ending), gone);
         this.#logger.info({ socketPath: path, name }, 'Plugin is registered');
+        this.#count(path, ACTUAL, true);
         await aborted(gone);
+        this.#count(path, ACTUAL, false);
         // A kubelet that ends leaves its plugins as they are.
         if (!ending.aborted) handler.deregister(name, endpoint);
         return;

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { GrpcServer, type Init, service } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
-import { silentLogger } from '@node-agent/telemetry';
+import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registrationRpcs } from '../src/generated/services.ts';
 import type { PluginInfo } from '../src/generated/types.ts';
@@ -131,6 +131,83 @@ describe('PluginWatcher', () => {
     const other = await plugin('b.sock');
     await expect.poll(() => other.told).toEqual(['registered']);
     expect(hidden.told).toEqual([]);
+  });
+
+  it('asks nobody at a path before the one that was there has been taken back', async () => {
+    const ends: (() => void)[] = [];
+    start({
+      // Its handler heeds no signal.
+      register: async (_name, endpoint) => {
+        calls.push(`register ${path.basename(endpoint)}`);
+        if (ends.length === 0) await new Promise<void>((resolve) => ends.push(resolve));
+      },
+    });
+    const { server } = await plugin('p.sock');
+    await expect.poll(() => calls).toEqual(['register p.sock']);
+    server.close();
+    const again = await plugin('p.sock');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    ends[0]?.();
+    await expect.poll(() => again.told).toEqual(['registered']);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(calls).toEqual(['register p.sock', 'deregister example.com/led p.sock', 'register p.sock']);
+  });
+
+  it('finds a plugin whose socket a link leads to, and knows when it is gone', async () => {
+    fs.mkdirSync(directory, { recursive: true });
+    let failed = 0;
+    const stat = async (link: string) => {
+      if (calls.length !== 1 || failed > 0) return await nodeFileSystem.stat(link);
+      failed++;
+      throw Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' });
+    };
+    start({}, { foreignFiles: { stat } });
+    fs.symlinkSync('../elsewhere.sock', path.join(directory, 'p.sock'));
+    fs.symlinkSync('nowhere', path.join(directory, 'q.sock'));
+    const { server, told } = await plugin('../elsewhere.sock');
+    fs.renameSync(path.join(directory, 'q.sock'), path.join(directory, 'r.sock'));
+    await expect.poll(() => told).toEqual(['registered']);
+    fs.renameSync(path.join(directory, 'r.sock'), path.join(directory, 'q.sock'));
+    await expect.poll(() => failed).toBe(1);
+    fs.renameSync(path.join(directory, 'q.sock'), path.join(directory, 'r.sock'));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(calls).toEqual(['register example.com/led p.sock']);
+    server.close();
+    fs.renameSync(path.join(directory, 'r.sock'), path.join(directory, 'q.sock'));
+    await expect.poll(() => calls.at(-1)).toBe('deregister example.com/led p.sock');
+  });
+
+  it('W6: a link that leads to where nobody answers is asked for once, and holds up no plugin', async () => {
+    const asked: string[] = [];
+    const stat = (link: string): Promise<never> => {
+      asked.push(path.basename(link));
+      return new Promise(() => {});
+    };
+    fs.mkdirSync(directory, { recursive: true });
+    fs.symlinkSync('/net/gone', path.join(directory, 'a.sock'));
+    start({}, { foreignFiles: { stat } });
+    const first = await plugin('b.sock', { name: 'example.com/b' });
+    await expect.poll(() => first.told).toEqual(['registered']);
+    const second = await plugin('c.sock', { name: 'example.com/c' });
+    await expect.poll(() => second.told).toEqual(['registered']);
+    expect(asked).toEqual(['a.sock']);
+  });
+
+  it('counts the sockets that there are, and those whose plugins are registered', async () => {
+    const metrics = new MetricsRegistry();
+    start({}, { metrics });
+    const { server, told } = await plugin('p.sock');
+    await plugin('q.sock', { type: 'Toaster' });
+    await expect.poll(() => told).toEqual(['registered']);
+    const series = (): string[] => metrics.text().match(/^plugin_manager_total_plugins.*$/gm) ?? [];
+    const of = (name: string, state: string): string =>
+      `plugin_manager_total_plugins{socket_path="${directory}/${name}",state="${state}"} 1`;
+    const ofQ = of('q.sock', 'desired_state_of_world');
+    await expect
+      .poll(() => series().sort())
+      .toEqual([of('p.sock', 'actual_state_of_world'), of('p.sock', 'desired_state_of_world'), ofQ]);
+    server.close();
+    await expect.poll(series).toEqual([ofQ]);
   });
 
   it('leaves plugins as they are when the kubelet ends', async () => {
