@@ -1,6 +1,6 @@
 import { goDurationMs } from './credential-provider-config.ts';
 import type { DockerConfig, RegistryLogin } from './docker-config.ts';
-import { fieldsOf, textOf } from './fields.ts';
+import { type Fields, fieldsOf, textOf } from './fields.ts';
 
 /** What a plugin's credentials are good for: one image, the images of a registry, or all that it is asked for. */
 export type CacheKeyType = 'Image' | 'Registry' | 'Global';
@@ -26,8 +26,11 @@ export function providerRequest(
   return `${JSON.stringify({ ...request, serviceAccountToken, serviceAccountAnnotations })}\n`;
 }
 
+const FIELDS = ['kind', 'apiVersion', 'cacheKeyType', 'cacheDuration', 'auth'];
+const LOGIN_FIELDS = ['username', 'password'];
+
 /**
- * Reads what a plugin printed.
+ * Reads what a plugin printed, strictly, as upstream's decoder does.
  * @throws Error that says what is wrong, and nothing of the text: it holds credentials
  */
 export function parseProviderResponse(text: string, apiVersion: string): ProviderResponse {
@@ -39,6 +42,7 @@ export function parseProviderResponse(text: string, apiVersion: string): Provide
   }
   const kind = textOf(response, 'kind', 'response');
   if (kind !== 'CredentialProviderResponse') throw new Error(`unexpected Kind: ${JSON.stringify(kind)}`);
+  requireKnown(response, FIELDS);
   const { cacheDuration } = response;
   const cacheDurationMs = goDurationMs(cacheDuration);
   if (cacheDuration !== undefined && cacheDuration !== null && cacheDurationMs === undefined) {
@@ -52,6 +56,7 @@ function loginsOf(auth: unknown): DockerConfig {
   for (const [registry, value] of Object.entries(fieldsOf(auth ?? {}, 'response.auth'))) {
     const where = `response.auth[${JSON.stringify(registry)}]`;
     const login = fieldsOf(value, where);
+    requireKnown(login, LOGIN_FIELDS);
     logins.set(registry, { username: textOf(login, 'username', where), password: textOf(login, 'password', where) });
   }
   return logins;
@@ -62,11 +67,19 @@ function cacheKeyTypeOf(value: unknown): CacheKeyType {
   throw new Error('credential provider plugin did not return a valid cacheKeyType');
 }
 
-/** A parser's message may quote what it read. */
+/** A parser's message may quote what it read, and the name of a field be a secret that is in the wrong place. */
+function undecodable(): Error {
+  return new Error('error decoding credential provider plugin response from stdout');
+}
+
+function requireKnown(fields: Fields, known: readonly string[]): void {
+  if (Object.keys(fields).some((field) => !known.includes(field))) throw undecodable();
+}
+
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('error decoding credential provider plugin response from stdout');
+    throw undecodable();
   }
 }

@@ -50,6 +50,14 @@ describe('an answer of a plugin', () => {
     expect(() => parse(value)).toThrow(message);
   });
 
+  const login = { username: 'u', password: 'p' };
+  test.each<[string, object]>([
+    ['of its own', { ...answer, hunter2: true }],
+    ['of a login', { ...answer, auth: { r: { ...login, hunter2: true } } }],
+  ])('with a field that upstream does not know, %s, is refused, and not shown', (_name, value) => {
+    expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
+  });
+
   test('that is no JSON is refused, and not shown', () => {
     expect(() => parseProviderResponse('hunter2', V1)).toThrow(
       /^error decoding credential provider plugin response from stdout$/,
