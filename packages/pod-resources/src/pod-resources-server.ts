@@ -71,7 +71,7 @@ export class PodResourcesServer {
       const server = new GrpcServer({ socketPath, services: [this.#v1(), this.#v1alpha1()] });
       try {
         await this.#fs.mkdir(socketPath.slice(0, socketPath.lastIndexOf('/')), { mode: 0o750 });
-        await this.#removeSocket(socketPath);
+        await this.#clear(socketPath);
         await server.start();
         this.#logger.info({ socketPath }, 'Starting to serve the podresources API');
         await sleepUntilAborted(signal);
@@ -161,10 +161,10 @@ export class PodResourcesServer {
     };
   }
 
-  /** What an earlier process has left. */
-  async #removeSocket(path: string): Promise<void> {
+  /** What an earlier process has left, or anybody else: the place is this server's (`CreateListener`, `cri-client/pkg/util`). */
+  async #clear(path: string): Promise<void> {
     try {
-      if ((await this.#fs.lstat(path)).kind === 'socket') await this.#fs.remove(path);
+      if ((await this.#fs.lstat(path)).kind !== 'directory') await this.#fs.remove(path);
     } catch (err) {
       if (!isMissing(err)) throw err;
     }

@@ -154,6 +154,20 @@ describe('PodResourcesServer', () => {
     expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
   });
 
+  it.each<[string, (socketPath: string) => void]>([
+    ['a file', (socketPath) => fs.writeFileSync(socketPath, '')],
+    ['a link that leads nowhere', (socketPath) => fs.symlinkSync('nowhere', socketPath)],
+  ])('takes the place of %s', async (_name, make) => {
+    client.close();
+    stop.abort();
+    await running;
+    const socketPath = path.join(directory, 'pod-resources/kubelet.sock');
+    fs.rmSync(socketPath, { force: true });
+    make(socketPath);
+    await start();
+    expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
+  });
+
   it('W3: refuses the path of a socket that is not absolute', () => {
     const pods = { active: () => [], all: () => [], byName: () => undefined };
     expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
