@@ -23,6 +23,7 @@ import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { fileSystemBytes } from './node-resources.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
+import { heartbeatTimeoutMs } from './settings.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -82,7 +83,7 @@ export async function joinCluster(
       requests: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
       // The recorder keeps to eventRecordQPS itself.
       events: { qps: 0, burst: 1 },
-      heartbeatTimeoutMs: configuration.nodeStatusUpdateFrequencyMs,
+      heartbeatTimeoutMs: heartbeatTimeoutMs(configuration),
       userAgent: `kubelet/${KUBELET_VERSION} (linux/${goArchitecture(arch())}) node-agent`,
     },
   );

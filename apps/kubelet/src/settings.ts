@@ -219,3 +219,11 @@ function shutdownSettings(
 function containerLogsDirectory(podLogsDir: string): string {
   return podLogsDir === '/var/log/pods' ? '/var/log/containers' : join(podLogsDir, '../containers');
 }
+
+/** For how long a heartbeat is waited for: one that is late for the next, or for the lease, is of no use (`cmd/kubelet/app/server.go`). */
+export function heartbeatTimeoutMs({
+  nodeStatusUpdateFrequencyMs,
+  nodeLeaseDurationSeconds,
+}: Pick<KubeletConfiguration, 'nodeStatusUpdateFrequencyMs' | 'nodeLeaseDurationSeconds'>): number {
+  return Math.min(nodeStatusUpdateFrequencyMs, nodeLeaseDurationSeconds * 1000);
+}

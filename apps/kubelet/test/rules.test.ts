@@ -19,7 +19,7 @@ import { nodeIdentity } from '../src/node-identity.ts';
 import { allocatableOf } from '../src/node-resources.ts';
 import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
-import { assemblySettings } from '../src/settings.ts';
+import { assemblySettings, heartbeatTimeoutMs } from '../src/settings.ts';
 
 describe('the node’s identity', () => {
   const machine = { hostname: ' Host-1 ', ips: ['192.0.2.1', '192.0.2.2', '2001:db8::1'] };
@@ -375,4 +375,12 @@ describe("the kernel's settings", () => {
     expect(lines.map(({ level }) => level)).toContain('warn');
     expect(await read(fs, 'kernel/panic')).toBe('10');
   });
+});
+
+test.each([
+  [{}, 10_000],
+  [{ nodeStatusUpdateFrequencyMs: 60_000 }, 40_000],
+  [{ nodeStatusUpdateFrequencyMs: 60_000, nodeLeaseDurationSeconds: 5 }, 5_000],
+])('N6: a heartbeat is waited for no longer than the node’s lease lasts: %j', (settings, timeoutMs) => {
+  expect(heartbeatTimeoutMs(defaultConfiguration(settings))).toBe(timeoutMs);
 });

@@ -42,7 +42,7 @@ export interface KubeClientsOptions {
   readonly requests?: RateLimit;
   /** `eventRecordQPS` and `eventBurst`; 50 and 100 where absent. */
   readonly events?: RateLimit;
-  /** `nodeStatusUpdateFrequency`: a heartbeat that takes longer is of no use; 10,000 where absent. */
+  /** `nodeStatusUpdateFrequency`, or what the lease lasts where that is less: a heartbeat that takes longer is of no use; 10,000 where absent. */
   readonly heartbeatTimeoutMs?: number;
   /** `node-agent` where absent. */
   readonly userAgent?: string;
