@@ -52,7 +52,7 @@ export class RegistrationServer {
       try {
         await fs.mkdir(this.#directory, { mode: 0o750 });
         await this.#label();
-        await removeSockets(fs, this.#directory, logger);
+        await removeSockets(fs, this.#directory, { clock, logger });
         await server.start();
         this.#lastError = undefined;
         await ended(signal);
