@@ -1,11 +1,20 @@
 import { basename, dirname } from 'node:path';
-import { type Clock, checkNumbers, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
+import {
+  AsyncError,
+  type Clock,
+  checkNumbers,
+  type LinkedAbort,
+  linkAbort,
+  Semaphore,
+  sleep,
+  withTimeout,
+} from '@node-agent/async';
 import type { FileSystem, OnChange } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
-import { type FileVersion, isDirectory, listManifests, readManifestFile } from './manifest-files.ts';
+import { type FileVersion, isDirectory, listManifests, readManifestFile, unreadManifest } from './manifest-files.ts';
 import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
@@ -46,12 +55,14 @@ export interface FileSourceOptions {
 const DEFAULTS = { periodMs: 20_000, settleMs: 10, limitBytes: 1 << 20 };
 /** How long until a watch that ended is tried again (`file_linux.go`). */
 const WATCH_RETRY_MS = 1000;
+/** How long one manifest is waited for: a link may lead to a file system that does not answer. */
+const ANSWER_MS = 10_000;
 
 /**
  * The pods of a directory of manifests, or of one (`pkg/kubelet/config/file.go`): read at once, on each hint of the
  * file system, and once a period. Names that begin with a dot and subdirectories are passed over.
  *
- * Other than upstream, a manifest that cannot be read, is broken or is empty keeps its last good pods (F2), and so does
+ * Other than upstream, a manifest that cannot be read, does not answer within 10 s, is broken or is empty keeps its last good pods (F2), and so does
  * a directory that vanishes, and with `lastGood` across restarts; a manifest that is removed takes its pods with it. A path that was never there has no
  * pods; one that is removed and made anew at once, of the same content even, has its pods removed and added, as each event is one to upstream. While a path cannot be looked at for any other reason, the source has not spoken (F1).
  */
@@ -63,6 +74,10 @@ export class FileSource {
   readonly #memory: LastGoodMemory;
   #files = new Map<string, FileVersion>();
   readonly #remade: RemadeNames;
+  /** Files that have not answered yet: they are not asked again before (W6). */
+  readonly #unanswered = new Set<string>();
+  /** One has answered since the last look, and was remembered, though it may be gone by now. */
+  #answeredLate = false;
   /** The names that hints named since the last look; `all` after a hint without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
@@ -146,9 +161,33 @@ export class FileSource {
     this.#components.set(this.#told);
   }
 
+  /** One that does not answer is as it was, holds up no other, and is read again once it has answered. */
+  async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
+    const { fs, clock, logger, schema = podSchema } = this.#components;
+    const { nodeName, limitBytes } = this.#options;
+    const components = { fs, logger, schema, memory: this.#memory };
+    const options = { path: file, nodeName, limitBytes };
+    if (!this.#unanswered.has(file)) {
+      const reading = readManifestFile(components, options, known);
+      try {
+        return await withTimeout(clock, ANSWER_MS, () => reading);
+      } catch (error) {
+        if (!AsyncError.is(error)) throw error;
+        this.#unanswered.add(file);
+        const answered = (): void => {
+          this.#unanswered.delete(file);
+          this.#answeredLate = true;
+          this.#hint(basename(file));
+        };
+        reading.then(answered, answered);
+      }
+    }
+    return await unreadManifest(components, options, known, 'does not answer');
+  }
+
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
-    const { fs, logger, schema = podSchema } = this.#components;
-    const { path, nodeName, limitBytes } = this.#options;
+    const { fs } = this.#components;
+    const { path } = this.#options;
     await this.#memory.rememberUnsaved();
     await this.#forget(this.#remade.take());
     const listing = await listManifests(fs, path, this.#files.has(path));
@@ -169,15 +208,15 @@ export class FileSource {
           const stale = known === undefined || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;
           using _turn = await turns.acquire();
-          const components = { fs, logger, schema, memory: this.#memory };
-          return await readManifestFile(components, { path: file, nodeName, limitBytes }, known);
+          return await this.#read(file, known);
         }),
       );
       for (const [index, file] of listing.files.entries()) {
         const version = versions[index];
         if (version !== undefined) files.set(file, version);
       }
-      const gone = [...this.#files.keys()].some((file) => !files.has(file));
+      const gone = this.#answeredLate || [...this.#files.keys()].some((file) => !files.has(file));
+      this.#answeredLate = false;
       if (gone || this.#told === undefined) await this.#memory.retain([...files.keys()]);
       this.#files = files;
     } else {

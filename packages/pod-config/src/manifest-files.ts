@@ -41,32 +41,33 @@ export async function listManifests(
   }
 }
 
+/** What manifests are read with. */
+export interface ManifestComponents {
+  readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
+  readonly logger: Logger;
+  readonly schema: PodSchema;
+  readonly memory: LastGoodMemory;
+}
+
+/** Which manifest is read, and how. */
+export interface ManifestOptions {
+  readonly path: string;
+  readonly nodeName: string;
+  readonly limitBytes: number;
+}
+
 /**
  * Reads one manifest, keeping what was good of `known` where it cannot be read or is broken (F2). `undefined` where it
  * is gone, or is a directory.
  */
 export async function readManifestFile(
-  components: {
-    readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
-    readonly logger: Logger;
-    readonly schema: PodSchema;
-    readonly memory: LastGoodMemory;
-  },
-  options: { readonly path: string; readonly nodeName: string; readonly limitBytes: number },
+  components: ManifestComponents,
+  options: ManifestOptions,
   known: FileVersion | undefined,
 ): Promise<FileVersion | undefined> {
-  const { fs, logger, schema, memory } = components;
-  const { path, nodeName, limitBytes } = options;
-  const read = (bytes: Uint8Array): ManifestReading =>
-    readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
-  const take = async (reading: ManifestReading, bytes: Uint8Array | undefined): Promise<FileVersion> => {
-    const good = isGood(reading);
-    if (good && bytes !== undefined) await memory.remember(path, bytes);
-    const previous = good ? undefined : (known ?? (await memory.recall(path, read)));
-    return { ...keepLastGood(previous, reading), bytes };
-  };
-  const unreadable = (message: string): Promise<FileVersion> =>
-    take({ pods: [], problems: [{ source: path, message }] }, undefined);
+  const { fs, logger } = components;
+  const { path, limitBytes } = options;
+  const unreadable = (message: string): Promise<FileVersion> => unreadManifest(components, options, known, message);
   try {
     // Asked before it is opened: to open a fifo would wait for its writer.
     const { kind, sizeBytes } = await fs.stat(path);
@@ -78,7 +79,7 @@ export async function readManifestFile(
     const bytes = await readAtMost(fs, path, sizeBytes, limitBytes + 1);
     if (bytes.length > limitBytes) return await unreadable(`is larger than ${limitBytes} bytes`);
     if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
-    return await take(read(bytes), bytes);
+    return await versionOf(components, options, known, readBytes(components, options, bytes), bytes);
   } catch (error) {
     if (!isMissing(error)) return await unreadable(errorText(error));
     const isLink = await fs.lstat(path).then(
@@ -87,6 +88,41 @@ export async function readManifestFile(
     );
     return isLink ? await unreadable('is a link to a file that does not exist') : undefined;
   }
+}
+
+/** What holds of a manifest that cannot be read: its last good pods (F2). @param message why not */
+export function unreadManifest(
+  components: Pick<ManifestComponents, 'schema' | 'memory'>,
+  options: ManifestOptions,
+  known: FileVersion | undefined,
+  message: string,
+): Promise<FileVersion> {
+  const reading = { pods: [], problems: [{ source: options.path, message }] };
+  return versionOf(components, options, known, reading, undefined);
+}
+
+async function versionOf(
+  components: Pick<ManifestComponents, 'schema' | 'memory'>,
+  options: ManifestOptions,
+  known: FileVersion | undefined,
+  reading: ManifestReading,
+  bytes: Uint8Array | undefined,
+): Promise<FileVersion> {
+  const { memory } = components;
+  const { path } = options;
+  const good = isGood(reading);
+  if (good && bytes !== undefined) await memory.remember(path, bytes);
+  const recalled = (content: Uint8Array): ManifestReading => readBytes(components, options, content);
+  const previous = good ? undefined : (known ?? (await memory.recall(path, recalled)));
+  return { ...keepLastGood(previous, reading), bytes };
+}
+
+function readBytes(
+  { schema }: Pick<ManifestComponents, 'schema'>,
+  { path, nodeName }: ManifestOptions,
+  bytes: Uint8Array,
+): ManifestReading {
+  return readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
 }
 
 /** Whether a directory can be seen at `path`. */

@@ -181,6 +181,60 @@ describe('FileSource', () => {
     expect(problems()).toEqual([]);
   });
 
+  it('W6: a file that does not answer holds up no other, keeps its pods, and is asked once until it does', async () => {
+    const fs = newFileSystem();
+    for (const name of ['a', 'b'])
+      await fs.mkdir(DIR).then(() => fs.writeFile(`${DIR}/${name}`, JSON.stringify(manifestOf(name))));
+    const before = await setUp({}, () => {}, fs);
+    expect(before.told).toEqual(['a-n=busybox b-n=busybox']);
+    for (const end of ends.splice(0)) await end();
+    const asked: string[] = [];
+    const stat = fs.stat.bind(fs);
+    fs.stat = async (path) => {
+      if (path === `${DIR}/a`) asked.push(path);
+      return await stat(path);
+    };
+    const fault = fs.injectFault({ code: 'EIO', operation: 'stat', path: `${DIR}/a`, hangs: true });
+    const { told, clock, write, problems } = await setUp({}, () => {}, fs);
+    expect(told).toEqual([]);
+    await clock.advance(10_000);
+    expect(told).toEqual(['b-n=busybox a-n=busybox'.split(' ').toSorted().join(' ')]);
+    expect(problems()).toEqual([`${DIR}/a: does not answer`]);
+    await write('c', manifestOf('c'));
+    expect(told.at(-1)).toBe('a-n=busybox b-n=busybox c-n=busybox');
+    await clock.advance(60_000);
+    expect(asked).toHaveLength(1);
+    fault.remove();
+    await clock.advance(10);
+    await clock.advance(10);
+    expect(problems()).toEqual([]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('F2: a file that answers after it was removed is not remembered', async () => {
+    const fs = newFileSystem();
+    await fs.mkdir(DIR);
+    await fs.writeFile(`${DIR}/a`, JSON.stringify(manifestOf('a')));
+    const fault = fs.injectFault({ code: 'EIO', operation: 'stat', path: `${DIR}/a`, hangs: true });
+    const open = fs.open.bind(fs);
+    // What it was is read all the same, as by who has opened it.
+    fs.open = (path, ...more) => open(path === `${DIR}/a` ? '/gone/a' : path, ...more);
+    const stat = fs.stat.bind(fs);
+    fs.stat = async (path) => {
+      await stat(path).catch(() => {});
+      return await stat(path === `${DIR}/a` ? '/gone/a' : path);
+    };
+    await fs.mkdir('/gone');
+    const { clock, settle, told } = await setUp({}, () => {}, fs);
+    await clock.advance(10_000);
+    await fs.rename(`${DIR}/a`, '/gone/a');
+    await settle();
+    fault.remove();
+    for (let n = 0; n < 3; n++) await settle();
+    expect(told.at(-1)).toBe('');
+    expect(await fs.readdir(STORE)).toEqual([]);
+  });
+
   it('F2: keeps all pods when the directory vanishes, and goes on when it is back', async () => {
     const { told, write, problems, fs, clock } = await setUp();
     await write('a', manifestOf('a'));
