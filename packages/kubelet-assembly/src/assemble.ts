@@ -81,7 +81,8 @@ export function assembleKubelet<C>(
   let clusterNode: ClusterNode | undefined;
 
   const journal = new PodJournal({ clock });
-  const podManager = new PodManager();
+  const { onPodCountChanged } = ports;
+  const podManager = new PodManager({ ...(onPodCountChanged && { onCountChanged: onPodCountChanged }) });
   const podConfig = new PodConfig(child('pod-config'));
   const status = new StatusManager({
     ...child('status'),

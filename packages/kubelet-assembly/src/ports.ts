@@ -64,6 +64,8 @@ export interface NodePorts {
   readonly cluster?: ClusterPart;
   /** What images are pulled with where there is no cluster, which would say so itself. */
   readonly pullCredentials?: PullCredentials;
+  /** Told how many pods the node has, mirror pods left out, whenever that is another number than before; nobody is where absent. */
+  readonly onPodCountChanged?: (pods: number) => void;
 }
 
 /** Where pods come from: made around the function by which it speaks. */

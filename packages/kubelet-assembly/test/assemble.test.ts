@@ -25,6 +25,21 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
+  test('tells how many pods the node has when a source has said so', async () => {
+    const world = await makeWorld();
+    const counts: number[] = [];
+    const { setPods, stop } = startKubelet(world, [], undefined, [], {
+      onPodCountChanged: (pods) => counts.push(pods),
+    });
+    setPods([makePod('web'), makePod('db')]);
+    await world.clock.advance(10_000);
+    expect(counts).toEqual([1, 2]);
+    setPods([makePod('db')]);
+    await world.clock.advance(10_000);
+    expect(counts).toEqual([1, 2, 1]);
+    await stop();
+  });
+
   test.each([
     ['IPv4 first, whatever the node’s own are', undefined, ['IPv4', 'IPv6']],
     ['IPv6 first where that is wished for', 6, ['IPv6', 'IPv4']],

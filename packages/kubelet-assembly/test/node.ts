@@ -87,6 +87,7 @@ export function startKubelet(
     | 'deviceTransport'
     | 'labelForContainers'
     | 'shutdown'
+    | 'onPodCountChanged'
   > &
     Partial<Pick<NodePorts, 'logger'>> = {},
   changes: Partial<AssemblySettings> = {},

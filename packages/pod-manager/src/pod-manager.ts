@@ -18,6 +18,12 @@ export interface PodsAndMirrorPods {
   readonly orphanedMirrorPodFullNames: readonly string[];
 }
 
+/** Who {@link PodManager} tells. */
+export interface PodManagerComponents {
+  /** Told how many pods there are, mirror pods left out, whenever that is another number than before: 0 at first. Nobody is told where absent. */
+  readonly onCountChanged?: (pods: number) => void;
+}
+
 /**
  * The pods that this node should run, by UID and by full name, and which mirror pod belongs to which static pod
  * (`pkg/kubelet/pod/pod_manager.go`). It says what is wanted, not what runs: for that, ask the pod workers (P5).
@@ -32,6 +38,12 @@ export class PodManager {
   #mirrorPodByFullName = new Map<string, Pod>();
   /** Mirror pod's UID to static pod's UID. */
   #translations = new Map<string, string>();
+  readonly #onCountChanged: (pods: number) => void;
+  #toldCount = 0;
+
+  constructor({ onCountChanged = () => {} }: PodManagerComponents = {}) {
+    this.#onCountChanged = onCountChanged;
+  }
 
   /** Forgets all pods and takes these, mirror pods among them. */
   setPods(pods: readonly Pod[]): void {
@@ -40,7 +52,8 @@ export class PodManager {
     this.#mirrorPodByUid = new Map();
     this.#mirrorPodByFullName = new Map();
     this.#translations = new Map();
-    for (const pod of pods) this.updatePod(pod);
+    for (const pod of pods) this.#take(pod);
+    this.#tellCount();
   }
 
   /** The same as {@link updatePod}. */
@@ -50,6 +63,11 @@ export class PodManager {
 
   /** Takes a pod or mirror pod, or a new version of one. */
   updatePod(pod: Pod): void {
+    this.#take(pod);
+    this.#tellCount();
+  }
+
+  #take(pod: Pod): void {
     const fullName = podFullName(pod);
     const { uid } = pod.metadata;
     if (isMirrorPod(pod)) {
@@ -79,6 +97,14 @@ export class PodManager {
       const other = this.getPods().findLast((known) => podFullName(known) === fullName);
       if (other !== undefined) this.#podByFullName.set(fullName, other);
     }
+    this.#tellCount();
+  }
+
+  #tellCount(): void {
+    const { size } = this.#podByUid;
+    if (size === this.#toldCount) return;
+    this.#toldCount = size;
+    this.#onCountChanged(size);
   }
 
   /** All pods, without mirror pods. */

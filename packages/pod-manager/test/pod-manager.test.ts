@@ -57,6 +57,20 @@ describe('PodManager', () => {
     });
   });
 
+  it('tells how many pods there are, each time that is another number, and counts no mirror pods', () => {
+    const counts: number[] = [];
+    const manager = new PodManager({ onCountChanged: (pods) => counts.push(pods) });
+    manager.setPods([api, own, mirror]);
+    manager.updatePod({ ...api });
+    manager.removePod(mirror);
+    manager.addPod(apiPod('b'));
+    manager.removePod(apiPod('unknown'));
+    manager.removePod(api);
+    manager.setPods([]);
+    manager.setPods([]);
+    expect(counts).toEqual([2, 3, 2, 0]);
+  });
+
   it('knows a static pod without a mirror as one that has none', () => {
     const manager = managerOf(api, own);
     expect(manager.getStaticPodToMirrorPodMap()).toEqual(new Map([[own, undefined]]));
