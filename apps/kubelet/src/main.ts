@@ -1,5 +1,10 @@
-#!/usr/bin/env -S node --optimize-for-size --no-maglev --no-turbofan
+#!/usr/bin/env -S node --max-semi-space-size=4 --no-maglev --no-turbofan --v8-pool-size=1
+import { setFlagsFromString } from 'node:v8';
+import { heapFlags } from './heap-size.ts';
 import { nodeProblem } from './node-version.ts';
+
+// Before anything large is loaded. Among the flags of the first line the heap could not grow later.
+for (const flag of heapFlags('small')) setFlagsFromString(flag);
 
 const problem = nodeProblem(process.versions.node);
 if (problem === undefined) {

@@ -1,6 +1,7 @@
 import { connect as connectSocket } from 'node:net';
 import os from 'node:os';
 import { posix } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
 import {
   type CgroupDriver,
@@ -30,6 +31,7 @@ import {
 } from '@node-agent/telemetry';
 import { DiskCommand, MountCommand, readNoswapSupport } from '@node-agent/volumes';
 import { nodeGauges } from './gauges.ts';
+import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
 import { nodeIdentity } from './node-identity.ts';
@@ -153,6 +155,7 @@ export async function runNode(
   const systemd = new DbusSystemd(bus, { userId });
   using _closing = { [Symbol.dispose]: () => systemd.close() };
   const foreignFiles = nodeForeignFiles({ clock });
+  const heap = new HeapKeeper({ setFlags: setFlagsFromString, logger });
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
@@ -168,6 +171,7 @@ export async function runNode(
     ...(configuration.cgroupsPerQOS && {
       openCgroups: (driver: CgroupDriver) => openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver),
     }),
+    onPodCountChanged: (pods: number) => heap.podCountChanged(pods),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
   };
   const sources = podSources(configuration, identity.nodeName, flags.rootDir, {

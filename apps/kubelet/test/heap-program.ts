@@ -1,0 +1,14 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { type HeapSize, heapFlags } from '../src/heap-size.ts';
+
+/** How large the young generation is after much was made and some of it was kept for a while, in MiB. */
+function youngMiB(size: HeapSize): number {
+  for (const flag of heapFlags(size)) setFlagsFromString(flag);
+  for (let round = 0; round < 40; round++) Array.from({ length: 20_000 }, (_, index) => ({ index }));
+  globalThis.gc?.();
+  for (let round = 0; round < 40; round++) Array.from({ length: 20_000 }, (_, index) => ({ index }));
+  const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
+  return (young?.space_size ?? 0) / 2 ** 20;
+}
+
+process.stdout.write(JSON.stringify([youngMiB('small'), youngMiB('roomy'), youngMiB('small')]));

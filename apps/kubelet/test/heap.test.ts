@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { silentLogger } from '@node-agent/telemetry';
+import { expect, test } from 'vitest';
+import { HeapKeeper } from '../src/heap-keeper.ts';
+import { type HeapSize, heapSizeFor } from '../src/heap-size.ts';
+
+const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--heap-growing-percent=0'];
+const ROOMY = ['--no-optimize-for-size', '--semi-space-growth-factor=2', '--heap-growing-percent=20'];
+
+test.each<[pods: number, present: HeapSize, size: HeapSize]>([
+  [0, 'small', 'small'],
+  [49, 'small', 'small'],
+  [50, 'small', 'roomy'],
+  [500, 'small', 'roomy'],
+  [500, 'roomy', 'roomy'],
+  [30, 'roomy', 'roomy'],
+  [29, 'roomy', 'small'],
+  [0, 'roomy', 'small'],
+])('with %d pods a heap that is %s is kept %s', (pods, present, size) => {
+  expect(heapSizeFor(pods, present)).toBe(size);
+});
+
+test('V8 is told once when pods have become many, and once when they have become few; not while they come and go', () => {
+  const flags: string[] = [];
+  const heap = new HeapKeeper({ setFlags: (flag) => flags.push(flag), logger: silentLogger });
+  const told = (...counts: number[]): string[] => {
+    for (const pods of counts) heap.podCountChanged(pods);
+    return flags.splice(0);
+  };
+  expect(told(1, 20, 49, 0)).toEqual([]);
+  expect(told(50, 51, 100)).toEqual(ROOMY);
+  expect(told(49, 51, 49, 30, 50)).toEqual([]);
+  expect(told(29, 30, 0)).toEqual(SMALL);
+  expect(told(49, 50)).toEqual(ROOMY);
+});
+
+test('with the flags of the program’s first line V8’s young generation is small, grows when it may, and shrinks again', async () => {
+  const main = await readFile(new URL('../src/main.ts', import.meta.url), 'utf8');
+  const [, , , ...flags] = main.split('\n', 1).join().split(' ');
+  const program = fileURLToPath(new URL('heap-program.ts', import.meta.url));
+  const args = [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', program];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
+  const [before = 0, many = 0, after = 0] = JSON.parse(stdout);
+  // Both halves, of which one may be away. V8 says here which flags it does not know.
+  expect([before <= 2, many > 4, after <= 2, stderr]).toEqual([true, true, true, '']);
+});
