@@ -203,7 +203,8 @@ export class ImageManager {
       throw new ImageError('ErrImageNeverPull', message);
     }
     if (decision === 'use') {
-      const message = `Container image "${requested}" already present on machine and can be accessed by the pod`;
+      const whose = this.#deps.records === undefined ? '' : ' and can be accessed by the pod';
+      const message = `Container image "${requested}" already present on machine${whose}`;
       tell('Normal', eventReasons.pulledImage, message);
       return present;
     }
@@ -214,7 +215,7 @@ export class ImageManager {
     try {
       return withTag(requested, parseImageReference(requested));
     } catch (cause) {
-      const message = `Failed to apply default image tag "${requested}": ${errorText(cause)}`;
+      const message = `Failed to apply default image tag ${JSON.stringify(requested)}: ${errorText(cause)}`;
       tell('Warning', eventReasons.failedToInspectImage, message);
       throw new ImageError('InvalidImageName', message, { cause });
     }
@@ -227,7 +228,8 @@ export class ImageManager {
       return found?.id ?? '';
     } catch (cause) {
       signal.throwIfAborted();
-      const message = `Failed to inspect image "${image}": ${errorText(cause)}`;
+      // In the quotation marks upstream has what the image was found by.
+      const message = `Failed to inspect image "": ${errorText(cause)}`;
       tell('Warning', eventReasons.failedToInspectImage, message);
       throw new ImageError('ImageInspectError', message, { cause });
     }
@@ -277,7 +279,6 @@ export class ImageManager {
       recorded = true;
       const found = await credentials();
       const result = await this.#pullShared(pod, image, found.map(authOf), podSandboxConfig, runtimeHandler, signal);
-      this.#backoff.succeeded(key);
       this.#report(requested, result, clock.monotonic() - startedAtMs, tell);
       recorded = false;
       await records?.pulled(requested, result.imageRef, found[result.credential]?.source);
@@ -317,7 +318,10 @@ export class ImageManager {
           const request = { image: spec, sandboxConfig: podSandboxConfig, ...(auth && { auth }) };
           const { imageRef } = await images.pullImage(request, sharedSignal);
           const durationMs = clock.monotonic() - startedAtMs;
-          const { image: pulled } = await images.imageStatus({ image: spec }, sharedSignal);
+          // It has come, whether or not its size is told.
+          const { image: pulled } = await images
+            .imageStatus({ image: spec }, sharedSignal)
+            .catch(() => ({ image: null }));
           return { imageRef, credential: auth ? index : -1, sizeBytes: pulled?.size ?? 0, durationMs };
         } catch (err) {
           errors.push(err);

@@ -49,6 +49,8 @@ export class ImagePullRecords implements PullRecords {
   readonly #files: PullRecordFiles;
   readonly #intentLocks = new KeyedMutex<string>();
   readonly #recordLocks = new KeyedMutex<string>();
+  /** For each look at the images that are gone, those that were pulled since it began: their records stay, also where they say nothing new. */
+  readonly #prunes = new Set<Set<string>>();
   /** How many pulls of an image are under way in this process. */
   readonly #pulls = new Map<string, number>();
   /** Images that a former process had begun to pull: whether they came is not known. Read before the first pull. */
@@ -90,13 +92,23 @@ export class ImagePullRecords implements PullRecords {
 
   /** Drops records of images that are gone: whoever has removed images calls it. @throws where the images or the records cannot be listed */
   async prune(signal: AbortSignal): Promise<void> {
-    const { clock, images } = this.#components;
+    const { clock, images, logger } = this.#components;
     // Times on the disk are whole seconds: what was updated in this one is newer than the list, or may be.
     const untilMs = Math.floor(clock.now() / 1000) * 1000;
-    const present = new Set((await images.listImages({}, signal)).images.map(({ id }) => id));
-    for (const { imageRef, lastUpdatedMs } of await this.#files.listRecords()) {
-      if (lastUpdatedMs >= untilMs || present.has(imageRef)) continue;
-      await this.#recordLocks.run(imageRef, () => this.#files.deleteRecord(imageRef));
+    const pulledSince = new Set<string>();
+    this.#prunes.add(pulledSince);
+    try {
+      const present = new Set((await images.listImages({}, signal)).images.map(({ id }) => id));
+      for (const { imageRef, lastUpdatedMs } of await this.#files.listRecords()) {
+        if (lastUpdatedMs >= untilMs || present.has(imageRef)) continue;
+        await this.#recordLocks
+          .run(imageRef, async () => {
+            if (!pulledSince.has(imageRef)) await this.#files.deleteRecord(imageRef);
+          })
+          .catch((err: unknown) => logger.error({ err, imageRef }, 'The record of an image could not be removed'));
+      }
+    } finally {
+      this.#prunes.delete(pulledSince);
     }
   }
 
@@ -189,6 +201,7 @@ export class ImagePullRecords implements PullRecords {
     const name = untaggedName(image);
     if (name === undefined) throw new Error(`invalid image name ${JSON.stringify(image)}`);
     await this.#recordLocks.run(imageRef, async () => {
+      for (const pulledSince of this.#prunes) pulledSince.add(imageRef);
       const known = await this.#files.readRecord(imageRef).catch((err: unknown) => {
         logger.error({ err, imageRef }, 'The record of an image cannot be read: it is made anew');
         return undefined;
@@ -209,7 +222,10 @@ export class ImagePullRecords implements PullRecords {
         if (!repoTags.includes(image) && !repoDigests.includes(image)) continue;
         await this.#record(image, id, undefined);
         inherited.delete(image);
-        if (!this.#pulls.has(image)) await this.#intentLocks.run(image, () => this.#files.deleteIntent(image));
+        await this.#intentLocks.run(image, async () => {
+          // A pull of it may have begun: what is on record is that one's too.
+          if (!this.#pulls.has(image)) await this.#files.deleteIntent(image);
+        });
       }
     }
   }

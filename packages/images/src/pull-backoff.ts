@@ -7,7 +7,10 @@ interface Entry {
   readonly error: ImageError;
 }
 
-/** The back-off of failed pulls, per pod and image: it doubles with each failure, and is forgotten after twice the longest. */
+/**
+ * The back-off of failed pulls, per pod and image: it doubles with each failure, whatever succeeds in between, and is forgotten after twice
+ * the longest (`k8s.io/client-go/util/flowcontrol`, Backoff).
+ */
 export class PullBackoff {
   readonly #clock: Clock;
   readonly #initialMs: number;
@@ -39,11 +42,6 @@ export class PullBackoff {
     if (last !== undefined && last.failedAtMs >= beganAtMs) return;
     const delayMs = this.#nextDelayMs(key);
     this.#entries.set(key, { delayMs, failedAtMs: this.#clock.monotonic(), error });
-  }
-
-  succeeded(key: string): void {
-    this.#entries.delete(key);
-    this.#forgetOld();
   }
 
   /** Keys of pods that are gone must not pile up (K4). */

@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { type Gauge, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PulledRecord } from './pull-record.ts';
 import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from './pull-record-format.ts';
 
 /** What `PullRecordFiles` works with. */
 export interface PullRecordFilesComponents {
-  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
+  readonly fs: Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
   /** Silent where absent. */
   readonly logger?: Logger;
   /** Counted nowhere where absent. */
   readonly metrics?: Metrics;
 }
 
+/** Room for tens of thousands of credentials; what is longer was not written by a kubelet. */
+const MAX_BYTES = 16 * 1024 * 1024;
 const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
 
 /**
@@ -111,7 +113,7 @@ export class PullRecordFiles {
 
   async #read(path: string): Promise<string | undefined> {
     try {
-      return new TextDecoder().decode(await this.#components.fs.readFile(path));
+      return new TextDecoder().decode(await readFileBounded(this.#components.fs, path, MAX_BYTES));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;

@@ -1,4 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
+import { nodeFileSystem } from '@node-agent/host';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import { type MetricOptions, type Metrics, silentLogger } from '@node-agent/telemetry';
@@ -7,6 +13,8 @@ import { ImageManager, ImagePullRecords, type ImagePullRecordsOptions, type Pull
 
 const PULLED = '/kubelet/image_manager/pulled';
 const PULLING = '/kubelet/image_manager/pulling';
+
+const hashOf = (name: string): string => createHash('sha256').update(name).digest('hex');
 
 /** A node with a registry that only the user `tenant` may pull `app:1` from. */
 function node(options: Partial<ImagePullRecordsOptions> = {}) {
@@ -94,7 +102,7 @@ function node(options: Partial<ImagePullRecordsOptions> = {}) {
     return records;
   };
   const files = (directory: string): string[] => fs.paths().filter((path) => path.startsWith(`${directory}/`));
-  return { clock, fs, images, pulls, counts, state, credentials, use, restart, files };
+  return { clock, fs, service, images, pulls, counts, state, credentials, use, restart, files };
 }
 
 const tenant = (secretName: string, credentialHash = 'hash'): PullCredential => ({
@@ -280,6 +288,84 @@ describe('records', () => {
     expect(files(PULLED)).toHaveLength(1);
     abort.abort();
     await running;
+  });
+
+  it('of an image that is pulled again while they are looked through stay', async () => {
+    const { clock, fs, images, files, use, restart } = node();
+    for (const name of ['one:1', 'two:1']) await use('p', name);
+    await clock.advance(1000);
+    images.clear();
+    const records = restart();
+    const { remove } = fs;
+    let removing = 0;
+    fs.remove = async (path: string): Promise<void> => {
+      // The first of them is on its way out: the other image comes back.
+      if (++removing === 1) {
+        const gone = path;
+        for (const name of ['one:1', 'two:1']) if (!gone.endsWith(hashOf(`sha256:${name}`))) await use('p', name);
+      }
+      await remove.call(fs, path);
+    };
+    await records.prune(new AbortController().signal);
+    expect(images.size).toBe(1);
+    expect(files(PULLED)).toHaveLength(1);
+  });
+
+  it('of images that are gone are removed, though one of them cannot be', async () => {
+    const { clock, fs, images, files, use, restart } = node();
+    for (const name of ['one:1', 'two:1']) await use('p', name);
+    await clock.advance(1000);
+    images.clear();
+    fs.injectFault({ code: 'EIO', operation: 'remove', times: 1 });
+    await restart().prune(new AbortController().signal);
+    expect(files(PULLED)).toHaveLength(1);
+  });
+
+  it('of a pull that begins while those of a former process are taken in stay', async () => {
+    const { clock, fs, service, images, files, use, restart, state } = node();
+    state.duringPull = () => new Promise(() => {});
+    void use('one', 'public:1');
+    await clock.settle();
+    images.set('public:1', 'sha256:public:1');
+    const records = restart();
+    const { writeFileAtomic } = fs;
+    let begun: Promise<void> | undefined;
+    const abort = new AbortController();
+    const listImages = service.listImages;
+    service.listImages = async () => {
+      const listed = await listImages();
+      begun ??= records.intent('public:1');
+      return listed;
+    };
+    let writing = 0;
+    fs.writeFileAtomic = async (...args: Parameters<typeof writeFileAtomic>): Promise<void> => {
+      // The new intent takes longer to be written than what is taken in.
+      if (args[0].startsWith(PULLING) && ++writing === 1) await clock.settle();
+      await writeFileAtomic.apply(fs, args);
+    };
+    const running = records.start(abort.signal);
+    await clock.settle();
+    await begun;
+    await clock.settle();
+    expect(files(PULLING)).toHaveLength(1);
+    abort.abort();
+    await running;
+  });
+
+  it.runIf(process.platform === 'linux')('W6: a FIFO in the place of one is not waited for', async () => {
+    const rootDirectory = await mkdtemp(join(tmpdir(), 'pull-records-'));
+    const fifo = join(rootDirectory, 'image_manager', 'pulled', `sha256-${hashOf('sha256:app:1')}`);
+    try {
+      await mkdir(dirname(fifo), { recursive: true });
+      execFileSync('mkfifo', [fifo]);
+      const records = new ImagePullRecords({ fs: nodeFileSystem, images: node().service }, { rootDirectory });
+      const late = new Promise((resolve) => setTimeout(resolve, 3000, 'late'));
+      const outcome = await Promise.race([records.mustPull('app:1', 'sha256:app:1', async () => []), late]);
+      if (outcome === 'late') execFileSync('sh', ['-c', 'echo > "$1"', 'sh', fifo]);
+      expect(outcome).toBe(true);
+    } finally {
+      await rm(rootDirectory, { recursive: true });
+    }
   });
 
   it('of an image that was just removed go as soon as that is told: the next one of its id is not taken for it', async () => {

@@ -10,6 +10,14 @@ import { decidePull } from '../src/pull-policy.ts';
 
 type PullImage = (image: string, signal: AbortSignal | undefined, auth: string | undefined) => Promise<string>;
 
+/** Lets every pod use what is there. */
+const noRecords: PullRecords = {
+  mustPull: async () => false,
+  intent: async () => {},
+  pulled: async () => {},
+  failed: async () => {},
+};
+
 function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
   const clock = new FakeClock();
   const present = new Map<string, number>();
@@ -131,14 +139,15 @@ test('what is told of a volume’s image is told of its pod', async () => {
 });
 
 describe('what a user sees', () => {
-  test('an image that is there is used', async () => {
-    const { ensure, present, events, pulls } = setUp();
+  test.each([
+    ['it is asked who may use it', noRecords, ' and can be accessed by the pod'],
+    ['nobody asks who may use it', undefined, ''],
+  ])('an image that is there is used: %s', async (_name, records, more) => {
+    const { ensure, present, events, pulls } = setUp({}, records);
     present.set('app:1', 1);
     expect(await ensure('app:1')).toEqual({ imageRef: 'id-app:1' });
     expect(pulls).toEqual([]);
-    expect(events).toEqual([
-      'Normal Pulled Container image "app:1" already present on machine and can be accessed by the pod',
-    ]);
+    expect(events).toEqual([`Normal Pulled Container image "app:1" already present on machine${more}`]);
   });
 
   test.each([
@@ -158,10 +167,14 @@ describe('what a user sees', () => {
     ]);
   });
 
-  test('a name that is none is refused without a call', async () => {
-    const { ensure, pulls } = setUp();
-    expect(await code(ensure('UPPER CASE'))).toBe('InvalidImageName');
+  test('a name that is none is refused without a call, and told in quotation marks, whatever is in it', async () => {
+    const { ensure, pulls, events } = setUp();
+    expect(await code(ensure('UPPER "CASE'))).toBe('InvalidImageName');
     expect(pulls).toEqual([]);
+    expect(events).toEqual([
+      'Warning InspectFailed Failed to apply default image tag "UPPER \\"CASE": ' +
+        'couldn\'t parse image name "UPPER \\"CASE": invalid reference format: repository name (library/UPPER "CASE) must be lowercase',
+    ]);
   });
 
   test('policy Never does not pull', async () => {
@@ -173,9 +186,22 @@ describe('what a user sees', () => {
   });
 
   test('a runtime that cannot say whether the image is there is a reason of its own', async () => {
-    const { ensure, state } = setUp();
+    const { ensure, state, events } = setUp();
     state.inspect = () => Promise.reject(new Error('no space left'));
     expect(await code(ensure('app:1'))).toBe('ImageInspectError');
+    // Upstream tells what the image is found by, which is nothing here.
+    expect(events).toEqual(['Warning InspectFailed Failed to inspect image "": no space left']);
+  });
+
+  test('an image was pulled, though the runtime does not say then how large it is', async () => {
+    const { ensure, state, events, pulls } = setUp();
+    state.auths = ['one', 'two'];
+    state.inspect = () => Promise.reject(new Error('deadline exceeded'));
+    expect(await ensure('app:1', 'u1', 'Always')).toEqual({ imageRef: 'ref-app:1' });
+    expect(pulls).toEqual(['app:1']);
+    expect(events.at(-1)).toBe(
+      'Normal Pulled Successfully pulled image "app:1" in 0s (0s including waiting). Image size: 0 bytes.',
+    );
   });
 
   test.each([
@@ -249,7 +275,26 @@ describe('back-off', () => {
     expect(await code(ensure('app:1'))).toBe('ErrImagePull');
   });
 
-  test('it is one pod’s and one image’s, and a success ends it', async () => {
+  test('a success between two failures does not make it short again; twice the longest without a failure does', async () => {
+    const { ensure, state, clock } = setUp();
+    const fail = async (): Promise<void> => {
+      state.pull = () => Promise.reject(new Error('not found'));
+      expect(await code(ensure('app:1', 'u1', 'Always'))).toBe('ErrImagePull');
+    };
+    await fail();
+    await clock.advance(10_000);
+    state.pull = async (image) => image;
+    await ensure('app:1', 'u1', 'Always');
+    await fail();
+    await clock.advance(19_999);
+    expect(await code(ensure('app:1', 'u1', 'Always'))).toBe('ImagePullBackOff');
+    await clock.advance(580_002);
+    await fail();
+    await clock.advance(10_000);
+    await fail();
+  });
+
+  test('it is one pod’s and one image’s, and does not outlast its time after a success', async () => {
     const { ensure, state, clock } = setUp();
     state.pull = () => Promise.reject(new Error('not found'));
     await code(ensure('app:1'));
