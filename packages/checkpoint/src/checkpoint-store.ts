@@ -92,8 +92,13 @@ export class CheckpointStore {
 
   #serialize(path: string, content: object): string {
     const { checksum, checksumField } = this.#options;
-    // What JSON does not keep must not be part of the checksum.
-    const plain: JsonValue = JSON.parse(JSON.stringify(content));
+    let plain: JsonValue;
+    try {
+      // What JSON does not keep must not be part of the checksum.
+      plain = JSON.parse(JSON.stringify(content));
+    } catch (cause) {
+      throw new CheckpointError('InvalidContent', path, 'must be given what JSON has a form for', { cause });
+    }
     if (!isJsonObject(plain)) throw new CheckpointError('InvalidContent', path, 'must be given an object');
     if (checksumField in plain) {
       throw new CheckpointError('InvalidContent', path, `must not be given a field ${checksumField} of its own`);
@@ -113,7 +118,13 @@ export class CheckpointStore {
     if (!isJsonObject(stored)) throw corrupt('it is not a JSON object');
     const { [this.#options.checksumField]: expected, ...content } = stored;
     if (typeof expected !== 'number') throw corrupt('it has no checksum');
-    const actual = this.#options.checksum(content);
+    let actual: number;
+    try {
+      actual = this.#options.checksum(content);
+    } catch (error) {
+      // It nests deeper than the stack is.
+      throw corrupt('its checksum cannot be computed', error);
+    }
     if (actual !== expected) throw corrupt(`its checksum is ${actual}, not ${expected}`);
     return content;
   }

@@ -99,6 +99,10 @@ describe('CheckpointStore', () => {
   it('refuses content that it could not give back', async () => {
     const { store } = make();
     await expect(store.create('a', [])).rejects.toMatchObject({ code: 'InvalidContent' });
+    await expect(store.create('a', () => {})).rejects.toMatchObject({ code: 'InvalidContent' });
+    const round: { self?: object } = {};
+    round.self = round;
+    await expect(store.create('a', round)).rejects.toMatchObject({ code: 'InvalidContent' });
     await expect(store.create('a', { checksum: 1 })).rejects.toMatchObject({ code: 'InvalidContent' });
   });
 
@@ -115,6 +119,14 @@ describe('CheckpointStore', () => {
     } finally {
       await rm(directory, { recursive: true });
     }
+  });
+
+  it('W3: finds a file corrupt that nests deeper than anything that was written', async () => {
+    const { fs, store } = make();
+    await store.create('a', {});
+    const depth = 100_000;
+    await fs.writeFile('/var/lib/kubelet/state/a', `{"a":${'['.repeat(depth)}${']'.repeat(depth)},"checksum":1}`);
+    await expect(store.get('a')).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
   });
 
   it('passes errors of the file system on', async () => {
