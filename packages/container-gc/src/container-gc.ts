@@ -173,8 +173,10 @@ export class ContainerGc {
     const { items } = await cri.listPodSandbox({}, signal);
     const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
     const occupied = new Set(containers.map((container) => container.podSandboxId));
-    for (const { id, podUid } of planSandboxGc(sandboxes, occupied, pods, evictNonDeletedPods)) {
+    for (const { id, podUid, ready } of planSandboxGc(sandboxes, occupied, pods, evictNonDeletedPods)) {
       signal.throwIfAborted();
+      // While others were removed its pod may have come back, and have taken it for its own (P3).
+      if (ready && !isRemovable(podUid, pods, evictNonDeletedPods)) continue;
       try {
         // It should have been stopped long ago; where it was not, its network is still there.
         await cri.stopPodSandbox({ podSandboxId: id }, signal);

@@ -1,7 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
-/** `Incomplete`: some steps failed, the others were done; the message names them all. */
+/** `Incomplete`: some steps failed, the others were done; the message names them all, each cause once. */
 export type ContainerGcErrorCode = 'Incomplete';
 
 const BRAND = '@node-agent/container-gc.ContainerGcError';
@@ -18,7 +18,7 @@ export class ContainerGcError extends Error {
   readonly errors: readonly unknown[];
 
   constructor(errors: readonly unknown[]) {
-    super(errors.map(errorText).join('; '), { cause: errors[0] });
+    super(aggregateText(errors), { cause: errors[0] });
     this.errors = errors;
   }
 
@@ -26,4 +26,10 @@ export class ContainerGcError extends Error {
   static is(value: unknown): value is ContainerGcError {
     return hasBrand(value, BRAND);
   }
+}
+
+/** As upstream's aggregates say it (`k8s.io/apimachinery/pkg/util/errors`). */
+function aggregateText(errors: readonly unknown[]): string {
+  const texts = [...new Set(errors.map(errorText))];
+  return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }

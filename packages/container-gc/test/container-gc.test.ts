@@ -28,16 +28,20 @@ let lists: { containers: number; sandboxes: number };
 let failing: Set<string>;
 let gone: Set<string>;
 let evicted: Set<string>;
+/** What else happens during a call. */
+let whenCalled: Map<string, () => void>;
 
 beforeEach(() => {
   fs = new MemoryFileSystem({ clock });
   [containers, sandboxes, calls, told] = [[], [], [], []];
   lists = { containers: 0, sandboxes: 0 };
   [failing, gone, evicted] = [new Set(), new Set(), new Set()];
+  whenCalled = new Map();
 });
 
 function called(call: string): void {
   calls.push(call);
+  whenCalled.get(call)?.();
   if (failing.has(call)) throw new Error(`${call} failed`);
 }
 
@@ -159,6 +163,17 @@ describe('garbageCollect', () => {
     expect(calls).toEqual(['stopSandbox 1', 'stopSandbox 2', 'removeSandbox 2']);
   });
 
+  it('P3: leaves a ready sandbox to a pod whose UID came back while others were removed', async () => {
+    gone.add('uid-1').add('uid-2').add('uid-3');
+    for (const uid of gone) addSandbox(`sandbox-${uid}`, uid, PodSandboxState.SANDBOX_READY);
+    whenCalled.set('stopSandbox sandbox-uid-1', () => void gone.delete('uid-2'));
+    await makeGc().garbageCollect(ready, signal);
+    expect(calls).toEqual(
+      ['1', '3'].flatMap((n) => [`stopSandbox sandbox-uid-${n}`, `removeSandbox sandbox-uid-${n}`]),
+    );
+    expect(sandboxes.map(({ id }) => id)).toEqual(['sandbox-uid-2']);
+  });
+
   it('the logs of an evicted pod stay until it has ended', async () => {
     evicted.add('a');
     await fs.mkdir('/var/log/pods/ns_web_a');
@@ -234,10 +249,14 @@ describe('garbageCollect', () => {
     failing.add('listContainers');
     await expect(makeGc().garbageCollect(ready, signal)).rejects.toMatchObject({
       name: 'ContainerGcError',
-      message: 'listContainers failed; listContainers failed; listContainers failed',
+      message: 'listContainers failed',
     });
     expect(await fs.exists('/var/log/pods/ns_web_gone')).toBe(false);
     expect((await fs.readdir('/var/log/containers')).length).toBe(1);
+    fs.injectFault({ code: 'EIO', operation: 'readdir' });
+    await expect(makeGc().garbageCollect(ready, signal)).rejects.toMatchObject({
+      message: "[listContainers failed, EIO: i/o error, readdir '/var/log/pods']",
+    });
   });
 
   it('stops between two containers when it is aborted', async () => {
