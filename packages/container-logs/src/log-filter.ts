@@ -14,7 +14,7 @@ export interface LogFilterOptions {
   readonly sinceMs?: number | undefined;
   /** How many bytes are given at most, timestamps counted. */
   readonly limitBytes?: number | undefined;
-  /** How many lines of the files are looked at at most. */
+  /** How many lines of the files are looked at at most; what is no line of a log is not counted. */
   readonly maxLines?: number | undefined;
   /** Whether each line begins with its time. */
   readonly timestamps?: boolean | undefined;
@@ -132,9 +132,12 @@ export class LogFilter {
     this.#startsLine = endsLine;
     let from = start;
     if (startsLine) {
-      if (--this.#linesLeft < 0) return;
+      if (this.#linesLeft <= 0) {
+        this.#linesLeft = -1;
+        return;
+      }
       this.#hasHeader = header.read(bytes, start, end);
-      if (this.#hasHeader) this.#wellFormedLines++;
+      if (this.#hasHeader) this.#countLine();
       else this.#otherLine(bytes, start, end, endsLine);
       from = header.contentAt;
     }
@@ -156,12 +159,17 @@ export class LogFilter {
     this.#write(bytes, from, to);
   }
 
+  #countLine(): void {
+    this.#wellFormedLines++;
+    this.#linesLeft--;
+  }
+
   /** A line without the CRI's header: Docker's, or none. */
   #otherLine(bytes: Uint8Array, start: number, end: number, endsLine: boolean): void {
     const line = bytes.subarray(start, end);
     const entry = endsLine && looksLikeJson(bytes, start) ? parseJsonLogLine(line) : undefined;
     if (entry !== undefined) {
-      this.#wellFormedLines++;
+      this.#countLine();
       this.#jsonLine(entry);
       return;
     }

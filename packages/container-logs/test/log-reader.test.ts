@@ -222,6 +222,12 @@ describe('reading', () => {
     expect(await read({ limitBytes: 6 })).toBe('one \n\ufffd');
   });
 
+  it('takes no line that is none for one of the last lines', async () => {
+    await runtime.writeRaw(`${runtime.time()} stdout F one\nnoise\n${runtime.time()} stdout F two`);
+    expect(await read({ tailLines: 2 })).toBe('one\ntwo');
+    expect(await read({ tailLines: 1 })).toBe('two');
+  });
+
   it('finds the last lines of any log', async () => {
     const line = fc.integer({ min: 0, max: 70_000 }).map((length) => 'x'.repeat(length));
     await fc.assert(
