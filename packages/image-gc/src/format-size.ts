@@ -9,5 +9,8 @@ export function formatSize(bytes: number): string {
     value /= 1024;
     unit += 1;
   }
-  return `${value.toFixed(1)} ${UNITS[unit]}`;
+  const tenths = value * 10;
+  // Go rounds a half to the even digit.
+  const rounded = tenths % 1 === 0.5 ? (2 * Math.round(tenths / 2)) / 10 : value;
+  return `${rounded.toFixed(1)} ${UNITS[unit]}`;
 }

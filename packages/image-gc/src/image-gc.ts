@@ -4,6 +4,7 @@ import {
   type EventType,
   errorText,
   eventReasons,
+  goDuration,
   type Logger,
   type Metrics,
   noMetrics,
@@ -55,6 +56,9 @@ export interface ImageGcPlan {
   /** Those that might go first, in the order in which they would; then those that are used or pinned. */
   readonly images: readonly PlannedImage[];
 }
+
+/** What upstream calls all that there is. */
+const ALL_BYTES = 2n ** 63n - 1n;
 
 type Reason = 'age' | 'space';
 type Choice = (order: readonly ImageRecord[], freedBytes: number) => Promise<ImageRecord | undefined>;
@@ -167,7 +171,7 @@ export class ImageGc {
     const choose: Choice = async (order) => expiredImages(order, this.#clock.monotonic(), maxAgeMs)[0];
     const { errors } = await this.#remove('age', choose, signal);
     if (errors.length === 0) return;
-    const message = `wanted to free images older than ${maxAgeMs / 1000}s, encountered errors in image deletion`;
+    const message = `wanted to free images older than ${goDuration(maxAgeMs)}, encountered errors in image deletion`;
     throw removalFailed(message, errors);
   }
 
@@ -203,7 +207,8 @@ export class ImageGc {
     };
     const { freedBytes, errors } = await this.#remove('space', choose, signal);
     if (errors.length === 0) return freedBytes;
-    const message = `wanted to free ${bytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion`;
+    const wanted = Number.isFinite(bytes) ? bytes : ALL_BYTES;
+    const message = `wanted to free ${wanted} bytes, but freed ${freedBytes} bytes space with errors in image deletion`;
     throw removalFailed(message, errors);
   }
 
@@ -309,5 +314,7 @@ export class ImageGc {
 }
 
 function removalFailed(message: string, errors: readonly unknown[]): ImageGcError {
-  return new ImageGcError('RemovalFailed', `${message}: ${errors.map(errorText).join(', ')}`, { cause: errors[0] });
+  const texts = [...new Set(errors.map(errorText))];
+  const causes = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  return new ImageGcError('RemovalFailed', `${message}: ${causes}`, { cause: errors[0] });
 }

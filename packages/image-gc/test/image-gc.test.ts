@@ -330,6 +330,24 @@ describe('removal', () => {
     expect(pruned).toBe(1);
   });
 
+  it('is reported in upstream’s words, each cause once', async () => {
+    const world = await makeWorld(images('a', 'b', 'c'));
+    let calls = 0;
+    const cri = withCalls(world.cri, {
+      removeImage: () => Promise.reject(new Error(++calls % 3 === 0 ? 'in use' : 'read-only file system')),
+    });
+    const gc = world.gc({ minAgeMs: 0, maxAgeMs: 36 * HOUR }, { cri });
+    await expect(gc.deleteUnusedImages(signal)).rejects.toMatchObject({
+      message:
+        'wanted to free 9223372036854775807 bytes, but freed 0 bytes space with errors in image deletion: [read-only file system, in use]',
+    });
+    await world.clock.advance(36 * HOUR + 1);
+    await expect(gc.garbageCollect(signal)).rejects.toMatchObject({
+      message:
+        'wanted to free images older than 36h0m0s, encountered errors in image deletion: [read-only file system, in use]',
+    });
+  });
+
   it('an image that the runtime says to have removed, and still lists, is tried once', async () => {
     const world = await makeWorld();
     let calls = 0;

@@ -226,6 +226,10 @@ it.each([
   [1024 ** 2, '1.0 MiB'],
   [1.5 * 1024 ** 2, '1.5 MiB'],
   [20 * 1024 ** 3, '20.0 GiB'],
+  // As Go rounds: a half to the even digit.
+  [10.25 * 1024 ** 3, '10.2 GiB'],
+  [10.75 * 1024 ** 3, '10.8 GiB'],
+  [1.35 * 1024 ** 3, '1.4 GiB'],
   [2048 * 1024 ** 4, '2048.0 TiB'],
 ])('%d bytes are shown as %s', (bytes, text) => {
   expect(formatSize(bytes)).toBe(text);
