@@ -1,4 +1,5 @@
 import { sleep } from '@node-agent/async';
+import { goQuoteAll } from '@node-agent/pod-net';
 import { type Container, formatPod, type LifecycleHandler, type Pod } from '@node-agent/pod-spec';
 import { type Counter, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { HookTarget, LifecycleHooksComponents } from './components.ts';
@@ -60,16 +61,17 @@ export class LifecycleHooks {
     else if (handler.httpGet != null) await this.#http(target, handler.httpGet, signal);
     else if (handler.sleep != null) await this.#sleep(target, handler.sleep.seconds, signal);
     // A tcpSocket is kept in the API for old times' sake, and has never been run.
-    else throw new LifecycleHookError('Invalid', `Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
+    else throw new LifecycleHookError('Invalid', `Cannot run handler: invalid handler: ${shown(handler)}`);
   }
 
   async #exec(target: HookTarget, command: readonly string[], signal: AbortSignal): Promise<void> {
+    /** Its bytes, one a character. */
     let output = '';
     let fault: string | undefined;
     let cause: unknown;
     try {
       const { exitCode, stdout, stderr } = await this.#components.exec(target.containerId, command, 0, signal);
-      output = text(Buffer.concat([stdout, stderr]));
+      output = Buffer.concat([stdout, stderr]).toString('latin1', 0, MAX_OUTPUT_BYTES);
       if (exitCode === 0) return;
       fault = `command '${command.join(' ')}' exited with ${exitCode}: ${text(stderr)}`;
     } catch (error) {
@@ -77,7 +79,7 @@ export class LifecycleHooks {
       cause = error;
       fault = errorText(error);
     }
-    const words = `Exec lifecycle hook ([${command.join(' ')}]) ${about(target)} - error: ${fault}, message: ${JSON.stringify(output)}`;
+    const words = `Exec lifecycle hook ([${command.join(' ')}]) ${about(target)} - error: ${fault}, message: ${goQuoteAll(output)}`;
     throw new LifecycleHookError('Failed', words, { cause });
   }
 
@@ -114,6 +116,14 @@ export class LifecycleHooks {
 
 function about({ pod, container }: HookTarget): string {
   return `for Container ${JSON.stringify(container.name)} in Pod ${JSON.stringify(formatPod(pod))} failed`;
+}
+
+/** A handler that has none of those that can be run, as Go shows it. */
+function shown({ tcpSocket }: LifecycleHandler): string {
+  if (tcpSocket == null) return '&LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:nil,Sleep:nil,}';
+  const { port, host = '' } = tcpSocket;
+  const portShown = typeof port === 'number' ? `{0 ${port} }` : `{1 0 ${port}}`;
+  return `&LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:&TCPSocketAction{Port:${portShown},Host:${host},},Sleep:nil,}`;
 }
 
 function text(bytes: Uint8Array): string {

@@ -60,6 +60,19 @@ describe('a command', () => {
     await expect(run(handler)).rejects.toMatchObject({ code: 'Failed', message });
   });
 
+  test('that fails shows its output as Go quotes it, 10 KiB at most', async () => {
+    const output = (...parts: (string | number[])[]): Uint8Array =>
+      Buffer.concat(parts.map((part) => Buffer.from(part)));
+    const { run } = setUp({
+      exec: async () => ({ exitCode: 1, stdout: output('\u001b[31m“no”\t', [0, 0x7f, 0xff]), stderr: bytes('') }),
+    });
+    await expect(run(handler)).rejects.toThrow(/, message: "\\x1b\[31m“no”\\t\\x00\\x7f\\xff"$/);
+    const long = setUp({
+      exec: async () => ({ exitCode: 1, stdout: bytes('a'.repeat(20_000)), stderr: bytes('') }),
+    });
+    await expect(long.run(handler)).rejects.toThrow(/, message: "a{10240}"$/);
+  });
+
   test('that the runtime cannot run says so', async () => {
     const { run } = setUp({ exec: () => Promise.reject(new Error('the runtime is away')) });
     await expect(run(handler)).rejects.toThrow('failed - error: the runtime is away, message: ""');
@@ -197,9 +210,13 @@ describe('a sleep', () => {
   });
 });
 
-test.each([[{ tcpSocket: { port: 80 } }], [{}]])('%j cannot be run, as upstream’s cannot', async (handler) => {
+test.each([
+  [{ tcpSocket: { port: 80 } }, '&TCPSocketAction{Port:{0 80 },Host:,}'],
+  [{ tcpSocket: { port: 'http', host: 'db' } }, '&TCPSocketAction{Port:{1 0 http},Host:db,}'],
+  [{}, 'nil'],
+])('%j cannot be run, as upstream’s cannot', async (handler, tcpSocket) => {
   await expect(setUp().run(handler)).rejects.toMatchObject({
     code: 'Invalid',
-    message: `Cannot run handler: invalid handler: ${JSON.stringify(handler)}`,
+    message: `Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:${tcpSocket},Sleep:nil,}`,
   });
 });

@@ -19,10 +19,14 @@ const PRINTABLE = /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 /** So much is quoted: nobody is told more. */
 export const MAX_QUOTED = 4096;
 
-/** Bytes, one a character, in quotation marks as Go's `%q` writes them: what is no UTF-8 is `\xff`. No more than {@link MAX_QUOTED} of them. */
+/** As {@link goQuoteAll}, no more than {@link MAX_QUOTED} of them. */
 export function goQuote(bytes: string): string {
-  const shown = bytes.slice(0, MAX_QUOTED);
-  return PLAIN.test(shown) ? `"${shown}"` : `"${shown.replace(SPECIAL, escaped)}"`;
+  return goQuoteAll(bytes.slice(0, MAX_QUOTED));
+}
+
+/** Bytes, one a character, in quotation marks as Go's `%q` writes them: what is no UTF-8 is `\xff`. */
+export function goQuoteAll(bytes: string): string {
+  return PLAIN.test(bytes) ? `"${bytes}"` : `"${bytes.replace(SPECIAL, escaped)}"`;
 }
 
 function escaped(bytes: string): string {

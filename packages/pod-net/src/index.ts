@@ -1,5 +1,6 @@
 export { PodNetError, type PodNetErrorCode } from './errors.ts';
 export type { ExchangeOptions } from './exchange.ts';
+export { goQuoteAll } from './go-quote.ts';
 export { type ErrorContext, goWords } from './go-words.ts';
 export { type HttpGetOptions, type HttpGetResult, HttpGetUnderWay, httpGet } from './http-get.ts';
 export {
