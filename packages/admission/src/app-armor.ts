@@ -22,9 +22,14 @@ export function appArmorHandler({ enabled }: { readonly enabled: boolean }): App
 }
 
 function emptyProfile(pod: Pod): string | undefined {
-  const isEmpty = [...allContainers(pod)].some(({ container }) => {
+  for (const { container } of allContainers(pod)) {
     const profile = appArmorProfileOf(pod, container);
-    return profile?.type === 'Localhost' && (profile.localhostProfile ?? '').trim() === '';
-  });
-  return isEmpty ? 'invalid empty AppArmor profile name' : undefined;
+    if (profile?.type !== 'Localhost' || profile.localhostProfile?.trim()) continue;
+    const { localhostProfile } = profile;
+    const name = localhostProfile === undefined ? 'nil' : `*${localhostProfile}`;
+    // As Go shows the whole of it.
+    const shown = `&AppArmorProfile{Type:Localhost,LocalhostProfile:${name},}`;
+    return `invalid empty AppArmor profile name: ${JSON.stringify(shown)}`;
+  }
+  return undefined;
 }

@@ -24,7 +24,9 @@ const admit = (pod: Pod, enabled: boolean): string => {
 };
 
 const OFF = 'AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host';
-const EMPTY = 'AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name';
+/** @param profile its name, as Go shows a pointer to it */
+const empty = (profile: string): string =>
+  `AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: "&AppArmorProfile{Type:Localhost,LocalhostProfile:${profile},}"`;
 
 describe('AppArmor', () => {
   test.each<[string, Pod, string, string]>([
@@ -38,17 +40,22 @@ describe('AppArmor', () => {
       'admitted',
     ],
     ['a profile for an init container', ofContainer('initContainers', { type: 'RuntimeDefault' }), OFF, 'admitted'],
-    ['a profile without a name', ofContainer('containers', { type: 'Localhost', localhostProfile: ' ' }), OFF, EMPTY],
-    ['no profile at all, by no name', ofContainer('containers', { type: 'Localhost' }), OFF, EMPTY],
+    [
+      'a profile without a name',
+      ofContainer('containers', { type: 'Localhost', localhostProfile: ' ' }),
+      OFF,
+      empty('* '),
+    ],
+    ['no profile at all, by no name', ofContainer('containers', { type: 'Localhost' }), OFF, empty('nil')],
     [
       'one container of two without a name',
       makePod('p', {}, { containers: [profiled('x'), profiled('')] }),
       OFF,
-      EMPTY,
+      empty('*'),
     ],
     ['the annotation of old', annotated('runtime/default'), OFF, 'admitted'],
     ['the annotation of old, unconfined', annotated('unconfined'), 'admitted', 'admitted'],
-    ['the annotation of old without a name', annotated('localhost/'), OFF, EMPTY],
+    ['the annotation of old without a name', annotated('localhost/'), OFF, empty('*')],
     ['the annotation of old for nobody', annotated('localhost/', 'other'), OFF, 'admitted'],
   ])('%s: where it is off %s, where it is on %s', (_, pod, whereOff, whereOn) => {
     expect(admit(pod, false)).toBe(whereOff);
