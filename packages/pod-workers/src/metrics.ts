@@ -81,10 +81,14 @@ export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly Workin
   return [...counts.values()];
 }
 
+/** A pod is taken up: to run, or, as one that a kubelet before this one has seen through, to be cleaned up. */
+export function observePod(metrics: PodWorkersMetrics, { pod }: PodWork): void {
+  if (pod !== undefined) metrics.containersPerPod.observe({}, pod.spec.containers.length);
+}
+
 /** A pod is let start. `nowMs` is the wall clock, as the annotation is that says when the kubelet first saw the pod. */
-export function observeStart(metrics: PodWorkersMetrics, { pod }: PodWork, nowMs: number): void {
-  if (pod === undefined) return;
-  metrics.containersPerPod.observe({}, pod.spec.containers.length);
+export function observeStart(metrics: PodWorkersMetrics, { pod, updateType }: PodWork, nowMs: number): void {
+  if (pod === undefined || updateType !== 'create') return;
   const seenAtMs = Date.parse(pod.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? '');
   if (!Number.isNaN(seenAtMs)) metrics.startDuration.observe({}, Math.max(0, nowMs - seenAtMs) / 1000);
 }

@@ -1,6 +1,6 @@
 import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PodWorkersComponents } from './components.ts';
-import { observeDuration, observeStart, type PodWorkersMetrics } from './metrics.ts';
+import { observeDuration, observePod, observeStart, type PodWorkersMetrics } from './metrics.ts';
 import type { PodStepOutcome, PodWork, PodWorkerEffect } from './record.ts';
 import { runStep } from './step.ts';
 import type { PodWorkerStep } from './types.ts';
@@ -37,7 +37,8 @@ export class StepRunner {
 
   /** Begins a step of a worker that has none. */
   run(worker: Worker, { step, update, first }: Extract<PodWorkerEffect, { kind: 'run' }>): void {
-    if (first && step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
+    if (first && worker.state.startedAtMs !== undefined) observePod(this.#metrics, update);
+    if (step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
     const running = this.#runToEnd(worker, step, update).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }

@@ -26,7 +26,7 @@ function recordingMetrics(): { metrics: Metrics; series: Record<string, number[]
   };
 }
 
-it('counts under the names of upstream', async () => {
+function setUp() {
   const clock = new FakeClock();
   const syncer = new ScriptedSyncer(clock);
   const { metrics, series } = recordingMetrics();
@@ -42,6 +42,28 @@ it('counts under the names of upstream', async () => {
   });
   const stop = new AbortController();
   const ended = workers.start(stop.signal);
+  return { clock, syncer, series, podCache, workers, stop, ended };
+}
+
+it('counts the containers of each pod that it takes up, and the time to the start of those alone that begin here', async () => {
+  const { clock, series, workers, stop, ended } = setUp();
+  const seen = new Date(clock.now() - 2000).toISOString();
+  workers.updatePod({ updateType: 'create', pod: pod({ uid: 'over', phase: 'Succeeded', seen }) });
+  workers.updatePod({ updateType: 'update', pod: pod({ uid: 'known', seen }) });
+  workers.updatePod({ updateType: 'kill', runningPod: runtimePod('orphan') });
+  await clock.advance(1000);
+  expect(series.kubelet_containers_per_pod_count).toEqual([1, 1]);
+  expect(series.kubelet_pod_worker_start_duration_seconds).toBeUndefined();
+  workers.updatePod({ updateType: 'create', pod: pod({ uid: 'new', seen }) });
+  await clock.advance(0);
+  expect(series.kubelet_containers_per_pod_count).toEqual([1, 1, 1]);
+  expect(series.kubelet_pod_worker_start_duration_seconds).toEqual([3]);
+  stop.abort();
+  await ended;
+});
+
+it('counts under the names of upstream', async () => {
+  const { clock, syncer, series, workers, stop, ended } = setUp();
   syncer.script = () => ({ durationMs: 500 });
   const seen = new Date(clock.now() - 2000).toISOString();
   const web = pod({ static: true, seen });
