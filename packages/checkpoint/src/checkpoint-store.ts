@@ -32,7 +32,8 @@ export class CheckpointStore {
 
   constructor(components: { readonly fs: CheckpointFiles }, options: CheckpointStoreOptions) {
     this.#fs = components.fs;
-    this.#options = { checksumField: 'checksum', checksum: contentChecksum, ...options };
+    const { directory, checksumField = 'checksum', checksum = contentChecksum } = options;
+    this.#options = { directory, checksumField, checksum };
   }
 
   /**

@@ -44,6 +44,12 @@ describe('CheckpointStore', () => {
     expect(await store.get('cpu_manager_state')).toEqual({ Data: {}, checksum: 'free' });
   });
 
+  it('takes what is told to be undefined for what is left out', async () => {
+    const { store } = make({ checksumField: undefined, checksum: undefined } as object);
+    await store.create('cpu_manager_state', { a: 1 });
+    expect(await store.get('cpu_manager_state')).toEqual({ a: 1 });
+  });
+
   it('lists keys in order, without leftovers, directories and strange names; removes those it is told to', async () => {
     const { fs, store } = make();
     expect(await store.list()).toEqual([]);

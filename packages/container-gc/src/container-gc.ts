@@ -58,7 +58,7 @@ interface Collected {
  */
 export class ContainerGc {
   readonly #components: WithDefaults<ContainerGcComponents>;
-  readonly #options: Required<ContainerGcOptions>;
+  readonly #directories: Required<Omit<ContainerGcOptions, 'policy'>>;
   readonly #policy: ContainerGcPolicy;
   readonly #logs: LogCleaner;
   readonly #toDelete = new Set<string>();
@@ -69,13 +69,9 @@ export class ContainerGc {
   constructor(given: ContainerGcComponents, options: ContainerGcOptions = {}) {
     const components = withDefaults(given);
     this.#components = components;
-    this.#options = {
-      policy: {},
-      podLogsDirectory: '/var/log/pods',
-      containerLogsDirectory: '/var/log/containers',
-      ...options,
-    };
-    this.#policy = { ...defaultPolicy, ...options.policy };
+    const { policy, podLogsDirectory = '/var/log/pods', containerLogsDirectory = '/var/log/containers' } = options;
+    this.#directories = { podLogsDirectory, containerLogsDirectory };
+    this.#policy = { ...defaultPolicy, ...policy };
     checkNumbers(this.#policy, { minAgeMs: 'notNegative', maxPerPodContainer: 'whole', maxContainers: 'whole' });
     this.#logs = new LogCleaner(components);
   }
@@ -96,7 +92,7 @@ export class ContainerGc {
         errors.push(error);
       }
     };
-    const { podLogsDirectory, containerLogsDirectory } = this.#options;
+    const { podLogsDirectory, containerLogsDirectory } = this.#directories;
     const { pods } = this.#components;
     let collected: Collected = { removed: 0 };
     await step(async () => {

@@ -196,6 +196,14 @@ describe('garbageCollect', () => {
     expect(left.sort()).toEqual(['a_b_c_gone', 'gone', 'ns_file_gone', 'ns_web_here']);
   });
 
+  it('takes what is told to be undefined for what is left out', async () => {
+    gone.add('gone');
+    await fs.mkdir('/var/log/pods/ns_web_gone');
+    const options = { policy: undefined, podLogsDirectory: undefined, containerLogsDirectory: undefined };
+    await makeGc(options as object).garbageCollect(ready, signal);
+    expect(await fs.exists('/var/log/pods/ns_web_gone')).toBe(false);
+  });
+
   it('removes links that lead nowhere, but not while their log is being rotated', async () => {
     addContainer('c1', 1, CONTAINER_RUNNING);
     addContainer('c2', 2, CONTAINER_EXITED);
