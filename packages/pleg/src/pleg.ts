@@ -211,8 +211,7 @@ export class Pleg implements AsyncDisposable {
     const wasOk = this.#lastRelistOk;
     this.#lastRelistOk = true;
     this.#suspicious = false;
-    this.#activeAtMs = startMs;
-    this.#metrics.lastSeen.set({}, clock.now() / 1000);
+    this.#sawActive(startMs);
     cache.list(pods);
     this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
@@ -273,7 +272,7 @@ export class Pleg implements AsyncDisposable {
     } finally {
       this.#metrics.podRelistDuration.observe({}, (clock.monotonic() - startMs) / 1000);
     }
-    if (this.#activeAtMs !== undefined) this.#activeAtMs = startMs;
+    if (this.#activeAtMs !== undefined) this.#sawActive(startMs);
     const names = { name: status.name, namespace: status.namespace };
     const seen = {
       kind: 'look' as const,
@@ -339,9 +338,17 @@ export class Pleg implements AsyncDisposable {
     if (!this.#relying) return;
     // Until now its standing told that the runtime was there. What it would have told from now on, lists must.
     this.#relying = false;
-    this.#activeAtMs = nowMs;
+    this.#sawActive(nowMs);
     this.#relistDue = true;
     this.#poke();
+  }
+
+  /** The runtime was there at this time, by the monotonic clock; it may be known already that it was there later. */
+  #sawActive(atMs: number): void {
+    if (this.#activeAtMs !== undefined && this.#activeAtMs >= atMs) return;
+    this.#activeAtMs = atMs;
+    const { clock } = this.#components;
+    this.#metrics.lastSeen.set({}, Math.floor((clock.now() - (clock.monotonic() - atMs)) / 1000));
   }
 
   *#snapshots(): Generator<PodRecord['snapshot']> {

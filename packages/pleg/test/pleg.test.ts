@@ -685,6 +685,34 @@ describe('health', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
+  it('W6: does not complain of a runtime that lists its pods because it took long to read one of them', async () => {
+    runtime.events = 'none';
+    runtime.pods.set('a', truth({ c: 'running' }));
+    runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 200_500 } : {});
+    start();
+    await clock.advance(200_499);
+    expect([cache.get('a'), pleg.healthy()]).toEqual([undefined, undefined]);
+    await clock.advance(1);
+    expect(cache.get('a')).toBeDefined();
+    expect(pleg.healthy()).toBeUndefined();
+  });
+
+  it('says when it was active as it counts that: a reading of one pod is activity too', async () => {
+    const lastSeen: number[] = [];
+    const gauge = ({ name }: { readonly name: string }) => ({
+      set: (_labels: object, value: number) => void (name === 'kubelet_pleg_last_seen_seconds' && lastSeen.push(value)),
+    });
+    cache = new PodCache();
+    const components = { runtime, cache, clock, random: seededRandom(1), logger: silentLogger };
+    pleg = new Pleg({ ...components, metrics: { ...noMetrics, gauge } });
+    start();
+    await clock.advance(200_000);
+    pleg.hint('a');
+    await clock.advance(1);
+    expect(pleg.healthy()).toBeUndefined();
+    expect(lastSeen.at(-1)).toBe(Math.floor((clock.now() - 1) / 1000));
+  });
+
   it('does not complain of rest between repairs, nor when the stream is lost after it', async () => {
     start();
     await clock.advance(299_000);
