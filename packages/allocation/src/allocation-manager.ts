@@ -227,7 +227,10 @@ export class AllocationManager {
     return this.#waiting.retry(trigger);
   }
 
-  /** To be called from time to time: tries again what waits, once nothing has been tried for 3 min. */
+  /**
+   * To be called every 30 s or so: tries again what waits, once nothing has been tried for 3 min; for 30 s, where the sources had not told of
+   * their pods.
+   */
   retryOverdue(): readonly string[] {
     return this.#waiting.retryOverdue();
   }

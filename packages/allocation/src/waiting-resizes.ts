@@ -49,6 +49,8 @@ export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 
 /** How long waiting resizes are let be, where nothing happens that may have made room. */
 const RETRY_MS = 180_000;
+/** The same before the sources have told of their pods. */
+const FIRST_RETRY_MS = 30_000;
 
 /** What came of ending others for a pod. */
 interface Recovered {
@@ -79,11 +81,12 @@ export class WaitingResizes {
   readonly #waiting = new Set<string>();
   /** Pods for which others are being ended. */
   readonly #recovering = new Set<string>();
-  #retriedAtMs: number;
+  /** When they are tried again though nothing has happened, by the monotonic clock. */
+  #dueAtMs: number;
 
   constructor(components: Components) {
     this.#components = components;
-    this.#retriedAtMs = components.clock.monotonic();
+    this.#dueAtMs = components.clock.monotonic() + FIRST_RETRY_MS;
   }
 
   get size(): number {
@@ -119,8 +122,9 @@ export class WaitingResizes {
    */
   #retry(trigger: RetryTrigger, recovered?: Recovered): readonly string[] {
     const { pods, clock, conditions, metrics } = this.#components;
-    if (this.#waiting.size === 0 || !pods.sourcesReady()) return [];
-    this.#retriedAtMs = clock.monotonic();
+    const isReady = pods.sourcesReady();
+    this.#dueAtMs = clock.monotonic() + (isReady ? RETRY_MS : FIRST_RETRY_MS);
+    if (this.#waiting.size === 0 || !isReady) return [];
     const changed: string[] = [];
     for (const pod of this.#inOrder()) {
       const { uid } = pod.metadata;
@@ -134,10 +138,9 @@ export class WaitingResizes {
     return changed;
   }
 
-  /** Tries again what waits, once nothing has been tried for 3 min. */
+  /** Tries again what waits, once nothing has been tried for 3 min; for 30 s, where the sources were not ready. */
   retryOverdue(): readonly string[] {
-    const { clock } = this.#components;
-    return clock.monotonic() - this.#retriedAtMs < RETRY_MS ? [] : this.retry('periodic_retry');
+    return this.#components.clock.monotonic() < this.#dueAtMs ? [] : this.retry('periodic_retry');
   }
 
   #inOrder(): readonly Pod[] {

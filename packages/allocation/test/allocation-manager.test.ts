@@ -210,6 +210,21 @@ describe('a resize', () => {
     expect(cpuOf(a)).toBe('9');
   });
 
+  test('that waits for the sources is tried again after half a minute, and each half minute until they have told of their pods', async () => {
+    const { manager, add, ask, node, clock, cpuOf } = setUp();
+    node.ready = false;
+    const a = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
+    ask(a);
+    await clock.advance(30_000);
+    expect(manager.retryOverdue()).toEqual([]);
+    node.ready = true;
+    await clock.advance(29_999);
+    expect(manager.retryOverdue()).toEqual([]);
+    await clock.advance(1);
+    expect(manager.retryOverdue()).toEqual(['uid-a']);
+    expect(cpuOf(a)).toBe('2');
+  });
+
   test('F1: nothing is given away before all sources have told of their pods', () => {
     const { manager, add, ask, node, cpuOf } = setUp();
     node.ready = false;
