@@ -138,7 +138,7 @@ export class AllocationManager {
     this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
   }
 
-  /** Resolves once what the pod was granted is on disk: nothing of it starts before. @throws the file system's error */
+  /** Resolves once what the pod was granted is on disk: nothing of it starts, or is resized, before. @throws the file system's error */
   async saved(uid: string): Promise<void> {
     await this.#allocated.saved(uid);
   }

@@ -13,7 +13,7 @@ export interface AllocationPort {
   hasGrant(uid: string): boolean;
   /** The pod has what it asks for. */
   grant(pod: Pod): void;
-  /** Resolves once what it was granted is on disk: nothing of it starts before. */
+  /** Resolves once what it was granted is on disk: its sandbox is not made before, and nothing of it changes. */
   saved(uid: string): Promise<void>;
   forget(uid: string): void;
   /** Forgets all pods but these. */

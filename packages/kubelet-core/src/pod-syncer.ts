@@ -1,4 +1,4 @@
-import { LendingGate, type Timer } from '@node-agent/async';
+import { LendingGate, TaskGroup, type Timer } from '@node-agent/async';
 import {
   isTerminalPhase,
   type Pod,
@@ -108,19 +108,10 @@ export class KubeletPodSyncer implements PodSyncer {
       throw new KubeletError('NetworkNotReady', message);
     }
 
-    await this.#saveGrant(pod);
-    const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
-    const { journal } = this.#deps;
     const { uid } = pod.metadata;
-    const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
-    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
+    const runtimeStatus = await this.#makeReady(pod, givenStatus, signal);
 
     let sandboxUp = false;
-    // A pod that runs already comes before those that are not to run yet.
-    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
-    const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
-    await journal.during(uid, 'Volumes', {}, prepared, signal);
-
     this.#deps.probes?.addPod(pod);
     const result = await runtime.syncPod(pod, runtimeStatus, signal).finally(() => {
       this.#sandboxUp.get(uid)?.cancel();
@@ -160,7 +151,24 @@ export class KubeletPodSyncer implements PodSyncer {
     return status === undefined || status === wanted.status ? wanted : { ...wanted, status };
   }
 
-  /** What it was granted is on disk before anything is done with it. */
+  /**
+   * What the pod was granted is on disk before anything changes of what the runtime has of it, and before its sandbox is made. Where there is
+   * nothing yet, its group and its volumes are made meanwhile: a kubelet that was killed over it asks for the pod anew, and finds them.
+   * @returns the pod's runtime status to go on with
+   */
+  async #makeReady(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+    if (givenStatus.sandboxes.length > 0 || givenStatus.containers.length > 0) {
+      await this.#saveGrant(pod);
+      return this.#makeGroupAndVolumes(pod, givenStatus, signal);
+    }
+    const parts = new TaskGroup(signal);
+    parts.add(() => this.#saveGrant(pod));
+    parts.add(async (making) => void (await this.#makeGroupAndVolumes(pod, givenStatus, making)));
+    await parts.ended();
+    signal.throwIfAborted();
+    return givenStatus;
+  }
+
   async #saveGrant(pod: Pod): Promise<void> {
     try {
       await this.#deps.allocation.saved(pod.metadata.uid);
@@ -168,6 +176,19 @@ export class KubeletPodSyncer implements PodSyncer {
       this.#warn(pod, eventReasons.failedSync, `error saving what the pod was granted: ${errorText(err)}`);
       throw err;
     }
+  }
+
+  async #makeGroupAndVolumes(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+    const { journal, groups } = this.#deps;
+    const { uid } = pod.metadata;
+    const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
+    const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
+    const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
+    // A pod that runs already comes before those that are not to run yet.
+    const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
+    const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
+    await journal.during(uid, 'Volumes', {}, prepared, signal);
+    return runtimeStatus;
   }
 
   /** What the pod needs on this machine before its containers can start. */

@@ -56,7 +56,7 @@ function setUp({ withCgroups = false } = {}) {
     sync: async (): Promise<PodSyncResult> => ({ results: [] }),
     kill: async (): Promise<void> => {},
     after: (pod: Pod): RuntimePodStatus => emptyStatus(pod),
-    mount: async (_of: Pod): Promise<void> => {},
+    mount: async (_of: Pod, _signal: AbortSignal): Promise<void> => {},
     onSync: (_given: RuntimePodStatus): void => {},
     volumesLeft: false,
     shown: undefined as Pod | undefined,
@@ -88,9 +88,9 @@ function setUp({ withCgroups = false } = {}) {
     volumes: {
       start: async () => {},
       makePodDataDirs: async () => void calls.push('dirs'),
-      waitForAttachAndMount: async (of) => {
+      waitForAttachAndMount: async (of, signal) => {
         calls.push('mount');
-        await behaviour.mount(of);
+        await behaviour.mount(of, signal);
       },
       waitForUnmount: async () => void calls.push('unmount'),
       podVolumesExist: async () => behaviour.volumesLeft,
@@ -244,15 +244,64 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
-  test('where what a pod was granted cannot be written, that is an event, and nothing of the pod begins', async () => {
-    const { parts, groups, pod, events, calls } = setUp();
-    const saved = () => Promise.reject(new Error('ENOSPC: no space left on device, write'));
-    const syncer = new KubeletPodSyncer({ ...parts, groups, allocation: { ...noAllocation, saved } });
-    await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('ENOSPC');
-    expect(events.lines).toEqual([
-      'FailedSync: error saving what the pod was granted: ENOSPC: no space left on device, write',
-    ]);
-    expect(calls).toEqual([]);
+  describe('what a pod was granted', () => {
+    const setUpGrant = () => {
+      const all = setUp({ withCgroups: true });
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const allocation = { ...noAllocation, saved: () => promise };
+      const syncer = new KubeletPodSyncer({ ...all.parts, groups: all.groups, allocation });
+      return { ...all, syncer, resolve, reject };
+    };
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+    test('is written beside its group and its volumes, and its sandbox is made after all of them', async () => {
+      const { syncer, pod, calls, resolve } = setUpGrant();
+      const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+      await turn();
+      expect(calls).toEqual(['ensure uid-a', 'qos uid-a', 'dirs', 'mount']);
+      resolve();
+      await sync;
+      expect(calls.at(-1)).toBe('sync');
+    });
+
+    test('is written before anything is done with a pod of which the runtime has something', async () => {
+      const sandbox = { id: 's1', state: 'notReady', attempt: 0, createdAtMs: 1, ips: [] } as const;
+      const sandboxes = [{ ...sandbox, hostNetwork: false, runtimeHandler: '' }];
+      for (const there of [{ containers: [container('exited')] }, { sandboxes }]) {
+        const { syncer, pod, calls, resolve } = setUpGrant();
+        const sync = syncer.syncPod('sync', pod, undefined, emptyStatus(pod, there), signal);
+        await turn();
+        expect(calls).toEqual([]);
+        resolve();
+        await sync;
+        expect(calls.at(-1)).toBe('sync');
+      }
+    });
+
+    test('is an event where it cannot be written: nothing is waited for any more, and nothing begins', async () => {
+      const { syncer, pod, events, calls, behaviour, reject } = setUpGrant();
+      behaviour.mount = (_of, making) =>
+        new Promise((_, end) => making.addEventListener('abort', () => end(making.reason)));
+      const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+      await turn();
+      reject(new Error('ENOSPC: no space left on device, write'));
+      await expect(sync).rejects.toThrow('ENOSPC');
+      expect(events.lines).toEqual([
+        'FailedSync: error saving what the pod was granted: ENOSPC: no space left on device, write',
+      ]);
+      expect(calls).not.toContain('sync');
+    });
+
+    test('ends with the sync, where that is broken off', async () => {
+      const { syncer, pod, calls, resolve } = setUpGrant();
+      const stop = new AbortController();
+      const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), stop.signal);
+      await turn();
+      stop.abort(new Error('the pod is to end'));
+      resolve();
+      await expect(sync).rejects.toThrow('the pod is to end');
+      expect(calls).not.toContain('sync');
+    });
   });
 
   test('what failed in the runtime fails the sync, after the status says it', async () => {
