@@ -7,6 +7,7 @@ import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
 import type { MountContext } from './mount-context.ts';
 import { nestedMountPoints } from './nested-mounts.ts';
+import type { Payload } from './payload.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { type Projection, projectionsOf } from './projections.ts';
@@ -58,6 +59,8 @@ class ProjectionPlugin implements VolumePlugin {
   readonly #directories: ScratchDirectories;
   readonly #writer: AtomicWriter;
   readonly #written: WrittenPayloads;
+  /** The directories of volumes that this process has tried to set up. */
+  readonly #tried = new Set<string>();
 
   constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
     this.name = projection.name;
@@ -87,18 +90,21 @@ class ProjectionPlugin implements VolumePlugin {
   ): Promise<MountedVolume> {
     const unsupported = this.unsupported(volume);
     if (unsupported !== undefined) throw new VolumeError('UnsupportedVolume', unsupported);
-    // First of all what may be missing: a pod that waits for its secret has no empty volume meanwhile.
-    const payload = await this.#projection.collect(pod, volume, signal);
-    const nested = nestedMountPoints(pod, volume.name);
     const paths = this.#pathsOf(pod.metadata.uid, volume.name);
     const { medium } = this.#projection;
     const fsGroup = group?.gid;
+    const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
+    const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
+    const make = (): Promise<boolean> => this.#directories.make({ ...paths, ...on, fsGroup }, signal);
+    // A mount takes as long as an answer of the API server: at first neither waits for the other.
+    const making = medium === 'Memory' && !this.#tried.has(paths.directory) ? make() : undefined;
+    this.#tried.add(paths.directory);
+    const payload = await this.#collected(pod, volume, making, signal);
+    const nested = nestedMountPoints(pod, volume.name);
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     if (await this.#written.holds(paths.directory, digest)) return mounted;
-    const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
-    const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
-    await this.#directories.make({ ...paths, ...on, fsGroup }, signal);
+    await (making ?? make());
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
     await this.#writer.write(paths.directory, payload, fsGroup);
     await this.#written.remember(paths.directory, digest);
@@ -108,6 +114,7 @@ class ProjectionPlugin implements VolumePlugin {
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const paths = this.#pathsOf(podUid, directoryName);
     this.#written.forget(paths.directory);
+    this.#tried.delete(paths.directory);
     return this.#directories.remove(paths, signal);
   }
 
@@ -117,6 +124,27 @@ class ProjectionPlugin implements VolumePlugin {
 
   isRemoving(directoryName: string): boolean {
     return isRemovingName(directoryName);
+  }
+
+  /**
+   * What may be missing: a pod that waits for its secret has no empty volume meanwhile.
+   * @param making of the volume's directory, which is under way; it is for the caller to say what it rejects with
+   */
+  async #collected(
+    pod: Pod,
+    volume: Volume,
+    making: Promise<boolean> | undefined,
+    signal: AbortSignal,
+  ): Promise<Payload> {
+    const made = making?.catch(() => false);
+    try {
+      return await this.#projection.collect(pod, volume, signal);
+    } catch (error) {
+      const paths = this.#pathsOf(pod.metadata.uid, volume.name);
+      // What cannot be removed is filled by the next try, or goes with its pod.
+      if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
+      throw error;
+    }
   }
 
   #pathsOf(uid: string, name: string): ScratchPaths {

@@ -78,21 +78,22 @@ export class ScratchDirectories {
     this.#mounted = new MountedTypes(withDefaults(components));
   }
 
-  /** Makes the directory, or leaves it as it is where it is ready. */
-  async make(spec: ScratchSpec, signal: AbortSignal): Promise<void> {
+  /** Makes the directory, or leaves it as it is where it is ready. @returns whether it is new, and nothing was mounted there */
+  async make(spec: ScratchSpec, signal: AbortSignal): Promise<boolean> {
     const { fs } = this.#components;
     const { directory, stateDirectory, medium, fsGroup } = spec;
     const ready = join(stateDirectory, 'ready');
     const fileSystem = FILE_SYSTEMS[medium];
     const isMounted = fileSystem !== undefined && (await this.#mounted.at(directory)) === fileSystem;
     if (fileSystem === undefined || isMounted) {
-      if ((await fs.exists(ready)) && (await fs.exists(directory))) return;
+      if ((await fs.exists(ready)) && (await fs.exists(directory))) return false;
     }
     await fs.mkdir(directory, { mode: 0o755 });
     if (!isMounted) await this.#mount(spec, signal);
     await this.#setOwner(directory, fsGroup, MODES[medium]);
     await fs.mkdir(stateDirectory, { mode: 0o750 });
     await fs.writeFile(ready, '');
+    return !isMounted;
   }
 
   async #mount(spec: ScratchSpec, signal: AbortSignal): Promise<void> {

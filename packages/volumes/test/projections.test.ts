@@ -12,6 +12,8 @@ class Objects implements ProjectionSources {
   readonly requests: TokenRequest[] = [];
   token = 'token-1';
   failure: Error | undefined;
+  /** When tokens are answered. */
+  answering: Promise<void> = Promise.resolve();
 
   readonly nodeAllocatable = () => ({ cpu: '4' });
   readonly objects = {
@@ -21,6 +23,7 @@ class Objects implements ProjectionSources {
   readonly tokens = {
     getServiceAccountToken: async (_pod: Pod, request: TokenRequest) => {
       this.requests.push(request);
+      await this.answering;
       return this.#answer(this.token);
     },
   };
@@ -158,6 +161,47 @@ describe('volumes that the kubelet fills', () => {
     await fixture.clock.advance(500);
     await fixture.manager.waitForAttachAndMount(podOf(volumes), fixture.signal);
     expect(await read(fixture, 'conf', 'x')).toBe('y');
+  });
+
+  it('are mounted while the API server is asked for a token, which is written when both are there', async () => {
+    const { objects, fixture } = make();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    objects.answering = promise;
+    const mounted = fixture.manager.waitForAttachAndMount(podOf([access]), fixture.signal);
+    await fixture.clock.settle();
+    expect([...(await fixture.mounter.mountPoints())]).toEqual([[directoryOf('access'), 'tmpfs']]);
+    expect(await fixture.fs.readdir(directoryOf('access'))).toEqual([]);
+    resolve();
+    await mounted;
+    expect(await read(fixture, 'access', 'token')).toBe('token-1');
+    expect(fixture.mounter.asked).toHaveLength(1);
+  });
+
+  it('are not there while what is to be in them is missing; the tries that follow mount nothing before they have it', async () => {
+    const { objects, fixture } = make();
+    objects.failure = new Error('the server does not answer');
+    const pod = podOf([access]);
+    for (let tries = 0; tries < 3; tries++) {
+      expect((await errorOf(fixture.manager.waitForAttachAndMount(pod, fixture.signal))).code).toBe('NotMounted');
+      expect(await fixture.fs.exists(directoryOf('access'))).toBe(false);
+      expect((await fixture.mounter.mountPoints()).size).toBe(0);
+      await fixture.clock.advance(5000);
+    }
+    expect(fixture.mounter.asked.filter((what) => what.startsWith('mount'))).toHaveLength(1);
+    objects.failure = undefined;
+    await fixture.clock.advance(120_000);
+    await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+    expect(await read(fixture, 'access', 'token')).toBe('token-1');
+  });
+
+  it('K1: stay with their content where a new process cannot collect it anew, even if it was not known to be ready', async () => {
+    const { objects, fixture } = make();
+    const pod = podOf([access]);
+    await fixture.manager.waitForAttachAndMount(pod, fixture.signal);
+    objects.failure = new Error('the server does not answer');
+    await fixture.fs.removeAll(`${ROOT}/pods/u1/plugins`);
+    await errorOf(fixture.newManager().waitForAttachAndMount(pod, fixture.signal));
+    expect(await read(fixture, 'access', 'token')).toBe('token-1');
   });
 
   it('name all sources of a projected volume that are missing', async () => {
