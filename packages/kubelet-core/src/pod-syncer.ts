@@ -49,6 +49,7 @@ type Components = Pick<
   | 'runtime'
   | 'status'
   | 'generatePodStatus'
+  | 'podCache'
   | 'volumes'
   | 'pleg'
   | 'probes'
@@ -220,10 +221,10 @@ export class KubeletPodSyncer implements PodSyncer {
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFunction | undefined,
     signal: AbortSignal,
-  ): Promise<void> {
-    const { status, runtime, probes, allocation, groups } = this.#deps;
+  ): Promise<{ readonly stoppedAtMs: number }> {
+    const { clock, status, podCache, probes, allocation, groups } = this.#deps;
     const pod = allocation.allocated(wanted);
-    const { uid, name, namespace } = pod.metadata;
+    const { uid } = pod.metadata;
     // For the last status, while there is a group: a pod that ran for less than a sync interval has not been asked for it yet.
     const limitsRead = groups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
@@ -234,11 +235,13 @@ export class KubeletPodSyncer implements PodSyncer {
     probes?.stopLivenessAndStartup(uid);
     const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
     await this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
+    const stoppedAtMs = clock.monotonic();
     probes?.removePod(uid);
     await limitsRead;
 
-    // Read anew: the cache may not have seen yet how the containers ended, and that is what the status has to say.
-    const stopped = withDataFromBeforeStopping(await runtime.getPodStatus(uid, name, namespace, signal), runtimeStatus);
+    // Read anew: how the containers ended is what the status has to say. What the pod's resources are released by is this reading, too.
+    const read = await podCache.getNewerThan(uid, stoppedAtMs, signal);
+    const stopped = withDataFromBeforeStopping(read, runtimeStatus);
     const running = stillRunning(stopped);
     if (running.length > 0) {
       const ids = running.map((container) => container.id).join(', ');
@@ -250,6 +253,7 @@ export class KubeletPodSyncer implements PodSyncer {
     // Once more: what came of it first was not shown where it did not follow from what was shown before (P2).
     const after = this.#generate(pod, stopped, true);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(after) : after);
+    return { stoppedAtMs };
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void> {

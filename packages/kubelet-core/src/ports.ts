@@ -123,13 +123,14 @@ export interface PodSyncer {
     status: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }>;
+  /** @returns when nothing of it ran any more, by the monotonic clock: a status that was read after that serves what follows */
   syncTerminatingPod(
     pod: Pod,
     status: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFunction | undefined,
     signal: AbortSignal,
-  ): Promise<void>;
+  ): Promise<{ readonly stoppedAtMs?: number }>;
   syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
   syncTerminatedPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
 }
@@ -157,6 +158,8 @@ export interface PodCachePort {
   hasSeen(uid: string): boolean;
   /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
   runningPods(name: string, namespace: string): readonly string[] | undefined;
+  /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Rejects with the reading's error. */
+  getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
 }
 
 /** One step of a pod's sync, and how it went. */

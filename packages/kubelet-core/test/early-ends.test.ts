@@ -2,7 +2,7 @@ import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { EarlyEnds } from '../src/early-ends.ts';
 import { staleNamesakes } from '../src/stale-namesakes.ts';
-import { makePod, makeRuntimePod, PlainPodManager, RecordingWorkers } from './fakes.ts';
+import { makePod, makeRuntimePod, PlainPodManager, RecordingWorkers, unreadCache } from './fakes.ts';
 
 const staticPod = (name: string, uid: string, source: PodSource = 'file'): Pod =>
   makePod(name, { uid, metadata: { annotations: { 'kubernetes.io/config.source': source } } });
@@ -49,7 +49,7 @@ function setUp(options: { readonly running?: readonly string[] } = {}) {
       sourceReady: (source) => source === 'file',
       allSourcesSeen: () => Promise.reject(new Error('not asked for')),
     },
-    podCache: { get: () => undefined, hasSeen: () => false, runningPods: () => options.running },
+    podCache: { ...unreadCache, runningPods: () => options.running },
     killOrphan: ({ uid }) => void killed.push(uid),
   });
   const told = (): string[] => workers.updates.map(({ updateType, pod }) => `${updateType} ${pod?.metadata.uid}`);

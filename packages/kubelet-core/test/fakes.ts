@@ -2,6 +2,7 @@ import { Channel } from '@node-agent/async';
 import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { EventRecorder } from '@node-agent/telemetry';
 import type {
+  PodCachePort,
   PodCgroupsPort,
   PodWorkerSync,
   PodWorkersPort,
@@ -30,6 +31,14 @@ export function makeRuntimePod(uid: string, state: 'ready' | 'notReady' = 'ready
   const sandbox = { id: `sandbox-${uid}`, state, attempt: 0, createdAtMs: 1, runtimeHandler: '' };
   return { uid, name: uid, namespace: 'default', createdAtMs: 1, containers: [], sandboxes: [sandbox] };
 }
+
+/** A cache that nothing was read for, and nobody reads for. */
+export const unreadCache: PodCachePort = {
+  get: () => undefined,
+  hasSeen: () => false,
+  runningPods: () => undefined,
+  getNewerThan: () => Promise.reject(new Error('not asked for')),
+};
 
 /** Pod workers that do nothing but keep what they are told. */
 export class RecordingWorkers implements PodWorkersPort {

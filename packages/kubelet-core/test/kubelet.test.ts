@@ -14,6 +14,7 @@ import {
   PlainStatuses,
   RecordingWorkers,
   recordEvents,
+  unreadCache,
 } from './fakes.ts';
 
 /** A source that a test pushes into. */
@@ -89,7 +90,12 @@ function setUp(overrides: Partial<Dependencies> = {}) {
         hint: () => {},
         healthy: () => state.plegFault,
       },
-      podCache: { get: () => ({ status: emptyStatus(makePod('a')) }), hasSeen: () => true, runningPods: () => [] },
+      podCache: {
+        ...unreadCache,
+        get: () => ({ status: emptyStatus(makePod('a')) }),
+        hasSeen: () => true,
+        runningPods: () => [],
+      },
       runtime: {
         ...healthyRuntime,
         status: async () => {
@@ -286,7 +292,7 @@ describe('the sync loop', () => {
   test('F4: a static pod whose namesake only the runtime knows is made room for, whoever has not spoken', async () => {
     const old = { ...makeRuntimePod('old'), name: 'a' };
     const { kubelet, clock, updates, workers, state, controller } = setUp({
-      podCache: { get: () => undefined, hasSeen: () => false, runningPods: () => ['old'] },
+      podCache: { ...unreadCache, runningPods: () => ['old'] },
       runtime: {
         ...healthyRuntime,
         getPods: async () => [

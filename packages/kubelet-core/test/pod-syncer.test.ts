@@ -17,6 +17,7 @@ import {
   PlainProbes,
   PlainStatuses,
   recordEvents,
+  unreadCache,
 } from './fakes.ts';
 
 const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeContainerStatus => ({
@@ -60,6 +61,8 @@ function setUp({ withCgroups = false } = {}) {
     onSync: (_given: RuntimePodStatus): void => {},
     volumesLeft: false,
     shown: undefined as Pod | undefined,
+    read: async (): Promise<void> => {},
+    askedAfterMs: [] as number[],
     synced: [] as string[],
     kills: [] as { pod: Pod | undefined; running: RuntimePod; grace: number | undefined }[],
   };
@@ -70,6 +73,14 @@ function setUp({ withCgroups = false } = {}) {
     allocation: noAllocation,
     podManager: { getPodByUid: () => behaviour.shown },
     journal: noJournal,
+    podCache: {
+      ...unreadCache,
+      getNewerThan: async (_uid, minTimeMs) => {
+        behaviour.askedAfterMs.push(minTimeMs);
+        await behaviour.read();
+        return behaviour.after(pod);
+      },
+    },
     syncAgain: () => {},
     probes,
     clock,
@@ -367,6 +378,16 @@ describe('syncTerminatingPod', () => {
     expect(status.history.map(({ phase }) => phase)).toEqual(['Running', 'Succeeded']);
     expect(behaviour.kills).toHaveLength(1);
     expect(behaviour.kills[0]).toMatchObject({ pod, grace: 7, running: { containers: [{ id: 'c1' }] } });
+  });
+
+  test('what was read since nothing runs any more is what the next step needs', async () => {
+    const { syncer, pod, behaviour, clock } = setUp();
+    behaviour.kill = () => clock.advance(250);
+    behaviour.read = () => clock.advance(40);
+    const startMs = clock.monotonic();
+    const { stoppedAtMs } = await syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, undefined, signal);
+    expect(stoppedAtMs).toBe(startMs + 250);
+    expect(behaviour.askedAfterMs).toEqual([stoppedAtMs]);
   });
 
   test('S2: a container that runs on after the kill fails the step, and the status stays as it was', async () => {

@@ -14,6 +14,7 @@ import {
   PlainStatuses,
   RecordingWorkers,
   recordEvents,
+  unreadCache,
 } from './fakes.ts';
 
 const { signal } = new AbortController();
@@ -84,6 +85,7 @@ function setUp(
     },
     mirrorPods: { look: (fullName) => void parts.mirrorsSeen.push(fullName) },
     podCache: {
+      ...unreadCache,
       get(uid) {
         const pod = options.isUnread ? undefined : options.running?.find((one) => one.uid === uid);
         return pod && { status: { ...pod, ips: [], sandboxes: [], containers: [], observedAtMs: 0 } };

@@ -57,6 +57,7 @@ export class StepRunner {
     worker.activity = { kind: 'waitingForStatus', sinceMs: clock.now(), cancelled: false };
     let synced = false;
     let idle = false;
+    let doneAtMs: number | undefined;
     let end: StepEnd;
     try {
       const context = {
@@ -72,11 +73,12 @@ export class StepRunner {
       const result = await runStep(step, update, context, abort.signal);
       end = { outcome: result.isTerminal ? 'terminal' : 'done', error: result.error };
       idle = result.idle ?? false;
+      doneAtMs = result.doneAtMs;
     } catch (thrown) {
       const error = thrown ?? new Error('a step has thrown nothing');
       end = { outcome: abort.signal.aborted ? 'cancelled' : 'failed', error };
     }
-    if (synced && !idle) worker.lastSyncMs = clock.monotonic();
+    if (synced && !idle) worker.lastSyncMs = doneAtMs ?? clock.monotonic();
     worker.abort = undefined;
     this.#tell(worker, step, end, clock.monotonic() - startMs);
     this.#onEnd(worker, end);

@@ -21,6 +21,8 @@ export interface StepResult {
   readonly isTerminal: boolean;
   /** It did nothing: the status that it was given may serve the next one. */
   readonly idle?: boolean;
+  /** When the last of what it did was done, by the monotonic clock; not before it ended where absent. */
+  readonly doneAtMs?: number;
   /** What failed, though nothing is to be tried again. */
   readonly error?: unknown;
 }
@@ -55,8 +57,9 @@ export async function runStep(
       return DONE;
     default: {
       const { gracePeriodSeconds, podStatusFns } = state();
-      await syncer.syncTerminatingPod(pod, status, gracePeriodSeconds, inOrder(podStatusFns), signal);
-      return DONE;
+      const statusFn = inOrder(podStatusFns);
+      const { stoppedAtMs } = await syncer.syncTerminatingPod(pod, status, gracePeriodSeconds, statusFn, signal);
+      return stoppedAtMs === undefined ? DONE : { ...DONE, doneAtMs: stoppedAtMs };
     }
   }
 }

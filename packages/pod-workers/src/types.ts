@@ -55,14 +55,18 @@ export interface PodSyncer {
     status: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }>;
-  /** Returns only once no container of the pod runs. Aborted when a shorter grace period is asked for, and called again with it. */
+  /**
+   * Returns only once no container of the pod runs. Aborted when a shorter grace period is asked for, and called again with it.
+   * @returns `stoppedAtMs`, when nothing of it ran any more (monotonic clock): whatever status was read after that serves the next step.
+   *   Where it is absent, only what is read after this one does
+   */
   syncTerminatingPod(
     pod: Pod,
     status: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
     signal: AbortSignal,
-  ): Promise<void>;
+  ): Promise<{ readonly stoppedAtMs?: number }>;
   /** Returns only once no container of the pod runs. */
   syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
   /** Releases what a pod without containers still holds; when it returns the pod is finished on this node. */

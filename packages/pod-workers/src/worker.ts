@@ -12,7 +12,7 @@ export class Worker {
   scheduled = false;
   /** Aborts the running step. */
   abort: AbortController | undefined;
-  /** When the last step of the pod ended, by the monotonic clock: the next one needs a status from after that. */
+  /** When the last step of the pod had done what it did, by the monotonic clock: the next one needs a status from after that. */
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
   /** When the last step began that an update alone had brought, by the monotonic clock. */
   lastUpdateMs: number = Number.NEGATIVE_INFINITY;

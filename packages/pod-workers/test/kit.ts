@@ -103,6 +103,7 @@ export type StepScript = (call: StepCall) => {
   readonly fail?: unknown;
   readonly isTerminal?: boolean;
   readonly idle?: boolean;
+  readonly stoppedAtMs?: number;
   /** What it returns that went wrong. */
   readonly error?: unknown;
   /** Goes on when it is told to stop. */
@@ -137,8 +138,10 @@ export class ScriptedSyncer implements PodSyncer {
     graceSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
     signal: AbortSignal,
-  ): Promise<void> {
-    await this.#step({ step: 'syncTerminatingPod', pod, graceSeconds, podStatusFn }, pod.metadata.uid, signal);
+  ): Promise<{ stoppedAtMs?: number }> {
+    const call = { step: 'syncTerminatingPod', pod, graceSeconds, podStatusFn } as const;
+    const { stoppedAtMs } = await this.#step(call, pod.metadata.uid, signal);
+    return stoppedAtMs === undefined ? {} : { stoppedAtMs };
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void> {
@@ -158,7 +161,15 @@ export class ScriptedSyncer implements PodSyncer {
     const call: StepCall = { ...what, uid, atMs: this.#clock.monotonic() };
     this.calls.push(call);
     this.onEdge(call);
-    const { durationMs = 0, fail, isTerminal = false, idle = false, error, deaf = false } = this.script(call);
+    const {
+      durationMs = 0,
+      fail,
+      isTerminal = false,
+      idle = false,
+      error,
+      deaf = false,
+      stoppedAtMs,
+    } = this.script(call);
     signal.addEventListener('abort', () => {
       call.aborted = true;
     });
@@ -166,7 +177,7 @@ export class ScriptedSyncer implements PodSyncer {
       if (durationMs > 0) await sleep(this.#clock, durationMs, deaf ? undefined : signal);
       if (fail !== undefined) throw fail;
       call.ok = true;
-      return { isTerminal, idle, error };
+      return { isTerminal, idle, error, stoppedAtMs };
     } finally {
       call.endedAtMs = this.#clock.monotonic();
       this.onEdge(call);

@@ -191,6 +191,21 @@ describe('one step at a time', () => {
     expect(await asked(() => ({ fail: new Error('x') }))).toBe(3500);
   });
 
+  it('after a termination a status will do from after its end, or from when nothing ran any more, where that is told', async () => {
+    const asked = async (uid: string, stoppedAtMs?: number): Promise<readonly number[]> => {
+      cache.asked.length = 0;
+      syncer.script = ({ step }) => {
+        if (step !== 'syncTerminatingPod') return {};
+        return { durationMs: 300, ...(stoppedAtMs !== undefined && { stoppedAtMs }) };
+      };
+      workers.updatePod({ updateType: 'kill', pod: pod({ uid, name: uid }) });
+      await clock.advance(1000);
+      return cache.asked.map(({ minTimeMs }) => minTimeMs);
+    };
+    expect(await asked('a')).toEqual([Number.NEGATIVE_INFINITY, 300]);
+    expect(await asked('b', 1200)).toEqual([Number.NEGATIVE_INFINITY, 1200]);
+  });
+
   it('a step waits for a status from after the last one, and a kill ends the waiting', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(500);

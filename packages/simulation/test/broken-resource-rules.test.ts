@@ -252,7 +252,7 @@ seenBroken([
   [
     'N2',
     'pods are said to have ended that run',
-    () => steps(() => ({ syncTerminatingPod: async () => {} })),
+    () => steps(() => ({ syncTerminatingPod: async () => ({}) })),
     shortForLong,
   ],
   [
