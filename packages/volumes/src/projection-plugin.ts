@@ -103,8 +103,10 @@ class ProjectionPlugin implements VolumePlugin {
     const nested = nestedMountPoints(pod, volume.name);
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
-    if (await this.#written.holds(paths.directory, digest)) return mounted;
-    await (making ?? make());
+    const holds = await this.#written.holds(paths.directory, digest);
+    // What is under way is awaited in any case: nothing of the volume is made once this has ended.
+    if (making !== undefined || !holds) await (making ?? make());
+    if (holds) return mounted;
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
     await this.#writer.write(paths.directory, payload, fsGroup);
     await this.#written.remember(paths.directory, digest);
