@@ -18,6 +18,8 @@ const shared: ViteUserConfig = defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: '.reports/vitest.json' },
     testTimeout: 20_000,
+    // A second, as it is by default, is short on a machine that does much else.
+    expect: { poll: { timeout: 10_000 } },
   },
 });
 export default shared;
