@@ -242,4 +242,4 @@ test('a failure is cut down to the few actions that it takes, which break the sa
   expect(scenario.actions.length).toBe(1);
   expect(scenario.actions[0]?.do).toBe('writeManifest');
   expect((await simulate(scenario, options)).violation).toEqual(violation);
-}, 120_000);
+}, 300_000);

@@ -32,6 +32,10 @@ export const onPurpose: readonly Purpose[] = [
     why: "a deleted pod's sandbox is removed with the pod here; upstream's goes with a collection, a minute apart",
   },
   {
+    pattern: /^preempted: runtime\.preempted$/,
+    why: "an evicted pod's sandbox goes with the next collection, and each of the two has its own minute",
+  },
+  {
     pattern:
       /^(?!\S*-(refused|slow)\b)\S+: events\.\S+ Warning Unhealthy: .*(connection refused|\(Client\.Timeout|timed out after \d+s$)/,
     why: 'a probe that comes before its server listens, or finds the machine full, is chance: of pods that are about neither',
