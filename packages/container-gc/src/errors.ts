@@ -1,5 +1,5 @@
 import { brand, hasBrand } from '@node-agent/async';
-import { errorText } from '@node-agent/telemetry';
+import { aggregateText, errorText } from '@node-agent/telemetry';
 
 /** `Incomplete`: some steps failed, the others were done; the message names them all, each cause once. */
 export type ContainerGcErrorCode = 'Incomplete';
@@ -18,7 +18,7 @@ export class ContainerGcError extends Error {
   readonly errors: readonly unknown[];
 
   constructor(errors: readonly unknown[]) {
-    super(aggregateText(errors), { cause: errors[0] });
+    super(aggregateText(errors.map(errorText)), { cause: errors[0] });
     this.errors = errors;
   }
 
@@ -26,10 +26,4 @@ export class ContainerGcError extends Error {
   static is(value: unknown): value is ContainerGcError {
     return hasBrand(value, BRAND);
   }
-}
-
-/** As upstream's aggregates say it (`k8s.io/apimachinery/pkg/util/errors`). */
-function aggregateText(errors: readonly unknown[]): string {
-  const texts = [...new Set(errors.map(errorText))];
-  return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }

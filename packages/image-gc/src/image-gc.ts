@@ -1,5 +1,6 @@
 import { type Clock, every, numberProblem, Semaphore, systemClock } from '@node-agent/async';
 import {
+  aggregateText,
   type Counter,
   type EventType,
   errorText,
@@ -314,7 +315,6 @@ export class ImageGc {
 }
 
 function removalFailed(message: string, errors: readonly unknown[]): ImageGcError {
-  const texts = [...new Set(errors.map(errorText))];
-  const causes = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const causes = aggregateText(errors.map(errorText));
   return new ImageGcError('RemovalFailed', `${message}: ${causes}`, { cause: errors[0] });
 }

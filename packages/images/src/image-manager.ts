@@ -2,6 +2,7 @@ import { type Clock, checkNumbers, TokenBucket } from '@node-agent/async';
 import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
 import {
+  aggregateText,
   type Counter,
   type EventRecorder,
   type EventType,
@@ -328,8 +329,7 @@ export class ImageManager {
         }
       }
       if (errors.length === 1) throw errors[0];
-      const texts = [...new Set(errors.map(pullErrorText))];
-      throw new AggregateError(errors, texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`);
+      throw new AggregateError(errors, aggregateText(errors.map(pullErrorText)));
     };
     return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
   }

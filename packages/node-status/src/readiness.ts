@@ -1,3 +1,4 @@
+import { aggregateText } from '@node-agent/telemetry';
 import { setCondition } from './conditions.ts';
 import { conditionOf, type Node } from './node.ts';
 
@@ -34,7 +35,7 @@ export function setReady(
     ...(missing.length > 0 ? [`missing node capacity for resources: ${missing.join(', ')}`] : []),
   ];
   const ready = errors.length === 0;
-  const text = ready ? 'kubelet is posting ready status' : aggregateMessage(errors);
+  const text = ready ? 'kubelet is posting ready status' : aggregateText(errors);
   const verdict = {
     type: 'Ready',
     status: ready ? 'True' : 'False',
@@ -42,12 +43,6 @@ export function setReady(
     message: facts.warning === undefined ? text : `${text}. WARNING: ${facts.warning}`,
   } as const;
   return setCondition(node, verdict, nowMs);
-}
-
-/** Several errors in one line, each once, as Go's `errors.NewAggregate` prints them. */
-function aggregateMessage(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? distinct.join() : `[${distinct.join(', ')}]`;
 }
 
 /** The reason of the event that tells of a change of readiness; none for a node that had no such condition. */

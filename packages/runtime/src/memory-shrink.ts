@@ -1,4 +1,5 @@
 import type { PodSandboxStats } from '@node-agent/cri-client';
+import { aggregateText } from '@node-agent/telemetry';
 import type { ContainerUpdate } from './resize-actions.ts';
 
 /** Memory limits that are to become smaller. */
@@ -45,6 +46,5 @@ export function shrinkProblem({ podBytes, containers }: ShrinkingMemory, stats: 
     }
   }
   if (problems.length === 0) return undefined;
-  const list = problems.length === 1 ? problems.join() : `[${problems.join(', ')}]`;
-  return `cannot decrease memory limits: ${list}`;
+  return `cannot decrease memory limits: ${aggregateText(problems)}`;
 }

@@ -14,6 +14,12 @@ describe('C1: an answer is lost', () => {
   const codes: readonly CriErrorCode[] = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED', 'UNKNOWN', 'INTERNAL'];
   const calls: readonly RpcName[] = ['runPodSandbox', 'createContainer', 'startContainer'];
 
+  const lateStart = {
+    rpc: 'startContainer',
+    times: 1,
+    fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
+  } as const;
+
   test.each(calls.flatMap((rpc) => codes.map((code) => [rpc, code] as const)))(
     'C1: %s went through, %s was the answer: one sandbox, one container, no restart counted',
     async (rpc, code) => {
@@ -47,11 +53,7 @@ describe('C1: an answer is lost', () => {
 
   test('C1: a lost start that goes through between the look and the create is kept', async () => {
     const machine = new Machine();
-    machine.cri.faults.add({
-      rpc: 'startContainer',
-      times: 1,
-      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
-    });
+    machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, web);
     const before = await machine.status(kubelet, web);
@@ -67,11 +69,7 @@ describe('C1: an answer is lost', () => {
     ['that is at work when the pod is killed is nothing to tell of', 0, 0],
   ])('C5: a lost start %s', async (_name, waitMs, told) => {
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
-    machine.cri.faults.add({
-      rpc: 'startContainer',
-      times: 1,
-      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
-    });
+    machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, web);
     const [before] = await machine.settle(kubelet.getPods());
@@ -375,11 +373,7 @@ describe('C1: an answer is lost', () => {
   test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {
     const script: Script = () => ({ exitAfterMs: 100, exitCode: 1 });
     const machine = new Machine({ runtime: { script } });
-    machine.cri.faults.add({
-      rpc: 'startContainer',
-      times: 1,
-      fault: { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 },
-    });
+    machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a'), sleeper('b')] });
     await machine.sync(kubelet, task);

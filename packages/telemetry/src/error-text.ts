@@ -7,6 +7,12 @@ export function errorText(thrown: unknown): string {
   return 'statusMessage' in thrown && typeof thrown.statusMessage === 'string' ? thrown.statusMessage : thrown.message;
 }
 
+/** What several errors say as one, each message once: `disk full`, or `[disk full, no route]` (`Aggregate` of `k8s.io/apimachinery/pkg/util/errors`). */
+export function aggregateText(messages: readonly string[]): string {
+  const different = [...new Set(messages)];
+  return different.length === 1 ? different.join() : `[${different.join(', ')}]`;
+}
+
 /** Further down a chain of causes says nothing more to anybody. */
 const MAX_CAUSES = 4;
 

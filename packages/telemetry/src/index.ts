@@ -1,6 +1,6 @@
 export { type ConsoleLoggerOptions, consoleLogger } from './console-logger.ts';
 export { createLogger, type LoggerOptions } from './create-logger.ts';
-export { errorText } from './error-text.ts';
+export { aggregateText, errorText } from './error-text.ts';
 export {
   fanOutEvents,
   LoggingEventRecorder,

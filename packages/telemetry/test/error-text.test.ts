@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { errorFields } from '../src/error-fields.ts';
-import { errorChainText, errorText } from '../src/error-text.ts';
+import { aggregateText, errorChainText, errorText } from '../src/error-text.ts';
 
 test('whatever was thrown says something', () => {
   const said = [new Error('no room'), new TypeError('bad'), 'aborted', undefined, { code: 7 }].map(errorText);
@@ -44,4 +44,11 @@ describe('a chain of causes', () => {
     expect(errorFields(parts)).toMatchObject({ errors: [{ message: 'part' }] });
     expect(depth((errorFields(parts) as { errors: unknown[] }).errors[0])).toBe(0);
   });
+});
+
+test('several errors are one text, each message once, in brackets where there are more', () => {
+  expect(aggregateText(['full'])).toBe('full');
+  expect(aggregateText(['full', 'full'])).toBe('full');
+  expect(aggregateText(['full', 'gone', 'full'])).toBe('[full, gone]');
+  expect(aggregateText([])).toBe('[]');
 });

@@ -1,4 +1,5 @@
 import type { Pod, Volume } from '@node-agent/pod-spec';
+import { aggregateText } from '@node-agent/telemetry';
 import { downwardApiPayload } from './downward-api-payload.ts';
 import { VolumeError } from './errors.ts';
 import { configMapPayload, secretPayload } from './object-payload.ts';
@@ -180,10 +181,4 @@ function ownedPayload(pod: Pod, path: string, defaultMode: number, text: string)
   const ownerUid = podUser(pod);
   const mode = tokenMode(defaultMode, ownerUid, pod.spec.securityContext?.fsGroup);
   return new Map([[path, { data: Buffer.from(text), mode, ...(ownerUid !== undefined && { ownerUid }) }]]);
-}
-
-/** Several errors as one, in Go's words (`Aggregate` of `k8s.io/apimachinery/pkg/util/errors`). */
-function aggregateText(messages: readonly string[]): string {
-  const different = [...new Set(messages)];
-  return different.length === 1 ? different.join() : `[${different.join(', ')}]`;
 }

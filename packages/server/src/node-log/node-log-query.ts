@@ -1,3 +1,4 @@
+import { aggregateText } from '@node-agent/telemetry';
 import { patternProblem } from './pattern-problem.ts';
 
 /** What a query asks of the node's logs, checked. */
@@ -53,14 +54,14 @@ export function parseNodeLogQuery(query: URLSearchParams, hasPath: boolean): Par
     ...number(query, 'tailLines', problems),
     ...(query.get('pattern') && { pattern: query.get('pattern') ?? '' }),
   };
-  if (problems.length > 0) return { status: 400, message: aggregate(problems) };
+  if (problems.length > 0) return { status: 400, message: aggregateText(problems) };
   const hasOptions = Object.keys(options).length > 0;
   if (asked.length === 0 && !hasOptions) return undefined;
   if (hasPath) return { status: 406, message: 'path not allowed in query mode' };
   problems.push(...serviceProblems(services));
   problems.push(...shapeProblems(services, files, hasOptions));
   problems.push(...optionProblems(options));
-  if (problems.length > 0) return { status: 406, message: aggregate(problems) };
+  if (problems.length > 0) return { status: 406, message: aggregateText(problems) };
   const [file] = files;
   return { query: { services, options, ...(file !== undefined && { file }) } };
 }
@@ -133,10 +134,4 @@ export function timeMs(value: string): number {
 
 function invalid(field: string, value: unknown, detail: string): string {
   return `${field}: Invalid value: ${JSON.stringify(value)}: ${detail}`;
-}
-
-/** As `Aggregate` of apimachinery words them: each once. */
-function aggregate(problems: readonly string[]): string {
-  const all = [...new Set(problems)];
-  return all.length === 1 ? (all[0] ?? '') : `[${all.join(', ')}]`;
 }
