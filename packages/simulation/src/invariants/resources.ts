@@ -91,14 +91,16 @@ const HELD_UP_MS = SEEN_MS + 45_000;
 
 /** N1: no pod is refused for a lack of CPU where it fits beside all that may hold any: what has ended holds nothing. */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
-  const { resources } = facts.node;
-  if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || resources === undefined) return undefined;
+  const { node, resources } = facts;
+  if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || node.resources === undefined)
+    return undefined;
   const { uid, reason } = observation;
   // What a list of old says is there, is there for the kubelet.
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
   // What it asked for before is what it is let in with, where others that make room for a pod before it hold it up.
   const isNew = observation.atMs - facts.pods.wantedSinceMs(uid) < HELD_UP_MS;
-  const asked = isNew ? heldAtMost(uid, facts) : askedBy(uid, facts);
+  // So is what it was granted by a kubelet before this one, whatever it asks for since (`AddPod` of upstream's allocation manager).
+  const asked = isNew ? heldAtMost(uid, facts) : Math.max(askedBy(uid, facts), resources.grants.get(uid) ?? 0);
   // Which version of it the kubelet holds on to, and how much that asks for.
   if (facts.pods.isUnsure(uid)) return undefined;
   // Those that are critical go for nobody.
@@ -111,13 +113,13 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   const { api } = facts;
   const isWell = !api.inTrouble && observation.atMs - api.troubleAtMs >= watchSilenceMs(facts);
   const isUntold = (other: string): boolean => {
-    const changedAtMs = facts.pods.isApiPod(other) ? facts.resources.changedAtMs(other) : -1;
+    const changedAtMs = facts.pods.isApiPod(other) ? resources.changedAtMs(other) : -1;
     return changedAtMs >= 0 && (api.inTrouble || api.troubleAtMs >= changedAtMs);
   };
   if (!isWell && others.some(isUntold)) return undefined;
   const held = others.map((other) => [other, heldAtMost(other, facts)] as const).filter(([, millis]) => millis > 0);
   const sum = held.reduce((total, [, millis]) => total + millis, 0);
-  const most = resources.cpuCount * 1000;
+  const most = node.resources.cpuCount * 1000;
   const text = held.map(([other, millis]) => `${other} ${millis}m`).join(', ');
   return judged(
     asked + sum <= most &&
