@@ -130,9 +130,13 @@ export function inARow({ turns }: Summary): number {
   return turns.length - 1 - turns.findLastIndex(({ faultless }) => !faultless);
 }
 
-/** How long a run takes: the median of all, in whole seconds. */
-export function usualSeconds({ turns }: Summary): number {
-  const sorted = turns.map(({ seconds }) => seconds).sort((a, b) => a - b);
+/**
+ * How long a run takes: the median of all, in whole seconds; of those that the kubelet that was compared had beside it, where there are
+ * some. A machine has better and worse days.
+ */
+export function usualSeconds({ turns, compared }: Summary): number {
+  const beside = turns.filter(({ date }) => date === compared?.date);
+  const sorted = (beside.length > 0 ? beside : turns).map(({ seconds }) => seconds).sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   const [low = 0, high = 0] = sorted.length % 2 === 0 ? sorted.slice(middle - 1) : [sorted[middle], sorted[middle]];
   return Math.round((low + high) / 2);

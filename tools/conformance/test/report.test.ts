@@ -135,6 +135,9 @@ test('runs go on from those before them, with the kubelet that was compared then
   expect(text2).toContain('- 2 runs in a row without a failure\n- 1.00 of the wall time of the Go kubelet');
   expect(text2).toContain('| node-agent | 2026-01-02 03:04 | abc | 1 |');
   expect(text2).toContain('| node-agent | 2026-02-03 04:05 | def | 1 |');
+  const slow = { ...good, result: { ...good.result, seconds: 5 * good.result.seconds } };
+  const anew = summary(now, { ours: [slow], compared: { ...slow, kubelet: 'Go kubelet' } }, before);
+  expect([anew.turns.length, usualSeconds(anew)]).toEqual([2, slow.result.seconds]);
   const failed = summary(now, { ours: [bad] }, before);
   expect([inARow(failed), failed.turns.at(-1)?.counts.failed]).toEqual([0, 1]);
   expect(page(now, { ours: [bad] }, failed, false)).toContain('### Failed: node-agent');
