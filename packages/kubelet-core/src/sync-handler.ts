@@ -183,10 +183,11 @@ export class SyncHandler {
 
   /**
    * Pods of which the API shows another status, mostly one that was just written there: only a readiness gate that has
-   * changed, which others set, is something for the pod's worker.
+   * changed, which others set, is something for the pod's worker, and that the pod has ended where the worker does not
+   * know: somebody else said so, or a kubelet before this one (S1). Upstream's finds that out with the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
-    const { podManager, podCache, containerGc, allocation, status } = this.#deps;
+    const { podManager, podCache, containerGc, allocation, status, workers } = this.#deps;
     for (const changed of pods) {
       const before = podManager.getPodByUid(changed.metadata.uid);
       podManager.updatePod(changed);
@@ -194,10 +195,13 @@ export class SyncHandler {
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
       if (!wasMirror) this.#syncAll(allocation.reconciled(before, pod));
-      if (status.isReadinessStale(pod)) this.#update('sync', pod, mirrorPod);
+      const { uid } = pod.metadata;
+      const isAlive = workers.explain(uid) !== undefined && !workers.isPodTerminationRequested(uid);
+      const hasEnded = isAlive && isTerminalPhase(pod.status?.phase);
+      if (hasEnded || status.isReadinessStale(pod)) this.#update('sync', pod, mirrorPod);
       this.#seen(pod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted') {
-        const entry = podCache.get(pod.metadata.uid);
+        const entry = podCache.get(uid);
         if (entry !== undefined) containerGc.deleteContainersInPod(entry.status, '', true);
       }
     }

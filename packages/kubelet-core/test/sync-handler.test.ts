@@ -600,6 +600,21 @@ describe('what the API server shows', () => {
     handler.handlePodReconcile([makePod('gated', { spec: { readinessGates: [{ conditionType: 'example.com/up' }] } })]);
     expect(told(workers)).toEqual(['sync gated']);
   });
+
+  test('S1: a pod that the API shows as ended is ended at once, where its worker does not do so already', () => {
+    const { handler, workers } = setUp();
+    const ended = makePod('ended', { status: { phase: 'Failed' } });
+    handler.handlePodReconcile([ended]);
+    expect(told(workers)).toEqual([]);
+    workers.known.set('uid-ended', { orphan: false, hasConfig: true, static: false, state: 'sync' });
+    handler.handlePodReconcile([makePod('ended', { status: { phase: 'Running' } })]);
+    expect(told(workers)).toEqual([]);
+    handler.handlePodReconcile([ended]);
+    expect(told(workers)).toEqual(['sync ended']);
+    workers.terminationRequested.add('uid-ended');
+    handler.handlePodReconcile([ended]);
+    expect(told(workers)).toEqual(['sync ended']);
+  });
 });
 
 test('K4: housekeeping ends the probes of pods that nothing can run of', async () => {
