@@ -22,7 +22,7 @@ export interface AuthenticationComponents {
 export interface AuthenticationOptions {
   /** Whether whoever shows nothing is let in, as `system:anonymous`; false by default. */
   readonly anonymous?: boolean;
-  /** How long the review of a token is believed, in milliseconds; 2 min by default. */
+  /** How long the review of a token is believed, in milliseconds; 2 min by default. One that has failed is not. */
   readonly tokenTtlMs?: number;
 }
 
@@ -67,7 +67,9 @@ export class Authentication implements Authenticator {
     checkOptions({ tokenTtlMs }, { tokenTtlMs: 'notNegative' });
     this.#components = components;
     this.#anonymous = anonymous;
-    this.#reviews = new ReviewCache(components, { ttlMs: () => tokenTtlMs });
+    // What kept a token from being reviewed may be over by the next time: upstream does not keep that either (`cacheErrs`).
+    const ttlMs = ({ authenticated, error }: TokenReviewStatus) => (!authenticated && error ? 0 : tokenTtlMs);
+    this.#reviews = new ReviewCache(components, { ttlMs });
   }
 
   /** Never throws but for the signal: what goes wrong is a problem of the request. */

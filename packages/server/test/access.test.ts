@@ -421,6 +421,22 @@ describe('Authentication and authorisation', () => {
     await expect(authorization.allows(user, 'get', 'pods', never)).rejects.toThrow('away');
   });
 
+  it('that a token could not be reviewed is not believed: the next who shows it is looked at again', async () => {
+    const clock = new FakeClock();
+    const reviewer = new FakeReviewer();
+    const authentication = new Authentication({ clock, random: seededRandom(1), reviewer }, { tokenTtlMs: 60_000 });
+    const shown = { certificate: undefined, headers: { authorization: 'Bearer t' } };
+    reviewer.tokens.set('t', { authenticated: false, error: 'the store of tokens is away' });
+    expect(await authentication.identify(shown, never)).toHaveProperty('problem');
+    reviewer.tokens.set('t', { authenticated: false });
+    expect(await authentication.identify(shown, never)).toEqual({ problem: 'invalid bearer token' });
+    reviewer.tokens.set('t', { authenticated: true, user: { username: 'u' } });
+    // That it is no good is an answer.
+    expect(await authentication.identify(shown, never)).toEqual({ problem: 'invalid bearer token' });
+    await clock.advance(60_001);
+    expect(await authentication.identify(shown, never)).toMatchObject({ user: { name: 'u' } });
+  });
+
   it('whoever shows a token that is not good is not anonymous', async () => {
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer: new FakeReviewer() };
     const authentication = new Authentication(parts, { anonymous: true });
