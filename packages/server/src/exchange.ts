@@ -45,5 +45,5 @@ export interface UpgradeRequest extends Exchange {
 export interface ExchangeHandlers {
   answer(exchange: Exchange): Promise<Answer>;
   /** Takes the connection over and is done when it is done with it, or says what to answer before it is closed. */
-  upgrade(request: UpgradeRequest): Promise<Reply | undefined>;
+  upgrade(request: UpgradeRequest): Promise<Reply | BytesReply | undefined>;
 }

@@ -6,7 +6,7 @@ import { checkOptions } from './errors.ts';
 import type { Answer, Exchange, UpgradeRequest } from './exchange.ts';
 import { checkPort, type ListenAddress } from './http-listener.ts';
 import { InFlightLimit } from './in-flight.ts';
-import { type Reply, text } from './reply.ts';
+import { type BytesReply, type Reply, text } from './reply.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { parseRequestPath, type RequestPath } from './request-path.ts';
 import { SecuredListener, type SecuredListenerComponents, type ServerLimits } from './secured-listener.ts';
@@ -112,7 +112,7 @@ export class SecuredServer {
     return answer;
   }
 
-  async #upgrade(request: UpgradeRequest, path: RequestPath): Promise<Reply | undefined> {
+  async #upgrade(request: UpgradeRequest, path: RequestPath): Promise<Reply | BytesReply | undefined> {
     const entered = await this.#enter(request, path);
     if (!('call' in entered)) return entered;
     const { call, endpoint, leave } = entered;
@@ -127,9 +127,7 @@ export class SecuredServer {
       // What has taken the connection over does not see its client go: the deadline must hold, whoever heeds it.
       const making = Promise.resolve(this.#components.endpoints[endpoint]?.(call));
       const answer = (await abortable(making, call.signal)) ?? notFound();
-      return 'stream' in answer || 'bytes' in answer
-        ? text(400, 'this is served without an upgrade of the connection\n')
-        : answer;
+      return 'stream' in answer ? text(400, 'this is served without an upgrade of the connection\n') : answer;
     } finally {
       leave();
     }

@@ -4,7 +4,7 @@ import { abortable, type Clock, type LinkedAbort, type Timer } from '@node-agent
 import { errorText } from '@node-agent/telemetry';
 import type { Answer } from './exchange.ts';
 import { http } from './node-http.ts';
-import { type Reply, text } from './reply.ts';
+import { type BytesReply, type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
 
 /** The time that an answer may take to be made. */
@@ -102,8 +102,11 @@ function writeHead(
 }
 
 /** An answer as it is written to a connection that HTTP has let go of, which is closed after it. */
-export function rawReply({ status, headers, body }: Reply): string {
-  const all = { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' };
+export function rawReply(reply: Reply | BytesReply): Buffer {
+  const { status, headers } = reply;
+  const body = 'bytes' in reply ? reply.bytes : Buffer.from(reply.body);
+  const all = { ...headers, 'Content-Length': String(body.length), Connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`;
+  const head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
 }

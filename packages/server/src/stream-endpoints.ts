@@ -10,6 +10,7 @@ import {
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './call.ts';
 import { type Carrying, spliceStream, translateStream, tunnelStream } from './carry-stream.ts';
 import { checkOptions } from './errors.ts';
+import type { Answer } from './exchange.ts';
 import { type Reply, text } from './reply.ts';
 import { runningContainer } from './running-container.ts';
 import {
@@ -115,7 +116,7 @@ function locate(node: StreamNode, name: StreamName, call: Call, way: Way): Promi
   }
 }
 /** Runs a command to its end and answers with what it wrote (`RunInContainer`). */
-async function run(node: StreamComponents, call: Call): Promise<Reply> {
+async function run(node: StreamComponents, call: Call): Promise<Answer> {
   const { params, query, signal } = call;
   // For legacy reasons, as upstream: one string, and no quotes.
   const ready = prepare(node, call, { options: (query.get('cmd') ?? '').split(' ') });
@@ -128,7 +129,7 @@ async function run(node: StreamComponents, call: Call): Promise<Reply> {
     { containerId: running.id, cmd, timeout: 0 },
     signal,
   );
-  const output = Buffer.concat([stdout, stderr]).toString();
   if (exitCode !== 0) return text(500, `command '${cmd.join(' ')}' exited with ${exitCode}: ${Buffer.from(stderr)}`);
-  return { status: 200, headers: { 'Content-Type': 'application/json' }, body: output };
+  // Byte for byte: what a command writes need be no text.
+  return { status: 200, headers: { 'Content-Type': 'application/json' }, bytes: Buffer.concat([stdout, stderr]) };
 }

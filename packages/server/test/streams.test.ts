@@ -541,6 +541,17 @@ describe('/run', () => {
     expect(await post('/run/default/web/side?cmd=ls')).toMatchObject({ status: 500 });
     expect((await ask(port, '/run/default/web/main?cmd=ls')).status).toBe(405);
   });
+
+  it.each(['', 'Upgrade: h2c\r\n'])('answers byte for byte, whatever the command wrote, with %j', async (header) => {
+    const stdout = Buffer.from([0xff, 0x00, 0xc3, 0x0a]);
+    const execSync = async () => ({ stdout, stderr: Buffer.alloc(0), exitCode: 0 });
+    const { port } = await start('', { runtime: { execSync } });
+    const client = await rawConnection(port);
+    const connection = `Connection: ${header === '' ? 'close' : 'Upgrade'}`;
+    client.write(`POST /run/default/web/main?cmd=x HTTP/1.1\r\nHost: x\r\n${connection}\r\n${header}\r\n`);
+    const [, body] = (await allOf(client)).split('\r\n\r\n');
+    expect(body).toContain(stdout.toString('latin1'));
+  });
 });
 
 describe('handshakes', () => {
