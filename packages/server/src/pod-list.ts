@@ -7,12 +7,14 @@ export function podList(pods: readonly Pod[]): object {
   return { kind: 'PodList', apiVersion: 'v1', metadata: {}, items };
 }
 
-/** A v1 PodList of what runs, as far as the runtime knows it (`ToAPIPod` of `pkg/kubelet/container/runtime.go`). */
+/** A v1 PodList of what runs, as far as the runtime knows it (`ToAPIPod` of `pkg/kubelet/container/runtime.go`): of containers that have ended nothing. */
 export function runningPodList(pods: readonly RuntimePod[]): object {
   const items = pods.map(({ uid, name, namespace, containers }) => ({
     metadata: { name, namespace, uid },
     spec: {
-      containers: containers.map((container) => ({ name: container.name, image: container.image, resources: {} })),
+      containers: containers
+        .filter(({ state }) => state === 'running')
+        .map((container) => ({ name: container.name, image: container.image, resources: {} })),
     },
     status: {},
   }));

@@ -182,8 +182,14 @@ describe('pages', () => {
         { metadata, spec, status: { phase: 'Running' } },
       ],
     });
-    const running = { ...metadata, createdAtMs: 1, sandboxes: [], containers: [{ name: 'c', image: 'i', id: 'x' }] };
-    expect(runningPodList([running as never])).toEqual({
+    const containers = [
+      { name: 'init', image: 'i', id: 'v', state: 'exited' },
+      { name: 'c', image: 'i', id: 'w', state: 'exited' },
+      { name: 'c', image: 'i', id: 'x', state: 'running' },
+      { name: 'd', image: 'i', id: 'y', state: 'created' },
+      { name: 'e', image: 'i', id: 'z', state: 'unknown' },
+    ];
+    expect(runningPodList([{ ...metadata, createdAtMs: 1, sandboxes: [], containers } as never])).toEqual({
       ...list,
       items: [{ metadata, spec: { containers: [{ name: 'c', image: 'i', resources: {} }] }, status: {} }],
     });
