@@ -86,7 +86,7 @@ export async function collectStorage(
   for (const place of places) void diskOrNone(place);
   const [[node, runtime], files, processes] = await Promise.all([
     Promise.allSettled([disk(options.rootDirectory), runtimeFs()]),
-    filesOfPods(fs, options, pods, signal),
+    filesOfPods({ fs, logger }, options, pods, signal),
     processCounts(parts.reads, clock),
   ]);
   const disks = new Map<string, Disk>();
@@ -98,7 +98,7 @@ export async function collectStorage(
 }
 
 async function filesOfPods(
-  fs: StatsComponents['fs'],
+  { fs, logger }: Pick<Parts, 'fs' | 'logger'>,
   { rootDirectory, podLogsDirectory }: Pick<StatsOptions, 'rootDirectory' | 'podLogsDirectory'>,
   pods: readonly ListedPod[],
   signal: AbortSignal,
@@ -110,13 +110,19 @@ async function filesOfPods(
     signal.throwIfAborted();
     const { namespace, name, uid } = ref;
     const directory = `${podLogsDirectory}/${namespace}_${name}_${uid}`;
+    // What cannot be looked at costs its own figures, and nobody else's.
+    const orNone = (asked: Promise<FileUse | undefined>): Promise<FileUse | undefined> =>
+      asked.catch((err: unknown) => {
+        logger.warn({ err, pod: `${namespace}/${name}` }, 'Files of a pod cannot be looked at, and are not counted');
+        return undefined;
+      });
     for (const container of containers) {
-      const use = await useOfFilesIn(fs, `${directory}/${container.name}`);
+      const use = await orNone(useOfFilesIn(fs, `${directory}/${container.name}`));
       if (use !== undefined) logs.set(container.id, use);
     }
     const own = [
-      await useOfFilesIn(fs, directory),
-      await useOfFile(fs, `${rootDirectory}/pods/${uid}/etc-hosts`),
+      await orNone(useOfFilesIn(fs, directory)),
+      await orNone(useOfFile(fs, `${rootDirectory}/pods/${uid}/etc-hosts`)),
     ].filter((use) => use !== undefined);
     podFiles.set(uid, own);
   }

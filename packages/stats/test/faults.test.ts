@@ -241,6 +241,22 @@ describe('a source', () => {
     await expect(broken.summary({}, signal)).rejects.toThrow('failed to find the cgroups: no mounts');
   });
 
+  it('of files that cannot be looked at, leaves out their figures alone', async () => {
+    const { world, provider } = await node();
+    const logs = `/var/log/pods/default_web_${UID}`;
+    await world.write(`${logs}/main/0.log`, 'x'.repeat(5000));
+    await world.write(`/var/lib/kubelet/pods/${UID}/etc-hosts`, '127.0.0.1 localhost\n');
+    const broken = [`${logs}/main`, logs, `/var/lib/kubelet/pods/${UID}/etc-hosts`].map((path) =>
+      world.fs.injectFault({ path, code: 'EIO', times: Number.POSITIVE_INFINITY }),
+    );
+    const [pod] = (await provider.summary({}, signal)).pods;
+    expect(pod?.containers[0]).not.toHaveProperty('logs');
+    expect(pod?.containers[0]?.rootfs?.usedBytes).toBe(4096);
+    for (const fault of broken) fault.remove();
+    const [mended] = (await provider.summary({ fresh: true }, signal)).pods;
+    expect(mended?.containers[0]?.logs?.usedBytes).toBe(8192);
+  });
+
   it('a group that goes while it is read is left out', async () => {
     const { world, provider } = await node();
     world.fs.injectFault({
