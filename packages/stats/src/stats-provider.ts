@@ -24,6 +24,8 @@ import { WritableLayers } from './writable-layers.ts';
 
 const DEFAULT_MAX_AGE_MS = 5000;
 const DEFAULT_DEADLINE_MS = 20_000;
+/** As often as cAdvisor looks what the machine is (`update_machine_info_interval`). */
+const MACHINE_AGE_MS = 300_000;
 
 /**
  * The figures of a node, its pods and containers (`pkg/kubelet/stats`, `pkg/kubelet/server/stats`): CPU, memory and network from
@@ -41,7 +43,7 @@ export class StatsProvider {
   readonly #groups: Readonly<Record<Detail, SharedCollection<GroupCollection>>>;
   readonly #summaries: Readonly<Record<'node' | 'summary', SharedCollection<NodeSummary>>>;
   #reader: Promise<Readers> | undefined;
-  #machine: Promise<MachineFigures> | undefined;
+  #machine: { readonly figures: MachineFigures; readonly readAtMs: number } | undefined;
 
   /** @throws StatsError `InvalidOptions` */
   constructor(given: StatsComponents, options: StatsOptions) {
@@ -176,10 +178,16 @@ export class StatsProvider {
     return { processes, reader: new GroupReader({ reads, clock, processes }, await cgroups()) };
   }
 
-  /** CPUs are plugged rarely enough. */
-  #machineFigures(): Promise<MachineFigures> {
-    this.#machine ??= readMachineFigures(this.#components.fs);
-    return this.#machine;
+  /** CPUs and memory are plugged rarely enough. What could not be read is read again by the next who asks. */
+  async #machineFigures(): Promise<MachineFigures> {
+    const { fs, clock } = this.#components;
+    const readAtMs = clock.monotonic();
+    const known = this.#machine;
+    if (known !== undefined && readAtMs - known.readAtMs < MACHINE_AGE_MS) return known.figures;
+    const figures = await readMachineFigures(fs);
+    if (figures.memoryBytes === 0 || figures.cpus === 0) return known?.figures ?? figures;
+    this.#machine = { figures, readAtMs };
+    return figures;
   }
 
   async #orNone<T>(what: string, asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

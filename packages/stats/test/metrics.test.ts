@@ -143,6 +143,23 @@ describe('metrics', () => {
     );
   });
 
+  it('of the machine are told again where they could not be read, and where there is more of it by now', async () => {
+    const { world, provider } = await node(2);
+    const told = async (): Promise<readonly (string | undefined)[]> => {
+      const text = await provider.cadvisorMetrics(signal);
+      return [/^machine_memory_bytes.* (\d+)$/m, /^machine_scrape_error (\d)$/m].map((line) => line.exec(text)?.[1]);
+    };
+    world.fs.injectFault({ operation: 'read', path: '/proc/meminfo', code: 'EMFILE' });
+    expect((await told())[1]).toBe('1');
+    await world.clock.advance(6000);
+    expect(await told()).toEqual(['10240', '0']);
+    await world.write('/proc/meminfo', 'MemTotal:       20 kB\nSwapTotal:       2 kB\n');
+    await world.clock.advance(294_000);
+    expect(await told()).toEqual(['10240', '0']);
+    await world.clock.advance(6000);
+    expect(await told()).toEqual(['20480', '0']);
+  });
+
   it("are the runtime's where that is wanted, as far as they can be read, and our own of what it does not tell", async () => {
     const { world } = await node(2);
     const provider = new StatsProvider(world.components, { ...options, fromRuntime: true });
