@@ -37,9 +37,10 @@ export async function readPodGroups(reader: Pick<GroupReader, 'children'>, kubep
     const uid = podUidOfGroup(name);
     if (uid === undefined) continue;
     const path = `${parent}/${name}`;
-    const containers = (await reader.children(path)).map(
-      (child) => [containerIdOfGroup(child), `${path}/${child}`] as const,
-    );
+    const containers = (await reader.children(path))
+      // The process of CRI-O that watches over a container may be in a group that is named after it, and is none of it.
+      .filter((child) => !child.startsWith('crio-conmon-'))
+      .map((child) => [containerIdOfGroup(child), `${path}/${child}`] as const);
     pods.set(uid, { uid, path, containers: new Map(containers) });
   }
   return { parents, pods };

@@ -184,6 +184,17 @@ describe('a summary', () => {
     expect(pod?.containers[0]?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);
   });
 
+  it("does not take for a container's what watches over it, in a group that is named after it", async () => {
+    const { world, provider } = await node(2);
+    const pod = `/kubepods/burstable/pod${UID}`;
+    await world.fs.removeAll(`/sys/fs/cgroup${pod}/${CONTAINER}`);
+    await world.writeGroup(`${pod}/crio-${CONTAINER}.scope`, main);
+    await world.writeGroup(`${pod}/crio-conmon-${CONTAINER}.scope`, { ...main, cpuNs: 1000, usage: 7 });
+    const [container] = (await provider.summary({}, signal)).pods[0]?.containers ?? [];
+    expect(container?.cpu?.usageCoreNanoSeconds).toBe(5_000_000_000);
+    expect(container?.memory?.workingSetBytes).toBe(2000);
+  });
+
   it('takes what the runtime tells where there is no group: of machines in machines', async () => {
     const { world, provider } = await node(2);
     await world.fs.removeAll('/sys/fs/cgroup/kubepods');
