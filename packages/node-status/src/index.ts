@@ -15,7 +15,7 @@ export { initialLabels, type RegistrationSettings } from './initial-node.ts';
 export { InterfaceList } from './interface-list.ts';
 export { type IpAddress, parseIp } from './ip.ts';
 export { NODE_LEASE_NAMESPACE } from './lease.ts';
-export type { HugePages, MachineInfo } from './machine-info.ts';
+export { type HugePages, isCpuSubset, type MachineInfo } from './machine-info.ts';
 export { type MachineFiles, readMachineInfo } from './machine-reader.ts';
 export type { Lease, Node, Taint } from './node.ts';
 export type { NodeFactSources } from './node-facts.ts';

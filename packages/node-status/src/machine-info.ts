@@ -30,15 +30,34 @@ export function meminfoBytes(text: string, field: string): number | undefined {
   return match?.[1] === undefined ? undefined : Number(match[1]) * 1024;
 }
 
-/** How many CPUs a list of the kernel names: `0-3,8` is five. `undefined` where it is no such list. */
-export function cpuListLength(text: string): number | undefined {
-  let count = 0;
+type CpuRange = readonly [from: number, to: number];
+
+/** The CPUs that a list of the kernel names (`0-3,8`), in order, each once; `undefined` where it is no such list. */
+function cpuRanges(text: string): readonly CpuRange[] | undefined {
+  const named: CpuRange[] = [];
   for (const range of text.trim().split(',')) {
     const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? [];
     if (from === undefined || Number(to) < Number(from)) return undefined;
-    count += Number(to) - Number(from) + 1;
+    named.push([Number(from), Number(to)]);
   }
-  return count;
+  const ranges: CpuRange[] = [];
+  for (const [from, to] of named.sort(([a], [b]) => a - b)) {
+    const [first, last] = ranges.at(-1) ?? [from, Number.NEGATIVE_INFINITY];
+    if (from > last + 1) ranges.push([from, to]);
+    else ranges.splice(-1, 1, [first, Math.max(last, to)]);
+  }
+  return ranges;
+}
+
+/** How many CPUs a list of the kernel names: `0-3,8` is five, and so is `0-3,2,8`. `undefined` where it is no such list. */
+export function cpuListLength(text: string): number | undefined {
+  return cpuRanges(text)?.reduce((count, [from, to]) => count + to - from + 1, 0);
+}
+
+/** Whether a list of CPUs names only such as another one names, too; not where either is no such list. */
+export function isCpuSubset(list: string, of: string): boolean {
+  const all = cpuRanges(of) ?? [];
+  return cpuRanges(list)?.every(([from, to]) => all.some(([first, last]) => first <= from && to <= last)) ?? false;
 }
 
 /** The page size that a directory under `/sys/kernel/mm/hugepages` is for: `hugepages-2048kB` is 2 MiB. */

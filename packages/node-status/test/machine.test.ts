@@ -2,7 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cpuListLength, hugePageSizeBytes, meminfoBytes, osImageOf } from '../src/machine-info.ts';
+import { cpuListLength, hugePageSizeBytes, isCpuSubset, meminfoBytes, osImageOf } from '../src/machine-info.ts';
 import { readMachineInfo } from '../src/machine-reader.ts';
 import { goArchitecture, systemInfo } from '../src/system-info.ts';
 
@@ -98,6 +98,7 @@ test.each([
   ['0', 1],
   ['0-3', 4],
   ['0-3,8,10-11\n', 7],
+  ['0-3,2,8,3-5,8', 7],
   ['', undefined],
   ['3-1', undefined],
   ['0-', undefined],
@@ -105,13 +106,28 @@ test.each([
   expect(cpuListLength(text)).toBe(count);
 });
 
-test('a list of CPUs of any ranges has as many as the ranges', () => {
+test('a list of CPUs of any ranges names each CPU that is in one of them, once', () => {
+  const ranges = fc.array(fc.tuple(fc.nat(99), fc.nat(20)), { minLength: 1, maxLength: 8 });
+  const textOf = (all: readonly (readonly [number, number])[]): string =>
+    all.map(([from, more]) => (more === 0 ? `${from}` : `${from}-${from + more}`)).join(',');
+  const cpusOf = (all: readonly (readonly [number, number])[]): ReadonlySet<number> =>
+    new Set(all.flatMap(([from, more]) => Array.from({ length: more + 1 }, (_, index) => from + index)));
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.nat(999), fc.nat(99)), { minLength: 1 }), (ranges) => {
-      const text = ranges.map(([from, more]) => (more === 0 ? `${from}` : `${from}-${from + more}`)).join(',');
-      expect(cpuListLength(text)).toBe(ranges.reduce((sum, [, more]) => sum + more + 1, 0));
+    fc.property(ranges, ranges, (some, others) => {
+      expect(cpuListLength(textOf(some))).toBe(cpusOf(some).size);
+      expect(isCpuSubset(textOf(some), textOf(others))).toBe([...cpusOf(some)].every((cpu) => cpusOf(others).has(cpu)));
+      expect(isCpuSubset(textOf(some), textOf([...others, ...some]))).toBe(true);
     }),
   );
+});
+
+test.each([
+  ['', '0-3'],
+  ['0-', '0-3'],
+  ['0', ''],
+  ['0', 'all'],
+])('the CPUs of %j are not among those of %j: one is no list', (list, of) => {
+  expect(isCpuSubset(list, of)).toBe(false);
 });
 
 test.each([

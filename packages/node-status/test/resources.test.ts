@@ -187,6 +187,8 @@ describe('allocatable', () => {
     const lists = { ...NONE, kubeReserved: { cpu: '500m', memory: '1Gi' }, systemReserved: { cpu: '1' } };
     const { reserved } = parseReservations({ ...lists, reservedSystemCpus: '0-1,3' });
     expect(formatResourceList(reserved)).toEqual({ cpu: '3', memory: '1Gi' });
+    const twice = parseReservations({ ...lists, reservedSystemCpus: '0-1,1,3,0-1' });
+    expect(formatResourceList(twice.reserved)).toEqual({ cpu: '3', memory: '1Gi' });
     expect(() => parseReservations({ ...NONE, reservedSystemCpus: '1-' })).toThrow(
       expect.objectContaining({ code: 'InvalidReservation', message: 'reservedSystemCPUs: "1-" is no list of CPUs' }),
     );
