@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { allocatableAbsolute } from '@node-agent/cm-cgroups';
 import type { KubeletConfiguration, KubeletFlags } from '@node-agent/config';
 import {
+  isCpuSubset,
   type MachineFiles,
   type MachineInfo,
   machineCapacity,
@@ -42,10 +43,12 @@ export async function readNodeResources(
     ignoreEviction: flags.experimentalAllocatableIgnoreEviction,
   });
   const machine = await readMachineInfo(fs);
+  expectCpus(configuration.reservedSystemCPUs, await readText(fs, '/sys/devices/system/cpu/online'));
   const ephemeralStorageBytes = await fileSystemBytes(flags.rootDir);
   const capacity = new Map([...machineCapacity(machine), ['pid', Quantity.of(await maxProcesses(fs))] as const]);
   const enforced = enforcedResources(capacity, reservations, configuration.enforceNodeAllocatable);
   const allocatable = allocatableOf(configuration, reservations, { machine, ephemeralStorageBytes });
+  expectRoom(capacity, reservations);
   return { reservations, allocatable, enforced, unreserved: allocatableAbsolute(capacity, reservations.reserved) };
 }
 
@@ -56,19 +59,34 @@ export function allocatableOf(
   facts: { readonly machine: MachineInfo; readonly ephemeralStorageBytes: number },
 ): ResourceListJson {
   const capacity = nodeCapacity(new Map(), facts, configuration);
+  expectRoom(capacity, reservations);
+  return formatResourceList(nodeAllocatable(new Map(), capacity, reservations));
+}
+
+/** @throws Error where a resource has not got what is to be kept back of it */
+function expectRoom(capacity: ResourceList, reservations: Reservations): void {
   const problems = reservationProblems(capacity, reservations);
   if (problems.length > 0) throw new Error(`invalid Node Allocatable configuration. ${problems.join(' ')}`);
-  return formatResourceList(nodeAllocatable(new Map(), capacity, reservations));
+}
+
+/** @throws Error where the machine has not got the CPUs that are to be kept back of it */
+export function expectCpus(reserved: string, online: string): void {
+  if (reserved === '' || isCpuSubset(reserved, online)) return;
+  throw new Error(`reserved-cpus: ${reserved} is not a subset of online-cpus: ${online.trim()}`);
 }
 
 /** How many processes the kernel takes: the lower of its two limits (`pkg/kubelet/stats/pidlimit`). */
 async function maxProcesses(fs: MachineFiles): Promise<number> {
   const limits = ['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map(async (path) => {
-    const limit = Number(new TextDecoder().decode(await fs.readFile(path)));
+    const limit = Number(await readText(fs, path));
     if (!(limit > 0)) throw new Error(`${path}: not a limit of processes`);
     return limit;
   });
   return Math.min(...(await Promise.all(limits)));
+}
+
+async function readText(fs: MachineFiles, path: string): Promise<string> {
+  return new TextDecoder().decode(await fs.readFile(path));
 }
 
 /** The size of the file system that a directory is on. */

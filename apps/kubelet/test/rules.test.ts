@@ -2,6 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import {
   defaultConfiguration,
   type KubeletConfiguration,
+  type KubeletFlags,
   parseCommandLine,
   resolveFeatureGates,
 } from '@node-agent/config';
@@ -16,7 +17,7 @@ import { enforcedResources, reservedGroups } from '../src/enforced-resources.ts'
 import { adjustKernel } from '../src/kernel-settings.ts';
 import type { Machine } from '../src/machine.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
-import { allocatableOf } from '../src/node-resources.ts';
+import { allocatableOf, expectCpus, readNodeResources } from '../src/node-resources.ts';
 import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
 import { assemblySettings, heartbeatTimeoutMs } from '../src/settings.ts';
@@ -156,6 +157,44 @@ describe('what pods can have of the node', () => {
     );
     // What is not counted is not kept back either.
     expect(allocatable({ localStorageCapacityIsolation: false }, tooMuch)).not.toHaveProperty('ephemeral-storage');
+  });
+});
+
+describe('what is kept back of the machine must be there', () => {
+  test.each([
+    ['', '0-3'],
+    ['0,2-3', '0-3\n'],
+    ['2-3,2', '0-1,2-3'],
+  ])('CPUs %j of %j are', (reserved, online) => {
+    expect(() => expectCpus(reserved, online)).not.toThrow();
+  });
+
+  test('CPUs and processes, too, or the node does not begin', async () => {
+    const fs = new MemoryFileSystem({ clock: new FakeClock() });
+    for (const [path, text] of [
+      ['/proc/meminfo', 'MemTotal: 1048576 kB\n'],
+      ['/sys/devices/system/cpu/online', '0-3\n'],
+      ['/proc/sys/kernel/pid_max', '4194304\n'],
+      ['/proc/sys/kernel/threads-max', '1000\n'],
+    ] as const) {
+      await fs.mkdir(path.slice(0, path.lastIndexOf('/')));
+      await fs.writeFile(path, text);
+    }
+    const read = (changes: Partial<KubeletConfiguration>) =>
+      readNodeResources(
+        { ...defaultConfiguration(), evictionHard: {}, localStorageCapacityIsolation: false, ...changes },
+        { rootDir: '/', experimentalAllocatableIgnoreEviction: false } as KubeletFlags,
+        fs,
+      );
+    const { unreserved } = await read({ reservedSystemCPUs: '0-1', kubeReserved: { pid: '1000' } });
+    expect(formatResourceList(unreserved)).toMatchObject({ cpu: '2', pid: '0' });
+    await expect(read({ reservedSystemCPUs: '2-4' })).rejects.toThrow(
+      'reserved-cpus: 2-4 is not a subset of online-cpus: 0-3',
+    );
+    await expect(read({ kubeReserved: { pid: '1001' } })).rejects.toThrow(
+      'invalid Node Allocatable configuration. Resource "pid" has a reservation of 1001 but capacity of 1k. ' +
+        'Expected capacity >= reservation.',
+    );
   });
 });
 
