@@ -84,32 +84,22 @@ export class SecuredServer {
     await this.#listener.run({ address, port }, handlers, onListening, signal);
   }
 
-  async #counted<T>({ method, target }: Exchange, handle: (path: RequestPath) => Promise<T>): Promise<T> {
+  async #counted<T extends Answer | undefined>(
+    { method, target, signal }: Exchange,
+    handle: (path: RequestPath) => Promise<T>,
+  ): Promise<T> {
     const path = parseRequestPath(target);
     const bucket = metricBucket(path.segments);
     const end = this.#metrics.begin(method, bucket, 'readwrite', isLongRunning(bucket));
-    try {
-      return await handle(path);
-    } finally {
-      end();
-    }
+    return await untilTaken(() => handle(path), signal, end);
   }
 
   async #answer(exchange: Exchange, path: RequestPath): Promise<Answer> {
     const entered = await this.#enter(exchange, path);
     if (!('call' in entered)) return entered;
     const { call, endpoint, leave } = entered;
-    let answer: Answer;
-    try {
-      answer = (await this.#components.endpoints[endpoint]?.(call)) ?? notFound();
-    } catch (error) {
-      leave();
-      throw error;
-    }
-    // A stream is under way for as long as somebody waits for the rest of it.
-    if ('stream' in answer && !call.signal.aborted) call.signal.addEventListener('abort', leave, { once: true });
-    else leave();
-    return answer;
+    const make = async (): Promise<Answer> => (await this.#components.endpoints[endpoint]?.(call)) ?? notFound();
+    return await untilTaken(make, call.signal, leave);
   }
 
   async #upgrade(request: UpgradeRequest, path: RequestPath): Promise<Reply | BytesReply | undefined> {
@@ -166,6 +156,23 @@ interface Entered {
   readonly call: Call;
   readonly endpoint: keyof Endpoints;
   readonly leave: () => void;
+}
+
+/** Makes an answer; `over` is called when it is made, or, of a stream, when nobody waits for the rest of it. */
+async function untilTaken<T extends Answer | undefined>(
+  make: () => Promise<T>,
+  signal: AbortSignal,
+  over: () => void,
+): Promise<T> {
+  let isUnderWay = false;
+  try {
+    const answer = await make();
+    isUnderWay = answer !== undefined && 'stream' in answer && !signal.aborted;
+    if (isUnderWay) signal.addEventListener('abort', over, { once: true });
+    return answer;
+  } finally {
+    if (!isUnderWay) over();
+  }
 }
 
 function notFound(): Reply {

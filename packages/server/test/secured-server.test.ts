@@ -3,7 +3,7 @@ import { connect as connectHttp2, constants, createSecureServer } from 'node:htt
 import { connect as connectTcp, type Socket } from 'node:net';
 import { seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
-import { silentLogger } from '@node-agent/telemetry';
+import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Call } from '../src/call.ts';
 import { ConnectionLedger } from '../src/connection-ledger.ts';
@@ -308,6 +308,30 @@ describe('SecuredServer: requests', () => {
     expect(given).toBeLessThan(40);
     socket.destroy();
     await vi.waitFor(() => expect(isEnded).toBe(true));
+  });
+
+  it('a stream counts as under way until it ends, and takes that long', async () => {
+    const clock = new FakeClock();
+    const metrics = new MetricsRegistry();
+    const held = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const stream = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begun');
+      begun.resolve();
+      await held.promise;
+    };
+    const endpoints = { containerLogs: () => ({ status: 200, headers: {}, stream: stream() }) };
+    const port = await start({ ...open, clock, metrics, endpoints });
+    const told = (name: string): string | undefined =>
+      new RegExp(`^kubelet_http_${name}\\{.*path="containerLogs".*\\} (.*)$`, 'm').exec(metrics.text())?.[1];
+    const followed = ask(port, '/containerLogs/n/p/c');
+    await begun.promise;
+    await clock.advance(7000);
+    expect([told('inflight_requests'), told('requests_duration_seconds_count')]).toEqual(['1', undefined]);
+    held.resolve();
+    expect((await followed).body).toBe('begun');
+    await vi.waitFor(() => expect(told('inflight_requests')).toBe('0'));
+    expect([told('requests_duration_seconds_count'), told('requests_duration_seconds_sum')]).toEqual(['1', '7']);
   });
 
   it('a stream that fails is broken off, not ended as if it were whole', async () => {
