@@ -96,8 +96,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       const done = pod.containers.every((main) => isDone(facts, pod, main) || couldNotStart(facts, pod, main));
       const fault = done ? undefined : containerFault(facts, pod, plan);
       if (fault !== undefined) return fault;
-      // What comes after one that is never up waits for ever.
-      if (hookOf(plan, Number.POSITIVE_INFINITY)?.fails) return undefined;
+      if (isNeverUp(plan)) return undefined;
       continue;
     }
     // What a new sandbox was to begin with is not missed where the work was done in the one before.
@@ -109,6 +108,13 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+/** Whether a sidecar's hook fails each time, or takes until its container ends: what comes after it waits for ever. */
+function isNeverUp(plan: ContainerPlan): boolean {
+  const hook = hookOf(plan, Number.POSITIVE_INFINITY);
+  const { exitAfterMs = Number.POSITIVE_INFINITY } = plan.runs.at(-1) ?? {};
+  return hook !== undefined && (hook.fails === true || exitAfterMs <= hook.takesMs);
 }
 
 /** Whether a container has ended and is not to run again. */
