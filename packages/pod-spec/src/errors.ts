@@ -4,7 +4,8 @@ export type PodSpecErrorCode =
   | 'InvalidImageName'
   | 'InvalidContainerId'
   | 'InvalidResource'
-  | 'InvalidFieldPath';
+  | 'InvalidFieldPath'
+  | 'TooLong';
 
 /** Every copy and version of this package marks its errors with it. */
 const BRAND = Symbol.for('@node-agent/pod-spec.PodSpecError');

@@ -41,7 +41,7 @@ export { type CpuMemory, cpuMemory, isResizable, limitsWithin, sameCpuMemory, sa
 export { defaultPullPolicy } from './default-pull-policy.ts';
 export { defaultPod, type PodLike } from './defaults.ts';
 export { PodSpecError, type PodSpecErrorCode } from './errors.ts';
-export { expand } from './expand.ts';
+export { expand, expandAll, MAX_EXPANDED_LENGTH } from './expand.ts';
 export { type FieldError, type FieldErrorType, formatFieldError } from './field-error.ts';
 export {
   canonicalImageName,

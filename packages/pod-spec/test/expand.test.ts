@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { expand } from '../src/index.ts';
+import { expand, expandAll, MAX_EXPANDED_LENGTH } from '../src/index.ts';
 
 const values = new Map([
   ['A', 'a'],
@@ -46,5 +46,38 @@ describe('expand', () => {
         expect(expand(text.replaceAll('$', '$$$$'), lookUp)).toBe(text);
       }),
     );
+  });
+
+  it('reads what stands behind the last end of a reference as what stands before it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', 'x') }), (text) => {
+        const all = /\$(?:\$|\(([^)]*)\))/g;
+        const inOne = text.replace(all, (it, name) => (name === undefined ? '$' : (lookUp(name) ?? it)));
+        expect(expand(text, lookUp)).toBe(inOne);
+      }),
+    );
+  });
+
+  it('W6: reads a text of a megabyte of references without an end at once', () => {
+    const text = '$('.repeat(500_000);
+    const begun = performance.now();
+    expect(expand(text, lookUp)).toBe(text);
+    expect(performance.now() - begun).toBeLessThan(2000);
+  });
+
+  it('W3: makes no text that is longer than any program could be given', () => {
+    const large = 'x'.repeat(MAX_EXPANDED_LENGTH / 4);
+    const ofLarge = (): string => large;
+    const tooLong = expect.objectContaining({
+      code: 'TooLong',
+      message: 'more than 16777216 characters once variables are expanded',
+    });
+    expect(expand('$(A)'.repeat(4), ofLarge)).toHaveLength(MAX_EXPANDED_LENGTH);
+    expect(() => expand('$(A)'.repeat(5), ofLarge)).toThrow(tooLong);
+    expect(() => expand('ab', ofLarge, 1)).toThrow(tooLong);
+    expect(expandAll(['$(A)', '$(A)$(A)', '$(A)'], ofLarge).map(({ length }) => length * 4)).toEqual(
+      [1, 2, 1].map((times) => times * MAX_EXPANDED_LENGTH),
+    );
+    expect(() => expandAll(['$(A)$(A)', '$(A)$(A)', '.'], ofLarge)).toThrow(tooLong);
   });
 });

@@ -7,7 +7,7 @@ import {
   resolvePort,
   tcpConnect,
 } from '@node-agent/pod-net';
-import { type Container, expand, type Probe } from '@node-agent/pod-spec';
+import { type Container, expandAll, type Probe } from '@node-agent/pod-spec';
 import { goDuration } from '@node-agent/telemetry';
 import { Deadlines } from './deadlines.ts';
 import { type GrpcTarget, grpcProbe } from './grpc-probe.ts';
@@ -149,7 +149,7 @@ export class ProbeAttempt {
     if (exec === undefined) return { result: 'error', output: 'commands cannot be run here' };
     // Variables whose values come from elsewhere are empty, as upstream has them.
     const env = new Map((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
-    const command = (probe.exec?.command ?? []).map((word) => expand(word, (name) => env.get(name)));
+    const command = expandAll(probe.exec?.command ?? [], (name) => env.get(name));
     // The runtime counts whole seconds: a shorter time is kept here, and is the command's fault all the same.
     const keptHere = wholeTimeoutMs % 1000 !== 0;
     const limitMs = keptHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;

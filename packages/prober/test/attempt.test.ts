@@ -40,6 +40,16 @@ describe('an exec probe', () => {
     expect(calls).toEqual([['c1', ['test', '-f', '/ready', '', '$(OTHER)'], 1000]]);
   });
 
+  test('W3: whose words would fill the memory is not made', async () => {
+    const { run } = attemptOf({ exec: never });
+    const env = [{ name: 'LARGE', value: 'x'.repeat(2 ** 20) }];
+    const command = Array.from({ length: 17 }, () => '$(LARGE)');
+    expect(await run({ exec: { command } }, { container: container('web', { env }) })).toEqual({
+      result: 'error',
+      output: 'more than 16777216 characters once variables are expanded',
+    });
+  });
+
   test('whose time is up by the runtime’s word has failed', async () => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('DEADLINE_EXCEEDED')) });
     const output = 'command timed out: "sleep 9" timed out after 1s';

@@ -1,9 +1,10 @@
 import { type ContainerConfig, type Init, Signal } from '@node-agent/cri-client';
 import { bytesOfText } from '@node-agent/host';
-import { type Container, type ContainerType, expand, type Pod } from '@node-agent/pod-spec';
+import { type Container, type ContainerType, expandAll, type Pod } from '@node-agent/pod-spec';
 import { containerMounts } from './container-mounts.ts';
 import { containerResources } from './container-resources.ts';
 import type { ContainerContext } from './context.ts';
+import { asInvalidSpec } from './field-path.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerLogPath } from './log-paths.ts';
 import { verifyRunAsNonRoot } from './non-root.ts';
@@ -27,7 +28,7 @@ export function generateContainerConfig(
   verifyRunAsNonRoot(pod, container, imageUser);
   const variables = new Map(context.environment.map(({ name, value }) => [name, value]));
   const expanded = (texts: readonly string[] | undefined): readonly string[] =>
-    (texts ?? []).map((text) => expand(text, (name) => variables.get(name)));
+    asInvalidSpec(() => expandAll(texts ?? [], (name) => variables.get(name)), 'the command: ');
   const securityContext = containerSecurityContext(pod, container, context);
   return {
     metadata: { name: container.name, attempt },

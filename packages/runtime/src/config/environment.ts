@@ -1,8 +1,15 @@
-import { type Container, type EnvVar, expand, type Pod, type ResourceListJson } from '@node-agent/pod-spec';
+import {
+  type Container,
+  type EnvVar,
+  expand,
+  MAX_EXPANDED_LENGTH,
+  type Pod,
+  type ResourceListJson,
+} from '@node-agent/pod-spec';
 import type { EnvironmentFiles } from '../env-files.ts';
 import { PodRuntimeError } from '../errors.ts';
 import { variableOfFile } from './env-file.ts';
-import { type PodAddresses, podFieldValue } from './field-path.ts';
+import { asInvalidSpec, type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { resourceFieldValue } from './resource-field.ts';
 
@@ -27,7 +34,7 @@ export interface EnvironmentContext extends PodAddresses {
 /**
  * The environment of a container, in the order of its declaration: `envFrom`, then `env` with `$(NAME)` expanded from
  * what stands before and from services, then the services' variables (`makeEnvironmentVariables`,
- * `pkg/kubelet/kubelet_pods.go`).
+ * `pkg/kubelet/kubelet_pods.go`). Refused where it is longer than any program can be given: all of it would be held in memory (W3).
  * @throws PodRuntimeError
  */
 export function makeEnvironment(
@@ -37,20 +44,33 @@ export function makeEnvironment(
 ): readonly EnvironmentVariable[] {
   const services = new Map(context.services?.map(({ name, value }) => [name, value]));
   const own = new Map<string, string>();
+  let room = MAX_EXPANDED_LENGTH;
+  const set = (name: string, value: string): void => {
+    room -= name.length + value.length;
+    if (room < 0) {
+      const message = `the environment of container ${container.name} has more than ${MAX_EXPANDED_LENGTH} characters`;
+      throw new PodRuntimeError('InvalidSpec', message);
+    }
+    own.set(name, value);
+  };
   for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
     const data = configMapRef
       ? object('configMap', configMapRef.name ?? '', configMapRef.optional, context)
       : secretRef && object('secret', secretRef.name ?? '', secretRef.optional, context);
-    for (const [key, value] of Object.entries(data ?? {})) own.set(prefix + key, value);
+    for (const [key, value] of Object.entries(data ?? {})) set(prefix + key, value);
   }
   for (const variable of container.env ?? []) {
     const value = variable.value
-      ? expand(variable.value, (name) => own.get(name) ?? services.get(name))
+      ? expanded(variable, (name) => own.get(name) ?? services.get(name), room)
       : referredValue(variable, pod, container, context);
-    if (value !== undefined) own.set(variable.name, value);
+    if (value !== undefined) set(variable.name, value);
   }
   for (const [name, value] of services) if (!own.has(name)) own.set(name, value);
   return Array.from(own, ([name, value]) => ({ name, value }));
+}
+
+function expanded({ name, value = '' }: EnvVar, lookUp: (name: string) => string | undefined, room: number): string {
+  return asInvalidSpec(() => expand(value, lookUp, room), `environment variable ${name}: `);
 }
 
 /** The value of `valueFrom`; `undefined` where it is optional and not there. */

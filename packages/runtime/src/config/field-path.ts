@@ -44,12 +44,12 @@ export function podFieldValue(
   }
 }
 
-/** What cannot be referred to makes no sense in a pod, whoever finds out. */
-export function asInvalidSpec<T>(read: () => T): T {
+/** What cannot be referred to, or is too long, makes no sense in a pod, whoever finds out. @param what what it is said of */
+export function asInvalidSpec<T>(read: () => T, what = ''): T {
   try {
     return read();
   } catch (error) {
-    throw PodSpecError.is(error) ? invalid(error.message, error) : error;
+    throw PodSpecError.is(error) ? invalid(`${what}${error.message}`, error) : error;
   }
 }
 

@@ -63,6 +63,18 @@ describe('generateContainerConfig', () => {
     ]);
   });
 
+  it('W3: refuses a command that would fill the memory', () => {
+    const environment = [{ name: 'LARGE', value: 'x'.repeat(2 ** 20) }];
+    const args = Array.from({ length: 17 }, () => '$(LARGE)');
+    expect(configOf(makeContainer({ args: args.slice(1) }), { environment }).args).toHaveLength(16);
+    expect(() => configOf(makeContainer({ args }), { environment })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSpec',
+        message: 'the command: more than 16777216 characters once variables are expanded',
+      }),
+    );
+  });
+
   it('mounts what it was given, and the termination message file where there is one', () => {
     const mount: Mount = {
       hostPath: '/data',

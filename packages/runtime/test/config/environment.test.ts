@@ -106,6 +106,29 @@ describe('makeEnvironment', () => {
     expect(() => read('C')).toThrow('environment variable key "C" not found in file "p"');
   });
 
+  it('W3: refuses an environment that would fill the memory', () => {
+    const refused = (message: string | RegExp) =>
+      expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(message) });
+    const doubled = Array.from({ length: 40 }, (_, index) => ({
+      name: `V${index}`,
+      value: index === 0 ? 'x'.repeat(1000) : `$(V${index - 1})$(V${index - 1})`,
+    }));
+    expect(() => environmentOf({ env: doubled })).toThrow(
+      refused(/^environment variable V14: more than 16777216 characters once variables are expanded$/),
+    );
+    const large = { configMap: { LARGE: 'x'.repeat(2 ** 20) } };
+    const ofLarge: Partial<EnvironmentContext> = { objects: () => large.configMap };
+    const told = refused(/^the environment of container app has more than 16777216 characters$/);
+    const keys = Array.from({ length: 16 }, (_, index) => ({
+      name: `V${index}`,
+      valueFrom: { configMapKeyRef: { name: 'cm', key: 'LARGE' } },
+    }));
+    expect(Object.keys(environmentOf({ env: keys.slice(1) }, ofLarge))).toHaveLength(15);
+    expect(() => environmentOf({ env: keys }, ofLarge)).toThrow(told);
+    const whole = keys.map(({ name }) => ({ prefix: name, configMapRef: { name: 'cm' } }));
+    expect(() => environmentOf({ envFrom: whole }, ofLarge)).toThrow(told);
+  });
+
   it.each([
     ['metadata.name', 'web'],
     ['metadata.namespace', 'default'],
