@@ -15,11 +15,13 @@ export type EnvironmentFiles = (volumeName: string, path: string) => string;
 
 /** Far more than an environment can hold. */
 const MAX_BYTES = 1 << 20;
+/** So much of all files of a container is held: it may name thousands of them. */
+const MAX_BYTES_OF_ALL = 1 << 24;
 
 /**
  * Reads the files that a container's `fileKeyRef`s name (KEP-3721). A container of the pod wrote them, and may be at it still:
- * no link in them leads out of the volume, and only what is a file, and no huge one, is opened (W3, W5).
- * @throws PodRuntimeError `InvalidSpec` for a volume that is not there, or a file that cannot be read
+ * no link in them leads out of the volume, and only what is a file, and no huge one, is opened (W3, W5). Each is read once.
+ * @throws PodRuntimeError `InvalidSpec` for a volume that is not there, a file that cannot be read, or more than can be held of all
  */
 export async function readEnvironmentFiles(
   pod: Pod,
@@ -27,19 +29,28 @@ export async function readEnvironmentFiles(
   { fs, volumePath }: EnvironmentFileComponents,
 ): Promise<EnvironmentFiles> {
   const texts = new Map<string, string>();
+  let left = MAX_BYTES_OF_ALL;
   for (const { value, valueFrom } of container.env ?? []) {
     if (value || !valueFrom?.fileKeyRef) continue;
     const { volumeName, path } = valueFrom.fileKeyRef;
+    const key = keyOf(volumeName, path);
+    if (texts.has(key)) continue;
     const root = volumePath(pod, volumeName);
     if (root === undefined) throw invalid(`cannot find the volume "${volumeName}" referenced by FileKeyRef`);
     try {
       const bytes = await readFileBeneath(fs, root, path, MAX_BYTES, { links: 'within' });
-      texts.set(JSON.stringify([volumeName, path]), textOfBytes(bytes));
+      left -= bytes.length;
+      texts.set(key, textOfBytes(bytes));
     } catch (error) {
       throw invalid(`couldn't parse env file: ${reasonOf(error, path)}`, error);
     }
+    if (left < 0) throw invalid(`couldn't parse env files: they have more than ${MAX_BYTES_OF_ALL} bytes together`);
   }
-  return (volumeName, path) => texts.get(JSON.stringify([volumeName, path])) ?? '';
+  return (volumeName, path) => texts.get(keyOf(volumeName, path)) ?? '';
+}
+
+function keyOf(volumeName: string, path: string): string {
+  return JSON.stringify([volumeName, path]);
 }
 
 /** In words of the pod's author, who knows the path in the volume. */

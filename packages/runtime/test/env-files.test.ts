@@ -58,4 +58,28 @@ describe('readEnvironmentFiles', () => {
     await expect(read('huge')).rejects.toThrow('huge has more than 1048576 bytes');
     await expect(read('x', 'w')).rejects.toThrow('cannot find the volume "w" referenced by FileKeyRef');
   });
+
+  it('W5: reads each file once, and no more of all than can be held', async () => {
+    await fs.writeFile(`${VOLUME}/large`, new Uint8Array(1 << 20));
+    const paths = Array.from({ length: 17 }, (_, index) => `to-large-${index}`);
+    for (const path of paths) await fs.symlink('large', `${VOLUME}/${path}`);
+    const opened: string[] = [];
+    const counted: Pick<MemoryFileSystem, 'openBeneath'> = {
+      openBeneath: (directory, path, options) => {
+        opened.push(path);
+        return fs.openBeneath(directory, path, options);
+      },
+    };
+    const readAll = (some: readonly string[]) => {
+      const env = some.map((path) => ({ name: 'V', valueFrom: { fileKeyRef: { key: 'A', path, volumeName: 'v' } } }));
+      return readEnvironmentFiles(makePod(), makeContainer({ env }), { fs: counted, volumePath: () => VOLUME });
+    };
+    const first16 = paths.slice(1);
+    await readAll([...first16, ...first16]);
+    expect(opened).toEqual(first16);
+    await expect(readAll(paths)).rejects.toMatchObject({
+      code: 'InvalidSpec',
+      message: "couldn't parse env files: they have more than 16777216 bytes together",
+    });
+  });
 });

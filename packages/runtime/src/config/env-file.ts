@@ -1,13 +1,41 @@
 import { PodRuntimeError } from '../errors.ts';
 
+/** The value of a variable; `undefined` where it is not defined. */
+export type FileVariables = (key: string) => string | undefined;
+
 /**
- * The value of a variable in a file of variables (KEP-3721): lines `NAME='value'`, where a value may go over lines and
+ * The variables in a file of variables (KEP-3721): lines `NAME='value'`, where a value may go over lines and
  * stands for itself; `#` begins a comment. Blanks between `=` and the quote make the value empty, as in a shell.
- * The file is read as far as the first line that defines the variable. Source: `pkg/kubelet/util/env/env_util.go`.
- * @returns `undefined` where it is not defined
- * @throws PodRuntimeError `InvalidSpec` with the number of the line that makes no sense
+ * The file is read once, as far as the first line that defines a variable that is asked for. Source: `pkg/kubelet/util/env/env_util.go`.
+ * @returns what throws PodRuntimeError `InvalidSpec` with the number of the line that makes no sense, where that comes first
  */
-export function variableOfFile(text: string, key: string): string | undefined {
+export function variablesOfFile(text: string): FileVariables {
+  const rest = definitions(text);
+  const known = new Map<string, string>();
+  let fault: unknown;
+  const readOn = (): boolean => {
+    if (fault !== undefined) throw fault;
+    try {
+      const { value: definition, done } = rest.next();
+      if (definition !== undefined && !known.has(definition.name)) known.set(definition.name, definition.value);
+      return done !== true;
+    } catch (err) {
+      fault = err;
+      throw err;
+    }
+  };
+  return (key) => {
+    for (let more = true; more && !known.has(key); ) more = readOn();
+    return known.get(key);
+  };
+}
+
+interface Definition {
+  readonly name: string;
+  readonly value: string;
+}
+
+function* definitions(text: string): Generator<Definition, undefined> {
   const lines = text.split('\n').map((line) => line.replace(/\r$/, ''));
   for (let at = 0; at < lines.length; at++) {
     const line = (lines[at] ?? '').replace(/^[ \t]+/, '');
@@ -19,15 +47,14 @@ export function variableOfFile(text: string, key: string): string | undefined {
     if (/[ \t]$/.test(name)) throw invalid(at, "whitespace before '=' is not allowed");
     const rest = line.slice(equals + 1);
     if (/^[ \t]/.test(rest)) {
-      if (name === key) return '';
+      yield { name, value: '' };
       continue;
     }
     if (!rest.startsWith("'")) throw invalid(at, 'value must be enclosed in single quotes');
     const quoted = quotedValue(lines, at, rest.slice(1));
-    if (name === key) return quoted.value;
+    yield { name, value: quoted.value };
     at = quoted.lastLine;
   }
-  return undefined;
 }
 
 /** What stands between the quotes, over lines, and the index of the line where it ends. */

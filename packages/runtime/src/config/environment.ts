@@ -8,7 +8,7 @@ import {
 } from '@node-agent/pod-spec';
 import type { EnvironmentFiles } from '../env-files.ts';
 import { PodRuntimeError } from '../errors.ts';
-import { variableOfFile } from './env-file.ts';
+import { type FileVariables, variablesOfFile } from './env-file.ts';
 import { asInvalidSpec, type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { resourceFieldValue } from './resource-field.ts';
@@ -59,10 +59,11 @@ export function makeEnvironment(
       : secretRef && object('secret', secretRef.name ?? '', secretRef.optional, context);
     for (const [key, value] of Object.entries(data ?? {})) set(prefix + key, value);
   }
+  const files = readOnce(context.files);
   for (const variable of container.env ?? []) {
     const value = variable.value
       ? expanded(variable, (name) => own.get(name) ?? services.get(name), room)
-      : referredValue(variable, pod, container, context);
+      : referredValue(variable, pod, container, context, files);
     if (value !== undefined) set(variable.name, value);
   }
   for (const [name, value] of services) if (!own.has(name)) own.set(name, value);
@@ -73,12 +74,27 @@ function expanded({ name, value = '' }: EnvVar, lookUp: (name: string) => string
   return asInvalidSpec(() => expand(value, lookUp, room), `environment variable ${name}: `);
 }
 
+/** The variables of a file by its volume and path. */
+type VariablesOf = (volumeName: string, path: string) => FileVariables;
+
+/** Many variables may be of one file: it is read for all of them. */
+function readOnce(files: EnvironmentFiles | undefined): VariablesOf {
+  const known = new Map<string, FileVariables>();
+  return (volumeName, path) => {
+    const key = JSON.stringify([volumeName, path]);
+    const variables = known.get(key) ?? variablesOfFile(files?.(volumeName, path) ?? '');
+    known.set(key, variables);
+    return variables;
+  };
+}
+
 /** The value of `valueFrom`; `undefined` where it is optional and not there. */
 function referredValue(
   { valueFrom }: EnvVar,
   pod: Pod,
   container: Container,
   context: EnvironmentContext,
+  files: VariablesOf,
 ): string | undefined {
   if (!valueFrom) return '';
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom;
@@ -86,16 +102,16 @@ function referredValue(
   if (resourceFieldRef) return resourceFieldValue(pod, container, resourceFieldRef, context.nodeAllocatable);
   if (configMapKeyRef) return keyOf('configMap', configMapKeyRef, pod, context);
   if (secretKeyRef) return keyOf('secret', secretKeyRef, pod, context);
-  if (fileKeyRef) return valueInFile(fileKeyRef, context);
+  if (fileKeyRef) return valueInFile(fileKeyRef, files);
   return '';
 }
 
 /** An empty value counts as none. */
 function valueInFile(
   { volumeName, path, key, optional }: NonNullable<NonNullable<EnvVar['valueFrom']>['fileKeyRef']>,
-  { files }: EnvironmentContext,
+  files: VariablesOf,
 ): string | undefined {
-  const value = variableOfFile(files?.(volumeName, path) ?? '', key);
+  const value = files(volumeName, path)(key);
   if (value || optional) return value || undefined;
   const message = `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(path)}`;
   throw new PodRuntimeError('InvalidSpec', message);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { variableOfFile } from '../../src/config/env-file.ts';
+import { variablesOfFile } from '../../src/config/env-file.ts';
 
 const file = `# a comment
 
@@ -11,7 +11,11 @@ B='two
 EMPTY=
 `;
 
-describe('variableOfFile', () => {
+function variableOfFile(text: string, key: string): string | undefined {
+  return variablesOfFile(text)(key);
+}
+
+describe('variablesOfFile', () => {
   it.each([
     ["A='x'", 'A', 'x'],
     [file, 'A', 'one'],

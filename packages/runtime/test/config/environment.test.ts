@@ -106,6 +106,28 @@ describe('makeEnvironment', () => {
     expect(() => read('C')).toThrow('environment variable key "C" not found in file "p"');
   });
 
+  it('W6: reads a file once, however many variables are of it', () => {
+    let reads = 0;
+    const files = (): string => {
+      reads++;
+      return "A='a'\nB='b'\nnonsense\n";
+    };
+    const keys = ['B', 'A', 'B', 'A'];
+    const variables = [...keys, 'C', 'C'].map((key, index) => ({
+      name: `V${index}`,
+      valueFrom: { fileKeyRef: { key, path: 'p', volumeName: 'v' } },
+    }));
+    expect(environmentOf({ env: variables.slice(0, keys.length) }, { files })).toEqual({
+      V0: 'b',
+      V1: 'a',
+      V2: 'b',
+      V3: 'a',
+    });
+    expect(reads).toBe(1);
+    // What makes no sense is behind those that were asked for; for another one it says so each time.
+    expect(() => environmentOf({ env: variables }, { files })).toThrow("at line 3: missing '='");
+  });
+
   it('W3: refuses an environment that would fill the memory', () => {
     const refused = (message: string | RegExp) =>
       expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(message) });
