@@ -3,6 +3,7 @@ import { type Container, isStaticPod, type Pod, podAddresses } from '@node-agent
 import { errorText, type Logger } from '@node-agent/telemetry';
 import type { ContainerContext, NodeSettings, PodContext } from './config/context.ts';
 import { type EnvironmentVariable, makeEnvironment } from './config/environment.ts';
+import { verifyRunAsNonRoot } from './config/non-root.ts';
 import { type ObjectSource, readEnvironmentObjects } from './config/object-source.ts';
 import { generateSandboxConfig } from './config/sandbox-config.ts';
 import { type ServiceData, serviceVariables } from './config/service-variables.ts';
@@ -93,6 +94,8 @@ export class ConfigContexts {
     });
     const environment = [...(granted?.envs ?? []), ...own];
     const containerMounts = await mounts.containerMounts(pod, container, { podIps, environment }, signal);
+    // Before a file is made for it: who is refused is tried again and again, each time with another one.
+    verifyRunAsNonRoot(pod, container, user);
     await files.makeContainerLogs(pod, container);
     const terminationMessageFile = await this.#terminationMessageFile(pod, container);
     return {

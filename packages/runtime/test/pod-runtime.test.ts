@@ -415,6 +415,19 @@ describe('what fails', () => {
     expect(machine.live()).toEqual(['a/0', 'b/0', 'c/0', 'd/0']);
   });
 
+  test('a container that may not run as root leaves no file behind, however often it is tried', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const refused = sleeper('a', { terminationMessagePath: '/dev/termination-log' });
+    const web = pod({ containers: [refused], securityContext: { runAsNonRoot: true } });
+    for (let tries = 0; tries < 3; tries++) await machine.sync(kubelet, web);
+    expect(kubelet.lastErrors('uid-1', 'a')).toEqual({
+      reason: 'CreateContainerConfigError',
+      message: 'container has runAsNonRoot and image will run as root (pod: "web_default(uid-1)", container: a)',
+    });
+    expect(machine.fs.paths().filter((path) => path.includes('/containers/a/'))).toEqual([]);
+  });
+
   test('a full disk costs the termination message, not the container', async () => {
     const machine = new Machine();
     machine.fs.injectFault({ operation: 'write', code: 'ENOSPC', path: '/var/lib/kubelet', times: 9 });
