@@ -18,6 +18,9 @@ const UNREADABLE = 'Error on reading termination';
 const FIRST_LOG_WINDOW_BYTES = 16 * 1024;
 const LAST_LOG_WINDOW_BYTES = 1024 * 1024;
 
+/** A byte order mark is a part of what was written. */
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
 type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 
 /**
@@ -38,7 +41,7 @@ export async function readTerminationMessage(fs: Files, status: ContainerStatus)
       : status.mounts.find(({ containerPath }) => containerPath === absolutePath(terminationMessagePath));
   if (mount !== undefined) {
     try {
-      const message = new TextDecoder().decode((await readMessage(fs, mount.hostPath)).bytes);
+      const message = utf8.decode((await readMessage(fs, mount.hostPath)).bytes);
       if (message !== '') return message;
     } catch (err) {
       if (!isMissing(err)) return `${UNREADABLE} log ${mount.hostPath}: ${errorText(err)}`;

@@ -65,6 +65,8 @@ describe('the termination message', () => {
   const log = `${stamp} F one\n${stamp} F two\n`;
   test.each([
     ['is what the container wrote into its file', { [FILE]: 'bye', [LOG]: log }, {}, 'bye'],
+    ['begins with its byte order mark', { [FILE]: '\ufeffbye' }, {}, '\ufeffbye'],
+    ['may be a byte order mark alone', { [FILE]: '\ufeff', [LOG]: log }, {}, '\ufeff'],
     [
       'is found where the pod names its path without a slash',
       { [FILE]: 'bye' },
