@@ -40,16 +40,17 @@ const UNKNOWN = { group: '/', limitGroup: '/', constraint: '' };
 
 /**
  * Takes in one more record of the kernel log (cadvisor's `oomparser`): a report begins with who asked for memory, and ends with who
- * had to go; what is between may be hundreds of lines.
+ * had to go; what is between may be hundreds of lines, among which the log loses the first ones. A summary, which Linux 5.0 and newer write,
+ * says all by itself: it counts without its beginning, too.
  */
 export function nextOom(
   report: OomReport,
   { message, uptimeMs, isKernel }: KmsgRecord,
 ): { readonly report: OomReport; readonly kill?: OomKill } {
   if (!isKernel) return { report };
-  if (report === undefined) return { report: BEGIN.test(message) ? UNKNOWN : undefined };
   const summary = summaryOf(message);
   if (summary !== undefined) return ended({ ...summary, uptimeMs });
+  if (report === undefined) return { report: BEGIN.test(message) ? UNKNOWN : undefined };
   const old = OLD_SUMMARY.exec(message);
   if (old !== null) return { report: { ...report, group: rooted(old[1]), limitGroup: rooted(old[2]) } };
   const killed = KILLED.exec(message);

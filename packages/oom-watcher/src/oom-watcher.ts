@@ -34,6 +34,8 @@ export interface OomWatcherOptions {
 const RECORD_BYTES = 8192;
 /** How many records are read in one go, so that a flood of them does not keep other work waiting. */
 const RECORDS_AT_ONCE = 500;
+/** How long others have then: a report tells of each process of the machine, and the log keeps about a thousand records. */
+const FLOOD_PAUSE_MS = 10;
 /** A log that fails is opened again after this. */
 const REOPEN_MS = 60_000;
 
@@ -67,8 +69,9 @@ export class OomWatcher {
       try {
         file = await open();
         while (!signal.aborted) {
-          await this.#readAll(file, signal);
-          await sleepUntilNext(clock, this.#options.periodMs, signal);
+          const isAtEnd = await this.#read(file, signal);
+          if (isAtEnd) await sleepUntilNext(clock, this.#options.periodMs, signal);
+          else await sleep(clock, FLOOD_PAUSE_MS, signal);
         }
       } catch (err) {
         if (!signal.aborted) this.#failed(err);
@@ -79,24 +82,25 @@ export class OomWatcher {
     }
   }
 
-  /** Reads what there is. @throws what the log throws */
-  async #readAll(file: KmsgFile, signal: AbortSignal): Promise<void> {
+  /** Reads what there is, in parts. @returns whether that is all of it @throws what the log throws */
+  async #read(file: KmsgFile, signal: AbortSignal): Promise<boolean> {
     for (let count = 0; count < RECORDS_AT_ONCE && !signal.aborted; count++) {
       try {
         const length = await file.read(this.#buffer);
-        if (length === 0) return;
+        if (length === 0) return true;
         this.#take(new TextDecoder().decode(this.#buffer.subarray(0, length)));
       } catch (err) {
         const code = codeOf(err);
         if (code === 'EAGAIN') {
           this.#problem = undefined;
-          return;
+          return true;
         }
         if (code !== 'EPIPE') throw err;
-        // Records were overwritten before they were read: what had begun is told by others, or not at all.
+        // Records were overwritten before they were read: what had begun is told by its summary, or not at all.
         this.#report = undefined;
       }
     }
+    return false;
   }
 
   #take(text: string): void {
