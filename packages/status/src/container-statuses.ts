@@ -87,9 +87,11 @@ function containerStatus(
       ? withoutRuntimeStatus(context, container, old, group)
       : fromRuntimeStatus(context, container, newest, before, old);
 
+  const failure = context.startFailure(container.name);
   if (group === 'init') {
     if (newest?.state === 'exited' && !initFailed(newest)) return status;
-    if (newest === undefined && status.state?.waiting != null && initMustHaveCompleted(context, container)) {
+    if (newest === undefined && initMustHaveCompleted(context, container, failure)) {
+      if (status.state?.waiting == null) return status;
       const message =
         'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
       return { ...status, state: { terminated: { reason: 'Completed', message, exitCode: 0 } } };
@@ -97,7 +99,6 @@ function containerStatus(
   }
 
   // A container that is to start but could not waits for the reason that it could not.
-  const failure = context.startFailure(container.name);
   if (failure !== undefined && shouldStart(pod, container, newest, context.features)) {
     const { state } = status;
     status = {
@@ -290,13 +291,23 @@ function endBeforeRestart(
   return hasCrashed || asksToRestartAll(container, end) ? { terminated: ended } : lostState(context);
 }
 
-/** C3: once a main container was created, the init containers before it have completed, whatever records are left. */
+/**
+ * C3: once a main container was created, the init containers before it have completed, whatever records are left. Not where all begin anew;
+ * and one that could not be started runs again in a new sandbox, of which main containers of older ones say nothing: upstream shows by turns
+ * that it has completed, and why it waits.
+ */
 function initMustHaveCompleted(
-  { pod, runtimeStatus, features }: ContainerStatusContext,
+  { pod, runtimeStatus: { sandboxes, containers }, restartsAll, features }: ContainerStatusContext,
   container: AnyContainer,
+  failure: StartFailure | undefined,
 ): boolean {
-  if (isRestartableInit(container)) return false;
-  return runtimeStatus.containers.some((record) => showsInitialized(pod, record, features));
+  if (restartsAll || isRestartableInit(container)) return false;
+  const anywhere = failure === undefined || sandboxes.length === 0;
+  return containers.some(
+    (record) =>
+      (anywhere || record.sandboxId === '' || record.sandboxId === sandboxes[0]?.id) &&
+      showsInitialized(pod, record, features),
+  );
 }
 
 function volumeMountStatuses(

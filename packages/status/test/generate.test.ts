@@ -4,6 +4,7 @@ import type {
   PodStatus,
   RuntimeContainerState,
   RuntimeContainerStatus,
+  RuntimePodStatus,
   RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
 import fc from 'fast-check';
@@ -219,6 +220,38 @@ describe('containers', () => {
       ready: true,
     });
     expect(status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
+  });
+
+  test('C3: an init container that cannot start in a new sandbox waits for that, look after look', () => {
+    const pod = makePod({ initContainers: [{ name: 'init' }] });
+    const done = runtimeContainer({ id: 'i1', name: 'init', state: 'exited' });
+    const main = runtimeContainer();
+    const before = { ...runtimeStatus(main, done), sandboxes: [makeSandbox()] };
+    const sandboxes = [
+      makeSandbox({ id: 's2', attempt: 1, createdAtMs: Date.UTC(2026, 0, 1, 0, 1) }),
+      makeSandbox({ state: 'notReady' }),
+    ];
+    const after = { ...runtimeStatus({ ...main, state: 'exited', exitCode: 137 }), sandboxes };
+    const failure = { reason: 'ErrImagePull', message: 'no such image' };
+    const startFailure = (name: string) => (name === 'init' ? failure : undefined);
+    const looks = (seen: RuntimePodStatus, oldStatus: PodStatus | undefined): PodStatus[] => {
+      const statuses: PodStatus[] = [];
+      for (let count = 0; count < 3; count++) {
+        const old = statuses.at(-1) ?? oldStatus;
+        statuses.push(generateApiPodStatus(pod, seen, makeContext({ startFailure, ...(old && { oldStatus: old }) })));
+      }
+      return statuses;
+    };
+    const told = generateApiPodStatus(pod, before, makeContext());
+    for (const status of [...looks(after, told), ...looks(after, undefined)]) {
+      expect(status.initContainerStatuses?.[0]).toMatchObject({ state: { waiting: failure }, lastState: {} });
+    }
+    // A main container in that sandbox says that it has run there: what was said before is out of date.
+    const here = { ...after, containers: [runtimeContainer({ id: 'c2', sandboxId: 's2' }), ...after.containers] };
+    for (const status of [...looks(here, told), ...looks(here, undefined)]) {
+      expect(status.initContainerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'Completed' });
+      expect(status.phase).toBe('Running');
+    }
   });
 
   test('main containers are sorted by name, init containers stay as the spec has them', () => {

@@ -71,6 +71,17 @@ describe('a pod of which all containers begin anew', () => {
     ).toBe('Failed');
   });
 
+  test('S3: counts an init container without a record once, however often it is looked at', () => {
+    const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'busybox' }] } };
+    const counts: (number | undefined)[] = [];
+    let oldStatus = generateApiPodStatus(withInit, runtimeStatus(main({}), side({})), makeContext());
+    for (let look = 0; look < 4; look++) {
+      oldStatus = generateApiPodStatus(withInit, runtimeStatus(exited, side({})), makeContext({ oldStatus }));
+      counts.push(oldStatus.initContainerStatuses?.[0]?.restartCount);
+    }
+    expect(counts).toEqual([1, 1, 1, 1]);
+  });
+
   test('keeps how they ended when they run again', () => {
     const again = runtimeStatus(main({ id: 'm2', restartCount: 1 }), side({ id: 's2', restartCount: 1 }));
     const status = generateApiPodStatus(pod, again, makeContext({ oldStatus: asked }));
