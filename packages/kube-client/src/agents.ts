@@ -14,12 +14,7 @@ const AGENT_OPTIONS = { keepAlive: true, timeout: 90_000, scheduling: 'lifo' } a
 
 /** The agent for an `https://` server that speaks HTTP/1.1; `first` is a connection that is there already. */
 export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): Agent {
-  let spare: TLSSocket | undefined = first;
-  return new TlsAgent(async (signal) => {
-    const socket = spare;
-    spare = undefined;
-    return socket === undefined || socket.destroyed ? await dialer.dial(['http/1.1'], signal) : socket;
-  });
+  return new TlsAgent(dialer, first);
 }
 
 /** The agent for an `http://` server that is reached directly or through SOCKS. */
@@ -37,20 +32,28 @@ export function retireAgent(agent: Agent): void {
 type Connected = (error: Error | null, socket: Duplex) => void;
 
 class TlsAgent extends https.Agent {
-  readonly #dial: (signal: AbortSignal) => Promise<TLSSocket>;
+  readonly #dialer: Pick<TlsDialer, 'dial'>;
+  #spare: TLSSocket | undefined;
   readonly #end = new AbortController();
 
-  constructor(dial: (signal: AbortSignal) => Promise<TLSSocket>) {
+  constructor(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket) {
     super(AGENT_OPTIONS);
-    this.#dial = dial;
+    this.#dialer = dialer;
+    this.#spare = first;
+    // Whoever dialled it may have given up meanwhile: until somebody asks for something, nobody else hears that it breaks.
+    first.on('error', () => {});
   }
 
   override createConnection(_options: https.RequestOptions, callback?: Connected): undefined {
-    give(this.#dial(this.#end.signal), callback);
+    const socket = this.#spare;
+    this.#spare = undefined;
+    const isUsable = socket !== undefined && !socket.destroyed;
+    give(isUsable ? Promise.resolve(socket) : this.#dialer.dial(['http/1.1'], this.#end.signal), callback);
   }
 
   override destroy(): void {
     this.#end.abort(ended());
+    this.#spare?.destroy();
     super.destroy();
   }
 }

@@ -4,7 +4,7 @@ import { retireAgent } from './agents.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { KubeError } from './errors.ts';
 import { http } from './node-http.ts';
-import { errorCodeOf, toError } from './system-errors.ts';
+import { errorCodeOf, systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
 /** Methods that may be sent again where a kept connection turned out to be closed by the server. */
@@ -73,24 +73,29 @@ export class Http1Pool implements ConnectionPool {
     const path = `${pathPrefix}${request.path}`;
     const outgoing = (secure ? https : http).request({ method, agent: this.#agent, host, port, path, headers });
     let incoming: IncomingMessage | undefined;
-    const end = (error: Error): void => void (incoming ?? outgoing).destroy(error);
+    const { promise: response, resolve, reject } = Promise.withResolvers<HttpResponse>();
+    const end = (error: Error): void => {
+      (incoming ?? outgoing).destroy(error);
+      // Without a connection yet, Node tells of it when there is one, or none.
+      reject(signal?.aborted ? signal.reason : error);
+    };
     const onAbort = (): void => end(toError(signal?.reason));
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
-    if (request.stream) this.#streams.add(end);
+    // A watch's connection is seldom idle in the pool, where Node would see to this.
+    outgoing.on('socket', (socket) => void socket.setKeepAlive(true, KEEP_ALIVE_MS));
+    outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
+    outgoing.on('response', (message) => {
+      incoming = message;
+      resolve({ status: message.statusCode ?? 0, headers: flatten(message.headers), body: bodyOf(message, signal) });
+    });
     outgoing.on('close', () => {
       signal?.removeEventListener('abort', onAbort);
       this.#streams.delete(end);
+      // A switch to another protocol, which nobody has asked for, is neither an answer nor an error to Node.
+      if (incoming === undefined) reject(systemErrorOf('ECONNRESET', 'the connection was closed without an answer'));
     });
-    // A watch's connection is seldom idle in the pool, where Node would see to this.
-    outgoing.on('socket', (socket) => void socket.setKeepAlive(true, KEEP_ALIVE_MS));
-    const response = new Promise<HttpResponse>((resolve, reject) => {
-      outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
-      outgoing.on('response', (message) => {
-        incoming = message;
-        resolve({ status: message.statusCode ?? 0, headers: flatten(message.headers), body: bodyOf(message, signal) });
-      });
-    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+    if (request.stream) this.#streams.add(end);
     outgoing.end(body);
     return { response, outgoing };
   }

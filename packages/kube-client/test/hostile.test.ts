@@ -1,4 +1,4 @@
-import { createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { systemRandom } from '@node-agent/async';
@@ -150,21 +150,91 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
   });
 });
 
-test('a server that accepts and never begins TLS, or ends in the middle of it, fails the request and no more', async () => {
+/** A server of bare connections, each of which is told of. */
+async function bareServer(
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
   const sockets = new Set<Socket>();
-  let greet: ((socket: Socket) => void) | undefined;
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-    socket.once('data', () => greet?.(socket));
+    onConnection(socket);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   f.ends.push(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
+  return { port: (server.address() as AddressInfo).port, sockets };
+}
+
+test('a switch to another protocol that nobody has asked for is a failure of the connection', async () => {
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nonsense\r\n\r\n';
+  const { port } = await bareServer((socket) => socket.once('data', () => socket.write(head)));
+  const { client } = f.clientOf({ cluster: { server: `http://127.0.0.1:${port}` }, user: {} });
+  for (const call of [
+    () => client.create(resources.namespaces, { metadata: { name: 'a' } }),
+    () => client.watch(resources.nodes),
+  ]) {
+    expect(await failureOf(call())).toMatchObject({
+      code: 'ConnectionFailed',
+      message: expect.stringContaining('the connection was closed without an answer'),
+    });
+  }
+});
+
+test('a watch that is not wanted any more ends at once, though its connection is still being made', async () => {
+  const server = await f.tlsServer();
+  server.handler = (_, response) => void response.write('{"type":"BOOKMARK","object":{"metadata":{}}}\n');
+  let isSilent = false;
+  const { port, sockets } = await bareServer((near) => {
+    if (!isSilent) near.pipe(connect(server.port, '127.0.0.1').on('error', () => {})).pipe(near);
+  });
+  const cluster = { server: `https://127.0.0.1:${port}`, ca: { data: f.pki.ca } };
+  const { client } = f.clientOf({ cluster, user: {} });
+  await client.watch(resources.nodes);
+  isSilent = true;
+  const stop = new AbortController();
+  const failure = failureOf(client.watch(resources.nodes, {}, stop.signal));
+  await until(() => sockets.size === 2);
+  stop.abort(new Error('enough'));
+  expect(await failure).toMatchObject({ code: 'Aborted', cause: { message: 'enough' } });
+});
+
+test('a connection that breaks before anybody has asked for anything over it ends no program', async () => {
+  const server = await f.tlsServer();
+  const held: (() => void)[] = [];
+  const { port, sockets } = await bareServer((near) => {
+    held.push(() => near.pipe(connect(server.port, '127.0.0.1').on('error', () => {})).pipe(near));
+  });
+  const { client } = f.clientOf({
+    cluster: { server: `https://127.0.0.1:${port}`, ca: { data: f.pki.ca } },
+    user: {},
+  });
+  const uncaught: unknown[] = [];
+  const take = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', take);
+  const stop = new AbortController();
+  const failure = failureOf(client.get(resources.nodes, { name: 'a' }, stop.signal));
+  await until(() => held.length === 1);
+  stop.abort(new Error('enough'));
+  expect(await failure).toMatchObject({ code: 'Aborted' });
+  held.pop()?.();
+  await until(() => server.connections === 1);
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (const socket of sockets) socket.resetAndDestroy();
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  process.off('uncaughtException', take);
+  expect(uncaught).toEqual([]);
+  const again = client.get(resources.nodes, { name: 'a' });
+  await until(() => held.length === 1);
+  held.pop()?.();
+  expect((await again).metadata.name).toBe('a');
+});
+
+test('a server that accepts and never begins TLS, or ends in the middle of it, fails the request and no more', async () => {
+  let greet: ((socket: Socket) => void) | undefined;
+  const { port, sockets } = await bareServer((socket) => socket.once('data', () => greet?.(socket)));
   const { client, clock } = f.clientOf({ cluster: { server: `https://127.0.0.1:${port}` }, user: {} });
   const silent = failureOf(client.create(resources.namespaces, { metadata: { name: 'a' } }));
   await until(() => sockets.size === 1);
