@@ -27,7 +27,7 @@ export interface RequesterComponents {
 export interface RequesterOptions {
   /** The label `host` of the metrics. */
   readonly host: string;
-  /** For one request with its retries, in milliseconds; the wait for the rate limit does not count. 0: none. */
+  /** For one request with its retries, in milliseconds; the wait for the rate limit does not count. */
   readonly timeoutMs: number;
   readonly maxRetries: number;
   /** What an answer may measure that is no watch. */
@@ -53,9 +53,7 @@ export class Requester {
     const startMs = clock.monotonic();
     try {
       await this.#throttle(request, signal);
-      const timeoutMs = this.#options.timeoutMs;
-      if (timeoutMs <= 0) return await this.#attempts(request, signal);
-      return await withTimeout(clock, timeoutMs, (linked) => this.#attempts(request, linked), signal);
+      return await withTimeout(clock, this.#options.timeoutMs, (linked) => this.#attempts(request, linked), signal);
     } catch (error) {
       throw this.#explain(error, request, signal);
     } finally {
@@ -68,7 +66,7 @@ export class Requester {
     try {
       const response = await this.#once({ ...request, stream: true }, signal);
       if (isSuccess(response.status)) return response;
-      throw await this.#failure(response, request);
+      throw this.#failure(response, request, await readStart(response.body, MAX_FAILURE_BYTES));
     } catch (error) {
       throw this.#explain(error, request, signal);
     }
@@ -97,9 +95,13 @@ export class Requester {
   async #attempt(request: HttpRequest, signal: AbortSignal | undefined): Promise<string> {
     const { metrics } = this.#components;
     const labels = { verb: request.method, host: this.#options.host };
-    if (request.body !== undefined) metrics.requestSize.observe(labels, Buffer.byteLength(request.body));
+    metrics.requestSize.observe(labels, Buffer.byteLength(request.body ?? ''));
     const response = await this.#once(request, signal);
-    if (!isSuccess(response.status)) throw await this.#failure(response, request);
+    if (!isSuccess(response.status)) {
+      const said = await readStart(response.body, MAX_FAILURE_BYTES);
+      if (said !== '') metrics.responseSize.observe(labels, Buffer.byteLength(said));
+      throw this.#failure(response, request, said);
+    }
     const { text, sizeBytes } = await readText(response.body, this.#options.maxResponseBytes);
     metrics.responseSize.observe(labels, sizeBytes);
     return text;
@@ -118,10 +120,9 @@ export class Requester {
     }
   }
 
-  async #failure(response: HttpResponse, request: HttpRequest): Promise<KubeError> {
-    const text = await readStart(response.body, MAX_FAILURE_BYTES);
-    const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.#components.clock.now());
-    return errorOfResponse({ status: response.status, text, retryAfterMs }, subjectOf(request));
+  #failure({ status, headers }: HttpResponse, request: HttpRequest, text: string): KubeError {
+    const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#components.clock.now());
+    return errorOfResponse({ status, text, retryAfterMs }, subjectOf(request));
   }
 
   async #throttle(request: HttpRequest, signal: AbortSignal | undefined): Promise<void> {

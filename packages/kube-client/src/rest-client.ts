@@ -30,7 +30,7 @@ export interface RestClientOptions {
   readonly host?: string;
   /** `node-agent` where absent. */
   readonly userAgent?: string;
-  /** For one request with all its retries, in milliseconds; 65,000 where absent (the server itself gives up at 60 s). 0: none. */
+  /** For one request with all its retries, in milliseconds; 65,000 where absent (the server itself gives up at 60 s). */
   readonly timeoutMs?: number;
   /** How often a request is sent again where the server asks for it with `Retry-After`; 10 where absent. */
   readonly maxRetries?: number;

@@ -118,6 +118,20 @@ test('a busy server is asked again when it says so, up to ten times', async () =
   expect(transport.requests.length).toBe(14);
 });
 
+test('the sizes of requests without a body count too, and those of answers that are failures', async () => {
+  const { client, transport, metrics } = setUp();
+  transport.script(
+    { json: {} },
+    failure(404, 'NotFound'),
+    { status: 500, text: '' },
+    { fail: systemError('ECONNREFUSED') },
+  );
+  for (let i = 0; i < 4; i++) await client.get(resources.nodes, { name: 'a' }).catch(() => undefined);
+  expect(metrics.text()).toContain('rest_client_request_size_bytes_count{verb="GET",host="api:6443"} 4');
+  expect(metrics.text()).toContain('rest_client_request_size_bytes_sum{verb="GET",host="api:6443"} 0');
+  expect(metrics.text()).toContain('rest_client_response_size_bytes_count{verb="GET",host="api:6443"} 2');
+});
+
 test('a refused connection is told with the request, not tried again', async () => {
   const { client, transport } = setUp();
   transport.script({ fail: systemError('ECONNREFUSED') });
