@@ -33,7 +33,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 function readKernelFile(path: string): string {
   buffer ??= Buffer.allocUnsafeSlow(STEP_BYTES);
-  const file = openSync(path, 'r');
+  const file = openSync(systemPath(path), 'r');
   try {
     let text = '';
     for (;;) {

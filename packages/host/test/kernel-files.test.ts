@@ -1,8 +1,9 @@
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { kernelFileSystem } from '../src/kernel-file-system.ts';
 import { nodeKernelFiles } from '../src/kernel-files.ts';
 import { mountIdOf } from '../src/mount-id.ts';
 import { nodeFileSystem } from '../src/node-file-system.ts';
@@ -27,6 +28,20 @@ describe.skipIf(!existsSync('/proc/self/fd'))('files of the kernel', () => {
       const text = '0123456789'.repeat(10_000);
       await writeFile(join(directory, 'long'), text);
       expect(nodeKernelFiles.readFile(join(directory, 'long'))).toBe(text);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it('are found whatever bytes their names are made of, as a container may make groups of any name', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
+    try {
+      const named = Buffer.concat([Buffer.from(`${directory}/`), Buffer.from([0x67, 0xff])]);
+      await mkdir(named);
+      await writeFile(Buffer.concat([named, Buffer.from('/procs')]), '7');
+      const [group] = nodeKernelFiles.readdir(directory);
+      expect(nodeKernelFiles.readFile(`${directory}/${group?.name}/procs`)).toBe('7');
+      await expect(kernelFileSystem.readFile(`${directory}/${group?.name}/procs`)).resolves.toEqual(Buffer.from('7'));
     } finally {
       await rm(directory, { recursive: true });
     }
