@@ -43,9 +43,11 @@ export function dial(
 ): () => void {
   const attempts = new Set<() => void>();
   let fallback: Timer | undefined;
+  let lookUpNoMore: (() => void) | undefined;
   let isDone = false;
   const end = (): void => {
     isDone = true;
+    lookUpNoMore?.();
     fallback?.cancel();
     for (const callOff of attempts) callOff();
   };
@@ -114,7 +116,7 @@ export function dial(
 
   if (isIP(host) !== 0) attempt(host, undefined, done);
   else {
-    names.all(host, (error, addresses) => {
+    lookUpNoMore = names.all(host, (error, addresses) => {
       if (isDone) return;
       if (error === null) race(addresses);
       else done(error);

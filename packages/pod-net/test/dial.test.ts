@@ -4,6 +4,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
 import { dial } from '../src/dial.ts';
 import { goWords } from '../src/go-words.ts';
+import { ignore } from '../src/socket.ts';
 
 /** A connection that does what a test says. */
 class FakeSocket extends Socket {
@@ -25,7 +26,12 @@ function setUp(addresses: readonly string[], timeoutMs?: number) {
     return socket;
   };
   const found = addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
-  const names = { all: (_: string, answer: (error: null, addresses: LookupAddress[]) => void) => answer(null, found) };
+  const names = {
+    all: (_: string, answer: (error: null, addresses: LookupAddress[]) => void) => {
+      answer(null, found);
+      return ignore;
+    },
+  };
   const deadlineMs = timeoutMs === undefined ? undefined : clock.monotonic() + timeoutMs;
   const callOff = dial({ host: 'pod', port: 80, deadlineMs }, { clock, newSocket, names }, (result) =>
     heard.push(
@@ -121,11 +127,19 @@ describe('dial', () => {
 
   test('R3: nor does a name that is found after that', () => {
     const asked: ((error: null, addresses: LookupAddress[]) => void)[] = [];
-    const names = { all: (_: string, answer: (typeof asked)[number]) => void asked.push(answer) };
+    let isCalledOff = false;
+    const names = {
+      all: (_: string, answer: (typeof asked)[number]) => {
+        asked.push(answer);
+        return () => {
+          isCalledOff = true;
+        };
+      },
+    };
     const newSocket = (): Socket => expect.unreachable('nothing is dialled any more');
     const done = (): void => expect.unreachable('nobody is told any more');
     dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, done)();
-    expect(asked).toHaveLength(1);
+    expect([asked.length, isCalledOff]).toEqual([1, true]);
     for (const answer of asked) answer(null, [{ address: '10.0.0.1', family: 4 }]);
   });
 
@@ -185,8 +199,10 @@ describe('dial', () => {
   test('a name that is not found is told', () => {
     const failure = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
     const names = {
-      all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) =>
-        answer(failure, []),
+      all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) => {
+        answer(failure, []);
+        return ignore;
+      },
     };
     const heard: unknown[] = [];
     const newSocket = (): Socket => new FakeSocket();

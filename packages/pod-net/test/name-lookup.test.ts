@@ -9,7 +9,7 @@ test('W6: names are looked up one at a time, and each once for all who wait for 
     answers.push(() => answer(null, [{ address: `address of ${name}`, family: 4 }]));
   });
   const heard: unknown[] = [];
-  const ask = (name: string): void => names.all(name, (error, [first]) => heard.push([error, first?.address]));
+  const ask = (name: string): (() => void) => names.all(name, (error, [first]) => heard.push([error, first?.address]));
   for (const name of ['silent', 'other', 'silent', 'silent']) ask(name);
   expect(asked).toEqual(['silent']);
   answers.shift()?.();
@@ -21,4 +21,32 @@ test('W6: names are looked up one at a time, and each once for all who wait for 
   expect(asked).toEqual(['silent', 'other', 'silent']);
   answers.shift()?.();
   expect(heard).toHaveLength(5);
+});
+
+test('W6, K4: what nobody waits for any more is not looked up, and nothing of it is kept', () => {
+  const asked: string[] = [];
+  const answers: (() => void)[] = [];
+  const names = new NameLookup((name, _options, answer) => {
+    asked.push(name);
+    answers.push(() => answer(null, [{ address: `address of ${name}`, family: 4 }]));
+  });
+  const heard: unknown[] = [];
+  const ask = (name: string): (() => void) => names.all(name, (_, [first]) => heard.push(first?.address));
+  const silent = ask('silent');
+  const [first, second] = [ask('left'), ask('left')];
+  ask('other');
+  for (const callOff of [silent, first, first, second]) callOff();
+  // It is being looked up all the same: whoever asks for it now is answered by that.
+  ask('silent');
+  answers.shift()?.();
+  expect([asked, heard]).toEqual([['silent', 'other'], ['address of silent']]);
+  answers.shift()?.();
+  expect([asked, heard]).toEqual([
+    ['silent', 'other'],
+    ['address of silent', 'address of other'],
+  ]);
+  ask('left');
+  first();
+  answers.shift()?.();
+  expect(heard.at(-1)).toBe('address of left');
 });
