@@ -1,5 +1,4 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, checkNumbers } from '@node-agent/async';
 
@@ -96,7 +95,9 @@ export class CommandShell {
     if (this.#shell !== undefined) return this.#shell;
     const shell = spawn('/bin/sh', [], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, LC_ALL: 'C' } });
     const end = (why: string): void => {
-      if (this.#shell === shell) this.#shell = undefined;
+      // It may be told of twice: who waits by then waits for the next shell.
+      if (this.#shell !== shell) return;
+      this.#shell = undefined;
       // Nobody is left to tell of their end.
       this.#abandoned.clear();
       for (const { reject } of this.#waiting.values()) reject(new Error(`the shell that runs commands: ${why}`));
@@ -104,25 +105,37 @@ export class CommandShell {
     shell.on('error', ({ message }) => end(message));
     shell.on('exit', (code, by) => end(`it ended with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
-    createInterface({ input: shell.stdout }).on('line', (line) => this.#onLine(line));
+    let rest = '';
+    shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+      // By line feeds alone: a command may print whatever else ends a line, as the label of a disk.
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.#onLine(shell, line);
+    });
     this.#shell = shell;
     return shell;
   }
 
   #onDeadline(shell: Shell, id: string, { pid, reject }: Waiting): void {
     this.#abandoned.add(id);
-    if (pid !== undefined) shell.stdin.write(`kill -9 ${pid}\n`);
+    if (pid !== undefined) kill(shell, pid);
     reject(new Error(`it did not end within ${this.#deadlineMs / 1000} s`));
   }
 
-  #onLine(line: string): void {
-    const [, begun = '', pid] = /^\+(\d+) (\d+)$/.exec(line) ?? [];
+  #onLine(shell: Shell, line: string): void {
+    const [, begun = '', pid = ''] = /^\+(\d+) (\d+)$/.exec(line) ?? [];
     const starting = this.#waiting.get(begun);
     if (starting !== undefined) starting.pid = pid;
-    const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/.exec(line) ?? [];
+    // It was begun so late that its time was over.
+    else if (this.#abandoned.has(begun)) kill(shell, pid);
+    const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/s.exec(line) ?? [];
     this.#abandoned.delete(id);
     this.#waiting.get(id)?.resolve({ exitCode: Number(exitCode), output: output.trim() });
   }
+}
+
+function kill(shell: Shell, pid: string): void {
+  shell.stdin.write(`kill -9 ${pid}\n`);
 }
 
 /** Whether a child keeps this process from ending: it and its pipes, which are sockets of Node. */

@@ -43,6 +43,17 @@ describe('commands through a shell', () => {
     expect(result.output).toBe(odd.map((text) => `<${text.replace('\n', ' ')}>`).join(''));
   });
 
+  test('what one prints is its own answer, whatever is in it', async () => {
+    const shell = new CommandShell({ clock: systemClock });
+    const other = shell.run('sh', ['-c', 'sleep 0.2; exit 9'], signal);
+    const forged = 'a\r0 0\u20280 0\u20290 0';
+    expect(await shell.run('sh', ['-c', 'printf %s "$1"; exit 7', 'sh', forged], signal)).toEqual({
+      exitCode: 7,
+      output: forged,
+    });
+    expect((await other).exitCode).toBe(9);
+  });
+
   test('commands run side by side: one that hangs keeps no other waiting', async () => {
     const shell = new CommandShell({ clock: systemClock });
     const stop = new AbortController();
@@ -74,6 +85,18 @@ describe('commands through a shell', () => {
     await rm(directory, { recursive: true });
   });
 
+  test('W6: one that is begun only after its time is killed, too', async () => {
+    const clock = new FakeClock();
+    const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
+    const late = shell.run('sleep', ['60'], signal).catch(String);
+    await clock.advance(5_000);
+    expect(await late).toBe('Error: it did not end within 5 s');
+    // There is room again when it has ended.
+    while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+
   test('what a shell that is killed ran is told of, and the next command has a new shell', async () => {
     const before = await children();
     const shell = new CommandShell({ clock: systemClock });
@@ -84,6 +107,19 @@ describe('commands through a shell', () => {
     process.kill(Number(own[0]), 'SIGKILL');
     await expect(hanging).rejects.toThrow('the shell that runs commands: it ended with SIGKILL');
     expect(await shell.run('true', [], signal)).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('the end of a shell, however often it is told, ends no command of the next one', async () => {
+    const before = await children();
+    const shell = new CommandShell({ clock: systemClock });
+    await shell.run('true', [], signal);
+    const [own] = (await children()).filter((pid) => !before.includes(pid));
+    process.kill(Number(own), 'SIGSTOP');
+    // More than is taken from here: what is left of it cannot be written any more, either.
+    const lost = shell.run('true', ['x'.repeat(4 << 20)], signal);
+    process.kill(Number(own), 'SIGKILL');
+    await expect(lost).rejects.toThrow('the shell that runs commands');
+    expect((await shell.run('sh', ['-c', 'sleep 0.2; exit 3'], signal)).exitCode).toBe(3);
   });
 
   test('it keeps no program from ending', () => {
