@@ -16,8 +16,8 @@ export interface TakeInComponents {
 }
 
 /**
- * Goes through all volumes that a former process left. What cannot be looked at or removed now is taken away with the rest of its
- * pod: no reason not to start.
+ * Goes through all volumes that a former process left, pods side by side: a removal that takes its time holds up no other's (W6). What
+ * cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start.
  */
 export async function takeInFromDisk(
   { fs, paths, logger, metrics, takeIn, takeInStaged }: TakeInComponents,
@@ -34,7 +34,7 @@ export async function takeInFromDisk(
   };
   let isWhole = true;
   const allPods = await attempt({}, async () => {
-    for (const podUid of await podsOnDisk(fs, paths)) {
+    const takeInPod = async (podUid: string): Promise<void> => {
       const wholePod = await attempt({ podUid }, async () => {
         for (const volume of await volumesOnDisk(fs, paths, podUid)) {
           if (signal.aborted) return;
@@ -45,7 +45,8 @@ export async function takeInFromDisk(
         }
       });
       isWhole &&= wholePod;
-    }
+    };
+    await Promise.all((await podsOnDisk(fs, paths)).map(takeInPod));
   });
   if (allPods && isWhole && !signal.aborted) await attempt({}, takeInStaged);
 }

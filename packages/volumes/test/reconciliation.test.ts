@@ -282,6 +282,36 @@ describe('the state of the world', () => {
     await running;
   });
 
+  it('W6: is rebuilt of all other pods while the removal of a volume goes on that a former process began', async () => {
+    const { clock, fs, manager, newManager, plugin, gauges, signal } = make();
+    await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
+    await manager.waitForAttachAndMount(podOf(volumes('a', 'b')), signal);
+    const removal = Promise.withResolvers<void>();
+    plugin.blocks.set('tearDown removing-a', removal.promise);
+    const life = new AbortController();
+    const running = newManager().start(life.signal);
+    await clock.advance(1000);
+    expect(gauges.get('reconstruct_volume_operations_total')).toBe(2);
+    removal.resolve();
+    await clock.advance(1000);
+    expect(gauges.get('reconstruct_volume_operations_total')).toBe(3);
+    expect(gauges.get('reconstruct_volume_operations_errors_total')).toBeUndefined();
+    life.abort();
+    await running;
+  });
+
+  it('W6: ends with the manager, though a removal hangs that a former process began', async () => {
+    const { clock, fs, newManager, plugin } = make();
+    await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
+    plugin.blocks.set('tearDown removing-a', new Promise(() => {}));
+    const life = new AbortController();
+    const running = newManager().start(life.signal);
+    await clock.advance(1000);
+    expect(plugin.log).toHaveLength(1);
+    life.abort();
+    await running;
+  });
+
   it('counts what of a former process cannot be taken in', async () => {
     const { clock, fs, newManager, plugin, gauges } = make();
     await fs.mkdir(`${ROOT}/pods/p/volumes/kubernetes.io~scripted/removing-a`);
