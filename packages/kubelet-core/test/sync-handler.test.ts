@@ -1,5 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
+import type { Pod, PodSource, PodStatus, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test, vi } from 'vitest';
 import type { AdmitHandler, AdmitResult } from '../src/admit-handler.ts';
@@ -246,7 +246,11 @@ describe('additions', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    handler.handlePodAdditions([{ ...pod, metadata: { ...pod.metadata, generation: 2 } }], signal);
+    // As the API shows a pod that ran before the machine was started anew.
+    const running = { name: 'main', state: { running: {} }, ready: true, restartCount: 0, image: '', imageID: '' };
+    const before: PodStatus = { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [running] };
+    const metadata = { ...pod.metadata, generation: 2 };
+    handler.handlePodAdditions([{ ...pod, metadata, status: before }], signal);
     expect(workers.updates).toEqual([]);
     expect(status.statuses.get('uid-a')).toEqual({
       observedGeneration: 2,
