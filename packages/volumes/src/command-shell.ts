@@ -70,13 +70,13 @@ export class CommandShell {
     if (this.#abandoned.size >= this.#maxAbandoned) {
       throw new Error(`${this.#abandoned.size} commands hang that cannot be killed`);
     }
+    const shell = this.#running();
     const id = `${this.#count++}`;
     const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     const waiting: Waiting = { resolve, reject, pid: undefined };
     this.#waiting.set(id, waiting);
-    const shell = this.#running();
     const timer = this.#clock.setTimer(this.#deadlineMs, () => this.#onDeadline(shell, id, waiting));
     try {
       hold(shell, true);
@@ -103,6 +103,8 @@ export class CommandShell {
       for (const { reject } of this.#waiting.values()) reject(new Error(`the shell that runs commands: ${why}`));
     };
     shell.on('error', ({ message }) => end(message));
+    // Node makes no pipes where there is no file descriptor left for them.
+    if (shell.stdin === undefined) throw new Error('the shell that runs commands: too many open files');
     shell.on('exit', (code, by) => end(`it ended with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
     let rest = '';

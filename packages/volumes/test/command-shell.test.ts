@@ -9,6 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { CommandShell } from '../src/command-shell.ts';
 
 const { signal } = new AbortController();
+const source = new URL('../src/command-shell.ts', import.meta.url).href;
 
 /** The processes that this one has started. */
 async function children(): Promise<readonly string[]> {
@@ -122,8 +123,23 @@ describe('commands through a shell', () => {
     expect((await shell.run('sh', ['-c', 'sleep 0.2; exit 3'], signal)).exitCode).toBe(3);
   });
 
+  test('without a file descriptor it says so, and neither the next command nor the end of the program is held up', () => {
+    const program = `
+      const { openSync, closeSync } = await import('node:fs');
+      const { CommandShell } = await import('${source}');
+      const shell = new CommandShell({ clock: { setTimer: () => ({ cancel() {} }) } });
+      const run = () => shell.run('true', [], new AbortController().signal);
+      const files = [];
+      try { for (;;) files.push(openSync('/dev/null')); } catch {}
+      const { message } = await run().catch((error) => error);
+      for (const file of files) closeSync(file);
+      process.stdout.write(message + '; then ' + (await run()).exitCode);`;
+    const script = 'ulimit -n 100; exec "$0" --input-type=module -e "$1"';
+    const { stdout, status } = spawnSync('sh', ['-c', script, process.execPath, program], { timeout: 20_000 });
+    expect([status, `${stdout}`]).toEqual([0, 'the shell that runs commands: too many open files; then 0']);
+  });
+
   test('it keeps no program from ending', () => {
-    const source = new URL('../src/command-shell.ts', import.meta.url).href;
     const program = `const { CommandShell } = await import('${source}'); const clock = { setTimer: () => ({ cancel() {} }) }; process.stdout.write(String((await new CommandShell({ clock }).run('true', [], new AbortController().signal)).exitCode));`;
     const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
     expect([status, `${stdout}`]).toEqual([0, '0']);
