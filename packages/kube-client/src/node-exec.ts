@@ -18,14 +18,15 @@ export const nodeExec: ExecRunner = async (command, args, environment, signal) =
     signal?.addEventListener('abort', onAbort, { once: true });
     let stdout = '';
     let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.on('error', fail);
+    // Node makes no pipes where there is no file descriptor left for them.
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
       if (stdout.length > STDOUT_LIMIT_CHARS) fail(new Error(`it printed more than ${STDOUT_LIMIT_CHARS} characters`));
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-8192);
     });
-    child.on('error', fail);
     child.on('close', (code) => {
       signal?.removeEventListener('abort', onAbort);
       // A signal's death has no exit code; a shell would say 128 and more.

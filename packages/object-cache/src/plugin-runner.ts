@@ -35,17 +35,18 @@ export const nodePluginRunner: PluginRunner = async ({ command, args, environmen
     };
     const onAbort = (): void => fail(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.on('error', fail);
+    // Node makes no pipes where there is no file descriptor left for them.
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
       if (stdout.length > STDOUT_LIMIT_CHARS) fail(new Error(`it printed more than ${STDOUT_LIMIT_CHARS} characters`));
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-STDERR_LIMIT_CHARS);
     });
     // A plugin need not read its request: what it prints, and how it ends, counts.
-    child.stdin.on('error', () => {});
-    child.stdin.end(stdin);
-    child.on('error', fail);
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(stdin);
     child.on('close', (code) => {
       signal.removeEventListener('abort', onAbort);
       // A signal's death has no exit code; a shell would say 128 and more.
