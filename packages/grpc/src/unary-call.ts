@@ -2,8 +2,12 @@ import type { Client, Metadata } from '@grpc/grpc-js';
 
 const OK = 0;
 const CANCELLED = 1;
-const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
+
+/** What grpc-go says of a peer that does not answer with one message. */
+const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
+const ONE_TOO_MANY =
+  'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
 
 /** What a unary call is made of. */
 export interface UnaryCallParts<Res> {
@@ -39,7 +43,9 @@ export function startUnaryCall<Res>(
   call.start(metadata, {
     onReceiveMetadata: () => {},
     onReceiveMessage: (bytes: Buffer) => {
-      if (answer !== undefined) return refuse(UNIMPLEMENTED, 'Too many responses received');
+      if (answer !== undefined) return refuse(INTERNAL, ONE_TOO_MANY);
+      // The end comes only to who reads on, and so does one message too many.
+      call.startRead();
       try {
         answer = { message: decode(bytes) };
       } catch (error) {
@@ -49,7 +55,7 @@ export function startUnaryCall<Res>(
     onReceiveStatus: ({ code, details }) => {
       if (fault !== undefined) reject(fault);
       else if (code !== OK) reject(statusError(code, details));
-      else if (answer === undefined) reject(statusError(UNIMPLEMENTED, 'No message received'));
+      else if (answer === undefined) reject(statusError(INTERNAL, NONE));
       else resolve(answer.message);
     },
   });

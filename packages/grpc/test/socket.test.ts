@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
+import { createServer } from 'node:http2';
 import os from 'node:os';
 import path from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
@@ -143,6 +144,25 @@ describe('GrpcClient and GrpcServer', () => {
     client?.close();
     const other = await serve({ echo: fail(new Error('broken')) });
     expect(await errorOf(other.unary(rpcs.echo, {}))).toMatchObject({ code: 'UNKNOWN', details: 'broken' });
+  });
+
+  it.each<[string, number, string]>([
+    ['more than one', 2, 'expected <EOF> for non server-streaming RPCs, but received another message'],
+    ['no', 0, 'received no response message from non-server-streaming RPC'],
+  ])('a peer that answers well with %s message is no good answer, and not waited for', async (_, count, why) => {
+    const socketPath = path.join(directory, 's.sock');
+    const peer = createServer();
+    peer.on('stream', (stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.end(Buffer.alloc(count * 5));
+    });
+    await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
+    client = new GrpcClient({}, { socketPath });
+    const error = await errorOf(client.unary(rpcs.echo, {}));
+    expect(error).toMatchObject({ code: 'INTERNAL', details: `cardinality violation: ${why}` });
+    client.close();
+    peer.close();
   });
 
   it('wait for an answer no longer than the deadline, by the clock that was given', async () => {
