@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type BuildTarget, buildTargets, KUBERNETES_VERSION, releaseModule } from '@node-agent/tools-control-plane';
+import {
+  type BuildTarget,
+  buildTargets,
+  downloadPrograms,
+  KUBERNETES_VERSION,
+  type PublishedName,
+  releaseModule,
+} from '@node-agent/tools-control-plane';
 import { buildCoreDns, COREDNS_VERSION } from './coredns.ts';
 import { run } from './run.ts';
 
@@ -25,6 +32,10 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   nonewprivs: { package: 'k8s.io/kubernetes/test/images/nonewprivs' },
   sampledeviceplugin: { package: 'k8s.io/kubernetes/test/images/sample-device-plugin' },
 };
+
+/** Those of them that need not be built where the release can be reached. */
+const PUBLISHED = ['e2e.test', 'e2e_node.test', 'ginkgo', 'kube-proxy'] as const satisfies readonly (PublishedName &
+  TargetName)[];
 
 /** Every program that is needed, and where the release's sources are. */
 export type Programs = Readonly<Record<TargetName | 'busybox' | 'coredns' | 'pause' | 'sources', string>>;
@@ -66,10 +77,20 @@ export async function missingPrograms(): Promise<readonly string[]> {
   return missing;
 }
 
-/** All programs, from the cache or built into it, which takes about ten minutes on two cores. @throws Error naming what cannot be had */
+/**
+ * All programs, from the cache, or downloaded or built into it, which takes about ten minutes on two cores.
+ * @throws Error naming what cannot be had
+ */
 export async function findPrograms(say: (text: string) => void): Promise<Programs> {
   const { release, files } = placesInCache();
   await mkdir(release, { recursive: true });
+  const absent = await missingPrograms();
+  const published = PUBLISHED.filter((name) => absent.includes(name));
+  if (published.length > 0) {
+    await downloadPrograms(published, release, say).catch((error: unknown) => {
+      say(`${error instanceof Error ? error.message : String(error)}: what is missing is built`);
+    });
+  }
   const missing = await missingPrograms();
   const targets = Object.entries(TARGETS).flatMap(([name, target]) =>
     missing.includes(name) ? [{ name, ...target }] : [],

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { ProgramName } from './binaries.ts';
 import { run } from './run.ts';
 import { ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
@@ -18,9 +21,24 @@ const MIRRORS: Mirrors = {
 /** A machine that cannot reach them shall not wait for them. */
 const HEAD_TIMEOUT_MS = 5_000;
 
+/** What the release publishes as one archive: its suites, and what runs them. */
+const TEST_PROGRAMS = ['e2e.test', 'e2e_node.test', 'ginkgo'] as const;
+
+/** A program that the release publishes. */
+export type PublishedName = ProgramName | 'kube-proxy' | (typeof TEST_PROGRAMS)[number];
+
+/** Where one download goes, and from where. */
+interface Download {
+  readonly mirrors: Mirrors;
+  readonly arch: string;
+  /** A directory of its own. */
+  readonly work: string;
+  readonly say: (text: string) => void;
+}
+
 /** Downloads programs of the release, and checks their sums. @throws Error where they cannot be had, or are not what they should be */
 export async function downloadPrograms(
-  names: readonly ProgramName[],
+  names: readonly PublishedName[],
   binDir: string,
   say: (text: string) => void,
   mirrors: Mirrors = MIRRORS,
@@ -29,52 +47,79 @@ export async function downloadPrograms(
   if (arch === undefined) throw new Error(`nothing is published for ${process.arch}`);
   const work = `${binDir}.${process.pid}`;
   await mkdir(work, { recursive: true });
+  const download: Download = { mirrors, arch, work, say };
+  const tests = TEST_PROGRAMS.filter((name) => names.includes(name));
   try {
-    for (const name of names) {
-      const file = join(work, name);
-      if (name === 'etcd') await downloadEtcd(mirrors.etcd, arch, work, file, say);
-      else {
-        const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/bin/linux/${arch}/${name}`;
-        const sum = await text(`${url}.sha256`);
-        say(`downloading ${url}`);
-        await writeFile(file, await checked(url, sum.trim()));
-      }
-      await chmod(file, 0o755);
-      await rename(file, join(binDir, name));
+    for (const name of names.filter((one) => !isTestProgram(one))) {
+      if (name === 'etcd') await downloadEtcd(download);
+      else await downloadProgram(name, download);
+      await bring([name], work, binDir);
     }
+    if (tests.length === 0) return;
+    await downloadTests(tests, download);
+    await bring(tests, work, binDir);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-async function downloadEtcd(
-  mirror: string,
-  arch: string,
-  work: string,
-  file: string,
-  say: (text: string) => void,
-): Promise<void> {
+function isTestProgram(name: PublishedName): boolean {
+  return (TEST_PROGRAMS as readonly string[]).includes(name);
+}
+
+async function bring(names: readonly string[], from: string, to: string): Promise<void> {
+  for (const name of names) {
+    await chmod(join(from, name), 0o755);
+    await rename(join(from, name), join(to, name));
+  }
+}
+
+async function downloadProgram(name: string, { mirrors, arch, work, say }: Download): Promise<void> {
+  const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/bin/linux/${arch}/${name}`;
+  const sum = await text(`${url}.sha256`);
+  say(`downloading ${url}`);
+  await fetchChecked(url, sum.trim(), join(work, name));
+}
+
+async function downloadEtcd({ mirrors, arch, work, say }: Download): Promise<void> {
   const release = `etcd-v${ETCD_VERSION}-linux-${arch}`;
   const archive = `${release}.tar.gz`;
-  const sums = await text(`${mirror}/v${ETCD_VERSION}/SHA256SUMS`);
+  const sums = await text(`${mirrors.etcd}/v${ETCD_VERSION}/SHA256SUMS`);
   const sum = sums.split('\n').find((line) => line.endsWith(` ${archive}`));
-  if (sum === undefined) throw new Error(`${mirror}: there is no sum of ${archive}`);
-  const url = `${mirror}/v${ETCD_VERSION}/${archive}`;
+  if (sum === undefined) throw new Error(`${mirrors.etcd}: there is no sum of ${archive}`);
+  const url = `${mirrors.etcd}/v${ETCD_VERSION}/${archive}`;
   say(`downloading ${url}`);
-  await writeFile(join(work, archive), await checked(url, sum.split(' ')[0] ?? ''));
-  await run('tar', ['-xzf', archive, `${release}/etcd`], { cwd: work });
-  await rename(join(work, release, 'etcd'), file);
+  await fetchChecked(url, sum.split(' ')[0] ?? '', join(work, archive));
+  await run('tar', ['-xzf', archive, '--strip-components=1', `${release}/etcd`], { cwd: work });
+}
+
+async function downloadTests(names: readonly string[], { mirrors, arch, work, say }: Download): Promise<void> {
+  const archive = `kubernetes-test-linux-${arch}.tar.gz`;
+  const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/${archive}`;
+  const sum = await text(`${url}.sha256`);
+  say(`downloading ${url}, some hundred megabytes`);
+  await fetchChecked(url, sum.trim(), join(work, archive));
+  const members = names.map((name) => `kubernetes/test/bin/${name}`);
+  await run('tar', ['-xzf', archive, '--strip-components=3', ...members], { cwd: work });
 }
 
 async function text(url: string): Promise<string> {
   return (await get(url, HEAD_TIMEOUT_MS)).text();
 }
 
-async function checked(url: string, sha256: string): Promise<Buffer> {
-  const data = Buffer.from(await (await get(url)).arrayBuffer());
-  const found = createHash('sha256').update(data).digest('hex');
+async function fetchChecked(url: string, sha256: string, file: string): Promise<void> {
+  const { body } = await get(url);
+  if (body === null) throw new Error(`${url}: it is empty`);
+  const hash = createHash('sha256');
+  const hashed = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.fromWeb(body), hashed, createWriteStream(file));
+  const found = hash.digest('hex');
   if (found !== sha256) throw new Error(`${url}: its SHA-256 is ${found}, and should be ${sha256}`);
-  return data;
 }
 
 async function get(url: string, timeoutMs?: number): Promise<Response> {

@@ -57,6 +57,26 @@ test('programs are downloaded, checked, and can be run', async () => {
   expect((await stat(join(binDir, 'etcd'))).mode & 0o777).toBe(0o755);
 });
 
+test('the suites come out of the archive of tests, those that are asked for', async () => {
+  const bin = 'kubernetes/test/bin';
+  await mkdir(join(directory, bin), { recursive: true });
+  for (const name of ['e2e.test', 'e2e_node.test', 'ginkgo', 'kubemark']) {
+    await writeFile(join(directory, bin, name), `#!/bin/sh\necho ${name}\n`);
+  }
+  await run('tar', ['-czf', 'tests.tar.gz', 'kubernetes'], { cwd: directory });
+  const archive = await readFile(join(directory, 'tests.tar.gz'));
+  const path = `/v1.36.3/kubernetes-test-linux-${ARCH}.tar.gz`;
+  published.set(path, archive).set(`${path}.sha256`, Buffer.from(sha256(archive)));
+  const said: string[] = [];
+  await downloadPrograms(['e2e.test', 'ginkgo'], binDir, (text) => said.push(text), mirrors);
+  expect([await run(join(binDir, 'e2e.test'), []), await run(join(binDir, 'ginkgo'), [])]).toEqual([
+    'e2e.test\n',
+    'ginkgo\n',
+  ]);
+  expect(await readdir(binDir)).toEqual(['e2e.test', 'ginkgo']);
+  expect(said).toHaveLength(1);
+});
+
 test('what is not as its sum says is refused, and nothing of it stays', async () => {
   const path = `/v1.36.3/bin/linux/${ARCH}/kubectl`;
   published.set(path, Buffer.from('something else')).set(`${path}.sha256`, Buffer.from('0'.repeat(64)));
