@@ -137,7 +137,8 @@ function mayHold(uid: string, facts: Facts): boolean {
   const overAtMs = Math.max(facts.resources.refusedAtMs(uid), facts.resources.stoppedAtMs(uid));
   // One that came again since may have been let in, and not have begun.
   const cameAgain = facts.pods.wanted.has(uid) && facts.pods.lastUnwantedAtMs(uid) >= overAtMs;
-  if (overAtMs >= 0 && !cameAgain) return false;
+  // One that was refused is ended where its mirror pod tells its worker of it, and counts until that is done, as upstream has it.
+  if (overAtMs >= 0 && !cameAgain && !facts.isBeingEnded(uid)) return false;
   if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
   // Who was gone when the kubelet started, and did not come again, was never known to it.
   return (
