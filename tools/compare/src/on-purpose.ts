@@ -27,7 +27,7 @@ export const onPurpose: readonly Purpose[] = [
     why: 'upstream removes the dead containers of a deleted or evicted pod at once; here they go with the next collection, within a minute',
   },
   {
-    pattern: /^deleted[a-z-]*: runtime\.[a-z-]+$/,
+    pattern: /^(deleted[a-z-]*|sidecar-hooks): runtime\.[a-z-]+$/,
     go: /^\{/,
     why: "a deleted pod's sandbox is removed with the pod here; upstream's goes with a collection, a minute apart",
   },

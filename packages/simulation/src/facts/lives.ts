@@ -1,4 +1,5 @@
 import type { Observation } from '../observation.ts';
+import type { Action } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 
 /** The containers' processes that have run, and their sandboxes. */
@@ -10,6 +11,10 @@ export class Lives {
   readonly #lostSandboxes = new Map<string, number>();
   /** When a sandbox was last asked for, by the UID of its pod. */
   readonly #sandboxAskedAtMs = new Map<string, number>();
+  /** How long a sandbox takes that is made after its call has failed, by a fault; 0 before there is such a fault. */
+  #lateSandboxMs = 0;
+  /** When such sandboxes may come, by the UID of their pod. */
+  readonly #lateSandboxes = new Map<string, number[]>();
 
   /** The processes that run. */
   get running(): readonly Life[] {
@@ -60,12 +65,18 @@ export class Lives {
     return this.#lostSandboxes.get(id);
   }
 
+  /** Whether a sandbox whose call had failed may have come since, so that the pod has two, and is to begin anew. */
+  mayHaveTwoSandboxes(uid: string, sinceMs: number, nowMs: number): boolean {
+    return this.#lateSandboxes.get(uid)?.some((atMs) => sinceMs <= atMs && atMs <= nowMs) ?? false;
+  }
+
   observe(observation: Observation): void {
+    if (observation.kind === 'action') this.#onAction(observation.action);
     if (observation.kind === 'sandboxLost') this.#lostSandboxes.set(observation.id, observation.atMs);
     if (observation.kind === 'containerEnded') this.#running.delete(observation.life.id);
     if (observation.kind === 'call' && observation.call.name === 'runPodSandbox') {
       const { config } = (observation.call.args[0] ?? {}) as SandboxRequest;
-      this.#sandboxAskedAtMs.set(config?.metadata?.uid ?? '', observation.atMs);
+      this.#onSandboxAsked(config?.metadata?.uid ?? '', observation.atMs);
     }
     if (observation.kind !== 'containerStarted') return;
     const { life } = observation;
@@ -76,6 +87,17 @@ export class Lives {
     this.#running.set(life.id, life);
     this.#byId.set(life.id, life);
     this.#sandboxUids.set(life.sandboxId, life.podUid);
+  }
+
+  #onAction(action: Action): void {
+    if (action.do !== 'rpcFault' || action.rpc !== 'runPodSandbox' || action.fault.kind !== 'lateSuccess') return;
+    this.#lateSandboxMs = Math.max(this.#lateSandboxMs, action.fault.workDelayMs ?? 0);
+  }
+
+  #onSandboxAsked(uid: string, atMs: number): void {
+    this.#sandboxAskedAtMs.set(uid, atMs);
+    if (this.#lateSandboxMs === 0) return;
+    this.#lateSandboxes.set(uid, [...(this.#lateSandboxes.get(uid) ?? []), atMs + this.#lateSandboxMs]);
   }
 }
 
