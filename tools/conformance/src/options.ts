@@ -44,7 +44,8 @@ export interface ConformanceOptions {
 /** What `--help` prints. */
 export const HELP: string = `Usage: npm run conformance -- [options]
 Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
-that are made here. Needs root. Exits with 1 where a spec has failed; with --compare, one that passes with the Go kubelet.
+that are made here. Needs root. Exits with 1 where a spec has failed, or none was run; with --compare, one that passes with the
+Go kubelet.
   --selection NAME      ${Object.keys(SELECTIONS).join(', ')} (node-conformance)
   --suite NAME          e2e, or e2e_node (the selection's)
   --labels EXPR         specs with these labels, as ginkgo's --label-filter (the selection's)

@@ -42,7 +42,7 @@ interface GinkgoSpec {
 /** A whole run of a suite. */
 export interface SuiteResult {
   readonly specs: readonly SpecResult[];
-  /** What failed beside specs: a set-up of the suite, or the suite as a whole. */
+  /** What failed beside specs: a set-up of the suite, or the suite as a whole, as one does that has none. */
   readonly problems: readonly string[];
   readonly seconds: number;
 }
@@ -72,6 +72,7 @@ export function readReport(text: string): SuiteResult {
       problems.push(`${spec.LeafNodeType} ${spec.LeafNodeText}: ${result.message}`.trim());
     }
   }
+  if (specs.length === 0 && problems.length === 0) problems.push('no spec was run');
   return { specs, problems, seconds: seconds(report.RunTime) };
 }
 

@@ -67,6 +67,11 @@ test('a set-up of the suite that failed is a problem beside the specs', () => {
   expect(() => readReport('[]')).toThrow(TypeError);
 });
 
+test('a suite that ran no spec has a problem: nothing was shown', () => {
+  expect(report()).toMatchObject({ specs: [], problems: ['no spec was run'] });
+  expect(report(spec('was not chosen', 'skipped'))).toMatchObject({ specs: [], problems: ['no spec was run'] });
+});
+
 test("the namespace of a spec is found in what it logged, as the suite's own words have it", () => {
   expect(namespaceOf('STEP: Collecting events from namespace "pods-4711". @ 1')).toBe('pods-4711');
   expect(namespaceOf('Found DeleteNamespace=false, skipping namespace deletion!')).toBeUndefined();
