@@ -72,6 +72,8 @@ export function readReport(text: string): SuiteResult {
       problems.push(`${spec.LeafNodeType} ${spec.LeafNodeText}: ${result.message}`.trim());
     }
   }
+  const told = problems.length > 0 || specs.some(({ state }) => state === 'failed');
+  if (!report.SuiteSucceeded && !told) problems.push('the suite failed, and says of no spec that it did');
   if (specs.length === 0 && problems.length === 0) problems.push('no spec was run');
   return { specs, problems, seconds: seconds(report.RunTime) };
 }

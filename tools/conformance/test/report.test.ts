@@ -18,7 +18,7 @@ import { countsIo, unfitReason } from '../src/unfit.ts';
 const LACKING = { dummyLinks: false, groupPressure: false, groupIo: false, sparesProcesses: false, systemd: false };
 const ABLE = { dummyLinks: true, groupPressure: true, groupIo: true, sparesProcesses: true, systemd: true };
 
-const spec = (text: string, State: string, more: object = {}): object => ({
+const spec = (text: string, State: string, more: object = {}) => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
   ContainerHierarchyLabels: [['sig-node']],
   LeafNodeType: 'It',
@@ -31,8 +31,10 @@ const spec = (text: string, State: string, more: object = {}): object => ({
 const failure = (Message: string): object => ({
   Failure: { Message, Location: { FileName: 'k8s.io/kubernetes/test/e2e/common/node/pods.go', LineNumber: 12 } },
 });
-const report = (...specs: readonly object[]): SuiteResult =>
-  readReport(JSON.stringify([{ SuiteSucceeded: false, RunTime: 61e9, SpecReports: specs }]));
+const report = (...specs: readonly { readonly State: string }[]): SuiteResult => {
+  const SuiteSucceeded = specs.every(({ State }) => ['passed', 'skipped', 'pending'].includes(State));
+  return readReport(JSON.stringify([{ SuiteSucceeded, RunTime: 61e9, SpecReports: specs }]));
+};
 
 test('a report is read: what was chosen, how it went, and in what words', () => {
   const { specs, problems, seconds } = report(
@@ -65,6 +67,13 @@ test('a set-up of the suite that failed is a problem beside the specs', () => {
   const setUp = { ...spec('', 'failed', failure('no nodes')), LeafNodeType: 'SynchronizedBeforeSuite' };
   expect(report(setUp)).toMatchObject({ specs: [], problems: ['SynchronizedBeforeSuite : no nodes'] });
   expect(() => readReport('[]')).toThrow(TypeError);
+});
+
+test('a suite that failed is none that passed, whatever it says of its specs', () => {
+  const result = (...SpecReports: readonly object[]): SuiteResult =>
+    readReport(JSON.stringify([{ SuiteSucceeded: false, RunTime: 61e9, SpecReports }]));
+  expect(result(spec('runs', 'passed')).problems).toEqual(['the suite failed, and says of no spec that it did']);
+  expect(result(spec('fails', 'failed')).problems).toEqual([]);
 });
 
 test('a suite that ran no spec has a problem: nothing was shown', () => {
