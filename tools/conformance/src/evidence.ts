@@ -13,6 +13,13 @@ export interface Evidence {
   readonly log: readonly string[];
 }
 
+/** What a run leaves beside the suite's own report. */
+export interface Findings {
+  /** How the kubelet ended, where nobody had told it to. */
+  readonly kubeletEnded?: string | undefined;
+  readonly evidence: readonly Evidence[];
+}
+
 interface Named {
   readonly metadata: { readonly name: string };
 }

@@ -15,7 +15,7 @@ import {
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
 import { partsOf, withPart } from './document.ts';
-import type { Evidence } from './evidence.ts';
+import type { Findings } from './evidence.ts';
 import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
 import { page } from './page.ts';
@@ -32,6 +32,7 @@ import {
   type Run,
   type Runs,
   regressions,
+  runOf,
   type Summary,
   summary,
 } from './summary.ts';
@@ -160,13 +161,14 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
     await cgroups.destroy(group, AbortSignal.timeout(30_000)).catch((error: unknown) => say(String(error)));
     await rm(directory, { recursive: true, force: true });
   }
-  const result = readReport(await readFile(join(output, REPORT), 'utf8'));
-  const evidence = JSON.parse(await readFile(join(output, EVIDENCE), 'utf8').catch(() => '[]')) as readonly Evidence[];
+  const findings = JSON.parse(await readFile(join(output, EVIDENCE), 'utf8')) as Findings;
+  const ended = runOf(kubelet, readReport(await readFile(join(output, REPORT), 'utf8')), findings);
+  const { result } = ended;
   const { passed, failed, impossible, skipped } = counts(result, await machineFacts());
   say(
     `${kubelet}: ${passed} passed, ${failed} failed, ${impossible} impossible here, ${skipped} skipped in ${Math.round(result.seconds)} s`,
   );
-  return { kubelet, result, evidence };
+  return ended;
 }
 
 /** The directories of a group, in each hierarchy that has it. */

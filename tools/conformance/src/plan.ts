@@ -15,5 +15,5 @@ export interface Plan {
   readonly kubelet: string;
 }
 
-/** The file in the output with what was found beside failed specs. */
+/** The file in the output with a run's findings. */
 export const EVIDENCE = 'evidence.json';

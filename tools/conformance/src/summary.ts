@@ -1,4 +1,4 @@
-import type { Evidence } from './evidence.ts';
+import type { Evidence, Findings } from './evidence.ts';
 import type { SpecResult, SpecState, SuiteResult } from './specs.ts';
 import { type MachineFacts, unfitReason } from './unfit.ts';
 
@@ -8,6 +8,13 @@ export interface Run {
   readonly kubelet: string;
   readonly result: SuiteResult;
   readonly evidence: readonly Evidence[];
+}
+
+/** A run, by what it left. A kubelet that did not stay to its end is at fault, whatever the specs say that it was not asked for. */
+export function runOf(kubelet: string, result: SuiteResult, { kubeletEnded, evidence }: Findings): Run {
+  if (kubeletEnded === undefined) return { kubelet, result, evidence };
+  const problems = [...result.problems, `the kubelet did not stay: ${kubeletEnded}`];
+  return { kubelet, result: { ...result, problems }, evidence };
 }
 
 /** The runs of a selection: the kubelet that is looked at, as often as it was run, and another one beside it. */

@@ -10,6 +10,7 @@ import {
   type Run,
   type Runs,
   regressions,
+  runOf,
   summary,
   usualSeconds,
 } from '../src/summary.ts';
@@ -134,6 +135,16 @@ test('runs in a row are told where none of them had a failure, and only then', (
   for (const ours of [[good], [bad, good], [good, bad]]) {
     expect(pageOf({ ours })).not.toContain('in a row');
   }
+});
+
+test('a kubelet that did not stay to the end of a run is at fault, though all specs passed', () => {
+  const result = report(spec('a', 'passed'));
+  const evidence = [{ spec: 'a', namespace: 'pods-1', pods: [], events: [], log: [] }];
+  expect(runOf('node-agent', result, { evidence })).toEqual({ kubelet: 'node-agent', result, evidence });
+  const gone = runOf('node-agent', result, { kubeletEnded: 'it ended with SIGKILL', evidence });
+  expect(gone.result.problems).toEqual(['the kubelet did not stay: it ended with SIGKILL']);
+  expect(inARow(summary(facts, { ours: [gone] }))).toBe(0);
+  expect(pageOf({ ours: [gone] })).toContain('### Beside the specs: node-agent\n\n- the kubelet did not stay');
 });
 
 test('runs go on from those before them, with the kubelet that was compared then, while the specs are as many', () => {

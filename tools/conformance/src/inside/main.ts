@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { collectEvidence, fetched, parsed, type Witnesses } from '../evidence.ts';
+import { collectEvidence, type Findings, fetched, parsed, type Witnesses } from '../evidence.ts';
 import { makeImages } from '../images/contents.ts';
 import { Registry } from '../images/registry.ts';
 import { mountOwnDisk, prepareInside } from '../isolation.ts';
@@ -46,10 +46,11 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
   const program = { ...prepared.program, ginkgo: plan.programs.ginkgo, suite: file, output };
   say('running the specs');
   await runSuite(plan.selection, program, node.containerd.endpoint, say, signal);
-  if (node.kubeletEnded !== undefined) say(`the kubelet: ${node.kubeletEnded}`);
   const { specs } = readReport(await readFile(join(output, REPORT), 'utf8'));
   const failed = specs.filter(({ state }) => state === 'failed');
-  await writeFile(join(output, EVIDENCE), JSON.stringify(await collectEvidence(failed, witnesses)));
+  const evidence = await collectEvidence(failed, witnesses);
+  const findings: Findings = { kubeletEnded: node.kubeletEnded, evidence };
+  await writeFile(join(output, EVIDENCE), JSON.stringify(findings));
   await node.stop();
 }
 
