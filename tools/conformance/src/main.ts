@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,7 +20,7 @@ import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './i
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
 import { page } from './page.ts';
 import { EVIDENCE, type Plan } from './plan.ts';
-import { findPrograms, missingPrograms, type Programs } from './programs.ts';
+import { expectKubelet, findPrograms, missingPrograms, type Programs } from './programs.ts';
 import { run } from './run.ts';
 import { SELECTIONS } from './selections.ts';
 import { readReport } from './specs.ts';
@@ -133,11 +133,11 @@ async function kubelets(
   options: ConformanceOptions,
 ): Promise<{ readonly compared?: string; readonly looked: { readonly name: string; readonly program: string } }> {
   const { kubelet } = options;
-  if (kubelet === undefined) await access(BUILT_KUBELET);
   const looked =
     kubelet === undefined
       ? { name: 'node-agent', program: BUILT_KUBELET }
       : { name: kubelet, program: resolve(kubelet) };
+  await expectKubelet(looked.program);
   if (!options.compare) return { looked };
   const upstream = await findUpstreamKubelet({ say });
   if ('reason' in upstream) throw new Error(upstream.reason);

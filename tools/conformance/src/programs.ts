@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -151,6 +151,12 @@ async function download(urls: readonly string[], sha256: string): Promise<Buffer
     }
   }
   throw new Error(problems.join('; '));
+}
+
+/** A kubelet has to be a file that can be run; one that ends in `.js` is read by Node. @throws Error where it is none */
+export async function expectKubelet(path: string): Promise<void> {
+  if (!(await stat(path)).isFile()) throw new Error(`${path} is no file`);
+  await access(path, path.endsWith('.js') ? constants.R_OK : constants.X_OK);
 }
 
 function exists(path: string): Promise<boolean> {

@@ -1,10 +1,11 @@
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { corefile } from '../src/coredns.ts';
 import { kubeProxyConfiguration } from '../src/inside/cluster-network.ts';
 import { kubeletConfiguration } from '../src/inside/kubelet-configuration.ts';
 import { cgroupMounts } from '../src/isolation.ts';
 import { HELP, parseConformanceOptions } from '../src/options.ts';
-import { busyboxConfig } from '../src/programs.ts';
+import { busyboxConfig, expectKubelet } from '../src/programs.ts';
 import { SELECTIONS } from '../src/selections.ts';
 import { clusterArguments, progressOf, suiteArguments } from '../src/suite.ts';
 import { matches, parseControl, parseRun } from '../src/units/command-line.ts';
@@ -120,6 +121,13 @@ test('every option is in the help', () => {
     'list',
   ];
   for (const word of words) expect(HELP).toContain(`  --${word}`);
+});
+
+test('a kubelet is a file that can be run', async () => {
+  await expect(expectKubelet('/bin/sh')).resolves.toBeUndefined();
+  await expect(expectKubelet('/no/such')).rejects.toThrow('ENOENT');
+  await expect(expectKubelet('..')).rejects.toThrow('.. is no file');
+  await expect(expectKubelet(fileURLToPath(import.meta.url))).rejects.toThrow('EACCES');
 });
 
 test('busybox is static and has no tc', () => {
