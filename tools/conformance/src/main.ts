@@ -14,6 +14,7 @@ import {
   findUpstreamKubelet,
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
+import { claim } from './claim.ts';
 import { partsOf, withPart } from './document.ts';
 import type { Findings } from './evidence.ts';
 import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './isolation.ts';
@@ -78,6 +79,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const before = options.goOn ? partsOf(await readDocument()).get(options.selection)?.summary : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
+  const reports = resolve(options.output, options.selection);
+  if ((await claim(reports)) === undefined)
+    throw new Error(`another run writes to ${reports}: --output DIR has this one write elsewhere`);
   const mountPoints = await makeMountPoints();
   const begun: Promise<unknown>[] = [];
   const noMore = new AbortController();
