@@ -14,7 +14,7 @@ import {
   findUpstreamKubelet,
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
-import { claim } from './claim.ts';
+import { PAGE, takeReports } from './claim.ts';
 import { partsOf, withPart } from './document.ts';
 import type { Findings } from './evidence.ts';
 import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './isolation.ts';
@@ -79,9 +79,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const before = options.goOn ? partsOf(await readDocument()).get(options.selection)?.summary : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
-  const reports = resolve(options.output, options.selection);
-  if ((await claim(reports)) === undefined)
-    throw new Error(`another run writes to ${reports}: --output DIR has this one write elsewhere`);
+  await takeReports(resolve(options.output, options.selection));
   const mountPoints = await makeMountPoints();
   const begun: Promise<unknown>[] = [];
   const noMore = new AbortController();
@@ -255,7 +253,7 @@ async function report(
   options: ConformanceOptions,
 ): Promise<number> {
   const all = summary(facts, runs, before);
-  const file = join(resolve(options.output), options.selection, 'report.md');
+  const file = join(resolve(options.output), options.selection, PAGE);
   await writeFile(file, page(facts, runs, all, true));
   if (options.writeDocs) {
     const text = page(facts, runs, all, false);
