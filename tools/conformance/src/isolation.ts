@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { claim } from './claim.ts';
 import { run } from './run.ts';
 
 /**
@@ -72,7 +74,49 @@ async function remountCgroups(): Promise<void> {
 }
 
 /** What the name of each run's directory in `/tmp` begins with. */
-export const RUN_PREFIX = 'na-conf-';
+const RUN_PREFIX = 'na-conf-';
+
+/** A run's own directory, and what gives it back when it is gone. */
+export interface RunDirectory {
+  readonly name: string;
+  giveBack(): Promise<void>;
+}
+
+/** Makes a run's directory. It is kept for this process before it is there: none takes it for one that was left. */
+export async function makeRunDirectory(parent: string): Promise<RunDirectory> {
+  const name = `${RUN_PREFIX}${randomBytes(4).toString('hex')}`;
+  const giveBack = await claim(`${parent}/${name}`);
+  if (giveBack === undefined) throw new Error(`${parent}/${name} is another run's`);
+  await mkdir(`${parent}/${name}`, { mode: 0o700 });
+  return { name, giveBack };
+}
+
+/** Hands over, one by one, the directories of runs whose commands were killed: those that nobody keeps. */
+export async function forLeftRuns(parent: string, take: (name: string) => Promise<void>): Promise<void> {
+  for (const name of (await readdir(parent)).filter((one) => one.startsWith(RUN_PREFIX))) {
+    const giveBack = await claim(`${parent}/${name}`);
+    if (giveBack === undefined) continue;
+    try {
+      await take(name);
+    } finally {
+      await giveBack();
+    }
+  }
+}
+
+/** Whether a process is in any of some groups, or below; also where that cannot be told, for they change. */
+export async function hasProcesses(groups: readonly string[]): Promise<boolean> {
+  for (const group of groups) {
+    const files = await readdir(group, { recursive: true }).catch(() => undefined);
+    if (files === undefined) return true;
+    for (const file of files) {
+      if (!/(^|\/)cgroup\.procs$/.test(file)) continue;
+      // It may go while it is looked at.
+      if ((await readFile(`${group}/${file}`, 'utf8').catch(() => '')) !== '') return true;
+    }
+  }
+  return false;
+}
 
 /** Makes the directories that those inside get of their own, where the machine has not got them; resolves with what was made. */
 export async function makeMountPoints(): Promise<readonly string[]> {

@@ -17,7 +17,14 @@ import {
 import { PAGE, takeReports } from './claim.ts';
 import { partsOf, withPart } from './document.ts';
 import type { Findings } from './evidence.ts';
-import { makeMountPoints, RUN_PREFIX, removeMountPoints, startInside } from './isolation.ts';
+import {
+  forLeftRuns,
+  hasProcesses,
+  makeMountPoints,
+  makeRunDirectory,
+  removeMountPoints,
+  startInside,
+} from './isolation.ts';
 import { type ConformanceOptions, HELP, parseConformanceOptions } from './options.ts';
 import { page } from './page.ts';
 import { EVIDENCE, type Plan } from './plan.ts';
@@ -41,6 +48,9 @@ import { machineFacts } from './unfit.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENT = join(ROOT, 'docs/conformance.md');
+
+/** Where each run has a directory, short, for there are sockets in it. */
+const RUNS = '/tmp';
 
 /** The exit code of tests that were not run, as automake has it. */
 const SKIPPED = 77;
@@ -80,6 +90,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
   await takeReports(resolve(options.output, options.selection));
+  await forLeftRuns(RUNS, removeLeftRun);
   const mountPoints = await makeMountPoints();
   const begun: Promise<unknown>[] = [];
   const noMore = new AbortController();
@@ -150,18 +161,17 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
   const output = resolve(options.output, options.selection, kubelet.replace(/[^\w.-]+/g, '-'));
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
-  const directory = await mkdtemp(`/tmp/${RUN_PREFIX}`);
-  const group = [directory.slice('/tmp/'.length)];
-  const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+  const { name, giveBack } = await makeRunDirectory(RUNS);
+  const directory = join(RUNS, name);
   try {
-    await cgroups.create(group, {});
+    await (await groups()).create([name], {});
     const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
-    await endOfInside(file, await groupDirectories(group[0] ?? ''));
+    await endOfInside(file, await groupDirectories(name));
   } finally {
-    await cgroups.destroy(group, AbortSignal.timeout(30_000)).catch((error: unknown) => say(String(error)));
-    await rm(directory, { recursive: true, force: true });
+    await removeRun(name);
+    await giveBack();
   }
   const findings = JSON.parse(await readFile(join(output, EVIDENCE), 'utf8')) as Findings;
   const ended = runOf(kubelet, readReport(await readFile(join(output, REPORT), 'utf8')), findings);
@@ -171,6 +181,24 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
     `${kubelet}: ${passed} passed, ${failed} failed, ${impossible} impossible here, ${skipped} skipped in ${Math.round(result.seconds)} s`,
   );
   return ended;
+}
+
+function groups(): ReturnType<typeof openCgroups> {
+  return openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
+}
+
+/** Takes away a run's groups, with whatever is in them, and its directory. */
+async function removeRun(name: string): Promise<void> {
+  const signal = AbortSignal.timeout(30_000);
+  await (await groups()).destroy([name], signal).catch((error: unknown) => say(String(error)));
+  await rm(join(RUNS, name), { recursive: true, force: true });
+}
+
+/** Takes away what is left of runs whose command was killed. What they had started ends by itself, and comes first. */
+async function removeLeftRun(name: string): Promise<void> {
+  if (await hasProcesses(await groupDirectories(name))) return;
+  say(`removing what ${join(RUNS, name)} was left with`);
+  await removeRun(name);
 }
 
 /** The directories of a group, in each hierarchy that has it. */

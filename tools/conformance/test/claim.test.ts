@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { claim, takeReports } from '../src/claim.ts';
+import { forLeftRuns, hasProcesses, makeRunDirectory } from '../src/isolation.ts';
 
 test('a path is kept by one alone, until that gives it back', async () => {
   const path = `/no/such/${process.pid}`;
@@ -27,5 +28,38 @@ test('a command has its reports to itself, and begins with no page of an earlier
     await expect(takeReports(directory)).rejects.toThrow('another run writes to');
   } finally {
     await rm(directory, { recursive: true });
+  }
+});
+
+test('runs that a killed command has left are those that nobody keeps', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'na-runs-'));
+  const left = async (): Promise<readonly string[]> => {
+    const names: string[] = [];
+    await forLeftRuns(parent, async (name) => void names.push(name));
+    return names;
+  };
+  try {
+    for (const name of ['na-conf-left', 'other']) await mkdir(join(parent, name));
+    const { name, giveBack } = await makeRunDirectory(parent);
+    expect(await readdir(parent)).toContain(name);
+    expect(await left()).toEqual(['na-conf-left']);
+    await giveBack();
+    expect(new Set(await left())).toEqual(new Set(['na-conf-left', name]));
+  } finally {
+    await rm(parent, { recursive: true });
+  }
+});
+
+test('a group has the processes of those below it', async () => {
+  const group = await mkdtemp(join(tmpdir(), 'na-group-'));
+  try {
+    await mkdir(join(group, 'below'));
+    for (const file of ['cgroup.procs', 'below/cgroup.procs']) await writeFile(join(group, file), '');
+    await writeFile(join(group, 'tasks'), '1');
+    expect([await hasProcesses([group]), await hasProcesses([])]).toEqual([false, false]);
+    await writeFile(join(group, 'below/cgroup.procs'), '1');
+    expect(await hasProcesses([group])).toBe(true);
+  } finally {
+    await rm(group, { recursive: true });
   }
 });
