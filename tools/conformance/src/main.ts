@@ -16,6 +16,7 @@ import {
 } from '@node-agent/tools-control-plane';
 import { PAGE, takeReports } from './claim.ts';
 import { partsOf, withPart } from './document.ts';
+import { ENDING, untilTold } from './ending.ts';
 import type { Findings } from './evidence.ts';
 import {
   forLeftRuns,
@@ -90,41 +91,46 @@ async function main(argv: readonly string[]): Promise<number> {
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
   await takeReports(resolve(options.output, options.selection));
-  await forLeftRuns(RUNS, removeLeftRun);
-  const mountPoints = await makeMountPoints();
-  const begun: Promise<unknown>[] = [];
-  const noMore = new AbortController();
-  const begin = (name: string, program: string): (() => Promise<Run>) => {
-    const one = async (): Promise<Run> => {
-      say(`${name}: ${program}`);
-      return runOne(name, program, parts, options);
+  return untilTold(async (told) => {
+    await forLeftRuns(RUNS, removeLeftRun);
+    const mountPoints = await makeMountPoints();
+    const begun: Promise<unknown>[] = [];
+    const noMore = new AbortController();
+    const begin = (name: string, program: string): (() => Promise<Run>) => {
+      const one = async (): Promise<Run> => {
+        told.throwIfAborted();
+        say(`${name}: ${program}`);
+        return runOne(name, program, parts, options, told);
+      };
+      if (options.apart === undefined) return one;
+      const run = sleep(begun.length * options.apart * 60_000, undefined, {
+        signal: AbortSignal.any([told, noMore.signal]),
+      }).then(one);
+      // What is wrong with it is told when its turn comes.
+      begun.push(run.catch(() => {}));
+      return () => run;
     };
-    if (options.apart === undefined) return one;
-    const run = sleep(begun.length * options.apart * 60_000, undefined, noMore).then(one);
-    // What is wrong with it is told when its turn comes.
-    begun.push(run.catch(() => {}));
-    return () => run;
-  };
-  try {
-    const other = compared === undefined ? undefined : begin('Go kubelet', compared);
-    const turns = Array.from({ length: options.repeat }, (_, index) => {
-      const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + index + 1})` : looked.name;
-      return begin(name, looked.program);
-    });
-    const comparedRun = await other?.();
-    const ours: Run[] = [];
-    let faults = 0;
-    for (const turn of turns) {
-      ours.push(await turn());
-      // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
-      faults += await report(facts, { ours, compared: comparedRun }, before, options);
+    try {
+      const other = compared === undefined ? undefined : begin('Go kubelet', compared);
+      const turns = Array.from({ length: options.repeat }, (_, index) => {
+        const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + index + 1})` : looked.name;
+        return begin(name, looked.program);
+      });
+      const comparedRun = await other?.();
+      const ours: Run[] = [];
+      let faults = 0;
+      for (const turn of turns) {
+        ours.push(await turn());
+        // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
+        faults += await report(facts, { ours, compared: comparedRun }, before, options);
+      }
+      return faults > 0 ? 1 : 0;
+    } finally {
+      noMore.abort();
+      await Promise.all(begun);
+      await removeMountPoints(mountPoints);
     }
-    return faults > 0 ? 1 : 0;
-  } finally {
-    noMore.abort();
-    await Promise.all(begun);
-    await removeMountPoints(mountPoints);
-  }
+  });
 }
 
 /** What `--docs` writes, as it is now. */
@@ -157,7 +163,13 @@ async function kubelets(
   return { looked, compared: upstream.binaries.kubelet };
 }
 
-async function runOne(kubelet: string, program: string, parts: Parts, options: ConformanceOptions): Promise<Run> {
+async function runOne(
+  kubelet: string,
+  program: string,
+  parts: Parts,
+  options: ConformanceOptions,
+  told: AbortSignal,
+): Promise<Run> {
   const output = resolve(options.output, options.selection, kubelet.replace(/[^\w.-]+/g, '-'));
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
@@ -168,7 +180,7 @@ async function runOne(kubelet: string, program: string, parts: Parts, options: C
     const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
-    await endOfInside(file, await groupDirectories(name));
+    await endOfInside(file, await groupDirectories(name), told);
   } finally {
     await removeRun(name);
     await giveBack();
@@ -209,7 +221,7 @@ async function groupDirectories(group: string): Promise<readonly string[]> {
 }
 
 /** Runs what is inside the namespaces; the first signal tells it to end, the second ends it. */
-async function endOfInside(plan: string, groups: readonly string[]): Promise<void> {
+async function endOfInside(plan: string, groups: readonly string[], told: AbortSignal): Promise<void> {
   const child = startInside('./inside/main.ts', [plan], groups);
   let asked = false;
   const end = (): void => {
@@ -217,8 +229,8 @@ async function endOfInside(plan: string, groups: readonly string[]): Promise<voi
     asked = true;
     child.stdin?.end();
   };
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const name of signals) process.on(name, end);
+  for (const name of ENDING) process.on(name, end);
+  if (told.aborted) end();
   try {
     const how = await new Promise<string | undefined>((resolve, reject) => {
       child.on('error', reject);
@@ -228,7 +240,7 @@ async function endOfInside(plan: string, groups: readonly string[]): Promise<voi
     if (asked) throw new Error('told to end');
     if (how !== undefined) throw new Error(`the node cannot be run: ${how}`);
   } finally {
-    for (const name of signals) process.off(name, end);
+    for (const name of ENDING) process.off(name, end);
   }
 }
 
