@@ -65,7 +65,7 @@ Go kubelet.
   --continue            with --docs: the runs that the page has of the selection count on, and the Go kubelet's with them
   --there               build nothing; exit with 77 where a program is missing
   --list                only tell the specs that are chosen
-  --help
+  -h, --help
 `;
 
 /**
@@ -96,7 +96,7 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
       continue: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       there: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
     },
   });
   for (const [option, patterns] of Object.entries({ focus: values.focus, skip: values.skip })) {

@@ -121,6 +121,7 @@ test('every option is in the help', () => {
     'list',
   ];
   for (const word of words) expect(HELP).toContain(`  --${word}`);
+  for (const word of ['-h', '--help']) expect(parseConformanceOptions([word]).help, word).toBe(true);
 });
 
 test('a kubelet is a file that can be run', async () => {
