@@ -61,7 +61,9 @@ const STATES: Readonly<Record<string, SpecState>> = {
 export function readReport(text: string): SuiteResult {
   const [report] = JSON.parse(text) as readonly GinkgoReport[];
   if (report === undefined)
-    throw new TypeError('the report has no suite: a process of it was killed, or it never began');
+    throw new TypeError(
+      'the report has no suite: one of its processes was killed, or never began; ginkgo.log tells what it said',
+    );
   const specs: SpecResult[] = [];
   const problems = [...(report.SpecialSuiteFailureReasons ?? [])];
   for (const spec of report.SpecReports ?? []) {
