@@ -125,17 +125,14 @@ export function progressOf(log: string): Progress {
   return { chosen, passed: ended - failed, failed };
 }
 
-/**
- * Runs a suite to its end; it is interrupted where the signal is aborted, and writes its reports then too.
- * @returns its exit code: 0 where nothing failed
- */
+/** Runs a suite to its end; it is interrupted where the signal is aborted. What came of it is in its reports, which it writes then too. */
 export async function runSuite(
   selection: Selection,
   program: SuiteProgram,
   runtime: string,
   say: (text: string) => void,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const log = createWriteStream(join(program.output, 'ginkgo.log'));
   const path = [...(program.path === undefined ? [] : [program.path]), process.env.PATH ?? ''].join(delimiter);
   const child = spawn(program.ginkgo, [...suiteArguments(selection, program, runtime)], {
@@ -159,9 +156,9 @@ export async function runSuite(
   signal.addEventListener('abort', interrupt, { once: true });
   if (signal.aborted) interrupt();
   try {
-    return await new Promise<number>((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       child.on('error', reject);
-      child.on('close', (code) => resolve(code ?? 1));
+      child.on('close', () => resolve());
     });
   } finally {
     signal.removeEventListener('abort', interrupt);
