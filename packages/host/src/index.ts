@@ -22,4 +22,5 @@ export { kernelFileSystem } from './kernel-file-system.ts';
 export { type KernelFiles, nodeKernelFiles } from './kernel-files.ts';
 export { nodeFileSystem } from './node-file-system.ts';
 export { readBounded, readFileBeneath, readFileBounded } from './read-bounded.ts';
+export { type ProgramResult, type ProgramRun, runProgram } from './run-program.ts';
 export { errorCode, isMissing, type SystemError, systemError } from './system-error.ts';

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -186,23 +185,6 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   test('a plugin that prints without an end is killed', async () => {
     const error = await nodeExec('yes', ['hunter2'], { PATH: process.env.PATH }).catch((cause: unknown) => cause);
     expect(String(error)).toBe('Error: it printed more than 1048576 characters');
-  });
-
-  test('a plugin for which there is no file descriptor left is an error, and ends no program', () => {
-    const source = new URL('../src/node-exec.ts', import.meta.url).href;
-    const program = `
-      const { closeSync, openSync } = await import('node:fs');
-      await import('node:child_process');
-      const { nodeExec } = await import('${source}');
-      const files = [];
-      try { for (;;) files.push(openSync('/dev/null')); } catch {}
-      const error = await nodeExec('true', [], {}).catch((error) => error);
-      await new Promise(setImmediate);
-      for (const file of files) closeSync(file);
-      process.stdout.write(String(error));`;
-    const script = 'ulimit -n 100; exec "$0" --input-type=module -e "$1"';
-    const { stdout, status } = spawnSync('sh', ['-c', script, process.execPath, program], { timeout: 20_000 });
-    expect([status, `${stdout}`]).toEqual([0, 'Error: spawn true EMFILE']);
   });
 
   test.each<[string, ExecRunner, RegExp]>([

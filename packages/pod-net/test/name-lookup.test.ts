@@ -1,13 +1,19 @@
 import { expect, test } from 'vitest';
 import { NameLookup } from '../src/name-lookup.ts';
 
-test('W6: names are looked up one at a time, and each once for all who wait for it', () => {
+/** Names that are asked for, each answered when the test says so. */
+function lookups(): { readonly names: NameLookup; readonly asked: string[]; readonly answers: (() => void)[] } {
   const asked: string[] = [];
   const answers: (() => void)[] = [];
   const names = new NameLookup((name, _options, answer) => {
     asked.push(name);
     answers.push(() => answer(null, [{ address: `address of ${name}`, family: 4 }]));
   });
+  return { names, asked, answers };
+}
+
+test('W6: names are looked up one at a time, and each once for all who wait for it', () => {
+  const { names, asked, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (error, [first]) => heard.push([error, first?.address]));
   for (const name of ['silent', 'other', 'silent', 'silent']) ask(name);
@@ -24,12 +30,7 @@ test('W6: names are looked up one at a time, and each once for all who wait for 
 });
 
 test('W6, K4: what nobody waits for any more is not looked up, and nothing of it is kept', () => {
-  const asked: string[] = [];
-  const answers: (() => void)[] = [];
-  const names = new NameLookup((name, _options, answer) => {
-    asked.push(name);
-    answers.push(() => answer(null, [{ address: `address of ${name}`, family: 4 }]));
-  });
+  const { names, asked, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (_, [first]) => heard.push(first?.address));
   const silent = ask('silent');

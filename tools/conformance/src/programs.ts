@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import {
   type BuildTarget,
   buildTargets,
   downloadPrograms,
+  fetchChecked,
   KUBERNETES_VERSION,
   type PublishedName,
   releaseModule,
@@ -114,7 +114,7 @@ async function buildBusybox(file: string, say: (text: string) => void): Promise<
   const work = `${file}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {
-    await writeFile(join(work, 'busybox.tar.bz2'), await download(BUSYBOX.urls, BUSYBOX.sha256));
+    await download(BUSYBOX.urls, BUSYBOX.sha256, join(work, 'busybox.tar.bz2'));
     await run('tar', ['-xjf', 'busybox.tar.bz2', '--strip-components=1'], { cwd: work });
     await run('make', ['defconfig'], { cwd: work });
     const config = await readFile(join(work, '.config'), 'utf8');
@@ -135,19 +135,14 @@ export function busyboxConfig(defaults: string): string {
     .replace(/^(CONFIG_TC)=y$/m, '# $1 is not set');
 }
 
-/** What the first of some places has, which has to be what is expected. @throws Error naming why none has it */
-async function download(urls: readonly string[], sha256: string): Promise<Buffer> {
+/** Brings what the first of some places has, which has to be what is expected. @throws Error naming why none has it */
+async function download(urls: readonly string[], sha256: string, file: string): Promise<void> {
   const problems: string[] = [];
   for (const url of urls) {
     try {
-      const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      if (!response.ok) throw new Error(String(response.status));
-      const data = Buffer.from(await response.arrayBuffer());
-      const found = createHash('sha256').update(data).digest('hex');
-      if (found !== sha256) throw new Error(`its SHA-256 is ${found}, and should be ${sha256}`);
-      return data;
+      return await fetchChecked(url, sha256, file, TIMEOUT_MS);
     } catch (error) {
-      problems.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(error instanceof Error ? error.message : String(error));
     }
   }
   throw new Error(problems.join('; '));

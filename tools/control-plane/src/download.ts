@@ -107,8 +107,13 @@ async function text(url: string): Promise<string> {
   return (await get(url, HEAD_TIMEOUT_MS)).text();
 }
 
-async function fetchChecked(url: string, sha256: string, file: string): Promise<void> {
-  const { body } = await get(url);
+/**
+ * Downloads a file, and checks its sum.
+ * @param timeoutMs for all of it; for ever where absent
+ * @throws Error naming the URL; what is in the file then is of no use
+ */
+export async function fetchChecked(url: string, sha256: string, file: string, timeoutMs?: number): Promise<void> {
+  const { body } = await get(url, timeoutMs);
   if (body === null) throw new Error(`${url}: it is empty`);
   const hash = createHash('sha256');
   const hashed = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -8,7 +8,7 @@ export {
 } from './binaries.ts';
 export { type BuildTarget, buildTargets, releaseModule } from './build.ts';
 export { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
-export { downloadPrograms, type PublishedName } from './download.ts';
+export { downloadPrograms, fetchChecked, type PublishedName } from './download.ts';
 export type { ProcessName } from './layout.ts';
 export { cannotAddAddress } from './service-address.ts';
 export { approveServingRequests } from './serving-certificates.ts';

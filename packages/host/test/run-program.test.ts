@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { type ProgramRun, runProgram } from '../src/run-program.ts';
+
+const sh = (script: string, more: Partial<ProgramRun> = {}): ProgramRun => ({
+  ...{ command: 'sh', args: ['-c', script], environment: { PATH: process.env.PATH }, maxStdoutLength: 1000 },
+  ...more,
+});
+
+test('what a program prints is told, and how it ended', async () => {
+  expect(await runProgram(sh('echo out; echo err >&2; exit 3'))).toEqual({
+    exitCode: 3,
+    stdout: 'out\n',
+    stderr: 'err\n',
+  });
+  expect(await runProgram(sh('kill -9 $$'))).toMatchObject({ exitCode: 128 });
+  expect(await runProgram(sh('head -c 9000 /dev/zero | tr "\\0" y >&2'))).toMatchObject({ stderr: 'y'.repeat(8192) });
+});
+
+test('a program reads what it is given, or nothing, and need not read it', async () => {
+  expect(await runProgram(sh('cat', { stdin: 'given' }))).toMatchObject({ stdout: 'given' });
+  expect(await runProgram(sh('cat'))).toMatchObject({ exitCode: 0, stdout: '' });
+  expect(await runProgram(sh('exec true', { stdin: 'x'.repeat(1 << 20) }))).toMatchObject({ exitCode: 0 });
+});
+
+test('a program that prints too much, or is called off, is killed', async () => {
+  await expect(runProgram(sh('exec yes'))).rejects.toThrow('it printed more than 1000 characters');
+  const abort = new AbortController();
+  const running = runProgram(sh('exec sleep 1000'), abort.signal);
+  setImmediate(() => abort.abort(new Error('enough')));
+  await expect(running).rejects.toThrow('enough');
+  await expect(runProgram(sh('exit 0'), abort.signal)).rejects.toThrow('enough');
+});
+
+test('a program that is not there is an error', async () => {
+  await expect(runProgram(sh('', { command: '/none' }))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a program for which there is no file descriptor left is an error, and ends not this one', () => {
+  const source = new URL('../src/run-program.ts', import.meta.url).href;
+  const program = `
+    const { closeSync, openSync } = await import('node:fs');
+    await import('node:child_process');
+    const { runProgram } = await import('${source}');
+    const files = [];
+    try { for (;;) files.push(openSync('/dev/null')); } catch {}
+    const run = { command: 'true', args: [], environment: {}, stdin: '', maxStdoutLength: 1000 };
+    const { stdin, ...silent } = run;
+    const errors = await Promise.all([run, silent].map((one) => runProgram(one).catch((error) => error)));
+    await new Promise(setImmediate);
+    for (const file of files) closeSync(file);
+    process.stdout.write(errors.join('; '));`;
+  const script = 'ulimit -n 100; exec "$0" --input-type=module -e "$1"';
+  const { stdout, status } = spawnSync('sh', ['-c', script, process.execPath, program], { timeout: 20_000 });
+  expect([status, `${stdout}`]).toEqual([0, 'Error: spawn true EMFILE; Error: spawn true EMFILE']);
+});
