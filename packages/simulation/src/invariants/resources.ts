@@ -98,7 +98,7 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   // What a list of old says is there, is there for the kubelet.
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
   // What it asked for before is what it is let in with, where others that make room for a pod before it hold it up.
-  const isNew = observation.atMs - facts.pods.wantedSinceMs(uid) < HELD_UP_MS;
+  const isNew = observation.atMs - heardOfByMs(uid, facts) < HELD_UP_MS;
   // So is what it was granted by a kubelet before this one, whatever it asks for since (`AddPod` of upstream's allocation manager).
   const asked = isNew ? heldAtMost(uid, facts) : Math.max(askedBy(uid, facts), resources.grants.get(uid) ?? 0);
   // Which version of it the kubelet holds on to, and how much that asks for.
@@ -126,6 +126,18 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
       `pod ${uid} asks for ${asked}m and is refused (${reason}), and ${sum}m of ${most}m are held: ${text}`,
   );
 });
+
+/**
+ * When the kubelet has heard of a pod at the latest. A watch that was away tells of a pod as it was made, and of its resizes after that, each as
+ * a change of its own: it may be let in, or refused, for what it asked for at first.
+ */
+function heardOfByMs(uid: string, facts: Facts): number {
+  const { api, pods } = facts;
+  const wantedMs = pods.wantedSinceMs(uid);
+  if (!pods.isApiPod(uid)) return wantedMs;
+  if (api.inTrouble) return facts.nowMs;
+  return api.troubleAtMs >= wantedMs ? api.troubleAtMs + watchSilenceMs(facts) : wantedMs;
+}
 
 /** Whether a refusal says that the node has not enough of what a pod asks for. */
 export function isForLack(reason: string): boolean {
