@@ -119,7 +119,7 @@ export class KubeletPodSyncer implements PodSyncer {
       sandboxUp = this.#sandboxUp.delete(uid);
     });
     // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
-    if (result.results.length > 0) pleg.hint(pod.metadata.uid);
+    if (result.results.length > 0 || result.isOutdated) pleg.hint(pod.metadata.uid);
     const resizes = result.results.filter(({ action }) => action === 'ResizePodInPlace');
     for (const { error } of resizes) if (error !== undefined) allocation.failed(pod, error.message);
     if (result.error !== undefined) {
@@ -131,7 +131,7 @@ export class KubeletPodSyncer implements PodSyncer {
       throw result.error;
     }
     if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);
-    return { isTerminal: false, idle: result.results.length === 0 };
+    return { isTerminal: false, idle: result.results.length === 0 && !result.isOutdated };
   }
 
   /** The sandbox of a pod that is being synced, and its network, are up: where its images take a while to come, its status says so. */

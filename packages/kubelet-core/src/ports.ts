@@ -171,6 +171,8 @@ export interface SyncResult {
 
 export interface PodSyncResult {
   readonly results: readonly SyncResult[];
+  /** The status that was given is too old to go on with: the pod is to be read, and synced, again. */
+  readonly isOutdated?: true;
   readonly error?: Error;
 }
 

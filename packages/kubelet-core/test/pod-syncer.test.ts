@@ -164,6 +164,13 @@ describe('syncPod', () => {
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 
+  test('P7: one that was given too old a status is followed by a look', async () => {
+    const { syncer, pod, calls, behaviour } = setUp();
+    behaviour.sync = async () => ({ results: [], isOutdated: true });
+    expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: false });
+    expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
+  });
+
   test('C7: of many pods a few are prepared at once, those that run first; one whose volume hangs holds nobody up', async () => {
     const { syncer, behaviour, clock } = setUp();
     behaviour.mount = async (of) => {

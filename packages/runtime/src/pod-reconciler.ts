@@ -80,6 +80,8 @@ export class PodReconciler {
     const run = blamesProbe(planned) ? await this.#lookedAtAgain(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
+    // Its status has to say so first: how a container ended whose record is gone is told by it (P7).
+    if (run !== given) return run.results.outdated();
     if (!(await this.#reset(run, actions))) return;
     // The records are gone: what follows is known without looking again.
     const gone = new Set(actions.containersToReset.map(({ id }) => id));

@@ -30,6 +30,11 @@ export interface SyncResult {
 /** What a sync came to. */
 export interface PodSyncResult {
   readonly results: readonly SyncResult[];
+  /**
+   * The runtime has more to tell than the status that the sync was given: containers of the pod are to begin anew, which its status has to say
+   * first. Nothing was done; the pod is to be read, and synced, again.
+   */
+  readonly isOutdated?: true;
   /** All that went wrong or has to wait, in one error. It has `retryAtMs` where all that is left is to wait. */
   readonly error?: PodRuntimeError;
 }
@@ -38,6 +43,7 @@ export interface PodSyncResult {
 export class SyncResults {
   readonly #results: SyncResult[] = [];
   #failure: unknown;
+  #isOutdated = false;
 
   add(action: SyncAction, target: string, error?: SyncFailure): void {
     this.#results.push(error === undefined ? { action, target } : { action, target, error });
@@ -48,10 +54,17 @@ export class SyncResults {
     this.#failure ??= failure;
   }
 
+  /** Notes that the sync was given too old a status to go on with. */
+  outdated(): void {
+    this.#isOutdated = true;
+  }
+
   done(): PodSyncResult {
     const results = this.#results;
     const failures = results.flatMap(({ error }) => error ?? []);
-    if (this.#failure === undefined && failures.length === 0) return { results };
+    if (this.#failure === undefined && failures.length === 0) {
+      return this.#isOutdated ? { results, isOutdated: true } : { results };
+    }
 
     const messages: string[] = [];
     if (this.#failure instanceof Error) messages.push(`failed to SyncPod: ${this.#failure.message}`);

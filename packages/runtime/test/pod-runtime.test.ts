@@ -252,6 +252,25 @@ describe('a probe that fails', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([]);
   });
 
+  test('P7: of one whose exit begins all of them anew says so, for the status of its pod to tell it first', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    const a = sleeper('a', { restartPolicy: 'Never', restartPolicyRules });
+    const web = pod({ restartPolicy: 'Never', containers: [a, sleeper('b')] });
+    await machine.sync(kubelet, web);
+    const stale = await machine.status(kubelet, web);
+    const id = machine.cri.liveContainers().find(({ name }) => name === 'a')?.id ?? '';
+    machine.cri.killContainer(id, { exitCode: 42, oomKilled: false });
+    machine.liveness.set(id, 'failure');
+
+    const result = await machine.settle(kubelet.syncPod(web, stale, new AbortController().signal));
+    expect(result).toEqual({ results: [], isOutdated: true });
+    expect(machine.live()).toEqual(['b/0']);
+    await machine.sync(kubelet, web);
+    expect(machine.live().toSorted()).toEqual(['a/1', 'b/1']);
+  });
+
   test('R2: of a container that runs ends it, and its policy starts it again', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();

@@ -71,7 +71,8 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     anyAsksToRestartAll(pod, (name) => reported.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
-    restartsAll: restartIsAsked || (tellsOfRestarts && (wasRestartingAll(old) || hasNoRecords(runtimeStatus))),
+    restartsAll:
+      restartIsAsked || (tellsOfRestarts && (wasRestartingAll(old) || lacksRecords(pod, old, runtimeStatus))),
     features,
     stopSignals: context.stopSignals ?? false,
     recursiveReadOnly: context.recursiveReadOnly ?? false,
@@ -141,11 +142,15 @@ function wasRestartingAll(old: PodStatus | undefined): boolean {
 }
 
 /**
- * Whether there is nothing left in the sandbox that serves the pod. Garbage collection leaves the newest record of each container: who was
- * killed when it had taken all away, for them to begin anew, has told nobody (K1).
+ * Whether there is nothing left in the sandbox that serves the pod, or nothing of any main container, though some have run. Garbage collection
+ * leaves the newest record of each container: who was killed when it had taken all away, for them to begin anew, or had begun its init
+ * containers since, has told nobody (K1).
  */
-function hasNoRecords({ sandboxes, containers }: RuntimePodStatus): boolean {
-  return sandboxes[0]?.state === 'ready' && containers.length === 0;
+function lacksRecords(pod: Pod, old: PodStatus | undefined, { sandboxes, containers }: RuntimePodStatus): boolean {
+  if (sandboxes[0]?.state !== 'ready') return false;
+  if (containers.length === 0) return true;
+  const hasRun = old?.containerStatuses?.some(({ state }) => state?.running != null || state?.terminated != null);
+  return hasRun === true && !pod.spec.containers.some(({ name }) => containers.some((record) => record.name === name));
 }
 
 /** S1: a phase that is terminal anywhere stays what it is there. */

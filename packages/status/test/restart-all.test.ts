@@ -71,6 +71,37 @@ describe('a pod of which all containers begin anew', () => {
     ).toBe('Failed');
   });
 
+  test('K1: nor where it was killed when it had begun the init containers again', () => {
+    const initContainers = [{ name: 'init', image: 'busybox' }];
+    const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers } };
+    const init = runtimeContainer({ name: 'init', id: 'i1', state: 'exited', exitCode: 0 });
+    const ready = { sandboxes: [makeSandbox()] };
+    const old = generateApiPodStatus(withInit, { ...runtimeStatus(main({}), side({}), init), ...ready }, makeContext());
+    const again = runtimeContainer({ name: 'init', id: 'i2', state: 'exited', exitCode: 0, restartCount: 1 });
+    const status = generateApiPodStatus(
+      withInit,
+      { ...runtimeStatus(again), ...ready },
+      makeContext({ oldStatus: old }),
+    );
+    expect(status.phase).toBe('Running');
+    for (const name of ['main', 'side']) {
+      expect(shown(status, name)).toMatchObject({
+        state: { waiting: { reason: 'RestartingAllContainers' } },
+        lastState: { terminated: { reason: 'RestartingAllContainers' } },
+      });
+    }
+    // While it begins for the first time nothing of it has gone.
+    const lost = runtimeContainer({ name: 'init', id: 'i1', state: 'unknown' });
+    const running = runtimeContainer({ name: 'init', id: 'i1' });
+    const first = generateApiPodStatus(withInit, { ...runtimeStatus(running), ...ready }, makeContext());
+    const then = generateApiPodStatus(
+      withInit,
+      { ...runtimeStatus(lost), ...ready },
+      makeContext({ oldStatus: first }),
+    );
+    expect(then.initContainerStatuses?.[0]?.state?.terminated?.reason).toBe('ContainerStatusUnknown');
+  });
+
   test('S3: counts an init container without a record once, however often it is looked at', () => {
     const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'busybox' }] } };
     const counts: (number | undefined)[] = [];

@@ -133,9 +133,12 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
     return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last);
   };
   const failed = (plan: ContainerPlan): boolean => {
+    if (isSidecar(pod, plan.name)) return false;
+    // Whatever came of it before: in a new sandbox it runs again.
+    if (hasFailedToStart(pod, plan, facts)) return true;
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     const passed = last?.exitCode !== undefined && !hasFailed(pod, plan.name, last);
-    return !isSidecar(pod, plan.name) && done(plan) && !passed;
+    return done(plan) && !passed;
   };
   return pod.containers.every(done) || pod.init.some(failed);
 }
