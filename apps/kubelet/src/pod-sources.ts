@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '@node-agent/async';
 import type { KubeletConfiguration } from '@node-agent/config';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import type { PodSourcePort } from '@node-agent/kubelet-assembly';
 import { type Fetch, FileSource, HttpSource, LastGoodDirectory } from '@node-agent/pod-config';
 import type { Logger } from '@node-agent/telemetry';
@@ -9,6 +9,7 @@ import type { Logger } from '@node-agent/telemetry';
 /** What the sources work with. */
 interface SourcePorts {
   readonly fs: FileSystem;
+  readonly foreign: ForeignFiles;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly fetch: Fetch;

@@ -176,6 +176,7 @@ export async function runNode(
   };
   const sources = podSources(configuration, identity.nodeName, flags.rootDir, {
     fs,
+    foreign: foreignFiles,
     clock,
     logger: logger.child({ component: 'pod-source' }),
     fetch: (url, init) => fetch(url, init),

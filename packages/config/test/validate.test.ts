@@ -120,6 +120,8 @@ const pods: readonly Case[] = [
   ['nodeStatusUpdateFrequency: -5s', 'nodeStatusUpdateFrequency', 'must be longer than 0s'],
   ['clusterDNS: [10.0.0.1, dns]', 'clusterDNS[1]', 'must be an IP address'],
   ['staticPodURL: ftp://x', 'staticPodURL', 'must be an http or https URL'],
+  ['staticPodURLHeader: {A: [x, "b\\nc"]}', 'staticPodURLHeader.A[1]', 'must not contain control characters'],
+  ['staticPodURLHeader: {"A B": [x]}', 'staticPodURLHeader.A B', 'must be the name of an HTTP header'],
   ['staticPodURL: there', 'staticPodURL', 'must be an http or https URL'],
   [
     `allowedUnsafeSysctls: [net.${'a'.repeat(250)}]`,

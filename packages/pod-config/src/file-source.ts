@@ -9,12 +9,19 @@ import {
   sleep,
   withTimeout,
 } from '@node-agent/async';
-import type { FileSystem, OnChange } from '@node-agent/host';
+import type { FileSystem, ForeignFiles, OnChange } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
-import { type FileVersion, isDirectory, listManifests, readManifestFile, unreadManifest } from './manifest-files.ts';
+import {
+  type FileVersion,
+  isDirectory,
+  listManifests,
+  type ManifestListing,
+  readManifestFile,
+  unreadManifest,
+} from './manifest-files.ts';
 import type { SetPods } from './pod-config.ts';
 import { type PodSchema, podSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
@@ -28,6 +35,11 @@ const CONCURRENT_READS = 8;
 /** What {@link FileSource} works with. */
 export interface FileSourceComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'readdir' | 'open' | 'watch'>;
+  /**
+   * Looks at what a link leads to before it is read (`nodeForeignFiles` of `@node-agent/host`); without it each manifest on a file system that does
+   * not answer holds one of the process's few threads for files.
+   */
+  readonly foreign?: Pick<ForeignFiles, 'stat'>;
   /** The machine's own where absent. */
   readonly clock?: Clock;
   /** Silent where absent. */
@@ -76,6 +88,8 @@ export class FileSource {
   readonly #remade: RemadeNames;
   /** Files that have not answered yet: they are not asked again before (W6). */
   readonly #unanswered = new Set<string>();
+  /** The look at the path that has not been answered yet. */
+  #listing: Promise<void> | undefined;
   /** One has answered since the last look, and was remembered, though it may be gone by now. */
   #answeredLate = false;
   /** The names that hints named since the last look; `all` after a hint without a name. */
@@ -163,9 +177,9 @@ export class FileSource {
 
   /** One that does not answer is as it was, holds up no other, and is read again once it has answered. */
   async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
-    const { fs, clock, logger, schema = podSchema } = this.#components;
+    const { fs, foreign, clock, logger, schema = podSchema } = this.#components;
     const { nodeName, limitBytes } = this.#options;
-    const components = { fs, logger, schema, memory: this.#memory };
+    const components = { fs, logger, schema, memory: this.#memory, ...(foreign && { foreign }) };
     const options = { path: file, nodeName, limitBytes };
     if (!this.#unanswered.has(file)) {
       const reading = readManifestFile(components, options, known);
@@ -185,12 +199,31 @@ export class FileSource {
     return await unreadManifest(components, options, known, 'does not answer');
   }
 
+  /** What does not answer is not asked again before it has. */
+  async #list(): Promise<ManifestListing> {
+    const { fs, clock } = this.#components;
+    const { path } = this.#options;
+    const answer: ManifestListing = { problem: 'does not answer', isMissing: false };
+    if (this.#listing !== undefined) return answer;
+    const listing = listManifests(fs, path, this.#files.has(path));
+    try {
+      return await withTimeout(clock, ANSWER_MS, () => listing);
+    } catch (error) {
+      if (!AsyncError.is(error)) throw error;
+      const answered = (): void => {
+        this.#listing = undefined;
+        this.#hint(undefined);
+      };
+      this.#listing = listing.then(answered, answered);
+      return answer;
+    }
+  }
+
   async #look(changed: ReadonlySet<string> | 'all'): Promise<void> {
-    const { fs } = this.#components;
     const { path } = this.#options;
     await this.#memory.rememberUnsaved();
     await this.#forget(this.#remade.take());
-    const listing = await listManifests(fs, path, this.#files.has(path));
+    const listing = await this.#list();
     if (listing.problem === undefined) {
       this.#isDirectory = listing.isDirectory;
       // One that was not there, or could not be looked at, when the watch began: its changes would be seen once a period only.

@@ -52,6 +52,12 @@ export interface HttpSourceOptions {
   readonly limitBytes?: number;
 }
 
+/** A token of RFC 9110. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
+/** What no header value may hold: control characters but tab. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;
+
 const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
 
 /**
@@ -189,8 +195,14 @@ async function readBody({ body }: FetchResponse, limitBytes: number): Promise<Ui
   return Buffer.concat(chunks);
 }
 
+/**
+ * A header as it is sent: its value as the bytes of UTF-8, as Go's client sends it.
+ * @throws Error for what HTTP has no form for; the value is told nobody (W4)
+ */
 function pair(name: string, value: string): [string, string] {
-  return [name, value];
+  if (!HEADER_NAME.test(name)) throw new Error(`invalid header field name ${JSON.stringify(name)}`);
+  if (CONTROL.test(value)) throw new Error(`invalid header field value for ${JSON.stringify(name)}`);
+  return [name, Buffer.from(value).toString('latin1')];
 }
 
 /** The error's message with its causes': `fetch` says no more than "fetch failed" itself. */

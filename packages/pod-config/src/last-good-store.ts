@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { bytesOfText, type FileSystem, isMissing } from '@node-agent/host';
 
 /**
  * Remembers the last good content of manifests across a restart, so that one that is broken or out of reach at the next
@@ -59,5 +59,5 @@ export class LastGoodDirectory implements LastGoodStore {
 }
 
 function nameOf(source: string): string {
-  return createHash('sha256').update(source).digest('hex');
+  return createHash('sha256').update(bytesOfText(source)).digest('hex');
 }

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { isGood, keepLastGood, type ManifestState } from './last-good.ts';
 import type { LastGoodMemory } from './last-good-memory.ts';
@@ -44,6 +44,7 @@ export async function listManifests(
 /** What manifests are read with. */
 export interface ManifestComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
+  readonly foreign?: Pick<ForeignFiles, 'stat'>;
   readonly logger: Logger;
   readonly schema: PodSchema;
   readonly memory: LastGoodMemory;
@@ -65,10 +66,12 @@ export async function readManifestFile(
   options: ManifestOptions,
   known: FileVersion | undefined,
 ): Promise<FileVersion | undefined> {
-  const { fs, logger } = components;
+  const { fs, foreign, logger } = components;
   const { path, limitBytes } = options;
   const unreadable = (message: string): Promise<FileVersion> => unreadManifest(components, options, known, message);
   try {
+    // A link may lead to a file system that does not answer: who waits for that is another process.
+    if (foreign !== undefined && (await fs.lstat(path)).kind === 'symlink') await foreign.stat(path);
     // Asked before it is opened: to open a fifo would wait for its writer.
     const { kind, sizeBytes } = await fs.stat(path);
     if (kind === 'directory') {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { bytesOfText } from '@node-agent/host';
 import { CONFIG_HASH_ANNOTATION, type Pod, type Toleration } from '@node-agent/pod-spec';
 import { canonicalJson, type JsonValue } from './plain-json.ts';
 
@@ -24,7 +25,9 @@ export type PodManifest = Pick<Pod, 'spec'> & {
  * for pods of files a toleration of every `NoExecute` taint, and the status `Pending`.
  */
 export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod {
-  const { metadata, spec } = manifest;
+  const { spec } = manifest;
+  // A version is the API server's, of whose pod this is a copy by now: a change of the manifest would not be seen by it.
+  const { resourceVersion: _, ...metadata } = manifest.metadata;
   const uid = metadata.uid || podUid(manifest, origin);
   const tolerations = spec.tolerations ?? [];
   return {
@@ -58,7 +61,7 @@ function podUid(manifest: PodManifest, { kind, location, nodeName }: ManifestOri
   const { metadata, spec } = manifest;
   const content: JsonValue = JSON.parse(JSON.stringify({ metadata, spec }));
   const hash = createHash('sha256').update(canonicalJson(content)).update('\0');
-  hash.update(kind === 'file' ? `host:${nodeName}file:${location}` : `url:${location}`);
+  hash.update(bytesOfText(kind === 'file' ? `host:${nodeName}file:${location}` : `url:${location}`));
   return hash.digest('hex').slice(0, 32);
 }
 

@@ -7,8 +7,10 @@ import {
   isSeq,
   LineCounter,
   parseAllDocuments,
+  type Scalar,
   type ScalarTag,
   type Tags,
+  visit,
 } from 'yaml';
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
 
@@ -96,7 +98,8 @@ function parseYaml(text: string): YamlStream {
       ...parseAllDocuments(text, {
         version: '1.1',
         customTags: jsonTags,
-        uniqueKeys: true,
+        // The library compares each key with all before it, which of many takes minutes.
+        uniqueKeys: false,
         prettyErrors: false,
         logLevel: 'silent',
         lineCounter,
@@ -113,6 +116,11 @@ function parseYaml(text: string): YamlStream {
       problems.push({ ...place(fault.pos[0]), message: fault.message });
       continue;
     }
+    const twice = repeatedKey(document);
+    if (twice !== undefined) {
+      problems.push({ ...place(twice.range?.[0] ?? 0), message: 'Map keys must be unique' });
+      continue;
+    }
     try {
       const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }), LIMITS);
       if (value !== null) documents.push({ value, locate });
@@ -124,6 +132,31 @@ function parseYaml(text: string): YamlStream {
   return { documents, problems };
 }
 
+/** The first key that is there a second time in its map. */
+function repeatedKey(document: Document.Parsed): Scalar | undefined {
+  let repeated: Scalar | undefined;
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) {
+          repeated = key;
+          return visit.BREAK;
+        }
+        // What is merged may be given more than once.
+        if (!isMergeKey(key.value)) seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return repeated;
+}
+
+function isMergeKey(value: unknown): boolean {
+  return value === '<<' || (typeof value === 'symbol' && value.description === '<<');
+}
+
 /** What the library says of a tag that only its author knows. */
 const LOCAL_TAG = /^Unresolved tag: !/;
 
@@ -133,7 +166,20 @@ function jsonTags(tags: Tags): Tags {
   const known = tags.filter(
     (tag) => typeof tag === 'string' || !(foreign.test(tag.tag) || ('format' in tag && tag.format === 'TIME')),
   );
-  return [GO_INTEGER, ...known];
+  return [GO_INTEGER, ...known.map(withinDoubles)];
+}
+
+/** A number that is too large stays the text that it is, as with Go: `1234e567` is the beginning of a commit's name. */
+function withinDoubles(tag: Tags[number]): Tags[number] {
+  if (typeof tag === 'string' || !('test' in tag) || !/:(int|float)$/.test(tag.tag) || tag.collection !== undefined)
+    return tag;
+  const resolve: ScalarTag['resolve'] = (text, onError, options) => {
+    const resolved = tag.resolve(text, onError, options);
+    const value = isScalar(resolved) ? resolved.value : resolved;
+    const isTooLarge = (value === Infinity || value === -Infinity) && /\d/.test(text);
+    return isTooLarge ? text : resolved;
+  };
+  return { ...tag, resolve };
 }
 
 /** The offset of the deepest node on the way to `path`; of a map's value, its key's. */

@@ -1,4 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
+import type { ForeignFiles } from '@node-agent/host';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
@@ -21,6 +22,7 @@ async function setUp(
   options: Partial<FileSourceOptions> = {},
   prepare: (fs: MemoryFileSystem) => unknown = () => {},
   fs: MemoryFileSystem = newFileSystem(),
+  foreign?: Pick<ForeignFiles, 'stat'>,
 ) {
   const clock = new FakeClock();
   if (options.path === undefined) await fs.mkdir(DIR);
@@ -32,6 +34,7 @@ async function setUp(
   const source = new FileSource(
     {
       fs,
+      ...(foreign && { foreign }),
       clock,
       lastGood: new LastGoodDirectory({ fs }, { path: STORE }),
       logger: { ...silentLogger, error: log, info: log },
@@ -209,6 +212,69 @@ describe('FileSource', () => {
     await clock.advance(10);
     expect(problems()).toEqual([]);
     expect(asked).toHaveLength(2);
+  });
+
+  it('W6: what a link leads to is looked at by another process first, and read where that has answered', async () => {
+    const fs = newFileSystem();
+    await fs.mkdir(DIR);
+    await fs.mkdir('/mnt/dead');
+    for (const name of ['a', 'dead/b', 'c'])
+      await fs.writeFile(`/mnt/${name}`, JSON.stringify(manifestOf(name.slice(-1))));
+    await fs.symlink('/mnt/a', `${DIR}/a`);
+    await fs.symlink('/mnt/dead/b', `${DIR}/b`);
+    await fs.writeFile(`${DIR}/c`, JSON.stringify(manifestOf('c')));
+    const opened: string[] = [];
+    for (const operation of ['stat', 'open'] as const) {
+      const real = fs[operation].bind(fs) as (path: string, ...more: never[]) => Promise<never>;
+      fs[operation] = (path: string, ...more: never[]) => {
+        opened.push(path);
+        return real(path, ...more);
+      };
+    }
+    const asked: string[] = [];
+    const foreign: Pick<ForeignFiles, 'stat'> = {
+      stat: async (path) => {
+        asked.push(path);
+        if (path === `${DIR}/b`) throw Object.assign(new Error('ETIMEDOUT: no answer'), { code: 'ETIMEDOUT' });
+        return await fs.stat(path);
+      },
+    };
+    const { told, problems } = await setUp({}, () => {}, fs, foreign);
+    expect(told).toEqual(['a-n=busybox c-n=busybox']);
+    expect(new Set(asked)).toEqual(new Set([`${DIR}/a`, `${DIR}/b`]));
+    expect(opened).not.toContain(`${DIR}/b`);
+    expect(problems()).toEqual([`${DIR}/b: ETIMEDOUT: no answer`]);
+  });
+
+  it('W6: a directory that does not answer keeps its pods, and is asked once until it does', async () => {
+    const { fs, told, clock, write, problems } = await setUp();
+    await write('a', manifestOf('a'));
+    let asked = 0;
+    const readdir = fs.readdir.bind(fs);
+    fs.readdir = async (path) => {
+      if (path === DIR) asked++;
+      return await readdir(path);
+    };
+    const fault = fs.injectFault({ code: 'EIO', operation: 'readdir', path: DIR, hangs: true });
+    await clock.advance(70_000);
+    expect(asked).toBe(1);
+    expect(problems()).toEqual([`${DIR}: does not answer`]);
+    expect(told.at(-1)).toBe('a-n=busybox');
+    fault.remove();
+    await clock.advance(10);
+    await write('b', manifestOf('b'));
+    expect(problems()).toEqual([]);
+    expect(told.at(-1)).toBe('a-n=busybox b-n=busybox');
+  });
+
+  it('F2: two manifests whose names are no text are remembered apart', async () => {
+    const names = ['a\udcfe', 'a\udcff'];
+    const { fs, problems } = await setUp({}, async (fs) => {
+      for (const [index, name] of names.entries())
+        await fs.writeFile(`${DIR}/${name}`, JSON.stringify(manifestOf(`pod${index}`)));
+    });
+    expect(problems()).toEqual([]);
+    expect(await fs.readdir(STORE)).toHaveLength(2);
   });
 
   it('F2: a file that answers after it was removed is not remembered', async () => {

@@ -71,6 +71,20 @@ const listOf = (...names: string[]): unknown => ({
 });
 
 describe('HttpSource', () => {
+  it.each([
+    ['a line break', { Authorization: ['Bearer top\nSECRET'] }, 'invalid header field value for "Authorization"'],
+    ['a name that is none', { 'X Y': ['SECRET'] }, 'invalid header field name "X Y"'],
+  ])('W4: a header with %s is told without its value', async (_what, headers, message) => {
+    const { problems, requests } = await setUp([{ body: manifestOf('a') }], { headers });
+    expect(problems()).toEqual([`${URL}: ${message}`]);
+    expect(requests).toEqual([]);
+  });
+
+  it('sends what is no Latin 1 as the bytes of UTF-8', async () => {
+    const { requests } = await setUp([{ body: manifestOf('a') }], { headers: { 'X-Name': ['\u20ac'] } });
+    expect(requests).toEqual([{ 'X-Name': '\u00e2\u0082\u00ac' }]);
+  });
+
   it('reads a pod or a list of them, and looks again every period', async () => {
     const { told, look } = await setUp([{ body: manifestOf('a') }, { body: listOf('a', 'b') }, { body: listOf() }]);
     await look();

@@ -34,6 +34,11 @@ describe('toStaticPod', () => {
     });
   });
 
+  it('leaves out the version of a copy from the API, by which a change of the manifest would not be seen', () => {
+    const copy = { ...web, metadata: { name: 'web', uid: 'mine', resourceVersion: '7' } };
+    expect(toStaticPod(copy, file).metadata).not.toHaveProperty('resourceVersion');
+  });
+
   it('gives a pod of a URL no toleration', () => {
     expect(toStaticPod(web, { ...file, kind: 'http', location: 'http://x/' }).spec.tolerations).toBeUndefined();
   });

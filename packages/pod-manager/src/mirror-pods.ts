@@ -45,6 +45,9 @@ const LONGEST_RETRY_MS = 10_000;
 /** What was done is to be seen in the watch by then; else the API server has lost it before the watch could show it. */
 const SEEN_MS = 10_000;
 
+/** How often in a row the watch may be found behind before it is worth a line: another pod has the name. */
+const TOLD_AFTER = 4;
+
 /** What came of a look. `behind`: the API server has something else than what the watch has shown so far. */
 type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
 
@@ -118,7 +121,13 @@ export class MirrorPods {
       return delayMs;
     }
     this.#failures.delete(fullName);
-    if (outcome === 'behind') return longerPauseMs(this.#behind, fullName);
+    if (outcome === 'behind') {
+      const delayMs = longerPauseMs(this.#behind, fullName);
+      if (this.#behind.get(fullName) === TOLD_AFTER) {
+        logger.warn({ pod: fullName, step }, 'Another pod of its name is in the way of a mirror pod');
+      }
+      return delayMs;
+    }
     this.#behind.delete(fullName);
     return outcome === 'settled' ? undefined : outcome === 'done' ? SEEN_MS : WAIT_MS;
   }

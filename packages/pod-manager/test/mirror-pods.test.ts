@@ -230,6 +230,20 @@ describe('mirror pods', () => {
     await end();
   });
 
+  test('that another pod has its name is told once', async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
+    const { clock, pods, mirrors, end, state } = setUp({ logger });
+    state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
+    pods.addPod(staticPod());
+    mirrors.look(FULL_NAME);
+    await clock.advance(5_000);
+    expect(warnings).toEqual([]);
+    await clock.advance(60_000);
+    expect(warnings).toEqual(['Another pod of its name is in the way of a mirror pod']);
+    await end();
+  });
+
   test('it waits for the node that is to own it', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.node = false;

@@ -88,11 +88,28 @@ function isHost(text: string): boolean {
   );
 }
 
+/** A token of RFC 9110. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: no header may hold them
+const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;
+
 const staticPodUrl: Rule = ({ staticPodURL }) => {
   if (staticPodURL === '') return [];
   const isHttp = URL.canParse(staticPodURL) && /^https?:$/.test(new URL(staticPodURL).protocol);
   return when(!isHttp, 'staticPodURL', 'must be an http or https URL');
 };
+
+/** Those that no request could carry; the values are told nobody (W4). */
+const staticPodHeaders: Rule = ({ staticPodURLHeader }) =>
+  Object.entries(staticPodURLHeader).flatMap(([name, values]) => {
+    const path = `staticPodURLHeader.${name}`;
+    return [
+      ...when(!HEADER_NAME.test(name), path, 'must be the name of an HTTP header'),
+      ...values.flatMap((value, index) =>
+        when(CONTROL.test(value), `${path}[${index}]`, 'must not contain control characters'),
+      ),
+    ];
+  });
 
 /** Rules on pods, their logs and their network. */
 export const podRules: readonly Rule[] = [
@@ -103,4 +120,5 @@ export const podRules: readonly Rule[] = [
   sysctls,
   addresses,
   staticPodUrl,
+  staticPodHeaders,
 ];
