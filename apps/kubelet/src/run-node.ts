@@ -34,6 +34,7 @@ import { nodeGauges } from './gauges.ts';
 import { HeapKeeper } from './heap-keeper.ts';
 import { adjustKernel } from './kernel-settings.ts';
 import type { Machine } from './machine.ts';
+import { manifestFetch } from './manifest-fetch.ts';
 import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
@@ -179,7 +180,7 @@ export async function runNode(
     foreign: foreignFiles,
     clock,
     logger: logger.child({ component: 'pod-source' }),
-    fetch: (url, init) => fetch(url, init),
+    fetch: manifestFetch({ clock, logger }, process.env),
   });
   const pages = new NodePages({ clock, logger, metrics });
   const slis = new HealthcheckSlis(performance.timeOrigin);

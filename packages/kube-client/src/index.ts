@@ -33,7 +33,7 @@ export { connectionOf, loadKubeconfig } from './kubeconfig.ts';
 export { nodeExec } from './node-exec.ts';
 export { NodeTransport, type NodeTransportComponents, type NodeTransportOptions } from './node-transport.ts';
 export type { JsonPatchOperation, Patch } from './patch.ts';
-export type { Environment } from './proxy.ts';
+export { type Environment, proxyFor } from './proxy.ts';
 export { fieldSelector, type ListOptions, type ResourceVersionMatch, type WatchOptions } from './query.ts';
 export type { RateLimiter } from './rate-limiter.ts';
 export { Reflector, type ReflectorComponents, type ReflectorOptions } from './reflector.ts';

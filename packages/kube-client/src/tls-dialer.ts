@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, createSecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '@node-agent/async';
 import type { ServerAddress } from './connection-pool.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { withDialDeadline } from './dial-deadline.ts';
+import { systemAuthorities } from './system-authorities.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -23,6 +24,7 @@ export class TlsDialer {
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #options: ConnectionOptions;
   readonly #proxy: URL | undefined;
+  readonly #trustsSystem: boolean;
 
   constructor(
     clock: Pick<Clock, 'setTimer'>,
@@ -35,8 +37,10 @@ export class TlsDialer {
     this.server = server;
     this.#proxy = proxy;
     const name = servername ?? (isIP(server.host) === 0 ? server.host : '');
-    this.#options = { ca, cert, key, rejectUnauthorized, minVersion: 'TLSv1.2', servername: name };
+    const own = { ca, cert, key, minVersion: 'TLSv1.2' } as const;
+    this.#options = { ...own, rejectUnauthorized, servername: name };
     if (servername === undefined) this.#options.host = server.host;
+    this.#trustsSystem = ca === undefined && rejectUnauthorized;
   }
 
   /**
@@ -48,10 +52,18 @@ export class TlsDialer {
     return await withDialDeadline(this.#clock, authority, (linked) => this.#dial(protocols, linked), signal);
   }
 
+  /** They are many: they are read once, and when they are needed. */
+  #trustSystem(): void {
+    if (!this.#trustsSystem || this.#options.secureContext !== undefined) return;
+    const { cert, key, minVersion } = this.#options;
+    this.#options.secureContext = createSecureContext({ ca: systemAuthorities(), cert, key, minVersion });
+  }
+
   async #dial(protocols: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
     const { host, port, authority } = this.server;
     const tunnel = this.#proxy === undefined ? undefined : await openTunnel(this.#proxy, { host, port }, signal);
     const target = tunnel === undefined ? { host, port } : { socket: tunnel };
+    this.#trustSystem();
     const socket = connect({ ...this.#options, ...target, ALPNProtocols: [...protocols] });
     const onAbort = (): void => void socket.destroy(toError(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });

@@ -1,0 +1,103 @@
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { systemClock } from '@node-agent/async';
+import { silentLogger } from '@node-agent/telemetry';
+import { afterEach, describe, expect, test } from 'vitest';
+import { headersFor, manifestFetch } from '../src/manifest-fetch.ts';
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+/** A server on loopback, and what it was asked. */
+async function serve(answer: RequestListener): Promise<{ readonly port: number; readonly asked: IncomingMessage[] }> {
+  const asked: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request);
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ends.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, asked };
+}
+
+async function get(url: string, environment = {}, headers: [string, string][] = []) {
+  const controller = new AbortController();
+  ends.push(() => controller.abort(new Error('done')));
+  const fetch = manifestFetch({ clock: systemClock, logger: silentLogger }, environment);
+  const { status, headers: answered, body } = await fetch(url, { headers, signal: controller.signal });
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body ?? []) chunks.push(chunk);
+  return { status, etag: answered.get('ETag'), text: Buffer.concat(chunks).toString() };
+}
+
+describe('the fetch of a manifest', () => {
+  test('sends all values of a header, and gives what it is answered', async () => {
+    const { port, asked } = await serve((_request, response) => response.setHeader('etag', '"1"').end('pods'));
+    const headers: [string, string][] = [
+      ['X-Part', 'a'],
+      ['x-part', 'b'],
+    ];
+    expect(await get(`http://127.0.0.1:${port}/web?of=me`, {}, headers)).toEqual({
+      status: 200,
+      etag: '"1"',
+      text: 'pods',
+    });
+    expect([asked[0]?.url, asked[0]?.headersDistinct['x-part']]).toEqual(['/web?of=me', ['a', 'b']]);
+  });
+
+  test('goes through the proxy that the environment names, as Go’s client does', async () => {
+    const { port, asked } = await serve((_request, response) => response.end('by proxy'));
+    const environment = { HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: 'other.example' };
+    expect((await get('http://manifests.example:10080/web', environment)).text).toBe('by proxy');
+    expect(asked.map(({ url }) => url)).toEqual(['http://manifests.example:10080/web']);
+  });
+
+  test('follows redirects, ten at most, and tells no other host who it is', async () => {
+    const other = await serve((_request, response) => response.end('there'));
+    const { port, asked } = await serve((request, response) => {
+      const location = request.url === '/far' ? `http://localhost:${other.port}/web` : '/far';
+      response.writeHead(302, { location: request.url === '/loop' ? '/loop' : location }).end();
+    });
+    const headers: [string, string][] = [
+      ['Authorization', 'Bearer x'],
+      ['X-Mine', 'y'],
+    ];
+    expect((await get(`http://127.0.0.1:${port}/near`, {}, headers)).text).toBe('there');
+    expect(asked.map(({ url, headers: { authorization } }) => [url, authorization])).toEqual([
+      ['/near', 'Bearer x'],
+      ['/far', 'Bearer x'],
+    ]);
+    expect([other.asked[0]?.headers.authorization, other.asked[0]?.headers['x-mine']]).toEqual([undefined, 'y']);
+    await expect(get(`http://127.0.0.1:${port}/loop`)).rejects.toThrow('stopped after 10 redirects');
+    expect(asked).toHaveLength(2 + 11);
+  });
+
+  test('follows none to what is no URL of HTTP', async () => {
+    const { port } = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc/x' }).end());
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow('is redirected to what is no http or https URL');
+  });
+
+  test('ends with its signal, whatever hangs', async () => {
+    const { port } = await serve(() => {});
+    const controller = new AbortController();
+    const fetch = manifestFetch({ clock: systemClock, logger: silentLogger }, {});
+    const answer = fetch(`http://127.0.0.1:${port}/`, { headers: [], signal: controller.signal });
+    controller.abort(new Error('no whole answer'));
+    await expect(answer).rejects.toThrow('no whole answer');
+  });
+});
+
+test.each([
+  ['http://a.example/', 'https://a.example/', true],
+  ['http://a.example/', 'http://b.a.example/', true],
+  ['http://a.example/', 'http://ba.example/', false],
+  ['http://a.example/', 'http://example/', false],
+])('from %s to %s a secret header goes along: %s', (from, to, goes) => {
+  const headers = [['Cookie', 'c']] as const;
+  expect(headersFor(new URL(from), new URL(to), headers)).toEqual(goes ? headers : []);
+});

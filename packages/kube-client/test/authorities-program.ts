@@ -1,0 +1,11 @@
+// Asks the server that its argument names for a node, with no authority of its own, and prints what came of it.
+import { KubeClients, resources } from '@node-agent/kube-client';
+
+const [server = ''] = process.argv.slice(2);
+await using clients = new KubeClients({ environment: {} }, { connection: { cluster: { server }, user: {} } });
+try {
+  await clients.heartbeats.get(resources.nodes, { name: 'a' });
+  process.stdout.write('answered');
+} catch (error) {
+  process.stdout.write(String(error));
+}
