@@ -87,13 +87,13 @@ async function runWith(argv: readonly string[]): Promise<number> {
     await runNode(
       loaded,
       machine,
-      { clock: systemClock, random: systemRandom, logger, levels, parts },
+      { clock: systemClock, random: systemRandom, logger, levels, parts, onFailure: (err) => ending.onFailure(err) },
       controller.signal,
     );
     return OK;
   } catch (err) {
     if (controller.signal.aborted) return OK;
-    logger.error({ err }, 'The kubelet failed');
+    ending.onFailure(err);
     return FAILED;
   }
 }

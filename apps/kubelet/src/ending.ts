@@ -18,12 +18,14 @@ interface EndingComponents {
 }
 
 /**
- * The end of the program by signals: the first asks all of it to end, a second one does not wait for that, as upstream
- * (`SetupSignalContext` of `k8s.io/apiserver`); nor does anybody wait for long: what has not ended by then is named in the log.
+ * The end of the program. The first signal asks all of it to end, a second one does not wait for that, as upstream (`SetupSignalContext` of
+ * `k8s.io/apiserver`). Where a part of it has failed, all others end. In no case is that waited for long: what has not ended by then is named in
+ * the log.
  */
 export class Ending {
   readonly #components: EndingComponents;
   readonly #controller: AbortController;
+  #hasFailed = false;
 
   constructor(components: EndingComponents, controller: AbortController) {
     this.#components = components;
@@ -31,13 +33,26 @@ export class Ending {
   }
 
   onSignal(name: string): void {
-    const { logger, parts, exit, later, active } = this.#components;
+    const { logger, exit } = this.#components;
     if (this.#controller.signal.aborted) {
       exit(FAILED);
       return;
     }
     logger.info({ signal: name }, 'Ending; pods go on running');
     this.#controller.abort(new Error(`ended by ${name}`));
+    this.#endInTime();
+  }
+
+  /** A part has failed. The first time it is told; what comes of its end is not. */
+  onFailure(err: unknown): void {
+    if (this.#hasFailed || this.#controller.signal.aborted) return;
+    this.#hasFailed = true;
+    this.#components.logger.error({ err }, 'The kubelet failed');
+    this.#endInTime();
+  }
+
+  #endInTime(): void {
+    const { logger, parts, exit, later, active } = this.#components;
     later(ENDING_MS, () => {
       const left = { parts: parts.names.join(', '), active: active().join(' ') };
       logger.error(left, 'Not all of it has ended in time: the process ends all the same');

@@ -49,6 +49,7 @@ import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { labelForContainers } from './selinux-label.ts';
 import { kubeletServers } from './servers.ts';
+import { ServiceManager } from './service-manager.ts';
 import { assemblySettings } from './settings.ts';
 import { NodePages } from './stats-pages.ts';
 import { userNamespaceSettings } from './user-namespaces.ts';
@@ -62,17 +63,23 @@ interface ProcessPorts {
   readonly levels: LogLevelSwitch;
   /** What runs of it is entered here. */
   readonly parts: Parts;
+  /** A part has failed: all others are ended, and the node with them. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 /** Runs a node from its configuration until `signal` is aborted. @throws where a part of it cannot start or falls over */
 export async function runNode(
   loaded: LoadedConfiguration,
   machine: Machine,
-  { clock, random, logger, levels, parts }: ProcessPorts,
+  { clock, random, logger, levels, parts, onFailure }: ProcessPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
   const flags = { ...loaded.flags, rootDir: posix.resolve(loaded.flags.rootDir) };
+  const serviceManager = new ServiceManager(
+    { clock, logger: logger.child({ component: 'service-manager' }), environment: process.env },
+    { pid: process.pid },
+  );
   const identity = nodeIdentity(flags, machine);
   if (identity.invalidNodeIps.length > 0) {
     logger.warn({ ips: identity.invalidNodeIps }, 'Could not parse some node IP(s), ignoring them');
@@ -219,6 +226,9 @@ export async function runNode(
   }
   // A node of which a part fell over ends as a whole: whoever supervises it starts it again.
   const group = new TaskGroup(signal);
+  group.signal.addEventListener('abort', () => {
+    if (!signal.aborted) onFailure(group.signal.reason);
+  });
   const start = (name: string, task: (ending: AbortSignal) => Promise<void>): void => group.add(parts.task(name, task));
   if (cluster) start('events', (ending) => cluster.events.start(ending));
   for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? [])]) {
@@ -238,7 +248,15 @@ export async function runNode(
     start('own groups', (ending) => ownGroups.start(ending));
   }
   start('old events', (ending) => forgetEvents(kubelet, events, clock, ending));
+  start('service manager', (ending) => serviceManager.ready(ending));
+  if (serviceManager.isWatched) start('watchdog', (ending) => serviceManager.watch(() => notWell(kubelet), ending));
   await group.ended();
+}
+
+/** What systemd's watchdog goes by, as upstream's (`SetHealthCheckers` of `pkg/kubelet/watchdog`). */
+function notWell(kubelet: Pick<KubeletView, 'health'>): string | undefined {
+  const { syncloop, devicePlugins } = kubelet.health();
+  return syncloop ?? devicePlugins;
 }
 
 const SWAP_IS_ON = 'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';

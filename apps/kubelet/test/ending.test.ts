@@ -44,3 +44,22 @@ test('W2: what does not end in time is named, and ends with the process', async 
     'Not all of it has ended in time: the process ends all the same {"parts":"endless","active":"Timeout"}',
   );
 });
+
+test('W2: a part that has failed ends with the others, or with the process where they do not end; it is told once', async () => {
+  const { it, parts, clock, said, exits } = ending();
+  parts.begin('endless');
+  it.onFailure(new Error('the port is in use'));
+  it.onFailure(new Error('and then'));
+  expect(said).toEqual(['The kubelet failed {"err":{}}']);
+  await clock.advance(14_999);
+  expect(exits).toEqual([]);
+  await clock.advance(1);
+  expect([exits, said.length]).toEqual([[1], 2]);
+});
+
+test('what fails because it was ended is no failure', async () => {
+  const { it, said } = ending();
+  it.onSignal('SIGTERM');
+  it.onFailure(new Error('aborted'));
+  expect(said).toHaveLength(1);
+});

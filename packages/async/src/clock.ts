@@ -9,7 +9,7 @@ export interface Timer {
  * time or sets a timer, so that a whole node can run under a clock that a test moves.
  */
 export interface Clock {
-  /** The wall clock: milliseconds since the Unix epoch, with a fraction. It may jump; use it for timestamps only. */
+  /** The wall clock: milliseconds since the Unix epoch, perhaps with a fraction. It may jump; use it for timestamps only. */
   now(): number;
   /** Milliseconds, with a fraction, since a fixed but unknown instant. Never goes back; use it for durations. */
   monotonic(): number;
@@ -21,7 +21,8 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The machine's own clock. Its timers keep the process alive while they are pending. */
 export const systemClock: Clock = {
-  now: () => performance.timeOrigin + performance.now(),
+  // `performance` counts on from the time at which the process began: it hears of no step of the clock, and of no suspend.
+  now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(delayMs, callback) {
     // A delay over 2^31-1 ms would fire at once: cap it at 24.8 days, longer than any period here.

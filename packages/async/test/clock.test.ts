@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { sleep, sleepUntilNext, systemClock, untilNextMs } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
@@ -69,6 +69,15 @@ describe('systemClock', () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
     await new Promise<void>((resolve) => void systemClock.setTimer(5, resolve));
     expect(systemClock.monotonic() - before).toBeGreaterThanOrEqual(4);
+  });
+
+  it('goes by the wall clock, however that is set', () => {
+    vi.spyOn(Date, 'now').mockReturnValue(42);
+    try {
+      expect(systemClock.now()).toBe(42);
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 
   it('does not call back a cancelled timer', async () => {
