@@ -62,17 +62,19 @@ export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'],
 });
 
 /** N8: a container that begins anew has the devices that it had, whatever became of the kubelet and of its plugins meanwhile. */
-export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podRefused'], () => {
-  const refusedAtMs = new Map<string, number>();
+export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podRefused', 'stepEnded'], () => {
+  /** When each pod was last refused, or had come to its end: one of a manifest begins anew with the next kubelet. */
+  const overAtMs = new Map<string, number>();
   return (observation, facts) => {
-    if (observation.kind === 'podRefused') refusedAtMs.set(observation.uid, observation.atMs);
+    const hasStopped = observation.kind === 'stepEnded' && observation.step === 'syncTerminatingPod' && observation.ok;
+    if (observation.kind === 'podRefused' || hasStopped) overAtMs.set(observation.uid, observation.atMs);
     if (observation.kind !== 'containerStarted' || facts.node.devices === undefined) return undefined;
     const { life } = observation;
     const before = facts.lives.of(life.podUid, life.name).at(-2);
     if (before === undefined || namesOf(before).length === 0) return undefined;
     const { pods } = facts;
-    // A pod that was gone meanwhile, or may have been for a kubelet, or that one has refused, has let them go.
-    const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), refusedAtMs.get(life.podUid) ?? -1);
+    // A pod that was gone meanwhile, or may have been for a kubelet, or that one has refused or ended, has let them go.
+    const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), overAtMs.get(life.podUid) ?? -1);
     const wasGone = letGoAtMs >= facts.decidedAtMs(before) || facts.wasOrphaned(life.podUid);
     if (wasGone || pods.isUnsure(life.podUid) || pods.isBroken(life.podUid)) return undefined;
     const had = namesOf(before);

@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { SEEN_MS } from '../facts/manifest-facts.ts';
 import { groupOf, type Period, periodsOf, REFUSAL_REASON, SHUTDOWN_REASON } from '../facts/shutdown-facts.ts';
 import { calledFor, stoppedBy } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -94,6 +95,9 @@ export const groupsTakeTurns: Invariant = invariant('N9', ['stepBegan', 'lock'],
   const { uid } = observation;
   if (!shutdown.everHeard) return { wrong: `pod ${uid} is ended for a shutdown, and there is none` };
   if (!shutdown.isHeard) return undefined;
+  // Who is still being ended for a shutdown that was called off waits for nobody.
+  const toldAtMs = shutdown.toldAtMs(uid) ?? observation.atMs;
+  if (toldAtMs < shutdown.heardAtMs && facts.syncBeganAtMs(uid) < toldAtMs) return undefined;
   const due = stillDue(periods, groupOf(periods, pods.planOf(uid)), facts);
   return judged(due && `pod ${uid} is told to end while ${due}`);
 });
@@ -198,7 +202,11 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   const { shutdown, node, pods } = facts;
   if (node.shutdown === undefined || !shutdown.isHeard || shutdown.locks === 0 || !facts.kubeletUp) return undefined;
   const periods = periodsOf(node.shutdown);
-  const known = pods.knownUids.filter((uid) => facts.isKnownToKubelet(uid) || pods.wanted.has(uid));
+  // Who went since is waited for as long as it was there when the machine began to shut down.
+  const known = pods.knownUids.filter((uid) => {
+    const wasThere = pods.unwantedSinceMs(uid) > shutdown.heardAtMs - SEEN_MS;
+    return facts.isKnownToKubelet(uid) || pods.wanted.has(uid) || wasThere;
+  });
   const groups = new Set(known.map((uid) => groupOf(periods, pods.planOf(uid))));
   const most = periods.reduce((sum, { graceSeconds }, index) => sum + (groups.has(index) ? graceSeconds : 0), 0);
   const heldMs = observation.atMs - shutdown.heardAtMs;
