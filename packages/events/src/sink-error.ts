@@ -2,8 +2,8 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * Why an event was not written. `NotFound`: what was to be patched is gone. `Exists`: what was to be made is there.
- * `NamespaceTerminating`: nothing new may be made there. `Rejected`: no server will take it. `Unavailable`:
- * later it may go.
+ * `NamespaceTerminating`: nothing new may be made there. `Rejected`: it is not asked again. `Unavailable`: nothing is
+ * wrong with the event itself, later it may go.
  */
 export type EventSinkErrorCode = 'NotFound' | 'Exists' | 'NamespaceTerminating' | 'Rejected' | 'Unavailable';
 
@@ -36,8 +36,10 @@ export class EventSinkError extends Error {
   }
 
   /**
-   * Reads `httpStatus` (none: no answer came), `code`, `details.causes` and `retryAfterMs` where the error has them. client-go gives up on
-   * every answer that is a Status; here a server that is overloaded, ill or does not know us any more is asked again.
+   * Reads `httpStatus` (none: no answer came), `code`, `details.causes` and `retryAfterMs` where the error has them. client-go gives up
+   * an event at every answer that is no success (`recordEvent`, `tools/record/event.go`); here those pass that say nothing of the event,
+   * but that the server is overloaded, away behind its proxy, or does not know us any more. A 500 may be one event's alone (a webhook of
+   * its namespace), and would hold up all others.
    */
   static from(error: unknown): EventSinkError {
     if (EventSinkError.is(error)) return error;
@@ -56,14 +58,15 @@ export class EventSinkError extends Error {
 
 /** Errors of this side that are the same next time. */
 const HOPELESS: ReadonlySet<unknown> = new Set(['InvalidRequest', 'InvalidConfig']);
-/** Answers that pass: credentials rotate, requests time out, servers recover. */
-const PASSING: ReadonlySet<number> = new Set([401, 408, 429]);
+/** Answers that pass, whatever the event: credentials rotate, requests time out, servers come back. */
+const PASSING: ReadonlySet<number> = new Set([401, 408, 429, 502, 503, 504]);
 
 function codeOf(httpStatus: unknown, code: unknown): EventSinkErrorCode {
   if (typeof httpStatus !== 'number') return HOPELESS.has(code) ? 'Rejected' : 'Unavailable';
   if (httpStatus === 404) return 'NotFound';
   if (httpStatus === 409 && code !== 'Conflict') return 'Exists';
-  const passes = httpStatus >= 500 || httpStatus < 400 || httpStatus === 409 || PASSING.has(httpStatus);
+  // A success that cannot be read is none of the server's words.
+  const passes = (httpStatus >= 200 && httpStatus < 300) || PASSING.has(httpStatus);
   return passes ? 'Unavailable' : 'Rejected';
 }
 

@@ -174,6 +174,7 @@ describe('while the API server is away', () => {
 
 test.each([
   ['is refused', 'warn', answered(422, 'Invalid')],
+  ['the server fails at', 'warn', answered(500, 'InternalError')],
   [
     'is in a namespace that goes',
     'debug',
@@ -190,6 +191,21 @@ test.each([
   expect(sink.stored).toEqual([['Good', 1]]);
   expect(counts.get('kubelet_events_dropped_total rejected')).toBe(1);
   expect(lines.map((line) => line.level)).toEqual([level]);
+});
+
+test('events that the server fails at hold up no others', async () => {
+  const { clock, sink, recorder } = setUp();
+  const create = sink.createEvent.bind(sink);
+  sink.createEvent = async (event, signal) => {
+    if (event.metadata.namespace === 'hooked') throw answered(500, 'InternalError');
+    await create(event, signal);
+  };
+  for (const uid of ['1', '2', '3']) {
+    recorder.event({ ...pod, namespace: 'hooked', uid }, 'Warning', 'BackOff', 'text');
+  }
+  recorder.event(pod, 'Warning', 'FailedMount', 'text');
+  await clock.settle();
+  expect(sink.stored).toEqual([['FailedMount', 1]]);
 });
 
 describe('limits', () => {
