@@ -34,8 +34,11 @@ export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
  * @throws Error that says what is wrong, and nothing of the text: it holds secrets
  */
 export function parseDockerConfigJson(text: string): DockerConfig {
-  const { auths } = recordOf(parseJson(text), 'the document');
-  return auths === undefined || auths === null ? new Map() : loginsOf(recordOf(auths, 'auths'), 'auths');
+  let logins: DockerConfig = new Map();
+  for (const auths of valuesOf(recordOf(parseJson(text) ?? {}, 'the document'), NAMES.auths)) {
+    logins = auths === null ? new Map() : new Map([...logins, ...loginsOf(recordOf(auths, 'auths'), 'auths')]);
+  }
+  return logins;
 }
 
 /**
@@ -43,7 +46,21 @@ export function parseDockerConfigJson(text: string): DockerConfig {
  * @throws Error that says what is wrong, and nothing of the text: it holds secrets
  */
 export function parseDockercfg(text: string): DockerConfig {
-  return loginsOf(recordOf(parseJson(text), 'the document'), '');
+  return loginsOf(recordOf(parseJson(text) ?? {}, 'the document'), '');
+}
+
+/** Go's `encoding/json`, by which upstream reads them, knows fields whatever their case. Registries are no fields. */
+const NAMES = {
+  auths: /^auths$/iu,
+  auth: /^auth$/iu,
+  username: /^username$/iu,
+  password: /^password$/iu,
+  email: /^email$/iu,
+};
+
+/** What a field is given, by each of its names, in the order of the text. */
+function valuesOf(fields: Readonly<Record<string, unknown>>, name: RegExp): readonly unknown[] {
+  return Object.entries(fields).flatMap(([key, value]) => (name.test(key) ? [value] : []));
 }
 
 /** A parser's message may quote what it read. */
@@ -90,10 +107,19 @@ function decodeAuth(auth: string, where: string): ConfiguredLogin {
   return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
 }
 
-function textOf(entry: Readonly<Record<string, unknown>>, field: string, where: string): string {
-  const value = entry[field] ?? '';
-  if (typeof value === 'string') return value;
-  throw new Error(`${where}: ${field} is not a string`);
+/** The last counts; null is as good as absent. */
+function textOf(
+  entry: Readonly<Record<string, unknown>>,
+  field: Exclude<keyof typeof NAMES, 'auths'>,
+  where: string,
+): string {
+  let text = '';
+  for (const value of valuesOf(entry, NAMES[field])) {
+    if (value === null) continue;
+    if (typeof value !== 'string') throw new Error(`${where}: ${field} is not a string`);
+    text = value;
+  }
+  return text;
 }
 
 function recordOf(value: unknown, what: string): Readonly<Record<string, unknown>> {

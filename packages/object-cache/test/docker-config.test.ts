@@ -11,14 +11,38 @@ test.each<[string, object, object]>([
   ['both in one, without its padding', { auth: 'dTpwdw' }, { username: 'u', password: 'pw' }],
   ['an address besides', { username: 'u', email: 'e' }, { username: 'u', password: '', email: 'e' }],
   ['nothing', {}, { username: '', password: '' }],
+  ['null for what it has', { username: 'u', password: null, auth: null, email: null }, { username: 'u', password: '' }],
+  ['names of any case', { Username: 'u', PASSWORD: 'p', Email: 'e' }, { username: 'u', password: 'p', email: 'e' }],
+  ['both in one, by a name of any case', { Auth: auth('u:p'), username: 'x' }, { username: 'u', password: 'p' }],
+  ['a name that folds to one', { u\u017fername: 'u', pa\u00dfword: 'p' }, { username: 'u', password: '' }],
+  [
+    'names that are the same, of which the last counts',
+    { username: 'a', Username: 'b', USERNAME: null },
+    { username: 'b', password: '' },
+  ],
 ])('a login has %s', (_name, entry, login) => {
   expect(parseDockercfg(JSON.stringify({ r: entry }))).toEqual(new Map([['r', login]]));
   expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry } }))).toEqual(new Map([['r', login]]));
 });
 
 test('a configuration may be without logins', () => {
-  for (const text of ['{}', '{"auths":null}', '{"auths":{}}']) expect(parseDockerConfigJson(text).size).toBe(0);
-  expect(parseDockercfg('{}').size).toBe(0);
+  for (const text of ['{}', '{"auths":null}', '{"auths":{}}', 'null', '{"auths":{"r":{}},"Auths":null}']) {
+    expect(parseDockerConfigJson(text).size).toBe(0);
+  }
+  for (const text of ['{}', 'null']) expect(parseDockercfg(text).size).toBe(0);
+});
+
+test('its logins have a name of any case; registries are told by theirs', () => {
+  const login = (username: string) => ({ username, password: '' });
+  const entries = { r: login('1'), R: login('2') };
+  const both = new Map([
+    ['r', login('1')],
+    ['R', login('2')],
+  ]);
+  expect(parseDockercfg(JSON.stringify(entries))).toEqual(both);
+  expect(parseDockerConfigJson(JSON.stringify({ AUTHS: entries }))).toEqual(both);
+  const apart = { auths: { r: login('1') }, Auths: { R: login('2') } };
+  expect(parseDockerConfigJson(JSON.stringify(apart))).toEqual(both);
 });
 
 test.each([
@@ -36,6 +60,7 @@ test.each([
   [{ auth: 'dTpwdw=' }, 'the entry "r": auth is not base64'],
   [{ auth: auth('nocolon') }, 'the entry "r": unable to parse auth field'],
   [{ password: 5 }, 'the entry "r": password is not a string'],
+  [{ Password: 5, password: 'p' }, 'the entry "r": password is not a string'],
 ])('%j is no login', (entry, message) => {
   expect(() => parseDockercfg(JSON.stringify({ r: entry }))).toThrow(message);
 });
