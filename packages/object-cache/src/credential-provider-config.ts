@@ -26,7 +26,8 @@ const PLUGIN_VERSIONS = ['v1', 'v1alpha1', 'v1beta1'].map((version) => `credenti
 const PROVIDER_FIELDS = ['name', 'matchImages', 'defaultCacheDuration', 'apiVersion', 'args', 'env', 'tokenAttributes'];
 
 /**
- * Reads a CredentialProviderConfig, strictly, as `pkg/credentialprovider/plugin/config.go` does.
+ * Reads a CredentialProviderConfig, strictly, as `pkg/credentialprovider/plugin/config.go` does. One of several files may
+ * be without a provider.
  * @throws Error that names the field
  */
 export function parseCredentialProviderConfig(text: string): readonly CredentialProvider[] {
@@ -36,9 +37,9 @@ export function parseCredentialProviderConfig(text: string): readonly Credential
   const kind = textOf(document, 'kind', 'the document');
   if (kind !== KIND) throw new Error(`kind: must be ${KIND}, not ${JSON.stringify(kind)}`);
   onlyFields(document, ['apiVersion', 'kind', 'providers'], 'the document');
-  const entries = listOf(document, 'providers', 'the document');
-  if (entries.length === 0) throw new Error('providers: Required value: at least 1 item in plugins is required');
-  const providers = entries.map((entry, index) => providerOf(entry, `providers[${index}]`));
+  const providers = listOf(document, 'providers', 'the document').map((entry, index) =>
+    providerOf(entry, `providers[${index}]`),
+  );
   requireUniqueNames(providers);
   return providers;
 }

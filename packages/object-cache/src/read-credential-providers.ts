@@ -43,6 +43,10 @@ export async function readCredentialProviders(
       throw invalid(`error decoding config ${JSON.stringify(file)}: ${errorText(cause)}`, cause);
     }
   }
+  if (providers.length === 0) {
+    const required = 'providers: Required value: at least 1 item in plugins is required';
+    throw invalid(`failed to validate credential provider config ${JSON.stringify(configPath)}: ${required}`);
+  }
   for (const { name } of providers) {
     const path = `${binDir}/${name}`;
     const program = await inspect(fs, path, `plugin binary executable ${path} did not exist`);

@@ -117,7 +117,6 @@ providers:
       'Unsupported value: "v1": supported values: "credentialprovider.kubelet.k8s.io/v1", "credentialprovider.kubelet.k8s.io/v1alpha1", "credentialprovider.kubelet.k8s.io/v1beta1"',
     ],
     ['an unknown field of tokens', tokens({ ttl: 5 }), 'providers[0].tokenAttributes: unknown field "ttl"'],
-    ['no providers', config(), 'providers: Required value: at least 1 item in plugins is required'],
     ['the same twice', config(provider(), provider()), 'duplicate provider name "ecr"'],
     ['an unknown field', config(provider({ nmae: 'x' })), 'providers[0]: unknown field "nmae"'],
     ['a name with a slash', config(provider({ name: 'a/b' })), "provider name cannot contain '/'"],
@@ -222,8 +221,25 @@ describe('the files of a configuration', () => {
     expect((await read('/etc/providers/b.json')).hash).not.toBe(hash);
   });
 
+  test('may be without a provider, where another has one', async () => {
+    const read = await setUp({ 'a.yaml': config(), 'b.json': config(provider()), 'c.yml': config() });
+    expect((await read()).providers.map(({ name }) => name)).toEqual(['ecr']);
+  });
+
   test.each([
     ['none', {}, undefined, 'no configuration files found in directory "/etc/providers"'],
+    [
+      'one, without a provider',
+      { 'a.yaml': config() },
+      '/etc/providers/a.yaml',
+      'failed to validate credential provider config "/etc/providers/a.yaml": providers: Required value: at least 1 item in plugins is required',
+    ],
+    [
+      'two, both without a provider',
+      { 'a.yaml': config(), 'b.yaml': config() },
+      undefined,
+      'failed to validate credential provider config "/etc/providers": providers: Required value: at least 1 item in plugins is required',
+    ],
     ['one that makes no sense', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
     [
       'two with the same provider',
