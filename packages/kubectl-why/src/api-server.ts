@@ -20,12 +20,19 @@ export interface ApiServer {
 /** More than any explanation takes. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Reads a kubeconfig as kubectl does. @throws WhyError where there is none, or the context is not in it */
-export function connect(asked: {
-  readonly kubeconfig: string | undefined;
-  readonly context: string | undefined;
-  readonly timeoutMs: number;
-}): ApiServer {
+/**
+ * Reads a kubeconfig as kubectl does.
+ * @param signal ends what is asked
+ * @throws WhyError where there is none, or the context is not in it
+ */
+export function connect(
+  asked: {
+    readonly kubeconfig: string | undefined;
+    readonly context: string | undefined;
+    readonly timeoutMs: number;
+  },
+  signal: AbortSignal,
+): ApiServer {
   const { timeoutMs } = asked;
   const config = new KubeConfig();
   try {
@@ -56,11 +63,11 @@ export function connect(asked: {
       const options: RequestOptions = { headers: { accept, 'user-agent': 'kubectl-why' }, timeout: timeoutMs };
       try {
         // Behind `kubectl proxy` none are needed, and nobody's go over a connection that others can read.
-        if (url.protocol === 'https:') await config.applyToHTTPSOptions(options);
+        if (url.protocol === 'https:') await abortable(config.applyToHTTPSOptions(options), signal);
       } catch (error) {
         throw new WhyError(`the credentials of the kubeconfig cannot be had: ${text(error)}`, { cause: error });
       }
-      return await fetched(new URL(`${url.origin}${base}${path}`), options, timeoutMs);
+      return await fetched(new URL(`${url.origin}${base}${path}`), options, { timeoutMs, signal });
     },
   };
 }
@@ -74,7 +81,21 @@ function serverOf(text: unknown): URL {
   );
 }
 
-function fetched(url: URL, options: RequestOptions, timeoutMs: number): Promise<Answer> {
+/** A plugin for credentials takes as long as it likes, and no signal. @throws the signal's reason */
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+function fetched(
+  url: URL,
+  options: RequestOptions,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {
       const why =
@@ -85,7 +106,7 @@ function fetched(url: URL, options: RequestOptions, timeoutMs: number): Promise<
     };
     const send = url.protocol === 'http:' ? httpRequest : httpsRequest;
     // Of an agent that keeps connections the program could not end at once.
-    const request = send(url, { ...options, signal: AbortSignal.timeout(timeoutMs) });
+    const request = send(url, { ...options, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
     request.on('error', fail);
     request.on('response', (response) => {
       const parts: Buffer[] = [];

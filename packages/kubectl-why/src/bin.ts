@@ -13,3 +13,5 @@ process.exitCode = await runWhy(process.argv.slice(2), {
   ...{ out: process.stdout, err: process.stderr, version },
   signal: ending.signal,
 });
+// A plugin for credentials may go on.
+if (ending.signal.aborted) process.exit();

@@ -16,7 +16,10 @@ export interface Terminal {
 /** From the top left, with nothing below. */
 const CLEAR = '\x1b[H\x1b[2J';
 
-/** Runs the command. @returns its exit code: 0 where something was explained, 1 where not */
+/** What a shell says of a program that was interrupted. */
+const INTERRUPTED = 130;
+
+/** Runs the command. @returns its exit code: 0 where something was explained, 1 where not, 130 where it was ended before that */
 export async function runWhy(argv: readonly string[], terminal: Terminal): Promise<number> {
   const { out, err } = terminal;
   try {
@@ -25,12 +28,12 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
       out.write(asked.show === 'help' ? HELP : `${terminal.version}\n`);
       return 0;
     }
-    const api = connect(asked);
-    if (asked.watch) await watch(api, asked, terminal);
-    else out.write((await explain(api, asked)).shown);
+    const api = connect(asked, terminal.signal);
+    if (asked.watch) return (await watch(api, asked, terminal)) ? 0 : INTERRUPTED;
+    out.write((await explain(api, asked)).shown);
     return 0;
   } catch (error) {
-    if (terminal.signal.aborted) return 0;
+    if (terminal.signal.aborted) return INTERRUPTED;
     if (error instanceof UsageError)
       err.write(`error: ${printable(error.message)}\nSee 'kubectl why --help' for usage.\n`);
     else if (error instanceof WhyError) err.write(`error: ${printable(error.message)}\n`);
@@ -39,8 +42,11 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** Shows every change: on a terminal in place of what was there, else one after another. Ends with the pod. */
-async function watch(api: ApiServer, options: Options, { out, err, signal }: Terminal): Promise<void> {
+/**
+ * Shows every change: on a terminal in place of what was there, else one after another. Ends with the pod.
+ * @returns whether anything was shown until it was ended
+ */
+async function watch(api: ApiServer, options: Options, { out, err, signal }: Terminal): Promise<boolean> {
   let shownKey: string | undefined;
   let shownProblem: string | undefined;
   while (!signal.aborted) {
@@ -53,6 +59,7 @@ async function watch(api: ApiServer, options: Options, { out, err, signal }: Ter
       shownKey = key;
       shownProblem = undefined;
     } catch (error) {
+      if (signal.aborted) break;
       // What was never there is a mistake; what went away for a while may come back.
       if (!(error instanceof WhyError) || shownKey === undefined || error.message.startsWith('there is no pod'))
         throw error;
@@ -61,4 +68,5 @@ async function watch(api: ApiServer, options: Options, { out, err, signal }: Ter
     }
     await sleep(options.intervalMs, undefined, { signal }).catch(() => undefined);
   }
+  return shownKey !== undefined;
 }

@@ -11,9 +11,12 @@ export interface Said {
   body: string | object;
 }
 
+/** In the place of an answer: none comes. */
+export const NO_ANSWER = 'no answer';
+
 /** An API server that answers by a table of paths, and a kubeconfig that leads to it. */
 export class ScriptedApi {
-  readonly answers: Map<string, Said | (() => Said)> = new Map();
+  readonly answers: Map<string, Said | (() => Said) | typeof NO_ANSWER> = new Map();
   readonly asked: { path: string; authorization: string | undefined }[] = [];
   kubeconfig = '';
 
@@ -23,6 +26,7 @@ export class ScriptedApi {
       const path = request.url ?? '';
       api.asked.push({ path, authorization: request.headers.authorization });
       const found = api.answers.get(path);
+      if (found === NO_ANSWER) return;
       const { status = 200, body } = (typeof found === 'function' ? found() : found) ?? status404(path);
       const isPlain = typeof body === 'string' && !path.endsWith('format=json');
       const isPage = typeof body === 'string' && body.startsWith('<html>');

@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { apiStatus, ScriptedApi, sink } from './api.ts';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { apiStatus, NO_ANSWER, ScriptedApi, sink } from './api.ts';
 
 const api = await ScriptedApi.start();
 const EXPLAIN = '/api/v1/nodes/n1/proxy/debug/explain';
@@ -279,6 +283,78 @@ describe('--watch', () => {
     expect(err).toContain('error: there is no pod web in the namespace default');
     expect(code).toBe(1);
   });
+});
+
+describe('interrupted', () => {
+  const pod = (name: string) => `/prefix/api/v1/namespaces/default/pods/${name}`;
+  const isAsked = async (path: string): Promise<void> =>
+    await vi.waitFor(() => expect(api.asked.map((asked) => asked.path)).toContain(path), { timeout: 10_000 });
+
+  beforeEach(() => {
+    api.asked.length = 0;
+  });
+  afterEach(() => {
+    api.ending = new AbortController();
+  });
+
+  it.each([[[]], [['--watch']]])(
+    'before anything was shown, it waits for no answer, and says so to its shell: %j',
+    async (flags) => {
+      api.answers.set(pod('slow'), NO_ANSWER);
+      const why = api.why('slow', ...flags);
+      await isAsked(pod('slow'));
+      api.ending.abort();
+      expect(await why).toEqual({ code: 130, out: '', err: '' });
+    },
+  );
+
+  it('after something was shown, it has done what it was asked for', async () => {
+    api.pod('web', { nodeName: 'n1' });
+    let round = 0;
+    api.answers.set(`/prefix${page('/default/web', 'json')}`, () => {
+      round += 1;
+      if (round === 1) api.answers.set(`/prefix${page('/default/web', 'text')}`, { body: 'Pod\n' });
+      else api.answers.set(`/prefix${page('/default/web', 'text')}`, NO_ANSWER);
+      return { body: { waitingFor: [], round } };
+    });
+    const why = api.why('web', '--watch', '--interval', '0.1');
+    await vi.waitFor(() => expect(round).toBe(2), { timeout: 10_000 });
+    api.ending.abort();
+    expect(await why).toEqual({ code: 0, out: 'Pod, on the node n1\n', err: '' });
+  }, 20_000);
+
+  it('waits for no plugin for credentials', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
+    const kubeconfig = join(directory, 'config');
+    const begun = join(directory, 'begun');
+    // It ends with this process.
+    const exec = {
+      ...{ apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never' },
+      ...{ command: 'sh', args: ['-c', `echo > ${begun}; cat`] },
+    };
+    const config = {
+      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'main' },
+      clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+      contexts: [{ name: 'main', context: { cluster: 'c', user: 'u' } }],
+      users: [{ name: 'u', user: { exec } }],
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const why = api.why('slow', '--kubeconfig', kubeconfig);
+    await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 10_000 });
+    api.ending.abort();
+    expect(await why).toEqual({ code: 130, out: '', err: '' });
+    await rm(directory, { recursive: true });
+  }, 20_000);
+
+  it('by a signal, the program ends', async () => {
+    api.answers.set(pod('slow'), NO_ANSWER);
+    const program = fileURLToPath(new URL('../src/bin.ts', import.meta.url));
+    const child = spawn(process.execPath, [program, 'slow', '--kubeconfig', api.kubeconfig], { stdio: 'pipe' });
+    const ended = once(child, 'exit');
+    await isAsked(pod('slow'));
+    child.kill('SIGINT');
+    expect(await ended).toEqual([130, null]);
+  }, 20_000);
 });
 
 it('shows its help and its version without a cluster', async () => {
