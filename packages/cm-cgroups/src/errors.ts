@@ -4,7 +4,7 @@ import { errorText } from '@node-agent/telemetry';
 /**
  * What went wrong with a group:
  * - `InvalidName`: a part of a name that no group may have
- * - `UnsupportedDriver`: the driver systemd where systemd does not run
+ * - `UnsupportedDriver`: the driver systemd where systemd does not run, or one that nobody knows
  * - `NoHierarchy`: no cgroups are mounted
  * - `MissingRoot`: a group that has to be there is not: that which all others are made in, or one that is held to a reservation
  * - `MissingController`: a limit of a controller that this machine has not got

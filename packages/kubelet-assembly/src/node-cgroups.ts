@@ -1,4 +1,4 @@
-import { type CgroupDriver, type CgroupManager, PodCgroups } from '@node-agent/cm-cgroups';
+import { type CgroupDriver, CgroupError, type CgroupManager, PodCgroups } from '@node-agent/cm-cgroups';
 import { CgroupDriver as CriCgroupDriver, CriError, type RuntimeService } from '@node-agent/cri-client';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -6,7 +6,7 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 /** The groups of pods, where this node makes any. Runtime and kubelet have to agree on how: the runtime's word counts. */
 export function nodeCgroups(
   child: (component: string) => PartComponents,
-  { cri, openCgroups }: Pick<NodePorts, 'cri' | 'openCgroups'>,
+  { cri, openCgroups }: Pick<NodePorts, 'openCgroups'> & { readonly cri: Pick<RuntimeService, 'runtimeConfig'> },
   { cgroups: settings = {}, nodeName }: Pick<AssemblySettings, 'cgroups' | 'nodeName'>,
 ): PodCgroups | undefined {
   if (openCgroups === undefined) return undefined;
@@ -16,14 +16,28 @@ export function nodeCgroups(
   return new PodCgroups({ ...child('cgroups'), open }, { ...options, nodeRef });
 }
 
-/** The driver that the runtime says it has (KEP-4033); `undefined` where it says nothing. @throws CriError where it does not answer */
+/**
+ * The driver that the runtime says it has (KEP-4033); `undefined` where it says nothing.
+ * @throws CriError where it does not answer; CgroupError `UnsupportedDriver` for one that nobody knows, as upstream
+ *   (`getCgroupDriverFromCRI`, `cmd/kubelet/app/server.go`)
+ */
 async function runtimeDriver(cri: Pick<RuntimeService, 'runtimeConfig'>): Promise<CgroupDriver | undefined> {
   try {
     const { linux } = await cri.runtimeConfig({});
-    if (linux === null) return undefined;
-    return linux.cgroupDriver === CriCgroupDriver.SYSTEMD ? 'systemd' : 'cgroupfs';
+    return linux === null ? undefined : driverOf(linux.cgroupDriver);
   } catch (err) {
     if (CriError.is(err) && err.code === 'UNIMPLEMENTED') return undefined;
     throw err;
+  }
+}
+
+function driverOf(told: CriCgroupDriver): CgroupDriver {
+  switch (told) {
+    case CriCgroupDriver.SYSTEMD:
+      return 'systemd';
+    case CriCgroupDriver.CGROUPFS:
+      return 'cgroupfs';
+    default:
+      throw new CgroupError('UnsupportedDriver', `runtime returned an unknown cgroup driver ${told}`);
   }
 }

@@ -1,9 +1,20 @@
+import { seededRandom } from '@node-agent/async';
+import { FakeClock } from '@node-agent/async/testing';
 import { type CgroupName, systemdPath } from '@node-agent/cm-cgroups';
+import { CriError } from '@node-agent/cri-client';
+import { noEvents, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
+import { nodeCgroups } from '../src/node-cgroups.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { makePod, makeWorld, startKubelet } from './node.ts';
 
 const GROUP = '/kubepods/besteffort/poduid-web';
+const settings = { nodeName: 'n1', cgroups: { driver: 'systemd' } } as const;
+const components = () => ({
+  ...{ clock: new FakeClock(), random: seededRandom(7) },
+  ...{ metrics: noMetrics, recorder: noEvents, logger: silentLogger },
+});
+const { signal } = new AbortController();
 
 describe('the groups of a node', () => {
   test("S5, N5: a pod's sandbox is made in its group, which is gone when the pod is", async () => {
@@ -50,6 +61,34 @@ describe('the groups of a node', () => {
     await world.clock.advance(5000);
     expect(asked).toEqual([told]);
     await node.stop();
+  });
+
+  test.each([
+    ['nothing of Linux', async () => ({ linux: null })],
+    [
+      'nothing at all',
+      () => Promise.reject(new CriError({ code: 'UNIMPLEMENTED', rpc: 'RuntimeConfig', details: '' })),
+    ],
+  ])('a runtime that says %s leaves it to the configuration', async (_what, runtimeConfig) => {
+    const asked: string[] = [];
+    const openCgroups = async (driver: string) => {
+      asked.push(driver);
+      return new MemoryCgroups();
+    };
+    const cgroups = nodeCgroups(components, { cri: { runtimeConfig }, openCgroups }, settings);
+    await cgroups?.exists(makePod('web'), signal);
+    expect(asked).toEqual(['systemd']);
+  });
+
+  test('a driver that nobody knows ends the kubelet, and is named', async () => {
+    const cri = { runtimeConfig: async () => ({ linux: { cgroupDriver: 7 } }) };
+    const openCgroups = () => Promise.reject(new Error('not to be opened'));
+    const cgroups = nodeCgroups(components, { cri, openCgroups }, settings);
+    await expect(cgroups?.start(signal)).rejects.toMatchObject({
+      name: 'CgroupError',
+      code: 'UnsupportedDriver',
+      message: 'runtime returned an unknown cgroup driver 7',
+    });
   });
 
   test("S5: a pod's sandbox is put where systemd makes its slice", async () => {
