@@ -21,9 +21,13 @@ export function managedHostsFile(pod: Pod, podIps: readonly string[], hostname: 
   return `# Kubernetes-managed hosts file.\n${LOOPBACK}${own}${aliases(pod)}`;
 }
 
-/** The hosts file of a pod on the host's network: the node's own, then the pod's `hostAliases`. */
-export function hostNetworkHostsFile(pod: Pod, nodeHosts: string): string {
-  return `# Kubernetes-managed hosts file (host network).\n${nodeHosts}${aliases(pod)}`;
+/**
+ * The hosts file of a pod on the host's network: the node's own, byte for byte, then the pod's `hostAliases`
+ * (`nodeHostsFileContent`, `pkg/kubelet/kubelet_pods.go`).
+ */
+export function hostNetworkHostsFile(pod: Pod, nodeHosts: Uint8Array): Uint8Array {
+  const header = Buffer.from('# Kubernetes-managed hosts file (host network).\n');
+  return Buffer.concat([header, nodeHosts, Buffer.from(aliases(pod))]);
 }
 
 function aliases(pod: Pod): string {

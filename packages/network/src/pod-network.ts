@@ -153,7 +153,7 @@ export class PodNetwork {
       const version = `${device} ${inode} ${modifiedAtMs} ${sizeBytes}`;
       if (this.#hostResolver?.version !== version) {
         const bytes = await readFileBounded(this.#fs, path, MAX_RESOLV_CONF_BYTES);
-        this.#hostResolver = { version, config: parseResolvConf(decode(bytes)) };
+        this.#hostResolver = { version, config: parseResolvConf(new TextDecoder().decode(bytes)) };
       }
       return this.#hostResolver.config;
     } catch (error) {
@@ -162,25 +162,23 @@ export class PodNetwork {
     }
   }
 
-  async #hostsFile(pod: Pod, podIps: readonly string[]): Promise<string> {
+  async #hostsFile(pod: Pod, podIps: readonly string[]): Promise<Uint8Array> {
     if (pod.spec.hostNetwork) {
-      const bytes = await readFileBounded(this.#fs, HOSTS_PATH, MAX_NODE_HOSTS_BYTES);
-      return hostNetworkHostsFile(pod, decode(bytes));
+      return hostNetworkHostsFile(pod, await readFileBounded(this.#fs, HOSTS_PATH, MAX_NODE_HOSTS_BYTES));
     }
     const { hostname, domain } = this.hostname(pod);
-    return managedHostsFile(pod, podIps, hostname, domain);
+    return Buffer.from(managedHostsFile(pod, podIps, hostname, domain));
   }
 
   /**
    * Whether a file has this content already: then it is not written, which would show half of it for a moment to who reads it.
    * Its containers write it as they like, a sparse one of any size: never more of it is read than it should have (W5).
    */
-  async #holds(directory: string, name: string, content: string): Promise<boolean> {
-    const wanted = Buffer.from(content);
+  async #holds(directory: string, name: string, content: Uint8Array): Promise<boolean> {
     try {
       const file = await this.#fs.openBeneath(directory, name);
       try {
-        return wanted.equals(await readBounded(file, wanted.length, `${directory}/${name}`));
+        return Buffer.compare(content, await readBounded(file, content.length, `${directory}/${name}`)) === 0;
       } finally {
         await file.close();
       }
@@ -193,8 +191,4 @@ export class PodNetwork {
   #nodeReference(): ObjectReference {
     return { kind: 'Node', name: this.#options.nodeName, uid: this.#options.nodeName };
   }
-}
-
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }

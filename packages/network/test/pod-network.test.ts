@@ -170,6 +170,22 @@ describe('hostsMount', () => {
     expect(await read(path)).toBe('# Kubernetes-managed hosts file (host network).\n127.0.0.1\tlocalhost node-1\n');
   });
 
+  it("leaves the bytes of the node's own file as they are, whatever they are, and writes them once", async () => {
+    const latin1 = Buffer.from('\u00ef\u00bb\u00bf10.0.0.1\tr\u00e4chner # \u00ff\r\n', 'latin1');
+    await fs.writeFile('/etc/hosts', latin1);
+    const pod = makePod({ hostNetwork: true, hostAliases: [{ ip: '1.2.3.4', hostnames: ['foo'] }] });
+    const network = makeNetwork();
+    await network.hostsMount(pod, container, []);
+    const wanted = Buffer.concat([
+      Buffer.from('# Kubernetes-managed hosts file (host network).\n'),
+      latin1,
+      Buffer.from('\n# Entries added by HostAliases.\n1.2.3.4\tfoo\n'),
+    ]);
+    expect(Buffer.from(await fs.readFile(path))).toEqual(wanted);
+    fs.injectFault({ operation: 'write', path, code: 'ENOSPC' });
+    await network.hostsMount(pod, container, []);
+  });
+
   it('leaves containers alone that mount their own, and pods that have no address yet', async () => {
     const own = { name: 'app', volumeMounts: [{ name: 'v', mountPath: '/etc/hosts' }] };
     expect(await makeNetwork().hostsMount(makePod(), own, ['10.0.0.5'])).toBeUndefined();
