@@ -1,6 +1,6 @@
 import { type FileSystem, isMissing, isTemporaryName, readFileBounded } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
-import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint } from './checkpoint-format.ts';
+import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint, isLargerThan } from './checkpoint-format.ts';
 import { DeviceError } from './errors.ts';
 
 /** What a {@link CheckpointFile} does to the disk. */
@@ -74,11 +74,9 @@ export class CheckpointFile {
     const content = this.#content();
     try {
       // What the next process could not read would cost it everybody's devices; the file there stays.
-      const answersBytes = content.entries.reduce((sum, { response }) => sum + response.length, 0);
-      if (answersBytes > this.#maxBytes) throw this.#tooLarge();
+      if (isLargerThan(content, this.#maxBytes)) throw new Error(`it would have more than ${this.#maxBytes} bytes`);
       const text = encodeCheckpoint(content);
       if (text === this.#written) return;
-      if (Buffer.byteLength(text) > this.#maxBytes) throw this.#tooLarge();
       this.#written = undefined;
       await this.#fs.mkdir(this.#directory, { mode: 0o750 });
       await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
@@ -88,10 +86,6 @@ export class CheckpointFile {
       const message = `failed to write checkpoint file ${JSON.stringify(CHECKPOINT_NAME)}: ${errorText(cause)}`;
       throw new DeviceError('CheckpointNotWritten', message, { cause });
     }
-  }
-
-  #tooLarge(): Error {
-    return new Error(`it would have more than ${this.#maxBytes} bytes`);
   }
 
   /** What a process that was killed has left half written. */

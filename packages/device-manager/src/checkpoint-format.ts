@@ -60,6 +60,35 @@ export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): str
   return `{"Data":${content},"Checksum":${dataChecksum({ PodDeviceEntries: written, RegisteredDevices: lists })}}`;
 }
 
+/** What an entry, and the whole, has beside its names and lists. */
+const ENTRY_BYTES = '{"PodUID":,"ContainerName":,"ResourceName":,"DeviceIDs":{},"AllocResp":""},'.length;
+const WHOLE_BYTES = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":4294967295}'.length;
+
+/**
+ * Whether {@link encodeCheckpoint} would make a text of more bytes: known without making it, as it may be longer than any text can be. Where the
+ * last of a list has no comma, one is counted all the same.
+ */
+export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes: number): boolean {
+  let left = maxBytes - WHOLE_BYTES;
+  const takeLists = (lists: Iterable<readonly [key: string | number, ids: readonly string[]]>): void => {
+    for (const [key, ids] of lists) {
+      left -= jsonBytes(String(key)) + ':[],'.length;
+      for (const id of ids) {
+        if (left < 0) return;
+        left -= jsonBytes(id) + 1;
+      }
+    }
+  };
+  for (const { podUid, container, resource, devices, response } of entries) {
+    if (left < 0) return true;
+    left -= ENTRY_BYTES + jsonBytes(podUid) + jsonBytes(container) + jsonBytes(resource);
+    left -= Math.ceil(response.length / 3) * 4;
+    takeLists(devices);
+  }
+  takeLists(registered);
+  return left < 0;
+}
+
 /** @throws Error that says what is wrong with the text */
 export function decodeCheckpoint(text: string): DeviceCheckpoint {
   const { Data: data, Checksum: expected } = asObject(JSON.parse(text), 'it') as { Data?: unknown; Checksum?: unknown };
@@ -163,12 +192,23 @@ function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
 
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return hash;
+  const bytes = Buffer.from(text);
+  // By index: iterating takes four times as long.
+  for (let at = 0; at < bytes.length; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
+  return hash >>> 0;
+}
+
+/** Nearly all names: there may be some 100,000. */
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
+
+/** How many bytes a text has in the file, with its quotes. */
+export function jsonBytes(text: string): number {
+  return PLAIN.test(text) ? text.length + 2 : Buffer.byteLength(goString(text));
 }
 
 /** A text in JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
 function goString(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   return JSON.stringify(text).replace(
     /[<>&\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

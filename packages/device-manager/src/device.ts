@@ -3,6 +3,9 @@ import type { Device as PluginDevice } from './generated/types.ts';
 /** What a device is called that a container may be given (`Healthy`, `k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1`). */
 const HEALTHY = 'Healthy';
 
+/** Linux knows no more of them (`MAX_NUMNODES` of its largest `CONFIG_NODES_SHIFT`). A device is written, and told of, once for each. */
+const MAX_NUMA_NODES = 1024;
+
 /** One device of a plugin. */
 export interface Device {
   readonly id: string;
@@ -19,13 +22,17 @@ interface DeviceList {
   readonly duplicates: readonly string[];
 }
 
-/** Reads a list that a plugin has sent. */
+/** Reads a list that a plugin has sent. @throws Error where a device is near to more NUMA nodes than there can be */
 export function readDevices(sent: readonly PluginDevice[]): DeviceList {
   const devices = new Map<string, Device>();
   const duplicates = new Set<string>();
   for (const { ID: id, health, topology } of sent) {
     if (devices.has(id)) duplicates.add(id);
-    devices.set(id, { id, healthy: health === HEALTHY, numaNodes: numaNodesOf(topology?.nodes ?? []) });
+    const numaNodes = numaNodesOf(topology?.nodes ?? []);
+    if (numaNodes.length > MAX_NUMA_NODES) {
+      throw new Error(`a device is near to ${numaNodes.length} NUMA nodes: no more than ${MAX_NUMA_NODES} are taken`);
+    }
+    devices.set(id, { id, healthy: health === HEALTHY, numaNodes });
   }
   return { devices, duplicates: [...duplicates] };
 }

@@ -1,3 +1,4 @@
+import { jsonBytes } from './checkpoint-format.ts';
 import type { Device } from './device.ts';
 
 /** For how long a plugin that is gone may come back before its resource is taken from the node (`endpointStopGracePeriod`). */
@@ -9,8 +10,12 @@ const STOP_GRACE_PERIOD_MS = 5 * 60_000;
  */
 export const MAX_RESOURCES = 256;
 
-/** Names of devices, as JSON: half of what a checkpoint may have, so that no plugin keeps others from having who holds what written. */
-const MAX_NAMES_BYTES = 32 * 1024 * 1024;
+/**
+ * Names of devices, as they are written for each NUMA node: a small part of what a checkpoint may have, as that is made in one go. As much as gRPC takes
+ * in one message, so that no plugin's list is refused which upstream takes: those that offer the memory of GPUs by the MiB fill one, with some
+ * 60,000 devices, and a node has no two of their kind.
+ */
+const MAX_NAMES_BYTES = 4 * 1024 * 1024;
 
 /** How many devices of each resource a node has. */
 export interface DeviceCounts {
@@ -23,7 +28,7 @@ export interface DeviceCounts {
 interface Resource {
   /** As the plugin told them last: it may be gone since. */
   devices: ReadonlyMap<string, Device>;
-  /** Of their names, as JSON. */
+  /** Of their names, as they are written once for each NUMA node. */
   namesBytes: number;
   /** Those that may be given to containers; `undefined` where no plugin has told any. */
   healthy: ReadonlySet<string> | undefined;
@@ -66,7 +71,7 @@ export class DeviceInventory {
   update(resource: string, devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
     const known = this.#resources.get(resource);
     if (known === undefined) return none;
-    const namesBytes = bytesOfNames(devices.keys());
+    const namesBytes = bytesOfNames(devices.values());
     const others = [...this.#resources].reduce((sum, [name, one]) => sum + (name === resource ? 0 : one.namesBytes), 0);
     if (namesBytes + others > MAX_NAMES_BYTES) {
       const amounts = `its ${devices.size} devices have names of ${namesBytes} bytes`;
@@ -150,8 +155,8 @@ export class DeviceInventory {
   }
 }
 
-function bytesOfNames(ids: Iterable<string>): number {
+function bytesOfNames(devices: Iterable<Device>): number {
   let bytes = 0;
-  for (const id of ids) bytes += Buffer.byteLength(JSON.stringify(id)) + 1;
+  for (const { id, numaNodes } of devices) bytes += (jsonBytes(id) + 1) * Math.max(1, numaNodes.length);
   return bytes;
 }

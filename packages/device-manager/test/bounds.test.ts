@@ -119,6 +119,19 @@ describe('hostile plugins', () => {
     expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
   });
 
+  it('W6: one whose device is near to NUMA nodes without end is ended, and others are given devices all the same', async () => {
+    await plug(['a']);
+    const nodes = Array.from({ length: 300_000 }, (_, ID) => ({ ID }));
+    const many = new FakeDevicePlugin({ resource: 'example.com/many', directory, transport, clock }, [
+      { ID: 'x'.repeat(3_000), health: 'Healthy', topology: { nodes } },
+    ]);
+    await many.start();
+    await many.register();
+    await clock.settle();
+    expect(manager.allocatableDevices().has('example.com/many')).toBe(false);
+    expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
+  });
+
   it('W6: an answer that would fill the checkpoint is refused by the name of its plugin', async () => {
     await plug(['a'], { allocate: async () => ({ envs: { BIG: 'x'.repeat(300_000) } }) });
     const verdict = await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal);

@@ -16,6 +16,14 @@ afterEach(() => {
 });
 
 describe('CheckpointFile', () => {
+  it('K1: a text that would be longer than any can be is refused before it is made', async () => {
+    const id = 'x'.repeat(1024 * 1024);
+    const devices = new Map(Array.from({ length: 1024 }, (_, node) => [node, [id]]));
+    const entry = { podUid: 'u', container: 'main', resource: 'example.com/gpu', devices, response: Buffer.alloc(0) };
+    const file = new CheckpointFile(nodeFileSystem, directory, () => ({ entries: [entry], registered: new Map() }));
+    await expect(file.write()).rejects.toThrow('it would have more than 67108864 bytes');
+  });
+
   it.each([200, 2_000])(
     'K1: writes nothing that the next process could not read: an answer of %d bytes',
     async (bytes) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCheckpoint, encodeCheckpoint } from '../src/checkpoint-format.ts';
+import { decodeCheckpoint, encodeCheckpoint, isLargerThan } from '../src/checkpoint-format.ts';
 
 /** Written by Go, with the structures of `pkg/kubelet/cm/devicemanager/checkpoint` and the checksum of `k8s.io/apimachinery` 0.36.3. */
 const EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}';
@@ -59,7 +59,11 @@ describe('the checkpoint', () => {
     const registered = fc.array(fc.tuple(text, ids), { maxLength: 3 }).map((all) => new Map(all));
     fc.assert(
       fc.property(fc.record({ entries: fc.array(entry, { maxLength: 3 }), registered }), (content) => {
-        expect(decodeCheckpoint(encodeCheckpoint(content))).toEqual(content);
+        const written = encodeCheckpoint(content);
+        expect(decodeCheckpoint(written)).toEqual(content);
+        // It may take some more: a comma after each list, and each entry.
+        const bytes = Buffer.byteLength(written);
+        expect([isLargerThan(content, bytes - 1), isLargerThan(content, bytes + 50)]).toEqual([true, false]);
       }),
     );
   });

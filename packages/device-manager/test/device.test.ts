@@ -44,6 +44,15 @@ describe('what a plugin tells', () => {
     expect(told.duplicates).toEqual(['a']);
   });
 
+  it('W6: of a device that is near to more NUMA nodes than Linux can have is refused, however often it names each', () => {
+    const near = (count: number, times: number): Sent => [
+      ...(['a', 'Healthy'] as const),
+      ...Array.from({ length: count * times }, (_, index) => index % count),
+    ];
+    expect(devices(near(1024, 3)).get('a')?.numaNodes.length).toBe(1024);
+    expect(() => devices(near(1025, 1))).toThrow('a device is near to 1025 NUMA nodes: no more than 1024 are taken');
+  });
+
   it('has a topology without nodes as none', () => {
     const device = messages.Device.create({ ID: 'a', health: 'Healthy', topology: {} });
     expect(readDevices([device]).devices.get('a')?.numaNodes).toEqual([]);

@@ -58,6 +58,17 @@ describe('DeviceInventory', () => {
     expect(inventory.counts().allocatable.get('example.com/fpga')).toBe(1);
   });
 
+  it.each([
+    ['once for each NUMA node', 'x'.repeat(5_000), 1_000],
+    ['as Go writes it', '<'.repeat(800_000), 1],
+  ])('W6: counts a name %s to the bytes that all may have', (_what, id, nodes) => {
+    const numaNodes = Array.from({ length: nodes }, (_, index) => index);
+    expect(() => inventory.update(GPU, new Map([[id, { id, healthy: true, numaNodes }]]))).toThrow(
+      /its 1 devices have names of \d{7} bytes, and with those of other plugins no more than 4194304 are taken/,
+    );
+    expect(counts()).toEqual([undefined, undefined]);
+  });
+
   it('tells which devices came or changed', () => {
     inventory.update(GPU, devices('a', 'b'));
     expect(inventory.update(GPU, devices('a', 'b!', 'c'))).toEqual(new Set(['b', 'c']));
