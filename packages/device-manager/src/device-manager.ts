@@ -306,7 +306,7 @@ export class DeviceManager {
   #changing(change: () => void): void {
     const before = countsText(this.#inventory);
     change();
-    this.#record.writeSoon();
+    this.#record.writeToldSoon();
     if (countsText(this.#inventory) !== before) this.#components.onResourcesChanged?.();
   }
 }

@@ -24,6 +24,9 @@ interface DeviceRecordParts {
 const TRIES = 60;
 const RETRY_MS = 1_000;
 
+/** How far apart writes of what plugins have told are: all names are made one text, and one device may fall ill and get well without end. */
+const TOLD_PAUSE_MS = 1_000;
+
 /** What outlives the process: who holds which devices, and which resources there were. */
 export class DeviceRecord {
   readonly #parts: DeviceRecordParts;
@@ -31,6 +34,10 @@ export class DeviceRecord {
   #loading: Promise<void> | undefined;
   #hadFile = true;
   #ending: AbortSignal | undefined;
+  /** The inventory's, as the last write took it; `undefined` where that failed. */
+  #taken: number | undefined;
+  /** Whether plugins have told more since the last write of what they tell; `undefined` once that is long enough ago. */
+  #told: 'not since' | 'meanwhile' | undefined;
   readonly #tried = Promise.withResolvers<void>();
 
   constructor(parts: DeviceRecordParts, directory: string) {
@@ -63,8 +70,13 @@ export class DeviceRecord {
   }
 
   /** Resolves once what holds now is on disk. @throws DeviceError `CheckpointNotWritten` */
-  write(): Promise<void> {
-    return this.#file.write();
+  async write(): Promise<void> {
+    try {
+      await this.#file.write();
+    } catch (err) {
+      this.#taken = undefined;
+      throw err;
+    }
   }
 
   /** The same where nobody waits for it: what it says more than the file there loses no device. */
@@ -74,8 +86,30 @@ export class DeviceRecord {
     });
   }
 
+  /**
+   * {@link writeSoon} of what plugins have told, where that is not on disk: they tell again and again what they told before. At once, and then
+   * each second at most.
+   */
+  writeToldSoon(): void {
+    const { clock, inventory } = this.#parts;
+    if (this.#told !== undefined) {
+      this.#told = 'meanwhile';
+      return;
+    }
+    if (this.#taken === inventory.revision) return;
+    this.writeSoon();
+    this.#told = 'not since';
+    const again = (): void => {
+      const toldMore = this.#told === 'meanwhile';
+      this.#told = undefined;
+      if (toldMore) this.writeToldSoon();
+    };
+    sleep(clock, TOLD_PAUSE_MS, this.#ending).then(again, () => {});
+  }
+
   #content(): DeviceCheckpoint {
     const { held, inventory } = this.#parts;
+    this.#taken = inventory.revision;
     const entries = held.all().map(({ response, ...grant }) => ({
       ...grant,
       response: messages.ContainerAllocateResponse.encode(response),

@@ -43,11 +43,13 @@ const none: ReadonlySet<string> = new Set();
 export class DeviceInventory {
   readonly #resources = new Map<string, Resource>();
   readonly #removed = new Set<string>();
+  #revision = 0;
 
   /** An earlier process knew the resource: it counts as one whose plugin has just gone. */
   restored(resource: string, nowMs: number): void {
     const known = { devices: new Map(), namesBytes: 0, healthy: none, unhealthy: none, stoppedAtMs: nowMs };
     this.#resources.set(resource, known);
+    this.#revision++;
   }
 
   /** A plugin offers the resource. What was known of its devices holds until it tells them. */
@@ -63,7 +65,7 @@ export class DeviceInventory {
     const known = this.#resources.get(resource);
     if (known === undefined) return;
     known.unhealthy = new Set([...(known.unhealthy ?? []), ...(known.healthy ?? [])]);
-    if (known.healthy !== undefined) known.healthy = none;
+    if (known.healthy !== undefined) this.#setHealthy(known, none);
     known.stoppedAtMs = nowMs;
   }
 
@@ -82,7 +84,7 @@ export class DeviceInventory {
     known.namesBytes = namesBytes;
     const ids = (healthy: boolean): ReadonlySet<string> =>
       new Set([...devices.values()].filter((device) => device.healthy === healthy).map(({ id }) => id));
-    known.healthy = ids(true);
+    this.#setHealthy(known, ids(true));
     known.unhealthy = ids(false);
     return new Set([...devices].filter(([id, { healthy }]) => before.get(id)?.healthy !== healthy).map(([id]) => id));
   }
@@ -93,6 +95,7 @@ export class DeviceInventory {
     for (const [name, { stoppedAtMs, healthy, unhealthy }] of this.#resources) {
       if (stoppedAtMs === undefined || nowMs - stoppedAtMs <= STOP_GRACE_PERIOD_MS) continue;
       this.#resources.delete(name);
+      this.#revision++;
       if (healthy !== undefined || unhealthy !== undefined) this.#removed.add(name);
       gone.push(name);
     }
@@ -137,12 +140,23 @@ export class DeviceInventory {
     return this.#resources.get(resource)?.healthy;
   }
 
+  /** Another number once {@link registered} says something else. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   /** What the next process is to know: the resources of which devices were told, with their healthy ones in order. */
   registered(): ReadonlyMap<string, readonly string[]> {
     const told = [...this.#resources].flatMap(([name, { healthy }]) =>
       healthy === undefined ? [] : [[name, [...healthy].sort()] as const],
     );
     return new Map(told.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #setHealthy(known: Resource, healthy: ReadonlySet<string>): void {
+    const { healthy: before } = known;
+    known.healthy = healthy;
+    if (before?.size !== healthy.size || [...healthy].some((id) => !before.has(id))) this.#revision++;
   }
 
   /** The devices that containers may be given, by resource. */

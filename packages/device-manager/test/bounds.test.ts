@@ -4,8 +4,9 @@ import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeviceManager } from '../src/index.ts';
+import { DeviceInventory } from '../src/inventory.ts';
 import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
 import { containerOf, GPU, healthy, podOf } from './builders.ts';
 
@@ -130,6 +131,18 @@ describe('hostile plugins', () => {
     await clock.settle();
     expect(manager.allocatableDevices().has('example.com/many')).toBe(false);
     expect(await manager.admit(podOf('u', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({ admit: true });
+  });
+
+  it('W6: a list that says what the one before said costs no text of all names', async () => {
+    const plugin = await plug(['a', 'b']);
+    const asked = vi.spyOn(DeviceInventory.prototype, 'registered');
+    plugin.setDevices(healthy('b', 'a'));
+    await clock.advance(2_000);
+    expect(asked).toHaveBeenCalledTimes(0);
+    plugin.setDevices(healthy('b'));
+    await clock.advance(2_000);
+    expect(asked).toHaveBeenCalledTimes(1);
+    asked.mockRestore();
   });
 
   it('W6: an answer that would fill the checkpoint is refused by the name of its plugin', async () => {

@@ -69,6 +69,22 @@ describe('DeviceInventory', () => {
     expect(counts()).toEqual([undefined, undefined]);
   });
 
+  it('has another revision once the next process is to know something else', () => {
+    const changes = (change: () => void): boolean => {
+      const before = inventory.revision;
+      change();
+      return inventory.revision !== before;
+    };
+    expect(changes(() => inventory.update(GPU, devices()))).toBe(true);
+    expect(changes(() => inventory.update(GPU, devices('a', 'b')))).toBe(true);
+    expect(changes(() => inventory.update(GPU, devices('b', 'a', 'c!')))).toBe(false);
+    expect(changes(() => inventory.update(GPU, devices('a', 'b!', 'c')))).toBe(true);
+    expect(changes(() => inventory.unplugged(GPU, 0))).toBe(true);
+    expect(changes(() => inventory.unplugged(GPU, 0))).toBe(false);
+    expect(changes(() => inventory.restored('example.com/fpga', 0))).toBe(true);
+    expect(changes(() => inventory.collect(300_001))).toBe(true);
+  });
+
   it('tells which devices came or changed', () => {
     inventory.update(GPU, devices('a', 'b'));
     expect(inventory.update(GPU, devices('a', 'b!', 'c'))).toEqual(new Set(['b', 'c']));
