@@ -1,6 +1,13 @@
-import { GrpcError, type GrpcTransport } from '@node-agent/grpc';
+import { GrpcError, type GrpcTransport, type Init, type StreamRpc } from '@node-agent/grpc';
+import { messages } from './generated/codec.ts';
 import { devicePluginRpcs } from './generated/services.ts';
-import type { ContainerAllocateResponse, Device, DevicePluginOptions } from './generated/types.ts';
+import type {
+  ContainerAllocateResponse,
+  Device,
+  DevicePluginOptions,
+  Empty,
+  ListAndWatchResponse,
+} from './generated/types.ts';
 
 /** `dial` of `plugin/v1beta1/client.go`. */
 const DIAL_TIMEOUT_MS = 10_000;
@@ -8,6 +15,29 @@ const DIAL_TIMEOUT_MS = 10_000;
 const OPTIONS_TIMEOUT_MS = 30_000;
 /** `KubeletPreStartContainerRPCTimeoutInSecs`. */
 const PRE_START_TIMEOUT_MS = 30_000;
+
+/** A list of all devices as it came: most that a plugin sends at once are never read. */
+export interface SentList {
+  /** Over the wire; 0 where it came without one. */
+  readonly bytes: number;
+  /** @throws Error where it is no list */
+  read(): readonly Device[];
+}
+
+const lists: StreamRpc<Empty, SentList> = {
+  ...devicePluginRpcs.listAndWatch,
+  response: {
+    name: messages.ListAndWatchResponse.name,
+    encode: () => {
+      throw new Error('a list that was sent is not sent on');
+    },
+    decode: (bytes) => ({ bytes: bytes.length, read: () => messages.ListAndWatchResponse.decode(bytes).devices }),
+    create: (sent) => {
+      const { devices } = messages.ListAndWatchResponse.create(sent as Init<ListAndWatchResponse>);
+      return { bytes: 0, read: () => devices };
+    },
+  },
+};
 
 /**
  * A device plugin that has made itself known (`endpoint.go`, `plugin/v1beta1/client.go`). Allocations have no deadline, as a plugin may
@@ -50,8 +80,8 @@ export class Plugin {
   }
 
   /** Each list of all devices, until the plugin is gone or closed. @throws GrpcError */
-  async *devices(signal: AbortSignal): AsyncGenerator<readonly Device[], void, undefined> {
-    for await (const { devices } of this.#client.stream(devicePluginRpcs.listAndWatch, {}, { signal })) yield devices;
+  lists(signal: AbortSignal): AsyncGenerator<SentList, void, undefined> {
+    return this.#client.stream(lists, {}, { signal });
   }
 
   /** @throws GrpcError, Error */

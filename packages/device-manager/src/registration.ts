@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, CoalescingQueue, linkAbort, sleep } from '@node-agent/async';
 import { GrpcError, type GrpcTransport } from '@node-agent/grpc';
 import { isExtendedResource } from '@node-agent/pod-spec';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { type Device, readDevices } from './device.ts';
 import type { RegisterRequest } from './generated/types.ts';
 import { MAX_RESOURCES } from './inventory.ts';
-import { Plugin } from './plugin.ts';
+import { Plugin, type SentList } from './plugin.ts';
 
 /** `SupportedVersions`. */
 const VERSION = 'v1beta1';
@@ -15,6 +15,10 @@ const MAX_SHOWN = 317;
 /** How far apart lists of one plugin are taken, and how many devices are taken in a second: one that tells without end holds up nobody. */
 const MIN_PAUSE_MS = 100;
 const DEVICES_PER_SECOND = 100_000;
+/** What it costs a plugin to be heard meanwhile, in time: so many lists and bytes in a second, and of 100 ms at once. */
+const LISTS_PER_SECOND = 1_000;
+const BYTES_PER_SECOND = 32 * 1024 * 1024;
+const HEARD_AT_ONCE_MS = 100;
 
 /** What becomes of plugins. */
 interface PluginEvents {
@@ -153,24 +157,30 @@ export class Plugins {
     if (plugin?.socketPath === socketPath) plugin.close();
   }
 
-  /** A stream that ends, by an error or not, is not opened again: the plugin has to register anew (`runClient`, `handler.go`). */
+  /**
+   * Each list is all that there is: the newest is taken, whatever was told while nobody could take it. A stream that ends, by an error or
+   * not, is not opened again: the plugin has to register anew (`runClient`, `handler.go`).
+   */
   async #follow(plugin: Plugin): Promise<void> {
     const { resource } = plugin;
-    let reason = 'EOF';
-    let nextMs = this.#clock.monotonic();
+    const newest = new CoalescingQueue<string, SentList>();
+    using over = linkAbort(this.#ending);
+    const heard = this.#hear(plugin, newest).finally(() => over.abort());
+    let reason: string;
     try {
-      for await (const sent of plugin.devices(this.#ending)) {
-        const pauseMs = nextMs - this.#clock.monotonic();
-        if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#ending);
-        nextMs = this.#clock.monotonic() + Math.max(MIN_PAUSE_MS, (sent.length / DEVICES_PER_SECOND) * 1000);
-        if (this.get(resource) !== plugin) return;
+      for await (const [, list] of newest) {
+        if (this.get(resource) !== plugin || this.#ending.aborted) return;
+        const sent = list.read();
         const { devices, duplicates } = readDevices(sent);
         if (duplicates.length > 0) {
-          const fields = { resource, duplicates: duplicates.slice(0, 10), count: duplicates.length };
+          const fields = { resource, duplicates: duplicates.slice(0, 10).map(shown), count: duplicates.length };
           this.#logger.warn(fields, 'Device plugin names devices more than once: the last of a name counts');
         }
         this.#events.told(resource, devices);
+        const pauseMs = Math.max(MIN_PAUSE_MS, (sent.length / DEVICES_PER_SECOND) * 1000);
+        await sleep(this.#clock, pauseMs, over.signal).catch(() => {});
       }
+      reason = await heard;
     } catch (err) {
       reason = errorText(err);
     }
@@ -178,6 +188,25 @@ export class Plugins {
     if (this.get(resource) !== plugin || this.#ending.aborted) return;
     this.#logger.error({ resource, reason }, 'ListAndWatch ended unexpectedly for device plugin');
     this.#events.unplugged(resource);
+  }
+
+  /** Hears all that a plugin tells, and keeps the newest for who takes it. @returns why it tells no more */
+  async #hear(plugin: Plugin, newest: CoalescingQueue<string, SentList>): Promise<string> {
+    let paidMs = Number.NEGATIVE_INFINITY;
+    try {
+      for await (const list of plugin.lists(this.#ending)) {
+        newest.push(plugin.resource, list);
+        const costMs = Math.max(1 / LISTS_PER_SECOND, list.bytes / BYTES_PER_SECOND) * 1000;
+        const nowMs = this.#clock.monotonic();
+        paidMs = Math.max(paidMs, nowMs - HEARD_AT_ONCE_MS) + costMs;
+        if (paidMs > nowMs) await sleep(this.#clock, paidMs - nowMs, this.#ending);
+      }
+      return 'EOF';
+    } catch (err) {
+      return errorText(err);
+    } finally {
+      newest.close();
+    }
   }
 }
 

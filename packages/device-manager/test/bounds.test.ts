@@ -1,10 +1,12 @@
 import { sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import { service } from '@node-agent/grpc';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { devicePluginRpcs } from '../src/generated/services.ts';
 import { DeviceManager } from '../src/index.ts';
 import { DeviceInventory } from '../src/inventory.ts';
 import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
@@ -60,6 +62,12 @@ async function plug(ids: readonly string[], options: Partial<FakeDevicePluginOpt
   await clock.settle();
   return plugin;
 }
+
+/** How many devices may be given, and how many there are. */
+const amounts = (): readonly (number | undefined)[] => {
+  const { capacity, allocatable } = manager.resources();
+  return [allocatable, capacity].map((of) => of.get(GPU) && Number(of.get(GPU)?.value()));
+};
 
 const counted = () => metrics.text().match(/^kubelet_device_plugin_registration_total\{.*$/gm)?.length ?? 0;
 const resourceOf = (index: number): string => `example.com/r${index}`;
@@ -143,6 +151,54 @@ describe('hostile plugins', () => {
     await clock.advance(2_000);
     expect(asked).toHaveBeenCalledTimes(1);
     asked.mockRestore();
+  });
+
+  it('of a burst of lists the newest is taken next, and none before the time', async () => {
+    const plugin = await plug(['a', 'b']);
+    for (const ids of [['a'], ['a', 'b', 'c'], ['c']]) {
+      plugin.setDevices(healthy(...ids));
+      await clock.settle();
+    }
+    await clock.advance(99);
+    expect(amounts()).toEqual([2, 2]);
+    await clock.advance(1);
+    expect(amounts()).toEqual([1, 1]);
+    expect([...(manager.allocatableDevices().get(GPU) ?? [])].map(({ id }) => id)).toEqual(['c']);
+  });
+
+  it('a stream that ends is known to have ended once its last list is taken, at once', async () => {
+    const plugin = await plug(['a']);
+    for (const ids of [
+      ['a', 'b'],
+      ['a', 'b', 'c'],
+    ]) {
+      plugin.setDevices(healthy(...ids));
+      await clock.settle();
+    }
+    plugin.endWatches();
+    await clock.settle();
+    expect(amounts()).toEqual([0, 3]);
+  });
+
+  it('W6: one that tells without end is heard a thousand times a second', async () => {
+    let told = 0;
+    const none = async (): Promise<object> => ({});
+    const others = { allocate: none, getPreferredAllocation: none, preStartContainer: none };
+    const endless = service(devicePluginRpcs, {
+      ...{ ...others, getDevicePluginOptions: none },
+      async *listAndWatch() {
+        for (;;) yield { devices: healthy(`d${told++}`) };
+      },
+    });
+    const plugin = new FakeDevicePlugin({ resource: GPU, directory, transport, clock, services: [endless] }, []);
+    await plugin.start();
+    await plugin.register();
+    await clock.settle();
+    expect(told).toBeLessThan(110);
+    await clock.advance(1_000);
+    expect([told < 1_110, amounts()]).toEqual([true, [1, 1]]);
+    const newest = manager.allocatableDevices().get(GPU)?.[0]?.id.slice(1);
+    expect(Number(newest)).toBeGreaterThan(told - 110);
   });
 
   it('W6: an answer that would fill the checkpoint is refused by the name of its plugin', async () => {

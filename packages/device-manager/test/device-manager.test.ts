@@ -530,7 +530,7 @@ describe('a kubelet that is killed', () => {
 });
 
 describe('hostile plugins', () => {
-  it('W6: lists without end are taken one after another, with time between them for everybody else', async () => {
+  it('W6: of lists without end the newest is taken, with time between them for everybody else', async () => {
     await start({ clock });
     const plugin = await plug(['a']);
     for (let count = 2; count < 12; count++) {
@@ -538,12 +538,9 @@ describe('hostile plugins', () => {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     expect([changes, shown()]).toEqual([1, ['1', '1']]);
-    for (let lists = 0; lists < 12; lists++) {
-      await clock.advance(100);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(changes).toBeLessThanOrEqual(lists + 2);
-    }
-    expect(shown()).toEqual(['11', '11']);
+    await clock.advance(100);
+    await expect.poll(shown).toEqual(['11', '11']);
+    expect(changes).toBe(2);
   });
 
   it('that want to register for what is no resource leave no series, and are told of it shortly', async () => {
