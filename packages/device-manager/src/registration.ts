@@ -116,6 +116,7 @@ export class Plugins {
   /** Connects to a plugin, and follows it from then on. @throws Error in upstream's words */
   async connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
     this.#checkRoom(resource, socketPath);
+    if (socketPath.length > MAX_SHOWN) throw new Error(`no socket has a path as long as ${shown(socketPath)}`);
     const turn = ++this.#turn;
     const plugin = new Plugin(this.#transport.client({ clock: this.#clock }, { socketPath }), resource, socketPath);
     try {
@@ -221,7 +222,8 @@ function registrationProblem(version: string, resource: string): string | undefi
 /** The same of a plugin that was found (`ValidatePlugin`, `handler.go`). */
 export function foundProblem(versions: readonly string[], resource: string): string | undefined {
   if (!versions.includes(VERSION)) {
-    return `manager version, ${VERSION}, is not among plugin supported versions [${versions.join(' ')}]`;
+    const given = shown(versions.slice(0, MAX_SHOWN).map(shown).join(' '));
+    return `manager version, ${VERSION}, is not among plugin supported versions [${given}]`;
   }
   const problem = nameProblem(resource);
   return problem && `invalid name of device plugin socket: ${problem}`;

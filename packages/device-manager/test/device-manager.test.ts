@@ -5,7 +5,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { GrpcClient } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
 import { formatResourceList, type Pod } from '@node-agent/pod-spec';
-import { MetricsRegistry } from '@node-agent/telemetry';
+import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeCheckpoint } from '../src/checkpoint-format.ts';
 import { registrationRpcs } from '../src/generated/services.ts';
@@ -204,10 +204,14 @@ describe('plugins', () => {
   });
 
   it('W3: a device that is named twice counts once, as it is told last', async () => {
-    await start();
+    const warned: object[] = [];
+    const warn = (fields: object): void => void warned.push(fields);
+    await start({ logger: { ...silentLogger, child: () => silentLogger, warn } });
     const plugin = await plug(['a']);
-    plugin.setDevices([...healthy('a', 'b'), { ID: 'a', health: 'Unhealthy' }]);
-    await expect.poll(shown).toEqual(['1', '2']);
+    const long = 'x'.repeat(1e5);
+    plugin.setDevices([...healthy('a', 'b', long, long), { ID: 'a', health: 'Unhealthy' }]);
+    await expect.poll(shown).toEqual(['2', '3']);
+    expect(warned).toEqual([{ resource: GPU, duplicates: [`${long.slice(0, 317)}...`, 'a'], count: 2 }]);
   });
 
   it('W3: a list that is larger than gRPC allows ends the plugin, not the kubelet', async () => {
@@ -556,13 +560,23 @@ describe('hostile plugins', () => {
       }
       const endpoint = `../${'x'.repeat(1e6)}`;
       await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/the endpoint .{0,400} is no name/);
+      const long = register({ resourceName: GPU, endpoint: 'x'.repeat(1e6) });
+      await expect(long).rejects.toThrow(/^rpc error: .{0,50}no socket has a path as long as .{0,400}$/);
     } finally {
       client.close();
     }
     expect(metrics.text().match(/^kubelet_device_plugin_registration_total.*$/gm)).toEqual([
-      `kubelet_device_plugin_registration_total{resource_name="${GPU}"} 1`,
+      `kubelet_device_plugin_registration_total{resource_name="${GPU}"} 2`,
     ]);
   });
+
+  it.each([[['x'.repeat(1e6)]], [Array.from({ length: 1e6 }, () => 'x')]])(
+    'W6: that are found and speak other versions are told so shortly',
+    async (versions) => {
+      await start();
+      expect(manager.validatePlugin(GPU, versions)).toMatch(/^manager version, v1beta1, is not among .{0,400}$/);
+    },
+  );
 });
 
 describe('what is told', () => {

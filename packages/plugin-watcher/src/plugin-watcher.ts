@@ -47,6 +47,13 @@ const MAX_SOCKETS = 4096;
 /** One that nobody serves is tried for 10 s each time. Those that are registered, or wait to be tried again, take nothing. */
 const MAX_ASKED = 256;
 
+/**
+ * What a plugin says of itself may be of megabytes: neither the log nor the plugin, which is told of it, needs all of that. A handler's words,
+ * and those of an error, may have it in them.
+ */
+const MAX_SHOWN = 317;
+const MAX_WORDS = 1024;
+
 /** The states of `plugin_manager_total_plugins`: the socket is there; its plugin is registered. */
 const DESIRED = 'desired_state_of_world';
 const ACTUAL = 'actual_state_of_world';
@@ -205,7 +212,7 @@ export class PluginWatcher {
     while (!gone.aborted) {
       try {
         const { handler, name, endpoint } = await this.#asked.run(() => this.#register(path, gone, ending), gone);
-        this.#logger.info({ socketPath: path, name }, 'Plugin is registered');
+        this.#logger.info({ socketPath: path, name: shown(name) }, 'Plugin is registered');
         this.#count(path, ACTUAL, true);
         await aborted(gone);
         this.#count(path, ACTUAL, false);
@@ -228,14 +235,15 @@ export class PluginWatcher {
     ending: AbortSignal,
   ): Promise<{ readonly handler: PluginHandler; readonly name: string; readonly endpoint: string }> {
     const at = `at socket ${socketPath}`;
-    const fail = (text: string, cause?: unknown): Error => new Error(`RegisterPlugin error -- ${text}`, { cause });
+    const words = (text: string): string => `RegisterPlugin error -- ${shown(text, MAX_WORDS)}`;
+    const fail = (text: string, cause?: unknown): Error => new Error(words(text), { cause });
     const client = new GrpcClient({ clock: this.#clock }, { socketPath });
     const notify = async (error: string): Promise<void> => {
       const status = { pluginRegistered: error === '', error };
       await client.unary(registrationRpcs.notifyRegistrationStatus, status, { timeoutMs: NOTIFY_MS, signal });
     };
     const refuse = async (text: string): Promise<never> => {
-      await notify(`RegisterPlugin error -- ${text}`).catch((err: unknown) => {
+      await notify(words(text)).catch((err: unknown) => {
         throw fail(`failed to send error ${at}, err: ${errorText(err)}`, err);
       });
       throw fail(text);
@@ -252,7 +260,7 @@ export class PluginWatcher {
       const { type, name, supportedVersions } = info;
       const endpoint = info.endpoint || socketPath;
       const handler = this.#options.handlers.get(type);
-      if (handler === undefined) return await refuse(`no handler registered for plugin type: ${type} ${at}`);
+      if (handler === undefined) return await refuse(`no handler registered for plugin type: ${shown(type)} ${at}`);
       const problem = handler.validate(name, endpoint, supportedVersions);
       if (problem !== undefined) return await refuse(`plugin validation failed with err: ${problem}`);
       try {
@@ -271,6 +279,10 @@ export class PluginWatcher {
       client.close();
     }
   }
+}
+
+function shown(text: string, maxLength: number = MAX_SHOWN): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}...`;
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

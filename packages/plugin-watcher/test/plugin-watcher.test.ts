@@ -109,6 +109,37 @@ describe('PluginWatcher', () => {
     expect(calls).toEqual([]);
   });
 
+  it.each<[Init<PluginInfo>, RegExp]>([
+    [
+      { type: 'x'.repeat(1e6) },
+      /^RegisterPlugin error -- no handler registered for plugin type: x{317}\.\.\. at socket /,
+    ],
+    [
+      { name: 'x'.repeat(1e6), supportedVersions: ['v0'] },
+      /^RegisterPlugin error -- plugin validation failed with err: x+\.\.\.$/,
+    ],
+    [
+      { endpoint: 'x'.repeat(1e6) },
+      /^RegisterPlugin error -- plugin registration failed with err: no socket at x+\.\.\.$/,
+    ],
+    [{ name: 'x'.repeat(1e6) }, /^registered$/],
+  ])(
+    'W6: neither a plugin nor the log is told all of a megabyte that it says of itself: case %#',
+    async (info, words) => {
+      const logged: string[] = [];
+      const log = (fields: object, message: string): void => void logged.push(`${message}: ${JSON.stringify(fields)}`);
+      const logger = { ...silentLogger, info: log, error: log };
+      const register = async (_name: string, endpoint: string): Promise<void> => {
+        if (endpoint.startsWith('x')) throw new Error(`no socket at ${endpoint}`);
+      };
+      start({ register }, { logger });
+      const { told } = await plugin('p.sock', info);
+      await expect.poll(() => told[0]).toMatch(words);
+      await expect.poll(() => logged.length).toBe(1);
+      expect([...told, ...logged].filter(({ length }) => length > 1_200)).toEqual([]);
+    },
+  );
+
   it('tries again where a registration fails', async () => {
     let fails = true;
     start({
