@@ -20,6 +20,7 @@ import { ImageDemand } from './image-demand.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { authOf, type CredentialSource, type PullCredential } from './pull-credential.ts';
+import { pullKey } from './pull-key.ts';
 import { decidePull } from './pull-policy.ts';
 import { PullQueue } from './pull-queue.ts';
 
@@ -297,7 +298,7 @@ export class ImageManager {
     }
   }
 
-  /** Pulls with each credential in turn until one is taken; shares the pull with whoever asks for the same. */
+  /** Pulls with each credential in turn until one is taken; shares the pull with whoever asks for the same ({@link pullKey}). */
   #pullShared(
     pod: Pod,
     image: string,
@@ -309,6 +310,7 @@ export class ImageManager {
     const { clock, images } = this.#deps;
     const annotations = { ...pod.metadata.annotations };
     const spec = { image, runtimeHandler, annotations };
+    const wanted = { image: spec, sandboxConfig: podSandboxConfig };
     const tries = auths.length > 0 ? auths : [undefined];
     const pullAll = async (sharedSignal: AbortSignal): Promise<PullResult> => {
       await this.#rate?.acquire(sharedSignal);
@@ -316,7 +318,7 @@ export class ImageManager {
       const errors: unknown[] = [];
       for (const [index, auth] of tries.entries()) {
         try {
-          const request = { image: spec, sandboxConfig: podSandboxConfig, ...(auth && { auth }) };
+          const request = { ...wanted, ...(auth && { auth }) };
           const { imageRef } = await images.pullImage(request, sharedSignal);
           const durationMs = clock.monotonic() - startedAtMs;
           // It has come, whether or not its size is told.
@@ -331,7 +333,7 @@ export class ImageManager {
       if (errors.length === 1) throw errors[0];
       throw new AggregateError(errors, aggregateText(errors.map(pullErrorText)));
     };
-    return this.#queue.run(JSON.stringify([image, runtimeHandler, auths]), pullAll, signal);
+    return this.#queue.run(pullKey(wanted, auths), pullAll, signal);
   }
 
   #report(requested: string, { sizeBytes, durationMs }: PullResult, waitedMs: number, tell: Tell): void {

@@ -1,6 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
-import { CriError, type PullImageRequest } from '@node-agent/cri-client';
-import type { Pod } from '@node-agent/pod-spec';
+import { CriError, type Init, type PodSandboxConfig, type PullImageRequest } from '@node-agent/cri-client';
+import { CONFIG_SEEN_ANNOTATION, type Pod } from '@node-agent/pod-spec';
 import { noMetrics, type ObjectReference, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { ImageError, type ImageErrorCode } from '../src/errors.ts';
@@ -24,6 +24,7 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
   const events: string[] = [];
   const about: ObjectReference[] = [];
   const pulls: string[] = [];
+  const pulledFor: (string | undefined)[] = [];
   const ended: [string, number][] = [];
   const state = {
     pull: (async (image) => `ref-${image}`) as PullImage,
@@ -43,9 +44,10 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
           return { image: image(present.get(name), name), info: {} };
         },
         pullImage: async (request: Partial<PullImageRequest> | object, signal) => {
-          const { image: spec, auth } = request as PullImageRequest;
+          const { image: spec, auth, sandboxConfig } = request as PullImageRequest;
           const name = spec?.image ?? '';
           pulls.push(name);
+          pulledFor.push(sandboxConfig?.metadata?.namespace);
           const imageRef = await state.pull(name, signal, auth?.username);
           present.set(name, 5_000_000);
           return { imageRef };
@@ -71,7 +73,15 @@ function setUp(options: ImageManagerOptions = {}, records?: PullRecords) {
     const container = { name: 'main', image: name, ...(imagePullPolicy && { imagePullPolicy }) };
     return manager.ensureImageExists(pod, container, {}, '', signal);
   };
-  return { manager, ensure, clock, present, events, about, pulls, state, ended };
+  /** For a pod, with its sandbox as the runtime is told of it. */
+  const ensureFor = (uid: string, namespace: string, annotations: Record<string, string>) => {
+    const metadata = { name: uid, namespace, uid, annotations };
+    const sandbox: Init<PodSandboxConfig> = { metadata: { name: uid, namespace, uid }, annotations };
+    const container = { name: 'main', image: 'app:1', imagePullPolicy: 'Always' };
+    const pod = { metadata, spec: { containers: [{ name: 'main' }] } };
+    return manager.ensureImageExists(pod, container, sandbox, '', new AbortController().signal);
+  };
+  return { manager, ensure, ensureFor, clock, present, events, about, pulls, pulledFor, state, ended };
 }
 
 const code = async (failing: Promise<unknown>): Promise<ImageErrorCode | undefined> => {
@@ -341,6 +351,29 @@ describe('many pulls', () => {
     waiting.splice(0).forEach((end) => void end());
     expect(await Promise.all(both)).toEqual([{ imageRef: 'app:1' }, { imageRef: 'app:1' }]);
     expect(pulls).toEqual(['app:1']);
+  });
+
+  test('one image is pulled for each namespace: a runtime may let one have it and not the other', async () => {
+    const { ensureFor, state, pulledFor } = setUp();
+    state.pull = async (image) => {
+      if (pulledFor.at(-1) === 'strict') throw new Error('SignatureValidationFailed: no signature');
+      return image;
+    };
+    const [lax, strict] = [ensureFor('u1', 'lax', {}), ensureFor('u2', 'strict', {})];
+    expect(await code(strict)).toBe('SignatureValidationFailed');
+    expect(await lax).toEqual({ imageRef: 'app:1' });
+    expect(pulledFor).toEqual(['lax', 'strict']);
+  });
+
+  test.each([
+    ['the same ones, in another order', { a: '1', b: '2' }, { b: '2', a: '1' }, 1],
+    ['the same ones, seen at other times', { [CONFIG_SEEN_ANNOTATION]: '1' }, { [CONFIG_SEEN_ANNOTATION]: '2' }, 1],
+    ['other ones', { a: '1' }, { a: '2' }, 2],
+    ['none', { a: '1' }, {}, 2],
+  ])('pods of a namespace share a pull by their annotations: %s', async (_what, one, other, expected) => {
+    const { ensureFor, pulls } = setUp();
+    await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
+    expect(pulls).toHaveLength(expected);
   });
 
   test('a shared pull goes on while anybody waits for it', async () => {
