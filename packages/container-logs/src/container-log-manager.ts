@@ -10,6 +10,7 @@ import {
 } from '@node-agent/cri-client';
 import { isMissing } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { Compressions } from './compressions.ts';
 import { ContainerLogError } from './errors.ts';
 import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
 
@@ -33,7 +34,7 @@ export interface ContainerLogManagerOptions {
   readonly maxSizeBytes?: number;
   /** How many files a log may have, the current one among them; 2 at least. Default: 5 (`containerLogMaxFiles`). */
   readonly maxFiles?: number;
-  /** How many logs are worked on at once. Default: 1 (`containerLogMaxWorkers`). */
+  /** How many logs are rotated at once, and how many are compressed at once beside that. Default: 1 (`containerLogMaxWorkers`). */
   readonly workers?: number;
   /** How often sizes are looked at. Default: 10,000 (`containerLogMonitorInterval`). */
   readonly monitorIntervalMs?: number;
@@ -41,12 +42,13 @@ export interface ContainerLogManagerOptions {
 
 /**
  * Keeps the logs of running containers within their bounds (`pkg/kubelet/logs/container_log_manager.go`). A log passes
- * its limit by no more than what is written to it in one interval (N7): all that are due are rotated first, compressing
- * comes after. A container's log path is asked for once.
+ * its limit by no more than what is written to it in one interval (N7): compressing goes on beside, and holds up no
+ * rotation. A container's log path is asked for once.
  */
 export class ContainerLogManager {
   readonly #components: WithDefaults<ContainerLogManagerComponents>;
   readonly #rotator: LogRotator;
+  readonly #compressions: Compressions;
   readonly #maxSizeBytes: number;
   readonly #workers: number;
   readonly #monitorIntervalMs: number;
@@ -66,12 +68,13 @@ export class ContainerLogManager {
     if (problem !== undefined) throw new ContainerLogError('InvalidOptions', problem);
     this.#components = components;
     this.#rotator = new LogRotator(components, maxFiles);
+    this.#compressions = new Compressions((log, signal) => this.#compress(log, signal), workers);
     this.#maxSizeBytes = maxSizeBytes;
     this.#workers = workers;
     this.#monitorIntervalMs = monitorIntervalMs;
   }
 
-  /** Looks at all logs every interval, until `signal` is aborted. */
+  /** Looks at all logs every interval, until `signal` is aborted and nothing is compressed any more. */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#maxSizeBytes < 0) return;
     const { clock, logger } = this.#components;
@@ -87,22 +90,29 @@ export class ContainerLogManager {
       }
     } catch (error) {
       if (!signal.aborted) throw error;
+    } finally {
+      await this.#compressions.ended();
     }
   }
 
   /**
-   * Rotates every log that is due now. What fails with one container is logged, and tried again next time.
+   * Rotates every log that is due now, and lets their older files be compressed: {@link compressed} waits for that. What fails with one
+   * container is logged, and tried again next time.
+   * @param signal ends the compressing, too
    * @throws where the containers could not be listed
    */
   async rotateLogs(signal: AbortSignal): Promise<void> {
     const logs = await this.#runningLogs(signal);
-    const due: ContainerLog[] = [];
     await this.#forEach(logs, signal, async (log) => {
       if ((await this.#rotator.size(log, signal)) < this.#maxSizeBytes) return;
       await this.#rotator.rotate(log, signal);
-      due.push(log);
+      this.#compressions.add(log, signal);
     });
-    await this.#forEach(due, signal, (log) => this.#rotator.compress(log, signal));
+  }
+
+  /** Resolves when nothing that was rotated is still to be compressed. */
+  async compressed(): Promise<void> {
+    await this.#compressions.ended();
   }
 
   /**
@@ -121,9 +131,7 @@ export class ContainerLogManager {
     });
     for (const { name } of entries) {
       if (name !== base && !name.startsWith(`${base}.`)) continue;
-      await fs.remove(join(directory, name)).catch((error: unknown) => {
-        if (!isMissing(error)) throw error;
-      });
+      await this.#rotator.remove(join(directory, name));
     }
   }
 
@@ -148,6 +156,13 @@ export class ContainerLogManager {
   async #logPath(containerId: string, signal: AbortSignal): Promise<string | undefined> {
     const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
     return status?.logPath || undefined;
+  }
+
+  async #compress(log: ContainerLog, signal: AbortSignal): Promise<void> {
+    await this.#rotator.compress(log, signal).catch((err: unknown) => {
+      if (signal.aborted || isMissing(err)) return;
+      this.#components.logger.error({ ...log, err }, 'Failed to compress rotated logs of container');
+    });
   }
 
   /** Does it for all, as many at once as there are workers; a container that is gone is no failure. */

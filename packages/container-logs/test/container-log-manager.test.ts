@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { ContainerState } from '@node-agent/cri-client';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ContainerLogManager, type ContainerLogManagerOptions } from '../src/container-log-manager.ts';
 import { DIRECTORY, FakeRuntime, LOG } from './fixtures.ts';
 
@@ -14,6 +14,12 @@ beforeEach(() => {
 function makeManager(options: ContainerLogManagerOptions = {}): ContainerLogManager {
   const { cri, fs, clock, logger } = runtime;
   return new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 100, ...options });
+}
+
+/** A pass, and all that follows from it. */
+async function rotateAndCompress(manager: ContainerLogManager): Promise<void> {
+  await manager.rotateLogs(signal);
+  await manager.compressed();
 }
 
 /** All lines in all files of the log, oldest first. */
@@ -35,8 +41,8 @@ describe('rotation', () => {
   it('leaves a log below its limit alone, and asks for its path once', async () => {
     const manager = makeManager();
     await runtime.write(1);
-    await manager.rotateLogs(signal);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
+    await rotateAndCompress(manager);
     expect(await runtime.names()).toEqual(['0.log']);
     expect(runtime.calls).toEqual(['list', 'status', 'list']);
   });
@@ -46,7 +52,7 @@ describe('rotation', () => {
     const written: string[] = [];
     for (let round = 0; round < 3; round++) {
       written.push(...(await runtime.write(5)));
-      await manager.rotateLogs(signal);
+      await rotateAndCompress(manager);
       await runtime.clock.advance(1000);
     }
     expect(await runtime.names()).toEqual([
@@ -57,7 +63,7 @@ describe('rotation', () => {
     ]);
     expect(await allLines()).toEqual(written);
     await runtime.write(5);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect(await runtime.names()).toEqual([
       '0.log',
       '0.log.20260101-000001.gz',
@@ -72,7 +78,7 @@ describe('rotation', () => {
     for (const jumpMs of [0, 0, -3_600_000, 0]) {
       runtime.clock.jumpWallClock(jumpMs);
       written.push(...(await runtime.write(5)));
-      await manager.rotateLogs(signal);
+      await rotateAndCompress(manager);
     }
     expect(await allLines()).toEqual(written);
   });
@@ -81,11 +87,11 @@ describe('rotation', () => {
     const manager = makeManager();
     const written = await runtime.write(5);
     runtime.reopenFailure = 'before';
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect(await runtime.names()).toEqual(['0.log']);
     expect(runtime.logged).toMatchObject([{ containerId: 'c1', err: expect.objectContaining({ code: 'Rotation' }) }]);
     written.push(...(await runtime.write(1)));
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect(await allLines()).toEqual(written);
     expect((await runtime.names()).length).toBe(2);
   });
@@ -94,7 +100,7 @@ describe('rotation', () => {
     const manager = makeManager();
     const written = await runtime.write(5);
     runtime.reopenFailure = 'after';
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     written.push(...(await runtime.write(1)));
     expect((await runtime.names()).length).toBe(2);
     expect(await allLines()).toEqual(written);
@@ -104,7 +110,7 @@ describe('rotation', () => {
     const manager = makeManager();
     await runtime.write(5);
     await runtime.fs.rename(LOG, `${LOG}.20250101-000000`);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect(await runtime.names()).toEqual(['0.log', '0.log.20250101-000000']);
     expect(runtime.calls).toContain('reopen');
   });
@@ -115,15 +121,15 @@ describe('rotation', () => {
       const written: string[] = [];
       for (let round = 0; round < 2; round++) {
         written.push(...(await runtime.write(5)));
-        await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+        await rotateAndCompress(makeManager({ maxFiles: 6 }));
       }
       written.push(...(await runtime.write(5)));
       const fault = runtime.fs.injectFault({ code: 'EIO', skip, times: Number.POSITIVE_INFINITY });
-      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      await rotateAndCompress(makeManager({ maxFiles: 6 }));
       fault.remove();
-      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      await rotateAndCompress(makeManager({ maxFiles: 6 }));
       written.push(...(await runtime.write(5)));
-      await makeManager({ maxFiles: 6 }).rotateLogs(signal);
+      await rotateAndCompress(makeManager({ maxFiles: 6 }));
       expect(await allLines(), `killed at operation ${skip}`).toEqual(written);
       expect((await runtime.names()).filter((name) => name.endsWith('.tmp'))).toEqual([]);
       if (fault.hits === 0) break;
@@ -135,7 +141,7 @@ describe('rotation', () => {
     for (const name of ['20250101-000000', '20250101-000000.gz', '20250102-000000.tmp']) {
       await runtime.fs.writeFile(`${LOG}.${name}`, '');
     }
-    await makeManager({ maxFiles: 5 }).rotateLogs(signal);
+    await rotateAndCompress(makeManager({ maxFiles: 5 }));
     expect(await runtime.names()).toEqual(['0.log', '0.log.20250101-000000.gz', '0.log.20260101-000000']);
   });
 
@@ -143,9 +149,9 @@ describe('rotation', () => {
     const manager = makeManager();
     await runtime.write(5);
     await runtime.fs.chmod(LOG, 0o640);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     await runtime.write(5);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     const compressed = (await runtime.names()).find((name) => name.endsWith('.gz'));
     expect(await runtime.fs.stat(`${DIRECTORY}/${compressed}`)).toMatchObject({ mode: 0o640 });
   });
@@ -153,22 +159,81 @@ describe('rotation', () => {
   it('goes on rotating where a full disk leaves no room to compress', async () => {
     const manager = makeManager({ maxFiles: 3 });
     await runtime.write(5);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     await runtime.write(5);
     runtime.fs.injectFault({ operation: 'append', path: (path) => path.endsWith('.tmp'), code: 'ENOSPC', times: 9 });
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect((await runtime.names()).some((name) => name.endsWith('.tmp'))).toBe(false);
     expect(runtime.logged).toMatchObject([{ err: expect.objectContaining({ code: 'ENOSPC' }) }]);
     expect(await runtime.size('0.log')).toBe(0);
     await runtime.write(5);
-    await manager.rotateLogs(signal);
+    await rotateAndCompress(manager);
     expect((await runtime.names()).length).toBe(3);
+  });
+
+  /** How far compressing comes until it hangs. */
+  const STEPS = ['chmod', 'rename'] as const;
+
+  /** Two rotations; compressing what the first one left hangs at this step, until the fault is removed. */
+  async function whileCompressing(manager: ContainerLogManager, operation: (typeof STEPS)[number]) {
+    const written = await runtime.write(5);
+    await rotateAndCompress(manager);
+    const fault = runtime.fs.injectFault({
+      ...{ operation, path: (path) => path.endsWith('.tmp'), code: 'EIO', hangs: true },
+    });
+    written.push(...(await runtime.write(5)));
+    await manager.rotateLogs(signal);
+    await vi.waitFor(() => expect(fault.hits).toBe(1));
+    return { fault, written };
+  }
+
+  it.each(STEPS)(
+    'N7: a log is rotated while its older files are compressed (%s), and no line is lost',
+    async (step) => {
+      const manager = makeManager();
+      const { fault, written } = await whileCompressing(manager, step);
+      written.push(...(await runtime.write(5)));
+      await manager.rotateLogs(signal);
+      expect(await runtime.size('0.log')).toBe(0);
+      expect(await runtime.names()).toContain('0.log.20260101-000000.tmp');
+      fault.remove();
+      await manager.compressed();
+      expect(await runtime.names()).toEqual([
+        '0.log',
+        '0.log.20260101-000000.gz',
+        '0.log.20260101-000001.gz',
+        '0.log.20260101-000002',
+      ]);
+      expect(await allLines()).toEqual(written);
+      expect(runtime.logged).toEqual([]);
+    },
+  );
+
+  it.each(STEPS)('a file beyond the limit goes while it is compressed (%s), and does not come back', async (step) => {
+    const manager = makeManager({ maxFiles: 3 });
+    const { fault } = await whileCompressing(manager, step);
+    await runtime.write(5);
+    await manager.rotateLogs(signal);
+    fault.remove();
+    await manager.compressed();
+    expect(await runtime.names()).toEqual(['0.log', '0.log.20260101-000001.gz', '0.log.20260101-000002']);
+    expect(runtime.logged).toEqual([]);
+  });
+
+  it.each(STEPS)('a log that is removed while it is compressed (%s) leaves nothing', async (step) => {
+    const manager = makeManager();
+    const { fault } = await whileCompressing(manager, step);
+    await manager.clean('c1', signal);
+    fault.remove();
+    await manager.compressed();
+    expect(await runtime.names()).toEqual([]);
+    expect(runtime.logged).toEqual([]);
   });
 
   it('leaves logs of containers that have ended, or are gone, alone', async () => {
     await runtime.write(5);
     runtime.state = ContainerState.CONTAINER_EXITED;
-    await makeManager().rotateLogs(signal);
+    await rotateAndCompress(makeManager());
     expect(await runtime.names()).toEqual(['0.log']);
   });
 });
@@ -188,6 +253,33 @@ describe('start', () => {
     controller.abort();
     await running;
     expect(runtime.clock.pendingTimers).toBe(0);
+  });
+
+  it('N7: compressing that takes longer than an interval holds up no look, and is waited for at the end', async () => {
+    const controller = new AbortController();
+    await runtime.write(5);
+    await runtime.fs.writeFile(`${LOG}.20250101-000000`, 'old');
+    const fault = runtime.fs.injectFault({
+      ...{ operation: 'chmod', path: (path) => path.endsWith('.tmp'), code: 'EIO', hangs: true },
+    });
+    let hasEnded = false;
+    const running = makeManager({ monitorIntervalMs: 3000 })
+      .start(controller.signal)
+      .then(() => {
+        hasEnded = true;
+      });
+    await vi.waitFor(() => expect(fault.hits).toBe(1));
+    await runtime.write(5);
+    await runtime.clock.advance(3000);
+    expect(await runtime.size('0.log')).toBe(0);
+    controller.abort();
+    await runtime.clock.settle();
+    expect(hasEnded).toBe(false);
+    fault.remove();
+    await running;
+    const names = await runtime.names();
+    expect(names).toContain('0.log.20250101-000000');
+    expect(names.filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
   it('does nothing where the size is not limited', async () => {

@@ -30,6 +30,7 @@ async function rotate(): Promise<void> {
   const { cri, fs, clock, logger } = runtime;
   const manager = new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 0, maxFiles: 10 });
   await manager.rotateLogs(never);
+  await manager.compressed();
   await clock.advance(1000);
 }
 
@@ -365,7 +366,9 @@ describe('following', () => {
       for (let round = 0; round < rotations; round++) {
         const { cri, fs, clock, logger } = runtime;
         lines.push(...(await runtime.write(2)));
-        await new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 0, maxFiles: 10 }).rotateLogs(never);
+        const manager = new ContainerLogManager({ cri, fs, clock, logger }, { maxSizeBytes: 0, maxFiles: 10 });
+        await manager.rotateLogs(never);
+        await manager.compressed();
         lines.push(...(await runtime.write(2)));
       }
       runtime.state = ContainerState.CONTAINER_EXITED;

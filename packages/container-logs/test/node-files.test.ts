@@ -67,6 +67,7 @@ it('W2: on real files, follows by inotify through rotations with compression, an
     if (next % 3 === 0) await manager.rotateLogs(signal);
   }
   expect(read).toEqual(Array.from({ length: rounds + 1 }, (_, index) => String(index)));
+  await manager.compressed();
   expect(await openFiles()).toEqual([log]);
 
   const linesOf = async (options: LogReadOptions): Promise<readonly string[]> => {

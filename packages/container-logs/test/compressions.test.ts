@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { Compressions } from '../src/compressions.ts';
+import type { ContainerLog } from '../src/rotate.ts';
+
+const { signal } = new AbortController();
+const log = (containerId: string): ContainerLog => ({ containerId, path: `/logs/${containerId}` });
+
+/** Logs that are compressed when a test says so. */
+function gated(limit: number) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const compressions = new Compressions(({ containerId }) => {
+    begun.push(containerId);
+    return new Promise((resolve) => ends.set(containerId, resolve));
+  }, limit);
+  const end = async (containerId: string): Promise<void> => {
+    ends.get(containerId)?.();
+    await new Promise(setImmediate);
+  };
+  return { begun, compressions, end };
+}
+
+describe('N7: what is compressed beside the loop', () => {
+  it('is so much at once as there are workers, first come first served', async () => {
+    const { begun, compressions, end } = gated(2);
+    for (const id of ['a', 'b', 'c', 'd']) compressions.add(log(id), signal);
+    expect(begun).toEqual(['a', 'b']);
+    await end('b');
+    expect(begun).toEqual(['a', 'b', 'c']);
+    await end('a');
+    expect(begun).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('is no log twice at once, and again one that was due meanwhile, once', async () => {
+    const { begun, compressions, end } = gated(2);
+    for (const id of ['a', 'a', 'a', 'b']) compressions.add(log(id), signal);
+    expect(begun).toEqual(['a', 'b']);
+    await end('a');
+    expect(begun).toEqual(['a', 'b', 'a']);
+    await end('a');
+    expect(begun).toEqual(['a', 'b', 'a']);
+  });
+
+  it('has ended when nothing is due any more; what is due after the end is left', async () => {
+    const { begun, compressions, end } = gated(1);
+    await compressions.ended();
+    const ending = new AbortController();
+    for (const id of ['a', 'b']) compressions.add(log(id), ending.signal);
+    let hasEnded = false;
+    const ended = compressions.ended().then(() => {
+      hasEnded = true;
+    });
+    ending.abort();
+    await new Promise(setImmediate);
+    expect(hasEnded).toBe(false);
+    await end('a');
+    await ended;
+    expect(begun).toEqual(['a']);
+  });
+});
