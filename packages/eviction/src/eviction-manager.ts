@@ -1,9 +1,10 @@
-import { untilNextMs, withTimeout } from '@node-agent/async';
+import { linkAbort, untilNextMs } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { type CommonPorts, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
 import { Aside, LANES, type Lane, laneOf } from './aside.ts';
 import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
+import { DiskInquiry } from './disk-inquiry.ts';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
 import { Evictor } from './evictor.ts';
 import type { EvictionExplanation, Pressure } from './explanation.ts';
@@ -57,8 +58,11 @@ export class EvictionManager {
   readonly #decisions = new Decisions();
   readonly #aside = new Aside((signal) => this.#nextLook(signal));
   readonly #relief: Relief;
+  readonly #inquiry: DiskInquiry;
+  /** As of the beginning of this round. */
   #layout: DiskLayout | undefined;
-  #layoutProblem: string | undefined;
+  /** Ends the wait for the next look at the node. */
+  #disksKnown: (() => void) | undefined;
   #thresholds: readonly Threshold[];
   #state: PressureState = NO_PRESSURE;
   #observations: Observations = new Map();
@@ -81,6 +85,8 @@ export class EvictionManager {
     this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
     const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
     this.#statistics = new Statistics(components, { timeoutMs: statsTimeoutMs });
+    const onAnswer = (): void => this.#disksKnown?.();
+    this.#inquiry = new DiskInquiry({ ...components, onAnswer }, { timeoutMs: statsTimeoutMs });
     this.#evictor = new Evictor(components, { goneTimeoutMs: podCleanupTimeoutMs });
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
     const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
@@ -103,7 +109,7 @@ export class EvictionManager {
     } catch (err) {
       if (!signal.aborted) throw err;
     } finally {
-      await this.#aside.ended();
+      await Promise.all([this.#aside.ended(), this.#inquiry.ended()]);
     }
   }
 
@@ -122,7 +128,7 @@ export class EvictionManager {
   /** What it sees, and what it did and why. */
   explain(): EvictionExplanation {
     const nowMs = this.#components.clock.monotonic();
-    const problem = this.#layoutProblem ?? this.#statistics.problem;
+    const problem = this.#inquiry.problem ?? this.#statistics.problem;
     return {
       conditions: conditionsIn(this.#state),
       thresholds: this.#thresholds.map((threshold) => {
@@ -150,7 +156,15 @@ export class EvictionManager {
   async #nextLook(signal: AbortSignal): Promise<void> {
     const soonMs = this.#isWaitingForFigures ? RETRY_MS : this.#patienceMs;
     const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
-    const crossed = await this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), signal);
+    if (this.#layout === undefined && this.#inquiry.layout !== undefined) return;
+    using link = linkAbort(signal);
+    const disksKnown = Promise.withResolvers<undefined>();
+    this.#disksKnown = () => disksKnown.resolve(undefined);
+    const looks = [
+      this.#watch.crossed(Math.min(nextMs, this.#graceEndsInMs(), soonMs), link.signal),
+      disksKnown.promise,
+    ];
+    const crossed = await Promise.race(looks).finally(() => link.abort());
     if (crossed === undefined) return;
     this.#isWaitingForFigures = true;
     this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
@@ -160,7 +174,7 @@ export class EvictionManager {
   async #round(signal: AbortSignal): Promise<boolean> {
     this.#evictor.look();
     this.#lookAside();
-    const layout = await this.#disks(signal);
+    const layout = this.#disks(signal);
     const figures = await this.#measure(signal);
     if (figures === undefined) return false;
     const actionable = this.#see(figures);
@@ -274,30 +288,22 @@ export class EvictionManager {
     this.#remember(seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
   }
 
-  async #disks(signal: AbortSignal): Promise<DiskLayout | undefined> {
+  /** N2: memory waits for no disk, nor for who knows which there are. */
+  #disks(signal: AbortSignal): DiskLayout | undefined {
     if (this.#layout !== undefined) return this.#layout;
-    const { clock, disks, logger } = this.#components;
-    try {
-      const ask = (limit: AbortSignal): Promise<DiskLayout> => disks.layout(limit);
-      const layout = await withTimeout(clock, this.#options.statsTimeoutMs, ask, signal);
-      const { thresholds, overridden } = withContainerFs(this.#options.thresholds, layout);
-      if (overridden.length > 0) {
-        logger.warn(
-          { signals: overridden },
-          'Thresholds of containerfs are those of the disk that it is on: ignoring these',
-        );
-      }
-      this.#layout = layout;
-      this.#layoutProblem = undefined;
-      this.#thresholds = thresholds;
-    } catch (err) {
-      signal.throwIfAborted();
-      const problem = `it is not known which disks there are: ${errorText(err)}`;
-      if (problem !== this.#layoutProblem)
-        logger.error({ err }, 'Eviction manager: failed to learn which disks there are');
-      this.#layoutProblem = problem;
+    this.#inquiry.ask(signal);
+    const { layout } = this.#inquiry;
+    if (layout === undefined) return undefined;
+    const { thresholds, overridden } = withContainerFs(this.#options.thresholds, layout);
+    if (overridden.length > 0) {
+      this.#components.logger.warn(
+        { signals: overridden },
+        'Thresholds of containerfs are those of the disk that it is on: ignoring these',
+      );
     }
-    return this.#layout;
+    this.#layout = layout;
+    this.#thresholds = thresholds;
+    return layout;
   }
 
   /** How long until the first grace period under way is over. */

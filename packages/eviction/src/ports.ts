@@ -54,7 +54,7 @@ export interface EvictionDiskUsage {
   measure(signal: AbortSignal): Promise<unknown>;
 }
 
-/** Who knows on which disks the node has what. Asked until it has answered once. */
+/** Who knows on which disks the node has what. Asked until it has answered once; memory and process ids are looked after meanwhile. */
 export interface EvictionDisks {
   layout(signal: AbortSignal): Promise<DiskLayout>;
 }

@@ -11,7 +11,7 @@ export interface PressureState {
   /** Those whose grace period is over, and that are met until what is to be reclaimed is there. */
   readonly pressing: readonly Threshold[];
   readonly conditionSeenAt: ReadonlyMap<PressureCondition, number>;
-  /** Of which instant of the wall clock the last figures of each signal were. */
+  /** Of which instant of the wall clock the last figures of each signal that has thresholds were. */
   readonly figuresAt: ReadonlyMap<Signal, number>;
 }
 
@@ -65,7 +65,11 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
     .filter(([{ gracePeriodMs }, sinceMs]) => nowMs - sinceMs >= gracePeriodMs)
     .map(([threshold]) => threshold);
   const figuresAt = new Map(before.figuresAt);
-  for (const [signal, { atMs }] of observations) if (atMs !== undefined) figuresAt.set(signal, atMs);
+  // What no threshold is of was looked at by nobody: there may be thresholds of it at the next look.
+  for (const { signal } of thresholds) {
+    const atMs = observations.get(signal)?.atMs;
+    if (atMs !== undefined) figuresAt.set(signal, atMs);
+  }
   const state = { firstMetAt, pressing, conditionSeenAt, figuresAt };
   return {
     state,

@@ -119,6 +119,11 @@ describe('when something is done about it', () => {
     expect(look(state, leaving(10, 10), 1, 9).actionable).toEqual([hard]);
   });
 
+  test('N2: figures of what had no threshold yet are new to one', () => {
+    const { state } = look(NO_PRESSURE, leaving(10, 5), 0, 0, []);
+    expect(look(state, leaving(10, 5), 1).actionable).toEqual([hard]);
+  });
+
   test('N2: figures without a time in between do not make old ones new', () => {
     const first = look(NO_PRESSURE, leaving(10, 5));
     const timeless = look(first.state, leaving(10, undefined), 1);

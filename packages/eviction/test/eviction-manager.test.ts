@@ -51,10 +51,11 @@ describe('a node that is short of nothing', () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
     await world.clock.advance(35_000);
-    expect(asked).toEqual(['node', 'node', 'node', 'node']);
+    // At the start it is looked once more, for the disks, when it is known which there are.
+    expect(asked).toEqual(['node', 'node', 'node', 'node', 'node']);
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
-    expect(asked.slice(4, 6)).toEqual(['node', 'pods']);
+    expect(asked.slice(5, 7)).toEqual(['node', 'pods']);
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
@@ -83,7 +84,7 @@ describe('a node that is short of nothing', () => {
       world.disk.available = 900 * MI;
     };
     await world.clock.advance(10_000);
-    expect(asked.slice(0, 6)).toEqual(['node', 'node', 'pods', 'containers', 'images', 'pods']);
+    expect(asked.slice(2, 7)).toEqual(['node', 'pods', 'containers', 'images', 'pods']);
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
@@ -102,7 +103,7 @@ describe('a node that is short of nothing', () => {
     await world.clock.advance(5_000);
     world.disk.available = 90 * MI;
     await world.clock.advance(10_000);
-    expect(asked.slice(0, 3)).toEqual(['node', 'node', 'pods']);
+    expect(asked.slice(2, 4)).toEqual(['node', 'pods']);
     expect(world.log).toEqual(['kill writer', 'gone writer']);
   });
 
@@ -625,6 +626,75 @@ test('memory is looked after though nobody knows which disks there are', async (
   world.memory.available = 90 * MI;
   await world.clock.advance(10_000);
   expect(world.log).toEqual(['kill big', 'gone big']);
+});
+
+describe('N2: while nobody says which disks there are', () => {
+  const hang = () => {
+    const answer = Promise.withResolvers<typeof ONE_DISK>();
+    let asked = 0;
+    const layout = (signal: AbortSignal) => {
+      asked += 1;
+      signal.addEventListener('abort', () => answer.reject(signal.reason));
+      return answer.promise;
+    };
+    return { answer, disks: { layout }, asked: () => asked };
+  };
+  const BOTH = { evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } };
+
+  test('memory is looked after at once, and at its own pace', async () => {
+    threePods();
+    const { disks, asked } = hang();
+    start(world.manager(BOTH, { statsTimeoutMs: 30_000 }, { disks }));
+    await world.clock.advance(5000);
+    expect(world.summaries).toBe(1);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(5000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+    await world.clock.advance(19_000);
+    expect(asked()).toBe(1);
+  });
+
+  test('gauges of memory are watched', async () => {
+    threePods();
+    const gauge: Gauge = {
+      ...{ signal: 'memory.available', perSecond: 1000 * MI },
+      available: async () => world.memory.available,
+    };
+    start(world.manager(BOTH, { statsTimeoutMs: 30_000 }, { disks: hang().disks, gauges: [gauge] }));
+    await world.clock.advance(2000);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(2000);
+    expect(world.log).toEqual(['kill big', 'gone big']);
+  });
+
+  test('who does not answer is given up, and asked again', async () => {
+    let asked = 0;
+    const layout = () => (++asked === 1 ? new Promise<never>(() => {}) : Promise.resolve(ONE_DISK));
+    const manager = start(world.manager(DISK, { statsTimeoutMs: 15_000 }, { disks: { layout } }));
+    world.disk.available = 90 * MI;
+    await world.clock.advance(14_999);
+    expect(manager.explain().problem).toBeUndefined();
+    await world.clock.advance(1);
+    expect(manager.explain().problem).toBe('it is not known which disks there are: timed out after 15000 ms');
+    expect(asked).toBe(1);
+    await world.clock.advance(5000);
+    expect(asked).toBe(2);
+    expect(manager.pressure().disk).toBe(true);
+    expect(manager.explain().problem).toBeUndefined();
+  });
+
+  test('what is said between two rounds brings the next one', async () => {
+    const { disks, answer, asked } = hang();
+    world.disk.available = 90 * MI;
+    const manager = start(world.manager(DISK, { statsTimeoutMs: 30_000 }, { disks }));
+    await world.clock.advance(3000);
+    answer.resolve(ONE_DISK);
+    await world.clock.advance(0);
+    expect(manager.pressure().disk).toBe(true);
+    expect(world.log.slice(0, 2)).toEqual(['containers', 'images']);
+    await world.clock.advance(30_000);
+    expect(asked()).toBe(1);
+  });
 });
 
 describe('statistics that cannot be relied on', () => {
