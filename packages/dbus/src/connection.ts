@@ -2,8 +2,19 @@ import { abortable, type Clock, checkNumbers, systemClock, withTimeout } from '@
 import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
 import { checkCall } from './check-call.ts';
 import { DbusError } from './errors.ts';
-import { type DbusMessage, decodeHeader, encodeMessage, lengthsOf, MAX_MESSAGE_BYTES } from './message.ts';
+import {
+  type DbusHeader,
+  type DbusMessage,
+  decodeBody,
+  decodeHeader,
+  encodeMessage,
+  lengthsOf,
+  MAX_HEADER_BYTES,
+  MAX_MESSAGE_BYTES,
+  MAX_SIGNAL_BYTES,
+} from './message.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
+import { type DbusSubscription, isWanted } from './subscription.ts';
 import type { DbusValue } from './values.ts';
 
 /** A stream of bytes to a bus or to a peer: what `net.Socket` has of it. */
@@ -30,8 +41,8 @@ export interface DbusConnectionComponents {
   readonly clock?: Pick<Clock, 'setTimer'>;
   /** Connected already, or about to be: what is written to it meanwhile waits. */
   readonly stream: ByteStream;
-  /** Told of each signal that arrives. What it throws is logged, and ends nothing. */
-  readonly onSignal?: (signal: DbusMessage) => void;
+  /** The signals that are wanted; of all others nothing but the header is read. A bus sends them where it is asked to by `AddMatch`. */
+  readonly signals?: readonly DbusSubscription[];
   /** Silent by default. */
   readonly logger?: Logger;
 }
@@ -41,6 +52,13 @@ export interface DbusConnectionOptions {
   readonly userId: number;
   /** How long an answer may take. Default: 25 s, as everywhere on D-Bus. */
   readonly timeoutMs?: number;
+}
+
+/** A message whose body is still to come. */
+interface Arriving {
+  readonly header: DbusHeader;
+  readonly headerLength: number;
+  readonly length: number;
 }
 
 interface Waiting {
@@ -59,7 +77,7 @@ const MAX_GREETING_BYTES = 16_384;
 export class DbusConnection {
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #stream: ByteStream;
-  readonly #onSignal: (signal: DbusMessage) => void;
+  readonly #signals: readonly DbusSubscription[];
   readonly #options: Required<DbusConnectionOptions>;
   readonly #waiting = new Map<number, Waiting>();
   readonly #greeted = Promise.withResolvers<void>();
@@ -67,6 +85,7 @@ export class DbusConnection {
   #isGreeted = false;
   readonly #logger: Logger;
   readonly #received = new ReceiveBuffer();
+  #arriving: Arriving | undefined;
   /** How much is to come yet of a message that is not taken in. */
   #toSkip = 0;
   #serial = 0;
@@ -74,12 +93,12 @@ export class DbusConnection {
 
   /** @throws RangeError naming the option that makes no sense */
   constructor(
-    { clock = systemClock, stream, onSignal = () => undefined, logger = silentLogger }: DbusConnectionComponents,
+    { clock = systemClock, stream, signals = [], logger = silentLogger }: DbusConnectionComponents,
     options: DbusConnectionOptions,
   ) {
     this.#clock = clock;
     this.#stream = stream;
-    this.#onSignal = onSignal;
+    this.#signals = signals;
     this.#logger = logger;
     this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
     checkNumbers(this.#options, { userId: 'count', timeoutMs: 'positive' });
@@ -168,18 +187,16 @@ export class DbusConnection {
 
   /** @returns whether another may follow in what has arrived */
   #readMessage(): boolean {
-    const lengths = lengthsOf(this.#received.peek());
-    if (lengths === undefined) return false;
-    const { header: headerLength, message: length } = lengths;
-    const isTooLong = length > MAX_MESSAGE_BYTES;
-    const needed = isTooLong ? Math.min(headerLength, MAX_MESSAGE_BYTES) : length;
-    if (this.#received.length < needed) return false;
-    if (isTooLong) return this.#passOver(headerLength, length);
+    const arriving = this.#arriving;
+    if (arriving === undefined) return this.#readHeader();
+    const { header, headerLength, length } = arriving;
+    if (this.#received.length < length) return false;
     // A copy: what is read of it may be a part of these bytes.
-    const { header, readBody } = decodeHeader(Buffer.from(this.#received.peek(length)));
+    const bytes = Buffer.from(this.#received.peek(length));
+    this.#arriving = undefined;
     this.#received.drop(length);
     try {
-      this.#onMessage({ ...header, body: readBody() });
+      this.#onMessage({ ...header, body: decodeBody(bytes, header, headerLength) });
     } catch (err) {
       // What follows can be read.
       this.#answered(header)?.reject(err as Error);
@@ -187,17 +204,32 @@ export class DbusConnection {
     return true;
   }
 
-  /** Anybody on a bus may send anything: what is too long is nobody's but the call's that it answers. */
-  #passOver(headerLength: number, length: number): true {
-    if (headerLength <= MAX_MESSAGE_BYTES) {
-      const { header } = decodeHeader(Buffer.from(this.#received.peek(headerLength)));
-      const reason = new DbusError('Protocol', `a D-Bus message of ${length} bytes`);
-      this.#answered(header)?.reject(reason);
-      this.#logger.warn(
-        { length, sender: header.sender, type: header.type },
-        'A D-Bus message is too long: passed over',
-      );
+  /** Anybody on a bus may send anything: what nobody has asked for costs its header. @returns whether something may follow */
+  #readHeader(): boolean {
+    const received = this.#received.peek();
+    const lengths = lengthsOf(received);
+    if (lengths === undefined) return false;
+    const { header: headerLength, message: length } = lengths;
+    if (headerLength > MAX_HEADER_BYTES) {
+      this.#logger.warn({ length }, 'The header of a D-Bus message is too long: passed over');
+      return this.#passOver(length);
     }
+    if (received.length < headerLength) return false;
+    const { header } = decodeHeader(received.subarray(0, headerLength));
+    const answered = this.#answered(header);
+    const isSignal = this.#signals.some((subscription) => isWanted(header, subscription));
+    if (answered === undefined && !isSignal) return this.#passOver(length);
+    if (length > (isSignal ? headerLength + MAX_SIGNAL_BYTES : MAX_MESSAGE_BYTES)) {
+      answered?.reject(new DbusError('Protocol', `a D-Bus message of ${length} bytes`));
+      const { sender, type } = header;
+      this.#logger.warn({ length, sender, type }, 'A D-Bus message is too long: passed over');
+      return this.#passOver(length);
+    }
+    this.#arriving = { header, headerLength, length };
+    return true;
+  }
+
+  #passOver(length: number): true {
     this.#toSkip = length - Math.min(length, this.#received.length);
     this.#received.drop(length);
     return true;
@@ -223,21 +255,22 @@ export class DbusConnection {
   }
 
   #onMessage(message: DbusMessage): void {
-    if (message.type === 'signal') {
-      try {
-        this.#onSignal(message);
-      } catch (err) {
-        const { interface: face, member } = message;
-        this.#logger.error({ err, interface: face, member }, 'A D-Bus signal could not be dealt with');
-      }
-      return;
-    }
+    for (const subscription of this.#signals) if (isWanted(message, subscription)) this.#tell(message, subscription);
     const waiting = this.#answered(message);
     if (message.type === 'return') waiting?.resolve(message);
     if (message.type !== 'error') return;
     const { errorName = '', body } = message;
     const text = typeof body[0] === 'string' && body[0] !== '' ? body[0] : errorName;
     waiting?.reject(new DbusError('Remote', text, { remoteName: errorName }));
+  }
+
+  #tell(signal: DbusMessage, { onSignal }: DbusSubscription): void {
+    try {
+      onSignal(signal);
+    } catch (err) {
+      const { interface: face, member } = signal;
+      this.#logger.error({ err, interface: face, member }, 'A D-Bus signal could not be dealt with');
+    }
   }
 
   /** The call that a message answers. Anybody on a bus may write into a signal that it answers one. */

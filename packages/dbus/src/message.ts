@@ -39,8 +39,12 @@ const VERSION = 1;
 const FIXED_BYTES = 16;
 const LITTLE_ENDIAN = 0x6c;
 const BIG_ENDIAN = 0x42;
-/** What is taken in: nothing that is asked here is near to it. */
+/** What is taken in of an answer: nothing that is asked here is near to it. */
 export const MAX_MESSAGE_BYTES: number = 1 << 23;
+/** What a header may take; names have 255 characters at most, and paths are not much longer. */
+export const MAX_HEADER_BYTES: number = 1 << 16;
+/** What the body of a signal may take: anybody on a bus may send one, asked or not. */
+export const MAX_SIGNAL_BYTES: number = 1 << 16;
 /** What the standard allows: whoever announces more is no D-Bus. */
 const MAX_STANDARD_BYTES = 1 << 27;
 
@@ -74,15 +78,15 @@ export function lengthsOf(bytes: Buffer): { readonly header: number; readonly me
 
 /** @param bytes one whole message @throws DbusError `Protocol` */
 export function decodeMessage(bytes: Uint8Array): DbusMessage {
-  const { header, readBody } = decodeHeader(bytes);
-  return { ...header, body: readBody() };
+  const { header, length } = decodeHeader(bytes);
+  return { ...header, body: decodeBody(bytes, header, length) };
 }
 
-/** Apart from its body, which may be of what is not read here. @param bytes one whole message @throws DbusError `Protocol`; so does `readBody` */
-export function decodeHeader(bytes: Uint8Array): {
-  readonly header: Omit<DbusMessage, 'body'>;
-  readonly readBody: () => readonly DbusValue[];
-} {
+/** What a message is, without its body. */
+export type DbusHeader = Omit<DbusMessage, 'body'>;
+
+/** @param bytes which a message begins with, its whole header at least @throws DbusError `Protocol` */
+export function decodeHeader(bytes: Uint8Array): { readonly header: DbusHeader; readonly length: number } {
   const little = isLittleEndian(bytes);
   const reader = new Unmarshaller(bytes, little);
   const [, number, , version, , serial, fields] = reader.values('yyyyuua(yv)');
@@ -97,15 +101,17 @@ export function decodeHeader(bytes: Uint8Array): {
     known[definition[0]] = value;
   }
   reader.align(8);
-  const message = known as Omit<DbusMessage, 'type' | 'serial' | 'body'>;
-  const readBody = (): readonly DbusValue[] => {
-    const body = reader.values(message.signature ?? '');
-    if (reader.offset !== bytes.length)
-      throw new DbusError('Protocol', 'a D-Bus body that is longer than its signature');
-    return body;
-  };
+  const message = known as Omit<DbusHeader, 'type' | 'serial'>;
   const header = { ...message, type: MESSAGE_TYPES[number as number] ?? 'invalid', serial: serial as number };
-  return { header, readBody };
+  return { header, length: reader.offset };
+}
+
+/** The body, which may be of what is not read here. @param bytes one whole message @param at how long its header is @throws DbusError `Protocol` */
+export function decodeBody(bytes: Uint8Array, { signature = '' }: DbusHeader, at: number): readonly DbusValue[] {
+  const reader = new Unmarshaller(bytes, isLittleEndian(bytes), at);
+  const body = reader.values(signature);
+  if (reader.offset !== bytes.length) throw new DbusError('Protocol', 'a D-Bus body that is longer than its signature');
+  return body;
 }
 
 function isLittleEndian(bytes: Uint8Array): boolean {

@@ -1,9 +1,12 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { captureLogger } from '@node-agent/telemetry/testing';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DbusConnection } from '../src/connection.ts';
 import { type Answer, FakePeer } from '../src/fake-peer.ts';
 import { type DbusMessage, encodeMessage } from '../src/message.ts';
+import type { DbusSubscription } from '../src/subscription.ts';
+import { Unmarshaller } from '../src/unmarshal.ts';
+import type { DbusValue } from '../src/values.ts';
 
 const CALL = { path: '/a', interface: 'a.B', member: 'Do' };
 
@@ -15,13 +18,25 @@ describe('a connection', () => {
   let connection: DbusConnection;
   let onSignal: (signal: DbusMessage) => void;
   const log = captureLogger();
-  const connect = (): void => {
+  const wanted = (member: string, more: Partial<DbusSubscription> = {}): DbusSubscription => ({
+    ...{ interface: 'a.B', member, onSignal: (signal) => onSignal(signal) },
+    ...more,
+  });
+  const connect = (
+    subscriptions = ['Changed', 'Short', 'Long', 'C', 'Forged'].map((member) => wanted(member)),
+  ): void => {
     peer = new FakePeer((call) => answer(call));
     connection = new DbusConnection(
-      { clock, stream: peer, onSignal: (signal) => onSignal(signal), logger: log.logger },
+      { clock, stream: peer, signals: subscriptions, logger: log.logger },
       { userId: 1000, timeoutMs: 5000 },
     );
   };
+  const signalBytes = (
+    member: string,
+    signature = '',
+    body: readonly DbusValue[] = [],
+    more: Partial<DbusMessage> = {},
+  ) => encodeMessage({ type: 'signal', serial: 1, path: '/a', interface: 'a.B', member, signature, body, ...more });
 
   beforeEach(() => {
     clock = new FakeClock();
@@ -225,17 +240,11 @@ describe('a connection', () => {
   test.each([
     ['at once', 2 ** 30],
     ['in pieces', 64 * 1024],
+    ['in tiny pieces', 64],
   ])('a signal that is too long is passed over %s, and what follows it is not', async (_how, size) => {
     await connection.open(false);
-    const long = encodeMessage({
-      type: 'signal',
-      serial: 1,
-      path: '/a',
-      member: 'Long',
-      signature: 'ay',
-      body: [tooLong],
-    });
-    const short = encodeMessage({ type: 'signal', serial: 2, path: '/a', member: 'Short', body: [] });
+    const long = signalBytes('Long', 'ay', [new Uint8Array(2 ** 16)]);
+    const short = signalBytes('Short');
     sendInPieces(Buffer.concat([short, long, short]), size);
     expect(signals.map(({ member }) => member)).toEqual(['Short', 'Short']);
     expect(log.lines.map(({ message }) => message)).toEqual(['A D-Bus message is too long: passed over']);
@@ -263,8 +272,7 @@ describe('a connection', () => {
     const call = connection.call(CALL);
     call.catch(() => undefined);
     await clock.settle();
-    const forged = { type: 'signal', serial: 1, path: '/a', member: 'Forged', replySerial: 1 } as const;
-    const bytes = Buffer.from(encodeMessage({ ...forged, signature, body }));
+    const bytes = Buffer.from(signalBytes('Forged', signature, body, { replySerial: 1 }));
     if (signature === 'u') bytes[bytes.lastIndexOf('u\0')] = 'h'.charCodeAt(0);
     peer.send(bytes);
     peer.send(encodeMessage({ type: 'return', serial: 2, replySerial: 1, body: [] }));
@@ -273,18 +281,68 @@ describe('a connection', () => {
 
   test('a header that is too long is passed over, too', async () => {
     await connection.open(false);
-    const long = encodeMessage({ type: 'signal', serial: 1, path: `/${'a'.repeat(2 ** 23)}`, member: 'm', body: [] });
-    sendInPieces(long, 2 ** 20);
+    const long = signalBytes('Short', '', [], { path: `/${'a'.repeat(2 ** 16)}` });
+    sendInPieces(long, 2 ** 12);
     peer.signal('/a', 'a.B', 'Short', '', []);
-    expect(signals.map(({ member }) => member)).toEqual(['Short']);
+    expect(signals.map(({ path }) => path)).toEqual(['/a']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['The header of a D-Bus message is too long: passed over']);
   });
 
   test('a message in tiny pieces costs no more than its length', async () => {
+    answer = () => 'nothing';
     await connection.open(false);
+    const call = connection.call(CALL);
+    await clock.settle();
     const body = [new Uint8Array(7 * 2 ** 20)];
-    const long = encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'Long', signature: 'ay', body });
-    sendInPieces(long, 64);
-    expect(signals).toHaveLength(1);
+    sendInPieces(encodeMessage({ type: 'return', serial: 1, replySerial: 1, signature: 'ay', body }), 64);
+    expect((await call).body).toEqual(body);
+  });
+
+  test('a signal that is as long as may be is told', async () => {
+    await connection.open(false);
+    sendInPieces(signalBytes('Long', 'ay', [new Uint8Array(2 ** 16 - 4)]), 64);
+    expect(signals).toMatchObject([{ member: 'Long' }]);
+  });
+
+  test.each<[string, Partial<DbusSubscription>, Partial<DbusMessage>, boolean]>([
+    ['of any path and sender', {}, {}, true],
+    ['of its path', { path: '/a' }, {}, true],
+    ['of its sender', { sender: ':1.7' }, { sender: ':1.7' }, true],
+    ['of another member', {}, { member: 'Other' }, false],
+    ['of another interface', {}, { interface: 'a.C' }, false],
+    ['of no interface', {}, { interface: undefined }, false],
+    ['of another path', { path: '/a' }, { path: '/b' }, false],
+    ['of another sender', { sender: ':1.7' }, { sender: ':1.8' }, false],
+    ['of no sender', { sender: ':1.7' }, {}, false],
+  ])('a signal %s: %j, %j: told %j', async (_what, subscription, signal, isTold) => {
+    connect([wanted('Changed', subscription)]);
+    await connection.open(false);
+    peer.send(signalBytes('Changed', 'u', [4], signal));
+    expect(signals.map(({ body }) => body)).toEqual(isTold ? [[4]] : []);
+  });
+
+  test('each that wants a signal is told of it', async () => {
+    connect([wanted('Changed'), wanted('Changed', { path: '/a' }), wanted('Other')]);
+    await connection.open(false);
+    peer.signal('/a', 'a.B', 'Changed', '', []);
+    expect(signals).toHaveLength(2);
+  });
+
+  test.each([
+    ['a signal that nobody wants', { type: 'signal', interface: 'x.y', member: 'Changed' }],
+    ['a call', { type: 'call', interface: 'a.B', member: 'Changed' }],
+    ['an answer that nobody waits for', { type: 'return', replySerial: 77 }],
+    ['an error that nobody waits for', { type: 'error', replySerial: 77, errorName: 'x.y' }],
+  ] as const)('W3: of %s the header is read, once, and nothing else', async (_what, message) => {
+    await connection.open(false);
+    const body = [Array.from({ length: 1000 }, (_, index) => index)];
+    const bytes = encodeMessage({ serial: 1, path: '/a', signature: 'au', body, ...message });
+    const values = vi.spyOn(Unmarshaller.prototype, 'values');
+    onTestFinished(() => values.mockRestore());
+    sendInPieces(Buffer.concat([bytes, signalBytes('Changed', 'u', [4])]), 256);
+    expect(values.mock.calls).toEqual([['yyyyuua(yv)'], ['yyyyuua(yv)'], ['u']]);
+    expect(signals.map(({ body: told }) => told)).toEqual([[4]]);
+    expect(log.lines).toEqual([]);
   });
 
   test('a listener that throws ends nothing', async () => {

@@ -7,6 +7,7 @@ import { systemClock } from '@node-agent/async';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DbusConnection } from '../src/connection.ts';
 import type { DbusMessage } from '../src/message.ts';
+import type { DbusSubscription } from '../src/subscription.ts';
 import { Variant } from '../src/values.ts';
 
 const BUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
@@ -17,8 +18,8 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
   let directory: string;
   let socket: string;
   let daemon: ReturnType<typeof spawn>;
-  const open = async (onSignal?: (signal: DbusMessage) => void): Promise<DbusConnection> => {
-    const components = { clock: systemClock, stream: connect(socket), ...(onSignal && { onSignal }) };
+  const open = async (signals: readonly DbusSubscription[] = []): Promise<DbusConnection> => {
+    const components = { clock: systemClock, stream: connect(socket), signals };
     const connection = new DbusConnection(components, { userId: process.getuid?.() ?? 0 });
     await connection.open(true);
     return connection;
@@ -76,10 +77,12 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
   test('signals that were asked for arrive', async () => {
     const heard: DbusMessage[] = [];
     const arrived = Promise.withResolvers<void>();
-    const listening = await open((signal) => {
+    const onSignal = (signal: DbusMessage): void => {
       heard.push(signal);
-      if (signal.member === 'NameOwnerChanged') arrived.resolve();
-    });
+      arrived.resolve();
+    };
+    const { destination: sender, path, interface: face } = BUS;
+    const listening = await open([{ sender, path, interface: face, member: 'NameOwnerChanged', onSignal }]);
     const match = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='a.b.C'";
     await listening.call({ ...BUS, member: 'AddMatch', signature: 's', body: [match] });
     const other = await open();

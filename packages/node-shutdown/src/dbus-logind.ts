@@ -59,8 +59,6 @@ export class DbusLogind implements Logind {
     // However much is said while nobody takes it, what is said last counts.
     const shutdowns = new CoalescingQueue<typeof SIGNAL, boolean>();
     const onSignal = (message: DbusMessage): void => {
-      const { path, interface: face, member } = message;
-      if (path !== LOGIND_PATH || face !== LOGIND_MANAGER || member !== SIGNAL) return;
       const [isShuttingDown] = message.body;
       if (typeof isShuttingDown === 'boolean') shutdowns.push(SIGNAL, isShuttingDown);
       else {
@@ -68,7 +66,8 @@ export class DbusLogind implements Logind {
         logger.error({}, `Failed obtaining shutdown event, ${SIGNAL} event was ${problem}`);
       }
     };
-    const connection = new DbusConnection({ clock, logger, stream: connect(busPath), onSignal }, { userId });
+    const signals = [{ path: LOGIND_PATH, interface: LOGIND_MANAGER, member: SIGNAL, onSignal }];
+    const connection = new DbusConnection({ clock, logger, stream: connect(busPath), signals }, { userId });
     void connection.closed.then(() => shutdowns.close());
     try {
       await connection.open(true, signal);

@@ -1,5 +1,12 @@
 import { AsyncError, abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
-import { type ByteStream, DbusConnection, DbusError, type DbusValue, Variant } from '@node-agent/dbus';
+import {
+  type ByteStream,
+  DbusConnection,
+  DbusError,
+  type DbusMessage,
+  type DbusValue,
+  Variant,
+} from '@node-agent/dbus';
 import { errorText } from '@node-agent/telemetry';
 import { JobWatch } from './job-watch.ts';
 import type { Systemd, UnitProperty } from './systemd.ts';
@@ -234,14 +241,10 @@ export class DbusSystemd implements Systemd {
   async #joinOne({ path, isBus }: SystemdEndpoint): Promise<Joined> {
     const { userId, timeoutMs } = this.#options;
     const jobs = new JobWatch();
+    const onSignal = (message: DbusMessage): void => jobs.removed(message);
+    const signals = [{ path: PATH, interface: MANAGER, member: 'JobRemoved', onSignal }];
     const connection = new DbusConnection(
-      {
-        clock: this.#clock,
-        stream: this.#connect(path),
-        onSignal: (message) => {
-          if (message.interface === MANAGER && message.member === 'JobRemoved') jobs.removed(message);
-        },
-      },
+      { clock: this.#clock, stream: this.#connect(path), signals },
       { userId, timeoutMs },
     );
     try {
