@@ -39,7 +39,7 @@ export interface FileSourceComponents {
    * Looks at what a link leads to before it is read (`nodeForeignFiles` of `@node-agent/host`); without it each manifest on a file system that does
    * not answer holds one of the process's few threads for files.
    */
-  readonly foreign?: Pick<ForeignFiles, 'stat'>;
+  readonly foreign?: Pick<ForeignFiles, 'statfs'>;
   /** The machine's own where absent. */
   readonly clock?: Clock;
   /** Silent where absent. */

@@ -44,7 +44,7 @@ export async function listManifests(
 /** What manifests are read with. */
 export interface ManifestComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
-  readonly foreign?: Pick<ForeignFiles, 'stat'>;
+  readonly foreign?: Pick<ForeignFiles, 'statfs'>;
   readonly logger: Logger;
   readonly schema: PodSchema;
   readonly memory: LastGoodMemory;
@@ -70,8 +70,8 @@ export async function readManifestFile(
   const { path, limitBytes } = options;
   const unreadable = (message: string): Promise<FileVersion> => unreadManifest(components, options, known, message);
   try {
-    // A link may lead to a file system that does not answer: who waits for that is another process.
-    if (foreign !== undefined && (await fs.lstat(path)).kind === 'symlink') await foreign.stat(path);
+    // A link may lead to a file system that does not answer: who waits for that is another process. How full a disk of the machine is takes none.
+    if (foreign !== undefined && (await fs.lstat(path)).kind === 'symlink') await foreign.statfs(path);
     // Asked before it is opened: to open a fifo would wait for its writer.
     const { kind, sizeBytes } = await fs.stat(path);
     if (kind === 'directory') {

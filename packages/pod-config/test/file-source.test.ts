@@ -22,7 +22,7 @@ async function setUp(
   options: Partial<FileSourceOptions> = {},
   prepare: (fs: MemoryFileSystem) => unknown = () => {},
   fs: MemoryFileSystem = newFileSystem(),
-  foreign?: Pick<ForeignFiles, 'stat'>,
+  foreign?: Pick<ForeignFiles, 'statfs'>,
 ) {
   const clock = new FakeClock();
   if (options.path === undefined) await fs.mkdir(DIR);
@@ -232,11 +232,11 @@ describe('FileSource', () => {
       };
     }
     const asked: string[] = [];
-    const foreign: Pick<ForeignFiles, 'stat'> = {
-      stat: async (path) => {
+    const foreign: Pick<ForeignFiles, 'statfs'> = {
+      statfs: async (path) => {
         asked.push(path);
         if (path === `${DIR}/b`) throw Object.assign(new Error('ETIMEDOUT: no answer'), { code: 'ETIMEDOUT' });
-        return await fs.stat(path);
+        return { totalBytes: 1, freeBytes: 1, availableBytes: 1, inodes: 1, freeInodes: 1 };
       },
     };
     const { told, problems } = await setUp({}, () => {}, fs, foreign);
