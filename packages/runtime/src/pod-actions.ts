@@ -18,6 +18,8 @@ export interface ContainerToReset {
   readonly name: string;
   /** Whether it has to be killed first, at once. */
   readonly kill: boolean;
+  /** Whether it has never run: one that the runtime will not remove then is in nobody's way. */
+  readonly neverRan: boolean;
 }
 
 /** What makes the runtime agree with a pod (`podActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */

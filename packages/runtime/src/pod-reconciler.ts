@@ -1,5 +1,5 @@
 import { linkAbort } from '@node-agent/async';
-import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
+import { CriError, type Init, type PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   type ContainerType,
@@ -209,8 +209,8 @@ export class PodReconciler {
 
   /** Removes all records, in their order, so that all containers begin anew. Their logs stay until the pod goes. */
   async #reset({ pod, results, signal }: Run, { containersToReset }: PodActions): Promise<boolean> {
-    const { killer, remover } = this.#components;
-    for (const { id, name, kill } of containersToReset) {
+    const { killer, remover, logger } = this.#components;
+    for (const { id, name, kill, neverRan } of containersToReset) {
       try {
         if (kill) {
           const request = {
@@ -230,8 +230,12 @@ export class PodReconciler {
         await remover.remove(id, true, signal);
         results.add('RemoveContainer', name);
       } catch (err) {
-        results.add('RemoveContainer', name, { reason: 'RemoveContainerError', message: errorText(err) });
-        return false;
+        if (!neverRan || CriError.from(err).code !== 'FAILED_PRECONDITION') {
+          results.add('RemoveContainer', name, { reason: 'RemoveContainerError', message: errorText(err) });
+          return false;
+        }
+        const fields = { podUid: pod.metadata.uid, container: name, containerId: id, err };
+        logger.warn(fields, 'A container that never started cannot be removed: the next takes its place');
       }
     }
     return true;

@@ -38,7 +38,8 @@ export function containersToReset(
   for (const container of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
     for (const record of status.containers) {
       if (record.name !== container.name) continue;
-      const entry = { id: record.id, name: record.name, kill: record.state !== 'exited' };
+      const { id, name, state } = record;
+      const entry = { id, name, kill: state !== 'exited', neverRan: state === 'created' };
       (asksToRestartAll(container, record) ? sources : targets).push(entry);
     }
   }

@@ -158,7 +158,7 @@ describe('a container whose exit begins all of them anew', () => {
 
   test('is reset, be it the only one', () => {
     expect(computePodActions(all, exited, context()).containersToReset).toEqual([
-      { id: 'app-0', name: 'app', kill: false },
+      { id: 'app-0', name: 'app', kill: false, neverRan: false },
     ]);
   });
 

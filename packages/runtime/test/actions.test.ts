@@ -448,9 +448,9 @@ describe('container restart rules', () => {
   test('RestartAllContainers removes every record, that of the container which asked for it last', () => {
     expectActions(computePodActions(all, everything, context()), {
       containersToReset: [
-        { id: 'b-0', name: 'b', kill: true },
-        { id: 'i-0', name: 'i', kill: false },
-        { id: 'a-0', name: 'a', kill: false },
+        { id: 'b-0', name: 'b', kill: true, neverRan: false },
+        { id: 'i-0', name: 'i', kill: false, neverRan: false },
+        { id: 'a-0', name: 'a', kill: false, neverRan: false },
       ],
     });
   });

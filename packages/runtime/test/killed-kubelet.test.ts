@@ -179,6 +179,29 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual([]);
   });
 
+  test('P7: nor in that of all that are to begin anew', async () => {
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+    const lives = [{ startError: message }, {}, { exitAfterMs: 1_000, exitCode: 42 }];
+    const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
+    const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
+    const isFirst = (request: unknown): boolean => (request as { containerId: string }).containerId === first;
+    const fault = { kind: 'error', code: 'FAILED_PRECONDITION', message: leaked } as const;
+    machine.cri.faults.add({ rpc: 'removeContainer', when: isFirst, fault });
+    const web = pod({
+      restartPolicy: 'Never',
+      initContainers: [sleeper('s', { restartPolicy: 'Always' })],
+      containers: [sleeper('a', { restartPolicy: 'Never', restartPolicyRules: rules })],
+    });
+    await machine.sync(machine.kubelet(), web);
+    const kubelet = machine.kubelet();
+    const first = (await machine.status(kubelet, web)).containers[0]?.id;
+    for (let n = 0; n < 3; n++) await machine.sync(kubelet, web);
+    expect(machine.live().toSorted()).toEqual(['a/0', 's/1']);
+    await machine.clock.advance(2_000);
+    for (let n = 0; n < 3; n++) expect((await machine.sync(kubelet, web)).error).toBeUndefined();
+    expect(machine.live().toSorted()).toEqual(['a/1', 's/1']);
+  });
+
   test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
