@@ -283,6 +283,10 @@ export class Facts {
         }
         if (observation.step === 'syncTerminatingPod' && observation.ok) this.#ending.delete(observation.uid);
         return;
+      case 'podEndedByNode':
+        // Where nothing of it runs, no step of it begins.
+        this.#knownToKubelet.add(observation.uid);
+        return;
       case 'sourcesReady':
         this.sourcesReady = true;
         this.sourcesReadyAtMs = observation.atMs;

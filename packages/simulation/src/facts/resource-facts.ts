@@ -45,6 +45,8 @@ export class ResourceFacts {
   readonly #over = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
+  /** What was asked for before that, and until when. */
+  readonly #askedBefore = new Map<string, { readonly cpu: CpuPlan; readonly untilMs: number }[]>();
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
 
@@ -106,6 +108,11 @@ export class ResourceFacts {
     return this.#asked.get(uid);
   }
 
+  /** What was asked for at any time since then, and is not any more. */
+  askedBefore(uid: string, sinceMs: number): readonly CpuPlan[] {
+    return (this.#askedBefore.get(uid) ?? []).flatMap(({ cpu, untilMs }) => (untilMs >= sinceMs ? [cpu] : []));
+  }
+
   /** When the pod last asked for something else, or was granted something else; -1 where it never was. */
   changedAtMs(uid: string): number {
     return this.#changedAtMs.get(uid) ?? -1;
@@ -144,10 +151,16 @@ export class ResourceFacts {
         if (action.do === 'writeManifest') this.#onWritten(action.pod, observation.atMs);
         return;
       }
-      case 'podResized':
-        this.#asked.set(observation.uid, { ...this.#asked.get(observation.uid), ...observation.cpu });
+      case 'podResized': {
+        const before = this.#asked.get(observation.uid);
+        if (before !== undefined) {
+          const all = this.#askedBefore.get(observation.uid) ?? [];
+          this.#askedBefore.set(observation.uid, [...all, { cpu: before, untilMs: observation.atMs }]);
+        }
+        this.#asked.set(observation.uid, { ...before, ...observation.cpu });
         this.#changedAtMs.set(observation.uid, observation.atMs);
         return;
+      }
       case 'stepBegan':
         if (observation.step !== 'syncPod') return;
         this.#stoppedAtMs.delete(observation.uid);

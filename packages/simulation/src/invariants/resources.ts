@@ -164,17 +164,25 @@ function askedBy(uid: string, facts: Facts): number {
   return sumOf({ ...facts.pods.planOf(uid)?.cpu, ...facts.resources.askedFor(uid) });
 }
 
+/** For so long at most a container runs with what was asked for before, where the runtime fails to change that. */
+const RESIZE_HELD_UP_MS = 300_000;
+
 /**
  * As granted or as asked for, whatever is more: who knows when the one becomes the other. By container, as one may still run with more than it
  * is to have while another one has what it is to have.
  */
 function heldAtMost(uid: string, facts: Facts): number {
-  const versions = [...facts.pods.plansOf(uid).map(({ cpu = {} }) => cpu), facts.resources.askedFor(uid) ?? {}];
+  const { resources } = facts;
+  const versions = [
+    ...facts.pods.plansOf(uid).map(({ cpu = {} }) => cpu),
+    ...resources.askedBefore(uid, facts.nowMs - RESIZE_HELD_UP_MS),
+    resources.askedFor(uid) ?? {},
+  ];
   const most = new Map<string, number>();
   for (const version of versions) {
     for (const [name, millis] of Object.entries(version)) most.set(name, Math.max(millis, most.get(name) ?? 0));
   }
-  return Math.max(sumOf(Object.fromEntries(most)), facts.resources.grants.get(uid) ?? 0);
+  return Math.max(sumOf(Object.fromEntries(most)), resources.grants.get(uid) ?? 0);
 }
 
 function isCriticalPlan(uid: string, { pods }: Facts): boolean {

@@ -102,10 +102,10 @@ export const lifecycle: readonly Case[] = [
     },
     loops: ['main'],
   },
-  one('deadline', {}, { activeDeadlineSeconds: 4 }),
+  one('deadline', {}, { activeDeadlineSeconds: 8 }),
   {
     name: 'deadline-of-init',
-    spec: { activeDeadlineSeconds: 4, initContainers: [runs({ name: 'i1' })], containers: [runs()] },
+    spec: { activeDeadlineSeconds: 8, initContainers: [runs({ name: 'i1' })], containers: [runs()] },
   },
   one('readiness-gate', {}, { readinessGates: [{ conditionType: 'example.com/gate' }] }),
   { ...one('no-program', { command: ['no-such-program'] }), loops: ['main'] },
