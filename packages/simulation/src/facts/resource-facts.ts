@@ -139,7 +139,9 @@ export class ResourceFacts {
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
-        if (observation.reason === PREEMPTION_REASON) this.#preemptedAtMs.set(observation.uid, observation.atMs);
+        // For a second one, or the same once more, it need not be waited for anew.
+        if (observation.reason === PREEMPTION_REASON && !this.#preemptedAtMs.has(observation.uid))
+          this.#preemptedAtMs.set(observation.uid, observation.atMs);
         this.#onEnded(observation);
         return;
       case 'podRefused':
