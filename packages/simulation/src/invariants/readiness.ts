@@ -42,7 +42,10 @@ export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiR
     const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
     const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
     const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
-    const cause = ended || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
+    // A kubelet that has begun since goes by what the API shows of its pods, which may be from before that.
+    const began = facts.kubeletStartedAtMs;
+    const isOld = began > wasReadyAtMs && facts.api.wasStaleSince(began);
+    const cause = ended || isOld || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
     return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
   };
 });
