@@ -16,8 +16,8 @@ export function pullKey(
   auths: readonly Init<AuthConfig>[],
 ): string {
   return JSON.stringify([
-    [image?.image ?? '', image?.runtimeHandler ?? '', inOrder(image?.annotations)],
-    [sandboxConfig?.metadata?.namespace ?? '', inOrder(sandboxConfig?.annotations)],
+    [image?.image, image?.runtimeHandler, inOrder(image?.annotations)],
+    [sandboxConfig?.metadata?.namespace, inOrder(sandboxConfig?.annotations)],
     auths,
   ]);
 }
@@ -25,5 +25,5 @@ export function pullKey(
 function inOrder(annotations: Init<PodSandboxConfig>['annotations']): readonly unknown[] {
   return Object.entries(annotations ?? {})
     .filter(([name]) => !NOTES.includes(name))
-    .sort(([one], [other]) => (one < other ? -1 : 1));
+    .sort();
 }
