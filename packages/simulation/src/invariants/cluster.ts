@@ -7,6 +7,7 @@ import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { mountedFault } from './objects.ts';
 import { hasFailedToStart } from './stops.ts';
+import { watchSilenceMs } from './watch-silence.ts';
 
 /** A status that has not changed for so long must be what the API server shows, where nothing is in its way. */
 const SHOWN_MS = 45_000;
@@ -146,9 +147,11 @@ export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], (
     }
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
     if (facts.api.inTrouble || !facts.kubeletUp) return undefined;
-    if (observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs) < LEASE_SETTLED_MS)
-      return undefined;
+    const settledMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs) - LEASE_SETTLED_MS;
+    if (settledMs < 0) return undefined;
     const agoMs = observation.atMs - renewedAtMs;
+    // That all the API server had is lost shows in a watch, which may hang with nothing to be seen of it.
+    if (!observation.cluster.registered && settledMs < watchSilenceMs(facts)) return undefined;
     if (!observation.cluster.registered) return { wrong: 'the node is not registered' };
     return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
   };
