@@ -74,8 +74,11 @@ function makesRoom(uid: string, facts: Facts): boolean {
   // It was stopped, or is about to be, and came again meanwhile.
   if (facts.resources.stoppedAtMs(uid) >= 0 || facts.pods.lastUnwantedAtMs(uid) >= facts.syncBeganAtMs(uid))
     return true;
+  const agoMs = facts.nowMs - facts.resources.preemptedAtMs(uid);
+  // What has not begun, as it waits for its name, is over at once.
+  const hasBegun = Number.isFinite(facts.syncBeganAtMs(uid)) || facts.lives.runningOf(uid).length > 0;
   // Whoever it was ended for is let in when it was waited for in vain, as upstream has it.
-  return facts.nowMs - facts.resources.preemptedAtMs(uid) >= LEAST_KILL_MS;
+  return agoMs >= (hasBegun ? LEAST_KILL_MS : 0);
 }
 
 /** N1: what ran before a restart of the kubelet is not refused after it. */
