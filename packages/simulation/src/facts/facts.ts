@@ -88,6 +88,8 @@ export class Facts {
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
   readonly #ending = new Set<string>();
+  /** The same of those of which the runtime alone was known when their end began. */
+  readonly #orphansEnding = new Set<string>();
   /** When each pod was last ended of which the runtime alone was known. */
   readonly #orphanEndedAtMs = new Map<string, number>();
   /** When a kubelet first asked for a container to be started. */
@@ -147,6 +149,11 @@ export class Facts {
   /** Whether the kubelet that runs ends the pod, and has not done so: how it has ended is not to be shown before. */
   isBeingEnded(uid: string): boolean {
     return this.#ending.has(uid);
+  }
+
+  /** Whether the kubelet that runs ends a pod of which the runtime alone was known: all that is found of it ends, whether it has come again or not. */
+  isOrphanBeingEnded(uid: string): boolean {
+    return this.#orphansEnding.has(uid);
   }
 
   /** When a kubelet last asked for a container to be made; -1 where none has. */
@@ -245,6 +252,7 @@ export class Facts {
         this.#knownToKubelet.clear();
         this.#syncBeganAtMs.clear();
         this.#ending.clear();
+        this.#orphansEnding.clear();
         for (const { podUid } of this.lives.running) if (!this.pods.wanted.has(podUid)) this.#orphaned.add(podUid);
         return;
       case 'kubeletEnded':
@@ -269,8 +277,10 @@ export class Facts {
         return;
       }
       case 'stepBegan':
-        if (observation.step === 'syncTerminatingRuntimePod') this.#orphaned.add(observation.uid);
-        else this.#knownToKubelet.add(observation.uid);
+        if (observation.step === 'syncTerminatingRuntimePod') {
+          this.#orphaned.add(observation.uid);
+          this.#orphansEnding.add(observation.uid);
+        } else this.#knownToKubelet.add(observation.uid);
         if (observation.step === 'syncPod') {
           this.#syncBeganAtMs.set(observation.uid, observation.atMs);
           this.#terminatingSinceMs.delete(observation.uid);
@@ -280,6 +290,7 @@ export class Facts {
       case 'stepEnded':
         if (observation.step === 'syncTerminatingRuntimePod' && observation.ok) {
           this.#orphanEndedAtMs.set(observation.uid, observation.atMs);
+          this.#orphansEnding.delete(observation.uid);
         }
         if (observation.step === 'syncTerminatingPod' && observation.ok) this.#ending.delete(observation.uid);
         return;

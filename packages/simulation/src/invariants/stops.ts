@@ -103,6 +103,8 @@ function hasCause(life: Life, facts: Facts): boolean {
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
   if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs || facts.pods.isUnsure(podUid)) return true;
   if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined || facts.wasEnded(podUid)) return true;
+  // What starts late, too.
+  if (facts.isOrphanBeingEnded(podUid)) return true;
   if (facts.lives.mayHaveTwoSandboxes(podUid, startedAtMs, facts.nowMs)) return true;
   // What was asked for by a kubelet that is gone may be done late, and leaves what begins meanwhile in a sandbox that has stopped.
   if (facts.sandboxStopAskedAtMs(sandboxId) < facts.nowMs) return true;
