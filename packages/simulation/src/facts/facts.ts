@@ -88,7 +88,7 @@ export class Facts {
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
   readonly #ending = new Set<string>();
-  /** The same of those of which the runtime alone was known when their end began. */
+  /** The same of those of which the runtime alone was known when their end began, and that nobody wanted then. */
   readonly #orphansEnding = new Set<string>();
   /** When each pod was last ended of which the runtime alone was known. */
   readonly #orphanEndedAtMs = new Map<string, number>();
@@ -151,7 +151,7 @@ export class Facts {
     return this.#ending.has(uid);
   }
 
-  /** Whether the kubelet that runs ends a pod of which the runtime alone was known: all that is found of it ends, whether it has come again or not. */
+  /** Whether the kubelet that runs ends a pod of which the runtime alone was known, and that nobody wanted when that began: all that is found of it ends, whether it has come again or not. */
   isOrphanBeingEnded(uid: string): boolean {
     return this.#orphansEnding.has(uid);
   }
@@ -279,7 +279,7 @@ export class Facts {
       case 'stepBegan':
         if (observation.step === 'syncTerminatingRuntimePod') {
           this.#orphaned.add(observation.uid);
-          this.#orphansEnding.add(observation.uid);
+          if (!this.pods.wanted.has(observation.uid)) this.#orphansEnding.add(observation.uid);
         } else this.#knownToKubelet.add(observation.uid);
         if (observation.step === 'syncPod') {
           this.#syncBeganAtMs.set(observation.uid, observation.atMs);
