@@ -238,7 +238,9 @@ export class FileSource {
       const versions = await Promise.all(
         listing.files.map(async (file) => {
           const known = this.#files.get(file);
-          const stale = known === undefined || changed === 'all' || changed.has(basename(file));
+          // One that could not be read is tried again: it may take its name from another, or keep it.
+          const unread = known?.bytes === undefined;
+          const stale = unread || changed === 'all' || changed.has(basename(file));
           if (!stale) return known;
           using _turn = await turns.acquire();
           return await this.#read(file, known);

@@ -184,6 +184,17 @@ describe('FileSource', () => {
     expect(problems()).toEqual([]);
   });
 
+  it('P4: a file that could not be read is read with the next change of any other, and keeps its name', async () => {
+    const { fs, told, write, problems } = await setUp();
+    const fault = fs.injectFault({ code: 'EACCES', operation: 'stat', path: `${DIR}/a` });
+    await write('a', manifestOf('a', 'first'));
+    expect(problems()).toHaveLength(1);
+    fault.remove();
+    await write('b', manifestOf('a', 'second'));
+    expect(told.at(-1)).toBe('a-n=first');
+    expect(problems()).toHaveLength(1);
+  });
+
   it('W6: a file that does not answer holds up no other, keeps its pods, and is asked once until it does', async () => {
     const fs = newFileSystem();
     for (const name of ['a', 'b'])
