@@ -9,7 +9,7 @@ const RETRY_MS = 1000;
 const TRIES = 2;
 const ANSWER_MS = 10_000;
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = ProgramRun['environment'];
 
 /** What a {@link ServiceManager} works with. */
 interface ServiceManagerComponents {

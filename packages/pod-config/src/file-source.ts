@@ -69,6 +69,7 @@ const DEFAULTS = { periodMs: 20_000, settleMs: 10, limitBytes: 1 << 20 };
 const WATCH_RETRY_MS = 1000;
 /** How long one manifest is waited for: a link may lead to a file system that does not answer. */
 const ANSWER_MS = 10_000;
+const NO_ANSWER = 'does not answer';
 
 /**
  * The pods of a directory of manifests, or of one (`pkg/kubelet/config/file.go`): read at once, on each hint of the
@@ -86,10 +87,8 @@ export class FileSource {
   readonly #memory: LastGoodMemory;
   #files = new Map<string, FileVersion>();
   readonly #remade: RemadeNames;
-  /** Files that have not answered yet: they are not asked again before (W6). */
+  /** Files that have not answered yet, by their whole paths, and `list` where the path itself has not: they are not asked again before (W6). */
   readonly #unanswered = new Set<string>();
-  /** The look at the path that has not been answered yet. */
-  #listing: Promise<void> | undefined;
   /** One has answered since the last look, and was remembered, though it may be gone by now. */
   #answeredLate = false;
   /** The names that hints named since the last look; `all` after a hint without a name. */
@@ -177,45 +176,41 @@ export class FileSource {
 
   /** One that does not answer is as it was, holds up no other, and is read again once it has answered. */
   async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
-    const { fs, foreign, clock, logger, schema = podSchema } = this.#components;
+    const { fs, foreign, logger, schema = podSchema } = this.#components;
     const { nodeName, limitBytes } = this.#options;
     const components = { fs, logger, schema, memory: this.#memory, ...(foreign && { foreign }) };
     const options = { path: file, nodeName, limitBytes };
-    if (!this.#unanswered.has(file)) {
-      const reading = readManifestFile(components, options, known);
-      try {
-        return await withTimeout(clock, ANSWER_MS, () => reading);
-      } catch (error) {
-        if (!AsyncError.is(error)) throw error;
-        this.#unanswered.add(file);
-        const answered = (): void => {
-          this.#unanswered.delete(file);
-          this.#answeredLate = true;
-          this.#hint(basename(file));
-        };
-        reading.then(answered, answered);
-      }
-    }
-    return await unreadManifest(components, options, known, 'does not answer');
+    const onLate = (): void => {
+      this.#answeredLate = true;
+      this.#hint(basename(file));
+    };
+    const answer = await this.#answer(file, () => readManifestFile(components, options, known), onLate);
+    return answer === undefined ? await unreadManifest(components, options, known, NO_ANSWER) : answer.value;
   }
 
-  /** What does not answer is not asked again before it has. */
   async #list(): Promise<ManifestListing> {
-    const { fs, clock } = this.#components;
+    const { fs } = this.#components;
     const { path } = this.#options;
-    const answer: ManifestListing = { problem: 'does not answer', isMissing: false };
-    if (this.#listing !== undefined) return answer;
-    const listing = listManifests(fs, path, this.#files.has(path));
+    const list = (): Promise<ManifestListing> => listManifests(fs, path, this.#files.has(path));
+    const answer = await this.#answer('list', list, () => this.#hint(undefined));
+    return answer?.value ?? { problem: NO_ANSWER, isMissing: false };
+  }
+
+  /** @returns `undefined` where there is none in time; what has not answered is not asked again before it has, of which `onLate` is told */
+  async #answer<T>(of: string, ask: () => Promise<T>, onLate: () => void): Promise<{ readonly value: T } | undefined> {
+    if (this.#unanswered.has(of)) return undefined;
+    const asked = ask();
     try {
-      return await withTimeout(clock, ANSWER_MS, () => listing);
+      return { value: await withTimeout(this.#components.clock, ANSWER_MS, () => asked) };
     } catch (error) {
       if (!AsyncError.is(error)) throw error;
+      this.#unanswered.add(of);
       const answered = (): void => {
-        this.#listing = undefined;
-        this.#hint(undefined);
+        this.#unanswered.delete(of);
+        onLate();
       };
-      this.#listing = listing.then(answered, answered);
-      return answer;
+      asked.then(answered, answered);
+      return undefined;
     }
   }
 

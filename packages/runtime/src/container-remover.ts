@@ -2,6 +2,14 @@ import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-c
 import type { ContainerFiles } from './container-files.ts';
 import { PodRuntimeError } from './errors.ts';
 
+/**
+ * Whether the runtime refuses for good to remove a container that never ran: containerd 1.6 cannot where it made the task while nobody waited
+ * for that any more. Such a one is in nobody's way.
+ */
+export function isLeaked(err: unknown): boolean {
+  return CriError.from(err).code === 'FAILED_PRECONDITION';
+}
+
 /** Removes containers from the runtime, and their logs from the machine. */
 export class ContainerRemover {
   readonly #cri: Pick<RuntimeService, 'containerStatus' | 'removeContainer'>;

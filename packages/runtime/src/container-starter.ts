@@ -23,7 +23,7 @@ import { criLabels } from './config/labels.ts';
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
-import type { ContainerRemover } from './container-remover.ts';
+import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
 import { PodRuntimeError } from './errors.ts';
 import type { PullOutcome } from './image-volumes.ts';
@@ -228,7 +228,7 @@ export class ContainerStarter {
         await remover.remove(id, false, signal);
       } catch (err) {
         signal.throwIfAborted();
-        if (startOver !== true || CriError.from(err).code !== 'FAILED_PRECONDITION') {
+        if (startOver !== true || !isLeaked(err)) {
           // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
           tried.inTheWay(uid, container.name, restartCount);
           throw err;

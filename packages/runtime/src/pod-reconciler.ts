@@ -1,5 +1,5 @@
 import { linkAbort } from '@node-agent/async';
-import { CriError, type Init, type PodSandboxConfig } from '@node-agent/cri-client';
+import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   type ContainerType,
@@ -14,7 +14,7 @@ import {
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from './actions.ts';
 import type { ConfigContexts } from './container-context.ts';
-import type { ContainerRemover } from './container-remover.ts';
+import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { PodRuntimeError } from './errors.ts';
 import { ImageVolumePulls } from './image-volumes.ts';
 import type { Killer } from './kill.ts';
@@ -230,7 +230,7 @@ export class PodReconciler {
         await remover.remove(id, true, signal);
         results.add('RemoveContainer', name);
       } catch (err) {
-        if (!neverRan || CriError.from(err).code !== 'FAILED_PRECONDITION') {
+        if (!neverRan || !isLeaked(err)) {
           results.add('RemoveContainer', name, { reason: 'RemoveContainerError', message: errorText(err) });
           return false;
         }

@@ -151,7 +151,10 @@ export class Facts {
     return this.#ending.has(uid);
   }
 
-  /** Whether the kubelet that runs ends a pod of which the runtime alone was known, and that nobody wanted when that began: all that is found of it ends, whether it has come again or not. */
+  /**
+   * Whether the kubelet that runs ends a pod of which the runtime alone was known, and that nobody wanted when that began: all that is found of it
+   * ends, whether it has come again or not.
+   */
   isOrphanBeingEnded(uid: string): boolean {
     return this.#orphansEnding.has(uid);
   }

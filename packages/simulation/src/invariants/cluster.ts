@@ -151,8 +151,8 @@ export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], (
     if (settledMs < 0) return undefined;
     const agoMs = observation.atMs - renewedAtMs;
     // That all the API server had is lost shows in a watch, which may hang with nothing to be seen of it.
-    if (!observation.cluster.registered && settledMs < watchSilenceMs(facts)) return undefined;
-    if (!observation.cluster.registered) return { wrong: 'the node is not registered' };
+    if (!observation.cluster.registered)
+      return settledMs < watchSilenceMs(facts) ? undefined : { wrong: 'the node is not registered' };
     return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
   };
 });
