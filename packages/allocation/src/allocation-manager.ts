@@ -101,6 +101,9 @@ export class AllocationManager {
    */
   async load(signal?: AbortSignal): Promise<void> {
     if (signal !== undefined) this.#ending = signal;
+    await this.#allocated.removeLeftovers().catch((err: unknown) => {
+      this.#logger.warn({ err }, 'What an earlier process left half written cannot be removed');
+    });
     await Promise.all([this.#allocated, this.#actuated].map((state) => this.#loaded(state, signal)));
   }
 

@@ -42,6 +42,11 @@ export class PodResourceState {
     this.#path = `${options.directory}/${options.name}`;
   }
 
+  /** Removes what a process that was killed left half written, of any state in the directory; to be called before any is written. */
+  async removeLeftovers(): Promise<void> {
+    await this.#store.removeLeftovers();
+  }
+
   /** Reads what an earlier process has written. @throws AllocationError `Unreadable`, in upstream's words */
   async load(): Promise<void> {
     try {

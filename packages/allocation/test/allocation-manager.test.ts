@@ -81,6 +81,20 @@ describe('what an earlier process has written', () => {
     expect(manager.hasGrant('uid-a')).toBe(true);
   });
 
+  test('is read, and what it was killed over is removed, where the disk lets it be', async () => {
+    const { manager, files } = setUp();
+    await files.mkdir('/root');
+    await files.writeFile('/root/.tmp-7-1', '{');
+    await files.writeFile('/root/other', '{');
+    const fault = files.injectFault({ code: 'EPERM', operation: 'remove', times: Number.POSITIVE_INFINITY });
+    await manager.load();
+    expect(files.paths()).toContain('/root/.tmp-7-1');
+    fault.remove();
+    await setUp({}, files).manager.load();
+    expect(files.paths()).toEqual(expect.arrayContaining(['/root/other']));
+    expect(files.paths()).not.toContain('/root/.tmp-7-1');
+  });
+
   test('is waited for no longer than the process is to run', async () => {
     const { manager, files, clock } = setUp();
     files.injectFault({ code: 'EIO', times: Number.POSITIVE_INFINITY });

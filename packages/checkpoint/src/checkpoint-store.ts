@@ -1,5 +1,5 @@
 import { KeyedMutex } from '@node-agent/async';
-import { type FileSystem, isMissing, isTemporaryName, readFileBounded } from '@node-agent/host';
+import { type FileSystem, isMissing, readFileBounded, removeUnfinishedFiles } from '@node-agent/host';
 import { contentChecksum, isJsonObject, type JsonObject, type JsonValue } from './checksum.ts';
 import { CheckpointError } from './errors.ts';
 
@@ -80,9 +80,7 @@ export class CheckpointStore {
 
   /** Removes what a process that was killed left half written. To be called at the start, before any other call. */
   async removeLeftovers(): Promise<void> {
-    for (const name of (await this.#names()).filter(isTemporaryName)) {
-      await this.#removeFile(`${this.#options.directory}/${name}`);
-    }
+    await removeUnfinishedFiles(this.#fs, this.#options.directory);
   }
 
   #pathOf(key: string): string {

@@ -1,4 +1,4 @@
-import { type FileSystem, isMissing, isTemporaryName, readFileBounded } from '@node-agent/host';
+import { type FileSystem, isMissing, readFileBounded, removeUnfinishedFiles } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint, isLargerThan } from './checkpoint-format.ts';
 import { DeviceError } from './errors.ts';
@@ -45,7 +45,7 @@ export class CheckpointFile {
 
   /** What an earlier process has written; `undefined` where there is none. @throws DeviceError `CorruptCheckpoint`; errors of the file system */
   async read(): Promise<DeviceCheckpoint | undefined> {
-    await this.#removeLeftovers();
+    await removeUnfinishedFiles(this.#fs, this.#directory);
     let bytes: Uint8Array;
     try {
       bytes = await readFileBounded(this.#fs, this.path, this.#maxBytes);
@@ -85,17 +85,6 @@ export class CheckpointFile {
     } catch (cause) {
       const message = `failed to write checkpoint file ${JSON.stringify(CHECKPOINT_NAME)}: ${errorText(cause)}`;
       throw new DeviceError('CheckpointNotWritten', message, { cause });
-    }
-  }
-
-  /** What a process that was killed has left half written. */
-  async #removeLeftovers(): Promise<void> {
-    try {
-      for (const { name, kind } of await this.#fs.readdir(this.#directory)) {
-        if (kind === 'file' && isTemporaryName(name)) await this.#fs.remove(`${this.#directory}/${name}`);
-      }
-    } catch (err) {
-      if (!isMissing(err)) throw err;
     }
   }
 }

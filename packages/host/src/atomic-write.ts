@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import { errorCode } from './system-error.ts';
+import type { FileSystem } from './file-system.ts';
+import { errorCode, isMissing } from './system-error.ts';
 
 /** The steps of an atomic write, each of which a crash may follow. */
 export interface AtomicWriteSteps {
@@ -13,12 +14,27 @@ export interface AtomicWriteSteps {
 
 const TEMPORARY_PREFIX = '.tmp-';
 
-/** Whether a file of this name is one that `writeFileAtomic` has not finished, or was killed over. */
-export function isTemporaryName(name: string): boolean {
-  return name.startsWith(TEMPORARY_PREFIX);
+/**
+ * Removes from a directory what `writeFileAtomic` of processes that were killed has left in it; what this process is writing stays. No
+ * error where there is no such directory.
+ */
+export async function removeUnfinishedFiles(
+  fs: Pick<FileSystem, 'readdir' | 'remove'>,
+  directory: string,
+): Promise<void> {
+  try {
+    for (const { name, kind } of await fs.readdir(directory)) {
+      const path = join(directory, name);
+      if (kind === 'file' && name.startsWith(TEMPORARY_PREFIX) && !underWay.has(path)) await fs.remove(path);
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
 }
 
 let serial = 0;
+/** The temporary files of this process that are being written. */
+const underWay = new Set<string>();
 
 /**
  * Replaces `path` so that a reader, and a machine that crashed at any instant, sees the old or the new content.
@@ -26,28 +42,25 @@ let serial = 0;
  */
 export async function writeAtomically(steps: AtomicWriteSteps, path: string, owner: number): Promise<void> {
   const directory = dirname(path);
-  // A link at `path` is replaced, not followed: the name that the caller gave is what changes.
   for (;;) {
     const temporary = join(directory, `${TEMPORARY_PREFIX}${owner}-${serial++}`);
+    underWay.add(temporary);
+    let isCreated = false;
     try {
       await steps.createSynced(temporary);
-    } catch (error) {
-      // Left by a process of the same id that was killed, maybe before a reboot: take the next name.
-      if (errorCode(error) === 'EEXIST') continue;
-      await discard(steps, temporary, error);
-    }
-    try {
+      isCreated = true;
+      // A link at `path` is replaced, not followed: the name that the caller gave is what changes.
       await steps.rename(temporary, join(directory, basename(path)));
     } catch (error) {
-      await discard(steps, temporary, error);
+      // Left by a process of the same id that was killed, maybe before a reboot: take the next name.
+      if (!isCreated && errorCode(error) === 'EEXIST') continue;
+      // What the removal says is of no use beside the error.
+      await steps.remove(temporary).catch(() => undefined);
+      throw error;
+    } finally {
+      underWay.delete(temporary);
     }
     await steps.syncDirectory(directory);
     return;
   }
-}
-
-/** Removes the temporary file and throws `cause`; what the removal says is of no use beside it. */
-async function discard(steps: AtomicWriteSteps, temporary: string, cause: unknown): Promise<never> {
-  await steps.remove(temporary).catch(() => undefined);
-  throw cause;
 }

@@ -1,4 +1,4 @@
-export { isTemporaryName } from './atomic-write.ts';
+export { removeUnfinishedFiles } from './atomic-write.ts';
 export { bytesOfText, textOfBytes } from './byte-names.ts';
 export type {
   BeneathOptions,

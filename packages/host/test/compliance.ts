@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { errorCode, type FileSystem, readFileBeneath, readFileBounded } from '../src/index.ts';
+import { errorCode, type FileSystem, readFileBeneath, readFileBounded, removeUnfinishedFiles } from '../src/index.ts';
 
 /** A file system under test, with a directory of the test's own. */
 export interface Fixture extends AsyncDisposable {
@@ -71,6 +71,17 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.writeFileAtomic(at('d'), 'x'))).toBe('EISDIR');
       expect((await fs.readdir(fixture.root)).map((entry) => entry.name)).toEqual(['d']);
       expect(await codeOf(fs.writeFileAtomic(at('nowhere/a'), 'x'))).toBe('ENOENT');
+    });
+
+    it('has what an earlier process left unfinished removed, and nothing that this one writes meanwhile', async () => {
+      await fs.writeFile(at('.tmp-1-1'), 'left');
+      await fs.writeFile(at('kept'), 'x');
+      await fs.mkdir(at('.tmp-directory'));
+      const writes = Array.from({ length: 10 }, (_, index) => fs.writeFileAtomic(at(`w${index}`), 'x'));
+      await Promise.all([removeUnfinishedFiles(fs, fixture.root), ...writes]);
+      await removeUnfinishedFiles(fs, at('nowhere'));
+      const names = (await fs.readdir(fixture.root)).map((entry) => entry.name).sort();
+      expect(names).toEqual(['.tmp-directory', 'kept', ...Array.from({ length: 10 }, (_, index) => `w${index}`)]);
     });
 
     it('finishes many atomic writes of one file at once with one of their contents', async () => {

@@ -7,6 +7,8 @@ export interface AgeStore {
   /** @throws where what is there cannot be read */
   get(key: string): Promise<object | undefined>;
   create(key: string, content: object): Promise<void>;
+  /** Removes what a process that was killed left half written; asked once, at the start. */
+  removeLeftovers?(): Promise<void>;
 }
 
 const KEY = 'image_gc_state';
@@ -25,6 +27,9 @@ export class AgeCheckpoint {
 
   async load(): Promise<ReadonlyMap<string, ImageTimes>> {
     const { ages, clock, logger } = this.#components;
+    await ages?.removeLeftovers?.().catch((err: unknown) => {
+      logger.warn({ err }, 'What an earlier process left half written of the ages of images cannot be removed');
+    });
     try {
       const content = await ages?.get(KEY);
       return content === undefined ? new Map() : decodeTimes(content, clock);

@@ -288,6 +288,21 @@ describe('age', () => {
     expect(await world.present()).not.toContain('a:latest');
   });
 
+  it('what a process was killed over is removed, and nothing is lost where that cannot be', async () => {
+    const world = await makeWorld(images('unused'));
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    await world.fs.writeFile('/root/image_gc/.tmp-7-1', '{');
+    await world.clock.advance(HOUR / 2);
+    const fault = world.fs.injectFault({ code: 'EPERM', operation: 'remove' });
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    expect(world.lines.map(({ level }) => level)).toEqual(['warn']);
+    fault.remove();
+    await world.clock.advance(HOUR / 2 + 1000);
+    await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
+    expect(world.fs.paths()).not.toContain('/root/image_gc/.tmp-7-1');
+    expect(await world.present()).not.toContain('unused:latest');
+  });
+
   it('ages that cannot be read, or lie ahead, count from now; it is logged', async () => {
     const world = await makeWorld(images('a'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
