@@ -122,6 +122,15 @@ test('a list of CPUs of any ranges names each CPU that is in one of them, once',
 });
 
 test.each([
+  ['0-1', '0,1', true],
+  ['0-5', '0-1,2-3,4-5', true],
+  ['0-1', '1,0', true],
+  ['0-2', '0,2', false],
+])('the CPUs of %j are all among those of %j, however they are written: %j', (list, of, isSubset) => {
+  expect(isCpuSubset(list, of)).toBe(isSubset);
+});
+
+test.each([
   ['', '0-3'],
   ['0-', '0-3'],
   ['0', ''],

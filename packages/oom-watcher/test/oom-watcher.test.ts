@@ -111,11 +111,12 @@ describe('the rule', () => {
     expect(systemOomMessage(system as OomKill)).toBeDefined();
   });
 
-  test('a line made to be misread in every way is read at once', () => {
+  // In any way that looks back it would take longer than a test may.
+  test('a line made to be misread in every way is read as quickly as any', () => {
     const fields = ',nodemask=,cpuset=,mems_allowed=,oom_memcg=/,task_memcg=/,task=,pid=1';
-    const begun = performance.now();
-    kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192));
-    expect(performance.now() - begun).toBeLessThan(2000);
+    expect(kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192))).toEqual(
+      [],
+    );
   });
 
   test('tells of no kill without a report, and of each report once', () => {

@@ -6,13 +6,13 @@ import type { Pod } from './api.ts';
  * an order that may be another than the status's.
  * @param podIps as the runtime has them
  * @param hostIps the node's, the primary one first
- * @param family which comes first of a pod's own
+ * @param family which comes first of a pod's own; 4 where absent
  */
 export function podAddresses(
   pod: Pod,
   podIps: readonly string[],
   hostIps: readonly string[],
-  family: 4 | 6 = 4,
+  family?: 4 | 6,
 ): readonly string[] {
   if (pod.spec.hostNetwork && podIps.length === 0) return hostIps;
   const isV6First = family === 6;

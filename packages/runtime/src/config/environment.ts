@@ -62,7 +62,7 @@ export function makeEnvironment(
   const files = readOnce(context.files);
   for (const variable of container.env ?? []) {
     const value = variable.value
-      ? expanded(variable, (name) => own.get(name) ?? services.get(name), room)
+      ? expanded(variable.name, variable.value, (name) => own.get(name) ?? services.get(name), room)
       : referredValue(variable, pod, container, context, files);
     if (value !== undefined) set(variable.name, value);
   }
@@ -70,7 +70,7 @@ export function makeEnvironment(
   return Array.from(own, ([name, value]) => ({ name, value }));
 }
 
-function expanded({ name, value = '' }: EnvVar, lookUp: (name: string) => string | undefined, room: number): string {
+function expanded(name: string, value: string, lookUp: (name: string) => string | undefined, room: number): string {
   return asInvalidSpec(() => expand(value, lookUp, room), `environment variable ${name}: `);
 }
 

@@ -1,4 +1,4 @@
-import type { Container } from '@node-agent/pod-spec';
+import { type Container, MAX_EXPANDED_LENGTH } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
 import { type EnvironmentContext, makeEnvironment } from '../../src/config/environment.ts';
 import { podFieldValue } from '../../src/config/field-path.ts';
@@ -147,6 +147,11 @@ describe('makeEnvironment', () => {
     }));
     expect(Object.keys(environmentOf({ env: keys.slice(1) }, ofLarge))).toHaveLength(15);
     expect(() => environmentOf({ env: keys }, ofLarge)).toThrow(told);
+    const [all, oneMore] = [MAX_EXPANDED_LENGTH - 'A'.length, MAX_EXPANDED_LENGTH].map((length) => ({
+      env: [{ name: 'A', value: 'x'.repeat(length) }],
+    }));
+    expect(Object.keys(environmentOf({ ...all }))).toEqual(['A']);
+    expect(() => environmentOf({ ...oneMore })).toThrow(told);
     const whole = keys.map(({ name }) => ({ prefix: name, configMapRef: { name: 'cm' } }));
     expect(() => environmentOf({ envFrom: whole }, ofLarge)).toThrow(told);
   });

@@ -136,7 +136,7 @@ describe('the environment', () => {
 
   it('blames the pod for what cannot be referred to, and for nothing else', () => {
     expect(() => podFieldValue(makePod(), 'metadata.none', context)).toThrow(
-      expect.objectContaining({ code: 'InvalidSpec' }),
+      expect.objectContaining({ code: 'InvalidSpec', message: expect.stringMatching(/^unsupported fieldPath: /) }),
     );
     const other = new Error('other');
     const thrown = (): never => {
