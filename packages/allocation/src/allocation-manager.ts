@@ -192,7 +192,11 @@ export class AllocationManager {
     let waits = false;
     for (const pod of pods) {
       this.#conditions.backfill(pod);
-      if (this.allocated(pod) === pod) continue;
+      if (this.allocated(pod) === pod) {
+        // An earlier process has granted it, and could not tell the API; upstream says of it for good that it waits.
+        this.#conditions.endPending(pod.metadata.uid);
+        continue;
+      }
       this.#waiting.add(pod.metadata.uid);
       waits = true;
     }

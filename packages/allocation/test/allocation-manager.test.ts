@@ -397,6 +397,25 @@ describe('K1: the next process', () => {
     // It was told of already.
     expect(told(larger)).toEqual([]);
   });
+
+  test('says of no resize that it waits which was granted while the API could not be told', async () => {
+    const first = setUp();
+    const a = first.add(makePod('a', exactly('1', '1Gi')));
+    const larger = asking(a, exactly('2', '1Gi'));
+    expect(first.ask(larger)).toEqual(['uid-a']);
+    await first.manager.saved('uid-a');
+
+    const { manager, pods, reasons } = setUp({}, first.files);
+    await manager.load();
+    const shown: Pod = {
+      ...larger,
+      status: { conditions: ['PodResizePending', 'PodResizeInProgress'].map((type) => ({ type, status: 'True' })) },
+    };
+    pods.set('uid-a', shown);
+    expect(manager.added([shown])).toEqual([]);
+    expect(manager.conditions('uid-a').map(({ type }) => type)).toEqual(['PodResizeInProgress']);
+    expect(reasons('uid-a')).toEqual([undefined]);
+  });
 });
 
 test('N1: whatever is asked for, in whatever order, the node is never given away twice', () => {
