@@ -164,6 +164,13 @@ describe('when something is done about it', () => {
     expect(actionable(900)).toEqual([]);
   });
 
+  test('N2: the grace period of a lack begins with figures that come meanwhile, where they show it first', () => {
+    const { state } = lookSoftly(NO_PRESSURE, leaving(900, 1), 0);
+    const seen = seenMeanwhile(state, { thresholds: [soft], observations: leaving(150, 2), nowMs: 10 });
+    expect(lookSoftly(seen, leaving(150, 3), 1009).actionable).toEqual([]);
+    expect(lookSoftly(seen, leaving(150, 3), 1010).actionable).toEqual([soft]);
+  });
+
   test('N2: figures that come meanwhile and tell nothing of what is short do not say that the lack is over, nor that it lasts', () => {
     const { state } = lookSoftly(NO_PRESSURE, leaving(150, 1), 0);
     const seen = seenMeanwhile(state, { thresholds: [soft], observations: new Map(), nowMs: 10 });
@@ -180,6 +187,16 @@ describe('when something is done about it', () => {
     };
     expect(actionable(220)).toEqual([soft]);
     expect(actionable(900)).toEqual([]);
+  });
+
+  test('N2: of what was reclaimed to its minimum by figures that come meanwhile the minimum is asked for no longer', () => {
+    const { state } = look(NO_PRESSURE, leaving(10, 1));
+    const actionable = (left: number) => {
+      const seen = seenMeanwhile(state, { thresholds: [hard], observations: leaving(left, 2), nowMs: 1 });
+      return look(seen, leaving(120, 3), 2).actionable;
+    };
+    expect(actionable(149)).toEqual([hard]);
+    expect(actionable(150)).toEqual([]);
   });
 });
 
