@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCheckpoint, encodeCheckpoint, isLargerThan } from '../src/checkpoint-format.ts';
+import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint, isLargerThan } from '../src/checkpoint-format.ts';
 
 /** Written by Go, with the structures of `pkg/kubelet/cm/devicemanager/checkpoint` and the checksum of `k8s.io/apimachinery` 0.36.3. */
 const EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}';
@@ -66,6 +66,26 @@ describe('the checkpoint', () => {
         expect([isLargerThan(content, bytes - 1), isLargerThan(content, bytes + 50)]).toEqual([true, false]);
       }),
     );
+  });
+
+  const holder = {
+    podUid: 'u',
+    container: 'c',
+    resource: 'example.com/gpu',
+    devices: new Map(),
+    response: Buffer.alloc(0),
+  };
+  const names = Array.from({ length: 1000 }, (_, index) => `gpu${index}`);
+  it.each<[string, DeviceCheckpoint, number]>([
+    ['nothing', { entries: [], registered: new Map() }, 0],
+    ['many devices', { entries: [], registered: new Map([['example.com/gpu', names]]) }, 20],
+    ['many that are held', { entries: [{ ...holder, devices: new Map([[-1, names]]) }], registered: new Map() }, 20],
+    ['a long answer', { entries: [{ ...holder, response: Buffer.alloc(3001) }], registered: new Map() }, 20],
+    ['many resources', { entries: [], registered: new Map(names.map((name) => [name, []])) }, 20],
+    ['many containers', { entries: names.map((container) => ({ ...holder, container })), registered: new Map() }, 20],
+  ])('K1: may be as long as is allowed, but for a few bytes: %s', (_, content, spare) => {
+    const written = Buffer.byteLength(encodeCheckpoint(content));
+    expect([isLargerThan(content, written - 1), isLargerThan(content, written + spare)]).toEqual([true, false]);
   });
 
   it.each([
