@@ -42,11 +42,11 @@ export interface YamlStream {
 const LIMITS = { maxValues: 200_000, maxDepth: 100 };
 /** How much aliases may multiply what they stand for. */
 const MAX_ALIAS_COUNT = 100;
-/** Whole numbers whose base has a letter that YAML 1.1 does not know, and Go does: `0o17`, `0X1F`, `0B11`. */
+/** Whole numbers that Go knows, and YAML 1.1 does not: those whose base has another letter (`0o17`, `0X1F`, `0B11`), and `0_`. */
 const GO_INTEGER: ScalarTag = {
   default: true,
   tag: 'tag:yaml.org,2002:int',
-  test: /^[-+]?0(?:[oO]_*[0-7][0-7_]*|X_*[\da-fA-F][\da-fA-F_]*|B_*[01][01_]*)$/,
+  test: /^[-+]?0(?:_+|[oO]_*[0-7][0-7_]*|X_*[\da-fA-F][\da-fA-F_]*|B_*[01][01_]*)$/,
   resolve: (text) => {
     const digits = Number(text.replace(/^[-+]/, '').replaceAll('_', ''));
     return text.startsWith('-') ? -digits : digits;
@@ -55,7 +55,7 @@ const GO_INTEGER: ScalarTag = {
 
 /**
  * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
- * `on` are true, `0777` and `0o777` are octal; but dates and `1:30` stay text, and tags of one's own (`!mine`) mean
+ * `on` are true, `0777` and `0o777` are octal; but dates, `1:30`, `.` and `e2` stay text, and tags of one's own (`!mine`) mean
  * nothing. Empty documents are left out. Keys given twice, aliases that enclose themselves or multiply beyond reason,
  * and tags of YAML's other types are problems.
  */
@@ -116,9 +116,10 @@ function parseYaml(text: string): YamlStream {
       problems.push({ ...place(fault.pos[0]), message: fault.message });
       continue;
     }
+    leaveTexts(document);
     const twice = repeatedKey(document);
     if (twice !== undefined) {
-      problems.push({ ...place(twice.range?.[0] ?? 0), message: 'Map keys must be unique' });
+      problems.push({ ...place(twice.range[0]), message: 'Map keys must be unique' });
       continue;
     }
     try {
@@ -132,29 +133,42 @@ function parseYaml(text: string): YamlStream {
   return { documents, problems };
 }
 
+/** What is no number, though YAML 1.1 has it as one, and says so itself. */
+const NOT_FINITE = /^[-+]?\.(?:inf|nan)$/i;
+
+/**
+ * What looks like a number and has no digit where one has to be, or is too large, stays the text that it is, as with Go: `.`, `e2`, and
+ * `1234e567`, the beginning of a commit's name.
+ */
+function leaveTexts(document: Document.Parsed): void {
+  visit(document, {
+    Scalar(_key, scalar) {
+      const { value, source } = scalar;
+      if (typeof value !== 'number' || Number.isFinite(value) || NOT_FINITE.test(String(source))) return;
+      scalar.value = source;
+    },
+  });
+}
+
 /** The first key that is there a second time in its map. */
-function repeatedKey(document: Document.Parsed): Scalar | undefined {
-  let repeated: Scalar | undefined;
+function repeatedKey(document: Document.Parsed): Scalar.Parsed | undefined {
+  let repeated: Scalar.Parsed | undefined;
   visit(document, {
     Map(_key, { items }) {
       const seen = new Set<unknown>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         if (seen.has(key.value)) {
-          repeated = key;
+          repeated = key as Scalar.Parsed;
           return visit.BREAK;
         }
-        // What is merged may be given more than once.
-        if (!isMergeKey(key.value)) seen.add(key.value);
+        // What is merged may be given more than once: each merge key is a symbol of its own.
+        seen.add(key.value);
       }
       return undefined;
     },
   });
   return repeated;
-}
-
-function isMergeKey(value: unknown): boolean {
-  return value === '<<' || (typeof value === 'symbol' && value.description === '<<');
 }
 
 /** What the library says of a tag that only its author knows. */
@@ -166,20 +180,7 @@ function jsonTags(tags: Tags): Tags {
   const known = tags.filter(
     (tag) => typeof tag === 'string' || !(foreign.test(tag.tag) || ('format' in tag && tag.format === 'TIME')),
   );
-  return [GO_INTEGER, ...known.map(withinDoubles)];
-}
-
-/** A number that is too large stays the text that it is, as with Go: `1234e567` is the beginning of a commit's name. */
-function withinDoubles(tag: Tags[number]): Tags[number] {
-  if (typeof tag === 'string' || !('test' in tag) || !/:(int|float)$/.test(tag.tag) || tag.collection !== undefined)
-    return tag;
-  const resolve: ScalarTag['resolve'] = (text, onError, options) => {
-    const resolved = tag.resolve(text, onError, options);
-    const value = isScalar(resolved) ? resolved.value : resolved;
-    const isTooLarge = (value === Infinity || value === -Infinity) && /\d/.test(text);
-    return isTooLarge ? text : resolved;
-  };
-  return { ...tag, resolve };
+  return [GO_INTEGER, ...known];
 }
 
 /** The offset of the deepest node on the way to `path`; of a map's value, its key's. */

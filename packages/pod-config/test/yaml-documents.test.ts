@@ -23,6 +23,10 @@ describe('readYaml', () => {
     [`a: ${'9'.repeat(400)}`, { a: '9'.repeat(400) }],
     ['a: &x {k: v}\nb: &y {l: w}\nc:\n  <<: *x\n  <<: *y', { a: { k: 'v' }, b: { l: 'w' }, c: { k: 'v', l: 'w' } }],
     ['1: a\n"1": b', { 1: 'b' }],
+    ['a: &x k\nb: &y l\n*x : v\n*y : w', { a: 'k', b: 'l', k: 'v', l: 'w' }],
+    ['a: [ls, ., -., ._]\nb: e2\nc: -E10\nd: .e5', { a: ['ls', '.', '-.', '._'], b: 'e2', c: '-E10', d: '.e5' }],
+    ['e2: a\ne3: b\n1e998: c\n1e999: d', { e2: 'a', e3: 'b', '1e998': 'c', '1e999': 'd' }],
+    ['a: 0x_\nb: 0b_\nc: 0_', { a: '0x_', b: '0b_', c: 0 }],
   ])('reads %j as Kubernetes does', (text, value) => {
     expect(problemsOf(text)).toEqual([]);
     expect(valuesOf(text)).toEqual([value]);
@@ -35,6 +39,7 @@ describe('readYaml', () => {
   it.each([
     ['a: 1\nb:\n  c: 1\n  c: 2\n', '4:3 Map keys must be unique'],
     ['{"a": 1, "a": 2}', '1:10 Map keys must be unique'],
+    ['"<<": 1\n"<<": 2', '2:1 Map keys must be unique'],
     ['a:\n- &x [*x]\n', '2:7 refers to a value that encloses it'],
     ['a: *nowhere\n', '1:1 Unresolved alias (the anchor must be set before the alias): nowhere'],
     ['a:\n  - .inf\n', '2:5 Infinity is not a number that JSON can hold'],
@@ -56,19 +61,28 @@ describe('readYaml', () => {
   });
 
   it('W6: compares no key with all before it', () => {
-    const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}`);
+    const keys = Array.from({ length: 2000 }, (_, index) => `k${index}`);
     let compared = 0;
-    const has = Set.prototype.has;
+    const { has } = Set.prototype;
+    const { some } = Array.prototype;
     Set.prototype.has = function (...args) {
       compared++;
       return has.apply(this, args);
     };
+    Array.prototype.some = function (isWanted, ...args) {
+      const counted: typeof isWanted = (...item) => {
+        compared++;
+        return isWanted(...item);
+      };
+      return some.call(this, counted, ...args);
+    };
     try {
       expect(problemsOf(`${keys.map((key) => `${key}: v`).join('\n')}\nk7: w`)).toEqual([
-        '20001:1 Map keys must be unique',
+        '2001:1 Map keys must be unique',
       ]);
     } finally {
       Set.prototype.has = has;
+      Array.prototype.some = some;
     }
     expect(compared).toBeLessThan(10 * keys.length);
   });
