@@ -15,6 +15,7 @@ import {
   type VolumeMount,
 } from '@node-agent/pod-spec';
 import { containerResourceStatus } from './container-resources.ts';
+import { exited } from './exited.ts';
 import { apiTime } from './time.ts';
 
 /** Why a container could not be started, as the runtime's last sync of it said. */
@@ -286,7 +287,7 @@ function endBeforeRestart(
 ): ContainerState {
   const ended = state?.terminated;
   if (ended == null) return lostState(context);
-  const end = { state: 'exited', exitCode: ended.exitCode, reason: ended.reason ?? '' } as const;
+  const end = exited(ended);
   const hasCrashed = end.exitCode !== 0 && shouldRestartExited(context.pod, container, end, context.features);
   return hasCrashed || asksToRestartAll(container, end) ? { terminated: ended } : lostState(context);
 }
@@ -302,10 +303,9 @@ function initMustHaveCompleted(
   failure: StartFailure | undefined,
 ): boolean {
   if (restartsAll || isRestartableInit(container)) return false;
-  const anywhere = failure === undefined || sandboxes.length === 0;
   return containers.some(
     (record) =>
-      (anywhere || record.sandboxId === '' || record.sandboxId === sandboxes[0]?.id) &&
+      (failure === undefined || record.sandboxId === '' || record.sandboxId === sandboxes[0]?.id) &&
       showsInitialized(pod, record, features),
   );
 }

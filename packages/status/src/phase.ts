@@ -1,9 +1,7 @@
 import {
   type Container,
-  type ContainerState,
   type ContainerStatus,
   defaultRestartFeatures,
-  type EndedContainer,
   initFailed,
   isRestartableInit,
   isStaticPod,
@@ -13,8 +11,7 @@ import {
   shouldRestartExited,
 } from '@node-agent/pod-spec';
 import { RESTARTING_ALL } from './container-statuses.ts';
-
-type Terminated = NonNullable<ContainerState['terminated']>;
+import { exited, type Terminated } from './exited.ts';
 
 /** What one container counts as when the phase is made up; of one that is not known it is the same as if it never began. */
 type Standing = 'unstarted' | 'running' | 'stopped';
@@ -40,7 +37,7 @@ export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context
   const { podIsTerminal, hasInitialized, features = defaultRestartFeatures } = context;
   // Who is being deleted, or has ended, begins nothing anew.
   const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
-  const beginsAnew = (context.restartIsAsked ?? false) && !isLeaving;
+  const beginsAnew = context.restartIsAsked === true && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
     mayRunAgain(pod, container, status, last, features);
@@ -105,11 +102,6 @@ function stand(status: ContainerStatus | undefined): { standing: Standing; last?
   if (state?.running != null) return { standing: 'running' };
   const last = state?.terminated ?? (state?.waiting != null ? status?.lastState?.terminated : undefined);
   return last == null ? { standing: 'unstarted' } : { standing: 'stopped', last };
-}
-
-/** How a container ended, in the words of the runtime. */
-export function exited({ exitCode, reason = '' }: Terminated): EndedContainer {
-  return { state: 'exited', exitCode, reason };
 }
 
 function mayRunAgain(

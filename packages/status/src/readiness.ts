@@ -6,7 +6,7 @@ import {
   isRestartableInit,
   type Pod,
 } from '@node-agent/pod-spec';
-import { exited } from './phase.ts';
+import { exited } from './exited.ts';
 
 /** The last result of a container's probe; `undefined` where none has run for this container yet. */
 export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;

@@ -14,7 +14,7 @@ import {
   type RestartFeatures,
   shouldRestartExited,
 } from '@node-agent/pod-spec';
-import { exited } from './phase.ts';
+import { exited } from './exited.ts';
 import { apiTime } from './time.ts';
 
 /** All termination messages of a pod together are no longer than this, in bytes. */

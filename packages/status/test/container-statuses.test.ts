@@ -114,6 +114,19 @@ describe('an init container, once a main container was created', () => {
     expect(shown(INIT, [main], { ...options, old: { containerID: 'x://i1', state } }).state).toEqual(state);
   });
 
+  test.each([
+    ['an older sandbox', 's1', undefined, true],
+    ['an older sandbox, and it cannot start in the new one', 's1', CRASH, false],
+    ['the new sandbox, where it could not start before', 's2', CRASH, true],
+    ['a sandbox that is not told, where it could not start before', '', CRASH, true],
+  ])('C3: has completed unless it has to run again: one of %s', (_name, sandboxId, failure, completed) => {
+    const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
+    const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
+    const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
+    expect(state?.terminated?.reason).toBe(completed ? 'Completed' : undefined);
+    expect(state?.waiting).toEqual(completed ? undefined : CRASH);
+  });
+
   test('waits, where it is created again', () => {
     const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
     expect(shown(INIT, [main, again], options).state).toEqual({ waiting: {} });

@@ -1,4 +1,4 @@
-import type { Pod, PodStatus } from '@node-agent/pod-spec';
+import type { Container, Pod, PodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { generateApiPodStatus } from '../src/generate.ts';
 import { illegalTransition } from '../src/transition.ts';
@@ -102,6 +102,20 @@ describe('a pod of which all containers begin anew', () => {
     expect(then.initContainerStatuses?.[0]?.state?.terminated?.reason).toBe('ContainerStatusUnknown');
   });
 
+  test('K1: nor where it was killed when it had taken away an init container that asked for it, before any other had run', () => {
+    const init = { name: 'init', image: 'busybox', restartPolicy: 'Never', restartPolicyRules } as const;
+    const withInit: Pod = makePod({ restartPolicy: 'Never', initContainers: [init], containers: [{ name: 'main' }] });
+    const ready = { sandboxes: [makeSandbox()] };
+    const running = runtimeStatus(runtimeContainer({ name: 'init', id: 'i1' }));
+    const oldStatus = generateApiPodStatus(withInit, { ...running, ...ready }, makeContext());
+    const status = generateApiPodStatus(withInit, { ...runtimeStatus(), ...ready }, makeContext({ oldStatus }));
+    expect(status.phase).toBe('Pending');
+    expect(status.initContainerStatuses?.[0]).toMatchObject({
+      state: { waiting: { reason: 'RestartingAllContainers' } },
+      restartCount: 1,
+    });
+  });
+
   test('S3: counts an init container without a record once, however often it is looked at', () => {
     const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'busybox' }] } };
     const counts: (number | undefined)[] = [];
@@ -149,6 +163,24 @@ describe('a pod of which all containers begin anew', () => {
       });
     },
   );
+
+  const onSuccess = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }] as const;
+  const asksAtSuccess = { restartPolicy: 'Never', restartPolicyRules: onSuccess } as const;
+  test.each<[string, Partial<Container>, number, boolean]>([
+    ['had failed, and runs again by its policy', { restartPolicy: 'Always' }, 1, true],
+    ['had failed for good', { restartPolicy: 'Never' }, 1, false],
+    ['had succeeded, though it runs again by its policy', { restartPolicy: 'Always' }, 0, false],
+    ['had succeeded, and asked for it by that', asksAtSuccess, 0, true],
+  ])('tells how one ended that %s, or that it is removed', (_name, fields, exitCode, isTold) => {
+    const other = { name: 'side', image: 'busybox', ...fields };
+    const withOther: Pod = makePod({ ...pod.spec, containers: [...pod.spec.containers.slice(0, 1), other] });
+    const ended = runtimeStatus(exited, side({ state: 'exited', exitCode, reason: 'Done' }));
+    const oldStatus = generateApiPodStatus(withOther, ended, makeContext());
+    const status = generateApiPodStatus(withOther, runtimeStatus(), makeContext({ oldStatus }));
+    expect(shown(status, 'side')?.lastState?.terminated).toMatchObject(
+      isTold ? { exitCode, reason: 'Done' } : { exitCode: 137, reason: 'RestartingAllContainers' },
+    );
+  });
 
   test('says so of one that the runtime has lost meanwhile, now or before its newest run', () => {
     const restarting = { terminated: { exitCode: 137, reason: 'RestartingAllContainers' } };

@@ -127,6 +127,13 @@ describe('S1: a container that ended for good', () => {
       main(apiStatus('a', 'running')),
       undefined,
     ],
+    [
+      'may run again in a pod that says nothing, whatever it says itself: such a pod always restarts',
+      pod(undefined, { containers: [{ name: 'a', restartPolicy: 'Never' }] }),
+      main(apiStatus('a', 1)),
+      main(apiStatus('a', 'running')),
+      undefined,
+    ],
     ['stays as it is', pod('Never'), main(apiStatus('a', 1)), main(apiStatus('a', 1)), undefined],
     ['need not be told of', pod('Never'), main(apiStatus('a', 1)), {}, undefined],
   ])('%s', (_name, of, old, next, problem) => {
