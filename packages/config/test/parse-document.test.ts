@@ -34,6 +34,8 @@ describe('parseDocument', () => {
     ['a: ~\nb: null\nc:', { a: null, b: null, c: null }],
     ['a: "yes"\nb: \'1\'', { a: 'yes', b: '1' }],
     ['a: 1e3\nb: 1.5\nc: .5', { a: 1000, b: 1.5, c: 0.5 }],
+    ['a: .\nb: e2\nc: 1234e567\nd: [-.]', { a: '.', b: 'e2', c: '1234e567', d: ['-.'] }],
+    ['a: {e2: u, 1e999: v, ~: w}', { a: { e2: 'u', '1e999': 'v', null: 'w' } }],
     ['1: a\nyes: b', { '1': 'a', true: 'b' }],
     ['a: &x {b: 1}\nc: *x', { a: { b: 1 }, c: { b: 1 } }],
     ['a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}', { a: { b: 1, c: 2 }, d: { b: 1, c: 3 } }],

@@ -57,7 +57,7 @@ const GO_INTEGER: ScalarTag = {
  * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
  * `on` are true, `0777` and `0o777` are octal; but dates, `1:30`, `.` and `e2` stay text, and tags of one's own (`!mine`) mean
  * nothing. Empty documents are left out. Keys given twice, aliases that enclose themselves or multiply beyond reason,
- * and tags of YAML's other types are problems.
+ * tags of YAML's other types, and other versions of YAML are problems.
  */
 export function readYaml(text: string): YamlStream {
   return readCompactJson(text) ?? parseYaml(text);
@@ -114,6 +114,11 @@ function parseYaml(text: string): YamlStream {
     const fault = document.errors[0] ?? document.warnings.find(({ message }) => !LOCAL_TAG.test(message));
     if (fault !== undefined) {
       problems.push({ ...place(fault.pos[0]), message: fault.message });
+      continue;
+    }
+    const { version } = document.directives.yaml;
+    if (version !== '1.1') {
+      problems.push({ ...place(document.range[0]), message: `YAML ${version} is not read, only YAML 1.1` });
       continue;
     }
     leaveTexts(document);

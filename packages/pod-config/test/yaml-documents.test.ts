@@ -26,6 +26,7 @@ describe('readYaml', () => {
     ['a: &x k\nb: &y l\n*x : v\n*y : w', { a: 'k', b: 'l', k: 'v', l: 'w' }],
     ['a: [ls, ., -., ._]\nb: e2\nc: -E10\nd: .e5', { a: ['ls', '.', '-.', '._'], b: 'e2', c: '-E10', d: '.e5' }],
     ['e2: a\ne3: b\n1e998: c\n1e999: d', { e2: 'a', e3: 'b', '1e998': 'c', '1e999': 'd' }],
+    ['%YAML 1.1\n---\nmode: 0644', { mode: 420 }],
     ['a: 0x_\nb: 0b_\nc: 0_', { a: '0x_', b: '0b_', c: 0 }],
   ])('reads %j as Kubernetes does', (text, value) => {
     expect(problemsOf(text)).toEqual([]);
@@ -45,6 +46,8 @@ describe('readYaml', () => {
     ['a:\n  - .inf\n', '2:5 Infinity is not a number that JSON can hold'],
     ['a: !!set {x}\n', '1:4 Unresolved tag: tag:yaml.org,2002:set'],
     ['a: !!binary aGk=\n', '1:4 Unresolved tag: tag:yaml.org,2002:binary'],
+    ['%YAML 1.2\n---\nmode: 0644\n', '2:1 YAML 1.2 is not read, only YAML 1.1'],
+    ['%YAML 1.3\n---\na: b\n', '1:7 Unsupported YAML version 1.3'],
     ['a: "open\n', '2:1 Missing closing "quote'],
     ['a: 1\n b: 2\n', '1:4 Nested mappings are not allowed in compact mappings'],
   ])('refuses %j with its place', (text, problem) => {
@@ -87,7 +90,8 @@ describe('readYaml', () => {
     expect(compared).toBeLessThan(10 * keys.length);
   });
 
-  it('refuses a billion laughs at once', () => {
+  // Unfolded, they would take longer than a test may, and more memory than there is.
+  it('refuses a billion laughs', () => {
     const lines = ['a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]'];
     for (let i = 1; i < 9; i++)
       lines.push(
@@ -95,9 +99,7 @@ describe('readYaml', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
       );
-    const started = performance.now();
     expect(problemsOf(lines.join('\n'))[0]).toContain('Excessive alias count');
-    expect(performance.now() - started).toBeLessThan(2000);
   });
 
   it('refuses what unfolds to too many values, though no alias is used often', () => {

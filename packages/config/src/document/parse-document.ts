@@ -8,6 +8,7 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
+  type Scalar,
   type ScalarTag,
   type Tags,
   type YAMLError,
@@ -189,7 +190,7 @@ class TreeReader {
       if (target === undefined) return this.#fail(`the alias *${node.source} names nothing`, at);
       return this.#convert(target, depth + 1, at);
     }
-    if (isScalar(node)) return this.#scalar(node.value, at);
+    if (isScalar(node)) return this.#scalar(meantBy(node), at);
     if (node === null || node === undefined) return { kind: 'scalar', value: null, at };
     if (isSeq(node)) {
       const items = node.items.map((item) => this.#convert(item, depth + 1, at)).filter((item) => item !== undefined);
@@ -232,7 +233,7 @@ class TreeReader {
         merged.push(...this.#mergedEntries(node));
         continue;
       }
-      own.push({ key: key.value === null ? 'null' : String(key.value), keyAt, value: node });
+      own.push({ key: String(meantBy(key)), keyAt, value: node });
     }
     const taken = new Set(own.map((entry) => entry.key));
     for (const entry of merged) {
@@ -259,6 +260,12 @@ class TreeReader {
     this.#problems.push({ message, at });
     return undefined;
   }
+}
+
+/** What looks like a number and has no digit where one has to be (`.`, `e2`), or is too large, is a text for Go; `.inf` is none. */
+function meantBy({ value, source }: Scalar): unknown {
+  if (typeof value !== 'number' || Number.isFinite(value) || /^[-+]?\.(?:inf|nan)$/i.test(String(source))) return value;
+  return source;
 }
 
 function isMergeKey(key: unknown): boolean {
