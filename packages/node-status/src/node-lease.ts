@@ -193,6 +193,8 @@ export class NodeLease {
    * and gets one with a later renewal. Only a node that is not there gets no lease, which nothing would ever remove.
    */
   async #ownerOfNewLease(signal: AbortSignal): Promise<string | undefined> {
+    // The one that was known may be gone with the lease.
+    this.#ownerUid = undefined;
     try {
       return await this.#nodeUid(signal);
     } catch (error) {

@@ -168,6 +168,20 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
+  test('N6: that was lost with its node never gets the lost one as its owner, and tells that there is none', async () => {
+    const { api, start, clock, missing } = setUp();
+    await start();
+    api.leases.clear();
+    api.nodes.clear();
+    api.fault = (method) => (method === 'getNode' ? Promise.reject(new ApiError('InternalError')) : undefined);
+    await clock.advance(ROUND_MS);
+    expect([missing(), api.leases.size]).toEqual([0, 1]);
+    api.fault = () => undefined;
+    await clock.advance(2 * ROUND_MS);
+    expect(missing()).toBeGreaterThan(0);
+    expect(api.leases.get('n1')?.metadata).not.toHaveProperty('ownerReferences');
+  });
+
   test('that another client changed is read anew and renewed in the same round', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
