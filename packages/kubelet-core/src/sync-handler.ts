@@ -207,15 +207,11 @@ export class SyncHandler {
     }
   }
 
-  /**
-   * Pods that are to be looked at again though their wish did not change. Who has no worker was not let in, or has just come to an end that
-   * the runtime alone knew of: no event of its containers lets it in (N1, N9).
-   */
+  /** Pods that are to be looked at again though their wish did not change. */
   handlePodSyncs(pods: readonly Pod[]): void {
-    const { podManager, workers } = this.#deps;
-    for (const { pod, mirrorPod, wasMirror } of pods.map((one) => podManager.getPodAndMirrorPod(one))) {
-      if (pod === undefined || wasMirror || workers.explain(pod.metadata.uid) === undefined) continue;
-      this.#update('sync', pod, mirrorPod);
+    for (const one of pods) {
+      const { pod, mirrorPod, wasMirror } = this.#deps.podManager.getPodAndMirrorPod(one);
+      if (pod !== undefined && !wasMirror) this.#update('sync', pod, mirrorPod);
     }
   }
 
@@ -386,10 +382,16 @@ export class SyncHandler {
     this.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
   }
 
-  /** Tells the pod's worker, where it may have one. */
+  /**
+   * Tells the pod's worker, where it may have one. Who has none was not let in, or has just come to an end that the runtime alone knew of:
+   * no change and no event of its containers lets it in (N1, N9), for which housekeeping asks, and which upstream's do. Who is deleted is ended.
+   */
   #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
-    if (this.#admissions.isUndecided(pod.metadata.uid)) return;
-    this.#remembered.add(pod.metadata.uid);
+    const { uid, deletionTimestamp } = pod.metadata;
+    if (this.#admissions.isUndecided(uid)) return;
+    const isLetIn = updateType === 'create' || this.#deps.workers.explain(uid) !== undefined;
+    if (!isLetIn && deletionTimestamp === undefined) return;
+    this.#remembered.add(uid);
     this.#deps.workers.updatePod({
       updateType,
       pod,

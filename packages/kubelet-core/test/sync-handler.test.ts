@@ -368,12 +368,15 @@ describe('a pod about which nothing is decided', () => {
     expect(handler.activePods()).toEqual([changed]);
   });
 
-  test('N1: once it is refused, or its worker was forgotten, no event of its containers lets it in', async () => {
+  test('N1: once it is refused, or its worker was forgotten, no event of its containers and no change of it lets it in', async () => {
     const { handler, workers, answer, status } = asked();
     answer({ admit: false, reason: 'NodeShutdown', message: 'no' });
     await expect.poll(() => status.statuses.size).toBe(1);
     handler.handlePodSyncs([makePod('a')]);
+    handler.handlePodUpdates([makePod('a', { metadata: { labels: { changed: 'yes' } } })]);
     expect(told(workers)).toEqual([]);
+    handler.handlePodUpdates([makePod('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]);
+    expect(told(workers)).toEqual(['update a']);
   });
 
   test('is not asked for any more when it is deleted: its worker ends what there is of it', async () => {
@@ -601,6 +604,7 @@ describe('what the API server shows', () => {
     handler.handlePodReconcile([makePod('web')]);
     expect(told(workers)).toEqual([]);
     expect(statusesSeen).toEqual(['uid-web']);
+    workers.known.set('uid-gated', { orphan: false, hasConfig: true, static: false, state: 'sync' });
     handler.handlePodReconcile([makePod('gated', { spec: { readinessGates: [{ conditionType: 'example.com/up' }] } })]);
     expect(told(workers)).toEqual(['sync gated']);
   });
