@@ -10,7 +10,14 @@ import {
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
 import { isReadinessStale } from './stale-readiness.ts';
-import { illegalTransition, nextStatus, phaseProblem, terminatedStatus, withFormerEnds } from './transition.ts';
+import {
+  hasEndedForGood,
+  illegalTransition,
+  nextStatus,
+  phaseProblem,
+  terminatedStatus,
+  withFormerEnds,
+} from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
 /** The newest status of a pod. */
@@ -136,14 +143,20 @@ export class StatusManager {
   /**
    * What the API shows of this version of a static pod; what it shows of an older one is another pod's. How its init containers
    * have ended is for the runtime to say: where that has forgotten it, upstream, which knows nothing else, says so in their message. So it is
-   * with the end of all of it: a static pod that was ended for a shutdown of the machine begins anew after it.
+   * with the end of all of it, and with main containers that ended for good: a static pod that was ended for a shutdown of the machine, or
+   * whose manifest was away for a while, begins anew after it.
    */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
     if (mirrorPod?.status === undefined || writeTarget(pod, mirrorPod) === undefined) return undefined;
-    const { initContainerStatuses, ...status } = withoutEnd(mirrorPod.status);
-    if (initContainerStatuses == null) return status;
-    return { ...status, initContainerStatuses: initContainerStatuses.filter(({ state }) => state?.terminated == null) };
+    const { initContainerStatuses: init, containerStatuses: main, ...status } = withoutEnd(mirrorPod.status);
+    return {
+      ...status,
+      ...(init != null && { initContainerStatuses: init.filter(({ state }) => state?.terminated == null) }),
+      ...(main != null && {
+        containerStatuses: main.filter((container) => !hasEndedForGood(pod, container, this.#restartFeatures)),
+      }),
+    };
   }
 
   #setContainer(uid: string, containerId: string, change: ContainerChange): void {

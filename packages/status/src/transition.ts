@@ -157,6 +157,17 @@ function revived(pod: Pod, old: PodStatus | undefined, next: PodStatus, features
   ];
 }
 
+/** Whether a main container is shown as ended, and its pod does not run it again. */
+export function hasEndedForGood(
+  pod: Pod,
+  { name, state }: ContainerStatus,
+  features: RestartFeatures = defaultRestartFeatures,
+): boolean {
+  const end = state?.terminated;
+  const container = pod.spec.containers.find((one) => one.name === name);
+  return end != null && container !== undefined && !shouldRestartExited(pod, container, exited(end), features);
+}
+
 function hasRun(status: PodStatus | undefined): boolean {
   return (status?.containerStatuses ?? []).some(
     ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,

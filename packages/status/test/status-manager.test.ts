@@ -1,10 +1,11 @@
 import { FakeClock } from '@node-agent/async/testing';
-import type { ContainerStatus, PodStatus } from '@node-agent/pod-spec';
+import type { ContainerStatus, PodStatus, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
+import { generateApiPodStatus } from '../src/generate.ts';
 import { StatusManager, type VersionedStatus } from '../src/status-manager.ts';
-import { apiStatus, makePod, makeStaticPod } from './builders.ts';
+import { apiStatus, makeContext, makePod, makeStaticPod, runtimeContainer, runtimeStatus } from './builders.ts';
 
 function setUp() {
   const clock = new FakeClock();
@@ -264,6 +265,48 @@ test.each(['Failed', 'Succeeded'])(
     expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
   },
 );
+
+test.each([
+  ['Never', 1],
+  ['OnFailure', 0],
+])(
+  'F4: a static pod with restart policy %s whose mirror pod shows that its container ended for good begins anew where the runtime knows nothing of that',
+  (restartPolicy, exitCode) => {
+    const pod = makeStaticPod({ restartPolicy });
+    const state = { terminated: { exitCode, reason: 'Completed', startedAt: '2025-12-31T00:00:00Z' } };
+    const main: ContainerStatus = {
+      ...{ name: 'main', image: 'i', imageID: 'i' },
+      ready: false,
+      restartCount: 0,
+      state,
+    };
+    const shown = makePod({}, { status: { phase: 'Succeeded', containerStatuses: [main] } });
+    const manager = new StatusManager({
+      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+      getMirrorPodByPod: () => shown,
+    });
+    const seenWith = (...containers: readonly RuntimeContainerStatus[]): PodStatus | undefined => {
+      const oldStatus = manager.knownStatus(pod);
+      manager.setPodStatus(pod, generateApiPodStatus(pod, runtimeStatus(...containers), makeContext({ oldStatus })));
+      return manager.getPodStatus('u1');
+    };
+    expect(seenWith()?.phase).toBe('Pending');
+    expect(seenWith(runtimeContainer())).toMatchObject({
+      phase: 'Running',
+      containerStatuses: [{ state: { running: {} } }],
+    });
+  },
+);
+
+test('S6: a static pod is known by those containers of its mirror pod that run, or run again', () => {
+  const containerStatuses = [apiStatus('runs', 'running'), apiStatus('crashed', 1), apiStatus('done', 0)];
+  const containers = [...containerStatuses.map(({ name }) => ({ name })), { name: 'unseen' }];
+  const pod = makeStaticPod({ restartPolicy: 'OnFailure', containers });
+  const shown = makePod({}, { status: { phase: 'Running', containerStatuses } });
+  const components = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics };
+  const manager = new StatusManager({ ...components, getMirrorPodByPod: () => shown });
+  expect(manager.knownStatus(pod)?.containerStatuses).toEqual(containerStatuses.slice(0, 2));
+});
 
 describe('what a probe finds', () => {
   const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
