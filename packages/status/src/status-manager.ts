@@ -57,6 +57,8 @@ export class StatusManager {
   readonly #mirrorPodOf: (pod: Pod) => Pod | undefined;
   readonly #restartFeatures: RestartFeatures | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
+  /** The UIDs of mirror pods whose static pods have finished here: what they show is of a life that is over. */
+  readonly #outlived = new Set<string>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
   #version = 0;
@@ -135,9 +137,15 @@ export class StatusManager {
     this.#update(pod, terminatedStatus(pod, status, before), true);
   }
 
-  /** Forgets pods that no source has any more. */
+  /** Forgets pods that no source has any more. @param knownUids those of mirror pods among them */
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
-    for (const uid of this.#statuses.keys()) if (!knownUids.has(uid)) this.#statuses.delete(uid);
+    for (const uid of this.#outlived) if (!knownUids.has(uid)) this.#outlived.delete(uid);
+    for (const [uid, { pod, finished }] of this.#statuses) {
+      if (knownUids.has(uid)) continue;
+      this.#statuses.delete(uid);
+      const mirrorUid = finished ? this.#mirrorPodOf(pod)?.metadata.uid : undefined;
+      if (mirrorUid !== undefined) this.#outlived.add(mirrorUid);
+    }
   }
 
   /**
@@ -149,6 +157,7 @@ export class StatusManager {
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
     if (mirrorPod?.status === undefined || writeTarget(pod, mirrorPod) === undefined) return undefined;
+    if (this.#outlived.has(mirrorPod.metadata.uid)) return undefined;
     const { initContainerStatuses: init, containerStatuses: main, ...status } = withoutEnd(mirrorPod.status);
     return {
       ...status,

@@ -308,6 +308,38 @@ test('S6: a static pod is known by those containers of its mirror pod that run, 
   expect(manager.knownStatus(pod)?.containerStatuses).toEqual(containerStatuses.slice(0, 2));
 });
 
+test('P3, F4: of a static pod that has finished and comes again nothing is known by the mirror pod of its first life', () => {
+  const pod = makeStaticPod({ restartPolicy: 'Never' });
+  const shown: PodStatus = {
+    ...ready('True'),
+    startTime: '2025-12-31T00:00:00Z',
+    containerStatuses: [apiStatus('main', 'running')],
+  };
+  const mirror = makePod({}, { status: shown });
+  let mirrorUid = 'mirror-1';
+  const getMirrorPodByPod = () => ({ ...mirror, metadata: { ...mirror.metadata, uid: mirrorUid } });
+  const components = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics };
+  const manager = new StatusManager({ ...components, getMirrorPodByPod });
+  const known = new Set(['mirror-1', 'mirror-2']);
+
+  manager.setPodStatus(pod, shown);
+  manager.removeOrphanedStatuses(known);
+  // It has not come to its end yet.
+  expect(manager.knownStatus(pod)).toEqual(shown);
+  manager.terminatePod(pod);
+  manager.removeOrphanedStatuses(known);
+  manager.removeOrphanedStatuses(known);
+  expect(manager.knownStatus(pod)).toBeUndefined();
+  manager.setPodStatus(pod, generateApiPodStatus(pod, runtimeStatus(), makeContext()));
+  expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Pending', startTime: '2026-01-01T00:00:00Z' });
+  manager.removeOrphanedStatuses(known);
+  mirrorUid = 'mirror-2';
+  expect(manager.knownStatus(pod)).toEqual(shown);
+  mirrorUid = 'mirror-1';
+  manager.removeOrphanedStatuses(new Set());
+  expect(manager.knownStatus(pod)).toEqual(shown);
+});
+
 describe('what a probe finds', () => {
   const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
     ...{ name, image: 'x', imageID: 'x', restartCount: 0, ready: false, started: false },
