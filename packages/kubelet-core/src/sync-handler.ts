@@ -82,7 +82,8 @@ export class SyncHandler {
 
   /**
    * New pods, oldest first: those that may not run here are rejected, the others get a worker, at once or when it is decided.
-   * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1).
+   * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1). Nor is one asked
+   * for that is to end: upstream asks, ends others for a critical one, and rejects one whose containers had all done their work.
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
     const { podManager, workers, allocation, journal } = this.#deps;
@@ -103,12 +104,13 @@ export class SyncHandler {
       this.#remembered.add(uid);
       journal.known(uid);
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
-      if (maybeNew && !isTerminalPhase(pod.status?.phase)) {
+      const isToEnd = isTerminalPhase(pod.status?.phase) || (maybeNew && pod.metadata.deletionTimestamp !== undefined);
+      if (maybeNew && !isToEnd) {
         // What an earlier process granted it counts, whatever it asks for by now.
         this.#admissions.ask(allocation.allocated(pod), signal);
         continue;
       }
-      if (!isTerminalPhase(pod.status?.phase)) {
+      if (!isToEnd) {
         if (!allocation.hasGrant(uid)) allocation.grant(pod);
         running.push(pod);
       }
@@ -355,6 +357,8 @@ export class SyncHandler {
     const { workers, status, allocation } = this.#deps;
     const { uid } = pod.metadata;
     if (workers.isPodKnownTerminated(uid) || this.#admissions.isUndecided(uid)) return false;
+    // It was to end before it was admitted: nothing was given to it.
+    if (pod.metadata.deletionTimestamp !== undefined && !allocation.hasGrant(uid)) return false;
     const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
     // A terminal pod holds nothing, unless its containers are being stopped right now. One that was refused has none, however long its end
     // waits for the runtime.

@@ -172,6 +172,25 @@ describe('additions', () => {
     expect(seen).toEqual([[], ['a'], []]);
   });
 
+  test('a pod that is to end when it comes is not asked for: its worker ends it, and it keeps nobody out (N1)', async () => {
+    const asked: string[] = [];
+    const hangs: AdmitHandler = {
+      admit(pod, others) {
+        asked.push(`${pod.metadata.name} beside ${others.map(({ metadata }) => metadata.name).join() || 'nobody'}`);
+        return new Promise<AdmitResult>(() => {});
+      },
+    };
+    const { handler, workers, ungranted } = setUp({ admitHandlers: [hangs] });
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    ungranted.add('uid-never').add('uid-new');
+    handler.handlePodAdditions(
+      [makePod('never', { metadata }), makePod('granted', { metadata }), makePod('new')],
+      signal,
+    );
+    expect(told(workers)).toEqual(['create never', 'create granted']);
+    expect(asked).toEqual(['new beside granted']);
+  });
+
   test('N1: a pod that has failed holds what it has until its containers are stopped', () => {
     const { handler, podManager, status, workers } = setUp();
     const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
