@@ -140,6 +140,25 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('F4, K3: a static pod that runs once begins anew when its manifest is back, though the API server is away and shows its first life', async () => {
+    const { clock, api, cri, start } = await makeCluster();
+    const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
+    const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
+    const once = { ...pod, metadata: { ...pod.metadata, annotations } };
+    const { setPods, stop } = start();
+    setPods([once]);
+    await seconds(clock, 5);
+    expect(cri.liveContainers()).toHaveLength(1);
+    api.refuseConnections();
+    setPods([]);
+    await seconds(clock, 120);
+    expect(cri.liveContainers()).toHaveLength(0);
+    setPods([once]);
+    await seconds(clock, 10);
+    expect(cri.liveContainers()).toHaveLength(1);
+    await stop();
+  });
+
   it('F3: a static pod that had ended for good and begins anew is shown by another mirror pod, and nothing is refused for ever', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
