@@ -159,6 +159,31 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it.each([5, 120])(
+    'P3: the deadline of a static pod begins anew with it, when its manifest is back after %i s',
+    async (goneFor) => {
+      const { clock, client, cri, start } = await makeCluster();
+      const pod = makePod('short', { nodeName: 'n1', activeDeadlineSeconds: 60 });
+      const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
+      const short = { ...pod, metadata: { ...pod.metadata, annotations } };
+      const { setPods, stop } = start();
+      setPods([short]);
+      await seconds(clock, 40);
+      setPods([]);
+      await seconds(clock, goneFor);
+      const again = new Date(clock.now());
+      setPods([short]);
+      await seconds(clock, 40);
+      expect(cri.liveContainers()).toHaveLength(1);
+      const { status } = await client.get(resources.pods, { namespace: 'default', name: 'short' });
+      expect(status?.phase).toBe('Running');
+      expect(Date.parse(status?.startTime ?? '')).toBeGreaterThanOrEqual(again.getTime());
+      await seconds(clock, 40);
+      expect(cri.liveContainers()).toHaveLength(0);
+      await stop();
+    },
+  );
+
   it('F3: a static pod that had ended for good and begins anew is shown by another mirror pod, and nothing is refused for ever', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });

@@ -220,6 +220,8 @@ export interface StatusPort {
   /** Whether the API shows another condition Ready than follows from what it shows beside it: a readiness gate has changed, which others set. */
   isReadinessStale(pod: Pod): boolean;
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void;
+  /** The UID is used again, and nothing has been set of its new life: nothing is known of it by what is told of the first one (P3). */
+  beginAnew(uid: string): void;
 }
 
 /** Makes a pod's status from what the runtime knows: package `status`, with the node's own facts bound to it. */

@@ -101,6 +101,7 @@ export class SyncHandler {
         continue;
       }
       const { uid } = pod.metadata;
+      if (this.#outlived.has(uid) && workers.explain(uid) === undefined) this.#deps.status.beginAnew(uid);
       this.#remembered.add(uid);
       journal.known(uid);
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
@@ -303,6 +304,7 @@ export class SyncHandler {
     const again = new Set(pods.map(({ metadata }) => metadata.uid));
     status.removeOrphanedStatuses(new Set(known.filter((uid) => !again.has(uid))));
     for (const uid of again) {
+      status.beginAnew(uid);
       allocation.forget(uid);
       this.#forget(uid);
       journal.known(uid);

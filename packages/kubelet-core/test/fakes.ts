@@ -118,6 +118,11 @@ export class PlainStatuses {
   terminatePod(pod: Pod): void {
     this.terminated.push(pod.metadata.uid);
   }
+  /** Whose UIDs are used again. */
+  readonly begunAnew: string[] = [];
+  beginAnew(uid: string): void {
+    this.begunAnew.push(uid);
+  }
   removeOrphanedStatuses(known: ReadonlySet<string>): void {
     for (const uid of this.statuses.keys()) if (!known.has(uid)) this.statuses.delete(uid);
   }

@@ -535,11 +535,27 @@ describe('cleanups', () => {
     status.statuses.set('uid-a', { phase: 'Running' });
     await cleanUp(handler);
     expect([...status.statuses.keys()]).toEqual(['uid-a']);
+    expect(status.begunAnew).toEqual([]);
     workers.known.clear();
     await cleanUp(handler);
     expect([...status.statuses.keys()]).toEqual([]);
     expect(forgotten).toEqual(['uid-a']);
     expect(told(workers)).toEqual(['create a']);
+    expect(status.begunAnew).toEqual(['uid-a']);
+  });
+
+  test('P3: so is one that comes when it was forgotten, for as long as the runtime has anything of the first', async () => {
+    const { handler, podManager, workers, status } = setUp({ running: [makeRuntimePod('uid-a')] });
+    handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
+    for (const name of ['a', 'b']) podManager.removePod(makePod(name));
+    workers.terminated.add('uid-a').add('uid-b');
+    workers.known.clear();
+    await cleanUp(handler);
+    expect(status.begunAnew).toEqual([]);
+    handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
+    expect(status.begunAnew).toEqual(['uid-a']);
+    handler.handlePodAdditions([makePod('a')], signal);
+    expect(status.begunAnew).toEqual(['uid-a']);
   });
 
   test('N1: pods whose UIDs are used again are admitted anew, one after another', async () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@node-agent/async';
 import {
   type ContainerStatus,
+  isStaticPod,
   isTerminalPhase,
   type Pod,
   type PodStatus,
@@ -10,6 +11,7 @@ import {
 import { type Counter, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { type ContainerChange, withContainerChange } from './container-change.ts';
 import { isReadinessStale } from './stale-readiness.ts';
+import { apiTime } from './time.ts';
 import {
   hasEndedForGood,
   illegalTransition,
@@ -59,6 +61,8 @@ export class StatusManager {
   readonly #statuses = new Map<string, VersionedStatus>();
   /** The UIDs of mirror pods whose static pods have finished here: what they show is of a life that is over. */
   readonly #outlived = new Set<string>();
+  /** When static pods began anew of which nothing has been set since, by UID. */
+  readonly #begunAnew = new Map<string, string>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
   #version = 0;
@@ -88,9 +92,23 @@ export class StatusManager {
     return this.#statuses.get(uid)?.status;
   }
 
-  /** As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). */
+  /**
+   * As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6), unless that
+   * begins anew.
+   */
   knownStatus(pod: Pod): PodStatus | undefined {
-    return this.getPodStatus(pod.metadata.uid) ?? this.#mirrored(pod) ?? pod.status;
+    const { uid } = pod.metadata;
+    const startTime = isStaticPod(pod) ? this.#begunAnew.get(uid) : undefined;
+    const before = startTime === undefined ? this.#mirrored(pod) : { startTime };
+    return this.getPodStatus(uid) ?? before ?? pod.status;
+  }
+
+  /**
+   * The UID is used again, and nothing has been set of its new life: a static pod begins now, whatever its mirror pod, or sandboxes that are
+   * left, tell of the first one (P3).
+   */
+  beginAnew(uid: string): void {
+    this.#begunAnew.set(uid, apiTime(this.#clock.now()) ?? '');
   }
 
   /** As {@link getPodStatus}, with its version. */
@@ -140,6 +158,7 @@ export class StatusManager {
   /** Forgets pods that no source has any more. @param knownUids those of mirror pods among them */
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
     for (const uid of this.#outlived) if (!knownUids.has(uid)) this.#outlived.delete(uid);
+    for (const uid of this.#begunAnew.keys()) if (!knownUids.has(uid)) this.#begunAnew.delete(uid);
     for (const [uid, { pod, finished }] of this.#statuses) {
       if (knownUids.has(uid)) continue;
       this.#statuses.delete(uid);
@@ -190,6 +209,7 @@ export class StatusManager {
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
     const change = { pod, status: next, version: ++this.#version, finished };
     this.#statuses.set(uid, change);
+    this.#begunAnew.delete(uid);
     this.#logReadiness(change, old);
     this.#onChange(change);
   }

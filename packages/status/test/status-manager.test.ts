@@ -5,7 +5,15 @@ import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
 import { generateApiPodStatus } from '../src/generate.ts';
 import { StatusManager, type VersionedStatus } from '../src/status-manager.ts';
-import { apiStatus, makeContext, makePod, makeStaticPod, runtimeContainer, runtimeStatus } from './builders.ts';
+import {
+  apiStatus,
+  makeContext,
+  makePod,
+  makeSandbox,
+  makeStaticPod,
+  runtimeContainer,
+  runtimeStatus,
+} from './builders.ts';
 
 function setUp() {
   const clock = new FakeClock();
@@ -338,6 +346,30 @@ test('P3, F4: of a static pod that has finished and comes again nothing is known
   mirrorUid = 'mirror-1';
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toEqual(shown);
+});
+
+test('P3: a static pod whose UID is used again begins when it does, not with sandboxes that are left of its first life', async () => {
+  const { manager, clock } = setUp();
+  const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
+  await clock.advance(60_000);
+  manager.beginAnew('u1');
+  await clock.advance(5000);
+  const startTime = '2026-01-01T00:01:00Z';
+  const pod = makeStaticPod();
+  expect(manager.knownStatus(pod)).toEqual({ startTime });
+  const context = makeContext({ oldStatus: manager.knownStatus(pod) });
+  manager.setPodStatus(pod, generateApiPodStatus(pod, left, context));
+  expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Pending', startTime });
+
+  manager.removeOrphanedStatuses(new Set());
+  expect(manager.knownStatus(pod)).toBeUndefined();
+  manager.beginAnew('u1');
+  // Of a pod of the API its object tells.
+  expect(manager.knownStatus(makePod({}, { status: { phase: 'Running' } }))).toEqual({ phase: 'Running' });
+  manager.removeOrphanedStatuses(new Set(['u1']));
+  expect(manager.knownStatus(pod)).toEqual({ startTime: '2026-01-01T00:01:05Z' });
+  manager.removeOrphanedStatuses(new Set());
+  expect(manager.knownStatus(pod)).toBeUndefined();
 });
 
 describe('what a probe finds', () => {
