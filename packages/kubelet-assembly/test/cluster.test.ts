@@ -140,6 +140,37 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('S6: a static pod with a startup probe is not shown unready when the kubelet is restarted', async () => {
+    const { clock, api, client, start } = await makeCluster();
+    const [main] = makePod('api').spec.containers;
+    const exec = { command: ['true'] };
+    const container = { startupProbe: { exec, periodSeconds: 20 }, readinessProbe: { exec, periodSeconds: 30 } };
+    const pod = makePod('api', { nodeName: 'n1', containers: [{ name: 'main', ...main, ...container }] });
+    const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
+    const withHash = { ...pod, metadata: { ...pod.metadata, annotations } };
+    const isReady = async (): Promise<string | undefined> => {
+      const { status } = await client.get(resources.pods, { namespace: 'default', name: 'api' });
+      return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    };
+    for (const away of [false, true]) {
+      const { setPods, stop } = start();
+      setPods([withHash]);
+      await seconds(clock, 60);
+      expect(await isReady()).toBe('True');
+      await stop();
+      if (away) api.refuseConnections();
+      const next = start();
+      next.setPods([withHash]);
+      await seconds(clock, 3);
+      api.acceptConnections();
+      for (let i = 0; i < 40; i++) {
+        await seconds(clock, 1);
+        expect(await isReady()).toBe('True');
+      }
+      await next.stop();
+    }
+  });
+
   it('F4, K3: a static pod that runs once begins anew when its manifest is back, though the API server is away and shows its first life', async () => {
     const { clock, api, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });

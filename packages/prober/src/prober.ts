@@ -151,8 +151,10 @@ export class Prober {
       const first = state.containerId !== worker.state.containerId || !worker.probed;
       const notReady = worker.kind === 'readiness' && this.results.readiness(state.containerId) !== 'success';
       if (!first && !notReady) continue;
-      // What ran before this prober comes in its turn, so that a restart probes nothing in a herd.
-      if (first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker)) continue;
+      // What ran before this prober comes in its turn, so that a restart probes nothing in a herd; not of a static pod of which nothing is known.
+      const hasTurn = first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker);
+      const beginsAfresh = isStaticPod(worker.pod) && this.results[worker.kind](state.containerId) !== undefined;
+      if (hasTurn && !beginsAfresh) continue;
       if (worker.underWay !== undefined) worker.again = true;
       else this.#at(worker, this.#nowMs(), { resetGrid: true });
     }
@@ -175,12 +177,12 @@ export class Prober {
   }
 
   /**
-   * What a static pod was before a restart only its mirror pod tells, which may not be known yet: whether it is ready is asked at once,
-   * so that the API does not show it unready meanwhile (S6).
+   * What a static pod was before a restart only its mirror pod tells, which may not be known yet: whether it has started, and is ready, is
+   * asked at once, so that the API does not show it unready meanwhile (S6).
    */
   #begin(worker: Worker): void {
     const nowMs = this.#nowMs();
-    const atOnce = worker.kind === 'readiness' && isStaticPod(worker.pod) && this.#decide(worker).set === 'failure';
+    const atOnce = isStaticPod(worker.pod) && isUnknown(worker.kind, this.#decide(worker));
     this.#at(worker, atOnce ? nowMs : Math.max(worker.gridMs, nowMs));
   }
 
@@ -346,6 +348,11 @@ export class Prober {
   #nowMs(): number {
     return this.#components.clock.monotonic();
   }
+}
+
+/** Whether a container runs of which it is not known whether it has started, or is ready. */
+function isUnknown(kind: Worker['kind'], { next, set }: Decision): boolean {
+  return kind === 'startup' ? next.kind === 'probe' : kind === 'readiness' && set === 'failure';
 }
 
 function endProbe(worker: Worker): void {

@@ -413,6 +413,10 @@ describe('slots', () => {
 });
 
 describe('S6: a static pod', () => {
+  /** The turn of the first probe of all is at once. */
+  const notFirst = (node: Node): void =>
+    node.prober.addPod(podOf('0', [container('web', { livenessProbe: httpProbe })]));
+
   test('of which nothing is known after a restart is asked at once whether it is ready, and then in its turn', async () => {
     await using node = new Node();
     await node.start(0);
@@ -426,6 +430,53 @@ describe('S6: a static pod', () => {
     await node.clock.advance(20_000);
     expect(node.asked).toHaveLength(3);
     expect((node.asked[2]?.atMs ?? 0) - (node.asked[1]?.atMs ?? 0)).toBeCloseTo(10_000);
+  });
+
+  test.each<[string, Record<string, string>, number]>([
+    [
+      'is asked at once whether it has started, too, and then whether it is ready',
+      { 'kubernetes.io/config.source': 'file' },
+      2,
+    ],
+    ['is not meant by that where it is of the API, whose object tells it', {}, 0],
+  ])('%s', async (_title, annotations, asked) => {
+    await using node = new Node();
+    await node.start(0);
+    notFirst(node);
+    const startupProbe = { ...httpProbe, periodSeconds: 20 };
+    const pod = podOf('1', [container('web', { startupProbe, readinessProbe: { ...httpProbe, periodSeconds: 30 } })]);
+    const state = { running: { startedAt: new Date(node.clock.now() - 600_000).toISOString() } };
+    node.statuses.set('1', statusOf([running('web', 'c1', { state, started: false })]));
+    node.prober.addPod({ ...pod, metadata: { ...pod.metadata, annotations } });
+    await node.clock.advance(1);
+    expect(node.asked).toHaveLength(asked);
+    const result = asked > 0 ? 'success' : 'unknown';
+    expect(node.prober.results.startup('c1') ?? 'unknown').toBe(result);
+    expect(node.prober.results.readiness('c1') ?? 'unknown').toBe(result);
+  });
+
+  test('whose mirror pod is known is probed in its turn', async () => {
+    await using node = new Node();
+    await node.start(0);
+    notFirst(node);
+    const probes = {
+      startupProbe: { ...httpProbe, periodSeconds: 20 },
+      readinessProbe: { ...httpProbe, periodSeconds: 30 },
+    };
+    const pod = podOf('1', [container('web', probes)]);
+    const state = { running: { startedAt: new Date(node.clock.now() - 600_000).toISOString() } };
+    node.statuses.set('1', statusOf([running('web', 'c1', { state, ready: true })]));
+    node.prober.addPod({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { 'kubernetes.io/config.source': 'file' } },
+    });
+    node.prober.statusChanged('1');
+    await node.clock.advance(1);
+    node.prober.statusChanged('1');
+    await node.clock.advance(1);
+    expect(node.asked).toHaveLength(0);
+    await node.clock.advance(30_000);
+    expect(node.asked).toHaveLength(1);
   });
 });
 
