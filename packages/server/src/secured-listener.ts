@@ -58,6 +58,11 @@ export interface ServerLimits {
 const IDLE_MS = 90_000;
 /** How long streams have to end by themselves when the server does. */
 const CLOSING_MS = 3000;
+/**
+ * After so much silence the system asks whether a client is there, and lets one that has vanished go 10 s later: after 150 s in all, as
+ * by Go's server. Nothing else tells of it where there is nothing to be said to it, as of a log that is followed.
+ */
+const KEEP_ALIVE_MS = 140_000;
 /** As Go's server allows. */
 const MAX_CONCURRENT_STREAMS = 250;
 
@@ -156,6 +161,8 @@ export class SecuredListener {
       allowHalfOpen: true,
       // Streams say little at a time: each word would wait for the client to acknowledge the one before.
       noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
       handshakeTimeout: receiveMs,
       requestCert: this.#components.authorities !== undefined,
       rejectUnauthorized: false,

@@ -1,4 +1,5 @@
 import { getEventListeners, once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { connect as connectHttp2, constants, createSecureServer } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { seededRandom, systemClock } from '@node-agent/async';
@@ -433,6 +434,40 @@ describe('SecuredServer: connections', () => {
     const stream = session.request({ ':path': '/' });
     expect(Buffer.concat(await stream.toArray()).toString()).toBe('late');
     await closed;
+  });
+
+  it('W2: a client that vanishes while there is nothing to say to it is asked for by the system, and let go', async () => {
+    const endpoints = {
+      pods: ({ signal, takeTime }: Call) => {
+        takeTime();
+        const silent = async function* () {
+          yield Buffer.from('begun');
+          await once(signal, 'abort');
+        };
+        return { status: 200, headers: {}, stream: silent() };
+      },
+    };
+    const port = await start({ ...open, endpoints });
+    const socket = await rawConnection(port);
+    ends.push(() => socket.destroy());
+    socket.write('GET /pods HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+    const [server, far] = [port, socket.localPort ?? 0].map((number) =>
+      number.toString(16).toUpperCase().padStart(4, '0'),
+    );
+    /** Which of a connection's timers of the kernel runs, and for how long yet, in hundredths of a second. */
+    const timer = async (): Promise<readonly [kind: number, left: number]> => {
+      const line = (await readFile('/proc/net/tcp', 'utf8'))
+        .split('\n')
+        .find((one) => new RegExp(`^ *\\d+: 0100007F:${server} 0100007F:${far} `).test(one));
+      const [kind = '', left = ''] = line?.trim().split(/\s+/)[5]?.split(':') ?? [];
+      return [Number.parseInt(kind, 16), Number.parseInt(left, 16)];
+    };
+    const KEEP_ALIVE = 2;
+    await vi.waitFor(async () => expect((await timer())[0]).toBe(KEEP_ALIVE), { timeout: 5000 });
+    const [, left] = await timer();
+    expect(left).toBeGreaterThan(100_00);
+    expect(left).toBeLessThanOrEqual(150_00);
   });
 
   it('K4: its signal holds nothing of the requests that are under way', async () => {
