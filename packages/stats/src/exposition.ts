@@ -14,15 +14,21 @@ export interface Sample {
   readonly atMs?: number;
 }
 
-/** The text format of Prometheus 0.0.4: families by name, those without samples left out. */
+/**
+ * The text format of Prometheus 0.0.4: families by name, those without samples left out. Of samples with the same labels the first counts,
+ * as where Go gathers them: a scraper takes none of them, or complains.
+ */
 export function expositionText(families: Iterable<MetricFamily>): string {
   const lines: string[] = [];
   const present = [...families].filter(({ samples }) => samples.length > 0);
   for (const { name, help, type, samples } of present.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${type}`);
+    const told = new Set<string>();
     for (const { labels, value, atMs } of samples) {
-      const time = atMs === undefined ? '' : ` ${Math.floor(atMs)}`;
-      lines.push(`${name}${labelText(labels)} ${numberText(value)}${time}`);
+      const series = `${name}${labelText(labels)}`;
+      if (told.has(series)) continue;
+      told.add(series);
+      lines.push(`${series} ${numberText(value)}${atMs === undefined ? '' : ` ${Math.floor(atMs)}`}`);
     }
   }
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`;

@@ -206,6 +206,20 @@ describe('the page of /metrics/cadvisor', () => {
     expect(linesOf(text, 'container_blkio_device_usage_total{')[0]).toContain('device="",');
   });
 
+  it('has no series twice: of devices that the kernel has no name for the first is told', () => {
+    const [io] = whole.io?.devices ?? [];
+    if (io === undefined) throw new Error('no device');
+    const devices = [io, { ...io, minor: 2, reads: 3005, writes: 3006 }];
+    const text = page([{ ...whole, io: { devices } }], { devices: new Map() });
+    const series = text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => line.replace(/(?<=[^ ]) \S+( \d+)?$/, ''));
+    expect(series.filter((one, index) => series.indexOf(one) !== index)).toEqual([]);
+    expect(linesOf(text, 'container_fs_reads_total{')).toEqual([expect.stringContaining(' 3003 ')]);
+    expect(linesOf(text, 'container_blkio_device_usage_total{')).toHaveLength(4);
+  });
+
   it('counts requests of a device once: what its root counts stands, and of other devices their own count', () => {
     const other = { ...disk, device: '/dev/sdb1' };
     const text = page([{ ...whole, path: '/' }, whole], { fileSystems: [disk, other] });
