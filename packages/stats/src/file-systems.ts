@@ -59,15 +59,18 @@ export async function readFileSystems({ fs, disks }: Parts, signal: AbortSignal)
   return uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));
 }
 
-/** The first place where each block device is mounted. */
+/**
+ * The first place where each block device is mounted. What a process answers for is on none, whatever it is called: many have
+ * `/dev/fuse` for their source (cAdvisor has no figures of them either).
+ */
 export function mountedDevices(mountinfo: string): readonly Mounted[] {
   const byDevice = new Map<string, Mounted>();
   for (const line of mountinfo.split('\n')) {
     const [before = '', after = ''] = line.split(' - ');
     const [, , key = '', , mountPoint = ''] = before.split(' ');
-    const [, source = ''] = after.split(' ');
+    const [type = '', source = ''] = after.split(' ');
     const device = unescaped(source);
-    if (device.startsWith('/dev/') && !byDevice.has(key)) {
+    if (device.startsWith('/dev/') && !/^fuse(?:blk)?(?:\.|$)/.test(type) && !byDevice.has(key)) {
       byDevice.set(key, { device, key, mountPoint: unescaped(mountPoint) });
     }
   }

@@ -153,6 +153,17 @@ describe('disks', () => {
     ]);
   });
 
+  it('are none where a process answers for what is mounted, be it called so', () => {
+    const mountinfo = [
+      '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
+      '40 22 0:40 / /mnt/a rw - fuse /dev/fuse rw,user_id=0',
+      '41 22 0:41 / /mnt/b rw - fuse /dev/fuse rw,user_id=0',
+      '42 22 0:42 / /mnt/c rw - fuse.sshfs /dev/vda1 rw,user_id=0',
+      '43 22 254:3 / /mnt/d rw - fuseblk /dev/vda3 rw,user_id=0',
+    ].join('\n');
+    expect(mountedDevices(mountinfo)).toEqual([{ device: '/dev/vda1', key: '254:1', mountPoint: '/' }]);
+  });
+
   it('tell what they have done, and what they are called', () => {
     expect(diskFigures(' 254 1 vda1 10 1 80 1500 20 2 160 2500 3 4000 5000 0 0\n 7 0 loop0 x\n').get('254:1')).toEqual({
       ...{ reads: 10, readsMerged: 1, sectorsRead: 80, readMs: 1500, writes: 20, writesMerged: 2 },
