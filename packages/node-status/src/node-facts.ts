@@ -36,6 +36,8 @@ export interface NodeFactSources {
 }
 
 const MINUTE_MS = 60_000;
+/** As Go writes them: `3m0.5s`. */
+const DURATIONS = /\b(?:\d+(?:\.\d+)?(?:h|ms|m|s))+\b/g;
 const NO_PRESSURE: PressureFacts = { memory: false, disk: false, pid: false };
 
 /** Brings together what the sources say, in a limited time. */
@@ -92,9 +94,13 @@ export class NodeFactCollector {
     await this.#runtimeCheck.current(signal);
   }
 
-  /** A text that is another one as soon as something changed that the API server must hear of at once. */
+  /**
+   * A text that is another one as soon as something changed that the API server must hear of at once: that what is wrong goes on, for
+   * as long as its words say, is no such thing.
+   */
   fingerprint(): string {
-    return JSON.stringify(this.#changeable());
+    const { readiness, ...others } = this.#changeable();
+    return JSON.stringify(others) + JSON.stringify(readiness).replace(DURATIONS, '');
   }
 
   /** Whether nothing keeps the node from being ready. */

@@ -327,6 +327,30 @@ describe('the status', () => {
     expect(Object.keys(api.patches[0]?.status ?? {}).sort()).toEqual(['$setElementOrder/conditions', 'conditions']);
   });
 
+  test('of a runtime that stays away goes out every 10 s, though its words count the time', async () => {
+    const { start, clock, host, api, node } = setUp();
+    await start();
+    await clock.advance(20_000);
+    Object.defineProperty(host, 'readiness', {
+      get: () => ({
+        runtimeErrors: [
+          `PLEG is not healthy: pleg was last seen active 3m${clock.monotonic() / 1000}s ago; threshold is 3m0s`,
+        ],
+        networkErrors: [],
+      }),
+    });
+    const before = api.count('patchNodeStatus');
+    await clock.advance(1100);
+    expect(conditionOf(node(), 'Ready')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('PLEG is not healthy'),
+    });
+    await clock.advance(60_000);
+    const writes = api.count('patchNodeStatus') - before;
+    expect(writes).toBeGreaterThanOrEqual(6);
+    expect(writes).toBeLessThanOrEqual(7);
+  });
+
   test('goes out at once where it is woken, but not more than ten times a second', async () => {
     const { start, api, clock, host, manager, node } = setUp();
     await start();
