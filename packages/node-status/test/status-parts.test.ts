@@ -36,6 +36,11 @@ describe('images', () => {
     expect(nodeImages([nameless, named], -1)).toEqual(shown);
   });
 
+  test('of a size of more than 63 bits, which the API has no number for, do not cost the node its status', () => {
+    const shown = nodeImages([image('nonsense', 2 ** 64), image('beyond', 2 ** 63), image('a', 5)], -1);
+    expect(shown.map(({ sizeBytes }) => sizeBytes)).toEqual([5, 0, 0]);
+  });
+
   test.each([
     [2, 2],
     [0, 0],
