@@ -1,3 +1,4 @@
+import { type Clock, withTimeout } from '@node-agent/async';
 import type { FileSystemSize } from '@node-agent/host';
 import { count } from './kernel-text.ts';
 import type { StatsComponents } from './ports.ts';
@@ -31,13 +32,20 @@ interface Mounted {
   readonly mountPoint: string;
 }
 
-type Parts = Pick<StatsComponents, 'fs' | 'disks'>;
+interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
+  readonly clock: Pick<Clock, 'setTimer'>;
+}
 
 /** More file systems than this are not asked how full they are: each is a call, and a machine may mount thousands. */
 const MAX_FILE_SYSTEMS = 64;
+/** How long one may take to answer: scrapers wait 10 s for all of a page, and would have nothing of it. */
+const ANSWER_MS = 3000;
 
-/** The file systems on devices that are mounted, each device once; one that does not answer is left out. */
-export async function readFileSystems({ fs, disks }: Parts, signal: AbortSignal): Promise<readonly FileSystemUse[]> {
+/** The file systems on devices that are mounted, each device once; one that does not answer in time is left out. */
+export async function readFileSystems(
+  { fs, disks, clock }: Parts,
+  signal: AbortSignal,
+): Promise<readonly FileSystemUse[]> {
   const [mountinfo, diskstats] = await Promise.all(
     ['/proc/self/mountinfo', '/proc/diskstats'].map(async (path) => {
       try {
@@ -53,7 +61,8 @@ export async function readFileSystems({ fs, disks }: Parts, signal: AbortSignal)
       .slice(0, MAX_FILE_SYSTEMS)
       .map(async ({ device, key, mountPoint }) => {
         const disk = figures.get(key);
-        return { device, size: await disks.statfs(mountPoint, signal), ...(disk && { disk }) };
+        const asking = (limited: AbortSignal) => disks.statfs(mountPoint, limited);
+        return { device, size: await withTimeout(clock, ANSWER_MS, asking, signal), ...(disk && { disk }) };
       }),
   );
   return uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));

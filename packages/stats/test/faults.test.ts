@@ -143,6 +143,28 @@ describe('a source', () => {
     expect(pod?.containers[0]?.rootfs).toEqual({ time: '2026-03-01T12:00:00.000Z', usedBytes: 4096, inodesUsed: 3 });
   });
 
+  it('W6: that hangs, as a disk may, does not keep a scraper from the rest of its page', async () => {
+    const { world, provider } = await node();
+    await world.write(
+      '/proc/self/mountinfo',
+      '1 0 254:1 / / rw - ext4 /dev/vda1 rw\n2 0 254:2 / /mnt rw - ext4 /dev/vda2 rw\n',
+    );
+    const { statfs } = world;
+    const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+    world.statfs = (path) => {
+      if (path !== '/mnt') return statfs(path);
+      resolve();
+      return new Promise<never>(() => {});
+    };
+    const asked = provider.cadvisorMetrics(signal);
+    await isAsked;
+    await world.clock.advance(3000);
+    const text = await asked;
+    expect(text).toMatch(/^container_fs_limit_bytes\{[^}]*device="\/dev\/vda1"/m);
+    expect(text).not.toContain('/dev/vda2');
+    expect(text).toMatch(/^container_cpu_usage_seconds_total\{[^}]*container="main"/m);
+  });
+
   it('that lies, makes no negative number and no wrong time', async () => {
     const { world, provider } = await node();
     await world.fs.removeAll('/sys/fs/cgroup/kubepods');
