@@ -59,7 +59,25 @@ function redactText(text: string): string {
   return text
     .replace(/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${CENSOR}`)
     .replace(/(:\/\/[^/\s:@]*):[^/\s@]+@/g, `$1:${CENSOR}@`)
-    .replace(/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, CENSOR);
+    .replace(/[\w.-]+/g, withoutWebTokens);
+}
+
+/**
+ * Three parts with dots between them are a JSON web token where the first begins as an object of JSON does in base64. What a container
+ * writes is logged, too: this takes no longer than the text is long, whatever it is.
+ */
+function withoutWebTokens(text: string): string {
+  if (!text.includes('eyJ')) return text;
+  const parts = text.split('.');
+  const told: string[] = [];
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at] ?? '';
+    const isToken = at + 2 < parts.length && parts[at + 1] !== '';
+    const begins = isToken ? part.search(/\beyJ[\w-]{8,}$/) : -1;
+    told.push(begins < 0 ? part : part.slice(0, begins) + CENSOR);
+    if (begins >= 0) at += 2;
+  }
+  return told.join('.');
 }
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -52,6 +52,21 @@ describe.each<Format>(['text', 'json'])('W4: the logger of the format %s writes 
     expect(await logged(format, (logger) => logger.error({ err: new Error(text) }, 'x'))).not.toContain(SECRET);
   });
 
+  it('in a token behind other parts, and several of them', () => {
+    const token = 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0';
+    expect(redact(`a.b-${token}.${SECRET}.c, ${token}.${SECRET}`)).toBe('a.b-[redacted].c, [redacted]');
+    expect(redact(`${token}.`)).toBe('[redacted]');
+    for (const other of [token, `${token.replace('.', '..')}.x`, `x${token}.x`, 'eyJhbGciO.x.x', '.eyJ.x.x']) {
+      expect(redact(other)).toBe(other);
+    }
+  });
+
+  // By the square of its length it would take longer than a test may.
+  it('W5: of a text that begins a token again and again as quickly as of any', () => {
+    const text = '-eyJ'.repeat(50_000);
+    expect(redact(text)).toBe(text);
+  });
+
   it('nor what is deeper than anybody logs on purpose', () => {
     const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : { a: nested(value, depth - 1) });
     const listed = (value: unknown, depth: number): unknown => (depth === 0 ? value : [listed(value, depth - 1)]);
