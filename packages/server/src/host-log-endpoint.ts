@@ -87,8 +87,8 @@ async function queriedFile(
   name: NonNullable<NodeLogQuery['file']>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  // As upstream's documentation writes it, which its code has not taken since it opens files below a root.
-  const path = name.replace(/^\/+/, '').replace(/\/+$/, '').split('/');
+  // With a slash in front as upstream's documentation writes it, which its code has not taken since it opens files below a root.
+  const path = name.split('/');
   const refused = (why: string): Reply => text(406, `query: Invalid value: ${JSON.stringify([name])}: ${why}\n`);
   if (path.includes('..')) return refused(`statat ${name}: path escapes from parent`);
   if (name.includes(NUL)) return refused(`statat ${name}: invalid argument`);

@@ -130,6 +130,13 @@ describe('/logs/', () => {
     });
   });
 
+  // By the square of their number it would take longer than a test may.
+  it('W3: is not held up by a name with slashes without end', async () => {
+    const slashes = '/'.repeat(200_000);
+    expect(await ask(callOf(`query=${slashes}plain${slashes}`))).toMatchObject({ status: 200, body: 'plain\n' });
+    expect((await ask(callOf(`query=none${slashes}plain`))).status).toBe(406);
+  });
+
   it('gives a file that is named, and refuses one that is not there', async () => {
     expect(await ask(callOf('query=/plain'))).toMatchObject({ status: 200, body: 'plain\n' });
     expect(await ask(callOf('query=below/below.log'))).toMatchObject({ status: 200, body: 'below\n' });
