@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { checkOptions, ServerError } from './errors.ts';
@@ -59,7 +60,7 @@ export class HttpListener {
       },
       (request, response) => void this.#serve(request, response),
     );
-    server.maxConnections = MAX_CONNECTIONS;
+    boundConnections(server);
     await this.#listen(server, listen);
     const got = server.address();
     if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
@@ -111,6 +112,20 @@ export class HttpListener {
     response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
     response.end(method === 'HEAD' ? undefined : reply.body);
   }
+}
+
+/** Whoever opens too many loses the oldest: a flood closes its own connections, and keeps nobody out. */
+function boundConnections(server: Server): void {
+  /** In the order in which they came. */
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    const [oldest] = open;
+    if (open.size <= MAX_CONNECTIONS || oldest === undefined) return;
+    open.delete(oldest);
+    oldest.destroy();
+  });
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

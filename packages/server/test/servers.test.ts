@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
@@ -332,6 +333,25 @@ describe('HealthzServer', () => {
         message: `port must be a whole number from 0 to 65535, not ${port}`,
       }),
     );
+  });
+
+  it('clients that open connections without end keep nobody out: the oldest go', async () => {
+    const port = await (await start([], { port: 0 })).port;
+    const held: Socket[] = [];
+    ends.push(async () => {
+      for (const socket of held) socket.destroy();
+    });
+    let closed = 0;
+    for (let count = 0; count < 300; count++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.on('close', () => closed++);
+      held.push(socket);
+      await once(socket, 'connect');
+    }
+    expect(await ask(port, '/healthz')).toMatchObject({ status: 200, body: 'ok' });
+    await vi.waitFor(() => expect(closed).toBe(45));
+    expect(held[0]?.destroyed).toBe(true);
+    expect(held.at(-1)?.destroyed).toBe(false);
   });
 
   it('waits for a port that is taken', async () => {
