@@ -133,7 +133,10 @@ function invalid(name: string, values: readonly string[]): string {
 function requested(session: ClientHttp2Session, request: SentRequest, fields: RequestFields): ClientHttp2Stream {
   const values = new Map<string, string[]>();
   for (const [name, value] of fields.others) {
-    if (!NOT_SENT.has(name)) values.set(name.toLowerCase(), [...(values.get(name.toLowerCase()) ?? []), value]);
+    if (NOT_SENT.has(name)) continue;
+    const known = values.get(name.toLowerCase());
+    if (known === undefined) values.set(name.toLowerCase(), [value]);
+    else known.push(value);
   }
   const own = {
     ':authority': fields.host,

@@ -77,6 +77,13 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     ]);
   });
 
+  // By the square of their number it would take longer than a test may.
+  test('R3: is asked with as many headers of one name as a pod has, which holds up nobody', async () => {
+    await using server = await answering((stream) => stream.respond({ ':status': 200 }) ?? stream.end('hi'));
+    const headers = Array.from({ length: 60_000 }, () => ['A', ''] as const);
+    expect(await get(server.port, { headers })).toMatchObject({ kind: expect.any(String) });
+  });
+
   test('is not spoken to where HTTP/2 is not offered', async () => {
     await using server = await answering((stream) => stream.end('hi'));
     expect(await httpGet(to(server.port), { clock, http2: false })).not.toMatchObject({ status: 200 });
