@@ -20,8 +20,21 @@ const LONG_INTEGER = /[:,[\s]-?\d{16}/;
  * @throws KubeError `InvalidResponse`; of what could not be parsed it quotes the beginning only where that is no JSON, but a proxy's page
  */
 export function parseJson(text: string): unknown {
+  return parsed(text, () => (LONG_INTEGER.test(text) ? json.parse(text, keepInteger) : JSON.parse(text)));
+}
+
+/**
+ * Parses JSON of objects that are looked at, and not written back: each integer is a number, as their types say, beyond 2^53 the nearest
+ * that JavaScript has.
+ * @throws as {@link parseJson}
+ */
+export function parseObjects(text: string): unknown {
+  return parsed(text, () => JSON.parse(text));
+}
+
+function parsed(text: string, parse: () => unknown): unknown {
   try {
-    return LONG_INTEGER.test(text) ? json.parse(text, keepInteger) : JSON.parse(text);
+    return parse();
   } catch {
     // The parser's own message quotes what it read, which may be a secret (W4).
     throw new KubeError({ code: 'InvalidResponse', message: `not JSON: ${sayWhat(text)}` });

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '@node-agent/async';
 import { type Logger, type Metrics, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { KubeError } from './errors.ts';
-import { isRecord, parseJson } from './json.ts';
+import { isRecord, parseJson, parseObjects } from './json.ts';
 import { lines } from './lines.ts';
 import { restClientMetrics } from './metrics.ts';
 import { type Patch, patchContentType } from './patch.ts';
@@ -76,7 +76,8 @@ export interface ObjectList<T> {
 }
 
 /**
- * Requests of an API server, with plain JSON in and out: objects are exactly what the wire had, unknown fields included.
+ * Requests of an API server, with plain JSON in and out: objects are exactly what the wire had, unknown fields included. Of lists and
+ * watches, whose objects are looked at and not written back, an integer beyond 2^53 is the nearest number.
  * Every method throws {@link KubeError}: with the server's reason, `ConnectionFailed`, `DeadlineExceeded`, `Aborted` (its
  * cause is the signal's reason), `InvalidResponse` or `InvalidRequest`. Construction does no I/O.
  */
@@ -114,7 +115,7 @@ export class RestClient {
   async list<T>(resource: Resource<T>, options: ListOptions = {}, signal?: AbortSignal): Promise<ObjectList<T>> {
     const { namespace, ...query } = options;
     const path = withQuery(pathOf(resource, { namespace }), query);
-    const list = await this.#record({ method: 'GET', path, headers: this.#headers }, signal);
+    const list = await this.#record({ method: 'GET', path, headers: this.#headers }, signal, parseObjects);
     return listOf(resource, list);
   }
 
@@ -228,8 +229,12 @@ export class RestClient {
     return (await this.#record(request, signal)) as T;
   }
 
-  async #record(request: HttpRequest, signal: AbortSignal | undefined): Promise<Readonly<Record<string, unknown>>> {
-    const value = parseJson(await this.#requester.send(request, signal));
+  async #record(
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+    parse: (text: string) => unknown = parseJson,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const value = parse(await this.#requester.send(request, signal));
     if (isRecord(value)) return value;
     const message = `${request.method.toLowerCase()} ${request.path}: the answer is no object`;
     throw new KubeError({ code: 'InvalidResponse', message });

@@ -1,5 +1,5 @@
 import { KubeError } from './errors.ts';
-import { isRecord, parseJson } from './json.ts';
+import { isRecord, parseObjects } from './json.ts';
 import type { KubeObject } from './resource.ts';
 import { errorOfStatus } from './status.ts';
 
@@ -16,7 +16,7 @@ export type WatchEvent<T> =
  * @throws KubeError what an `ERROR` event says; `InvalidResponse` for what is no event
  */
 export function parseWatchEvent<T extends KubeObject>(line: string): WatchEvent<T> | undefined {
-  const event = parseJson(line);
+  const event = parseObjects(line);
   if (!isRecord(event) || typeof event.type !== 'string' || !isRecord(event.object)) {
     throw new KubeError({ code: 'InvalidResponse', message: `not a watch event: ${line.length} characters` });
   }

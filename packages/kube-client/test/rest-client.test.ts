@@ -4,7 +4,7 @@ import { MetricsRegistry } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { expect, test } from 'vitest';
 import { Discovery, RestClient, resources } from '../src/index.ts';
-import { failure, ScriptedTransport, systemError } from './scripted-transport.ts';
+import { failure, ScriptedTransport, Stream, systemError } from './scripted-transport.ts';
 
 function setUp({ limited = false } = {}) {
   const clock = new FakeClock();
@@ -97,6 +97,22 @@ test('items of a list say their kind, as those of a watch do', async () => {
     resourceVersion: '5',
     continue: 'c',
   });
+});
+
+test('integers of objects that are looked at are numbers, however large; of one that may be written back each comes back as it was', async () => {
+  const { client, transport } = setUp();
+  const pod =
+    '{"metadata":{"name":"a","resourceVersion":"5"},"spec":{"terminationGracePeriodSeconds":9223372036854775807}}';
+  const stream = new Stream();
+  transport.script({ text: `{"metadata":{},"items":[${pod}]}` }, { stream }, { text: pod });
+  const { items } = await client.list(resources.pods);
+  const watched = (await client.watch(resources.pods))[Symbol.asyncIterator]();
+  stream.write(`{"type":"ADDED","object":${pod}}\n`);
+  const { value: event } = await watched.next();
+  for (const { spec } of [items[0], event.object])
+    expect(Math.max(1, spec.terminationGracePeriodSeconds)).toBe(2 ** 63);
+  expect(JSON.stringify(await client.get(resources.pods, { name: 'a', namespace: 'b' }))).toBe(pod);
+  await watched.return?.();
 });
 
 test('a busy server is asked again when it says so, up to ten times', async () => {
