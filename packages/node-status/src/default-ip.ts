@@ -14,7 +14,7 @@ export interface DefaultRoute {
   readonly family: 4 | 6;
 }
 
-/** What `os.networkInterfaces()` says: Node lists interfaces that are up, and no others. */
+/** What `os.networkInterfaces()` says: Node lists interfaces that are up and have a link, and no others. */
 export type ListedInterfaces = Readonly<
   Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>
 >;

@@ -1,11 +1,12 @@
 import type { FileSystem } from '@node-agent/host';
 import type { ListedInterfaces } from './default-ip.ts';
+import { localAddresses, withLocalAddresses } from './local-addresses.ts';
 
 /** The kernel's own lists of the addresses of this network namespace. */
 const ADDRESS_TABLES = ['/proc/net/fib_trie', '/proc/net/if_inet6'];
 
 /**
- * The host's interfaces, listed anew only where the kernel's tables of addresses changed: on a node each pod has an interface,
+ * The host's interfaces, those without a link too, listed anew only where the kernel's tables of addresses changed: on a node each pod has an interface,
  * and to list a hundred of them takes many times as long as to read the tables.
  */
 export class InterfaceList {
@@ -26,8 +27,11 @@ export class InterfaceList {
     const tables = await Promise.all(ADDRESS_TABLES.map((path) => this.#text(path)));
     const text = tables.join('\n');
     // A machine that does not tell its addresses is asked each time.
-    if (text.trim() === '' || this.#known?.tables !== text)
-      this.#known = { tables: text, list: this.#networkInterfaces() };
+    if (text.trim() === '' || this.#known?.tables !== text) {
+      const [fibTrie = '', ifInet6 = ''] = tables;
+      const list = withLocalAddresses(this.#networkInterfaces(), localAddresses(fibTrie, ifInet6));
+      this.#known = { tables: text, list };
+    }
     return this.#known.list;
   }
 
