@@ -3,7 +3,10 @@ import { ServerError } from './errors.ts';
 
 /** The TLS settings of a kubelet's configuration. */
 export interface TlsSettings {
-  /** `tlsCipherSuites`: IANA names, for TLS 1.2; the default ones where empty. Those of TLS 1.3 are not to be chosen. */
+  /**
+   * `tlsCipherSuites`: IANA names, for TLS 1.2; the default ones where empty. Those of TLS 1.3 are not to be chosen; where no others are
+   * named, nothing older is spoken.
+   */
   readonly cipherSuites?: readonly string[];
   /** `tlsMinVersion`: `VersionTLS12` where empty. */
   readonly minVersion?: string;
@@ -62,8 +65,8 @@ export function tlsOptions({
   minVersion = '',
   curvePreferences = [],
 }: TlsSettings): SecureContextOptions {
-  const version = VERSIONS.get(minVersion);
-  if (version === undefined) throw invalid(`tlsMinVersion: unknown tls version ${JSON.stringify(minVersion)}`);
+  const least = VERSIONS.get(minVersion);
+  if (least === undefined) throw invalid(`tlsMinVersion: unknown tls version ${JSON.stringify(minVersion)}`);
   const known = new Set(getCiphers());
   const ciphers = cipherSuites.flatMap((name) => {
     if (TLS13.has(name)) return [];
@@ -78,6 +81,8 @@ export function tlsOptions({
     if (curve === undefined) throw invalid(`tlsCurvePreferences: key exchange ${number} is not supported`);
     return curve;
   });
+  // Whoever names suites wants no others: the older versions have none then.
+  const version = cipherSuites.length > 0 && ciphers.length === 0 ? 'TLSv1.3' : least;
   const chosen = ciphers.length > 0 ? [...TLS13, ...ciphers].join(':') : undefined;
   // OpenSSL counts the old versions as too weak for any level but the lowest.
   const isOld = version === 'TLSv1' || version === 'TLSv1.1';

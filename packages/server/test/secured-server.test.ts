@@ -103,6 +103,8 @@ describe('SecuredServer: TLS', () => {
     old.destroy();
     const suite = 'ECDHE-ECDSA-AES128-GCM-SHA256';
     await expect(rawConnection(second, { maxVersion: 'TLSv1.2', ciphers: suite })).rejects.toThrow();
+    const newest = await start(open, { tls: { cipherSuites: ['TLS_AES_256_GCM_SHA384'] } });
+    await expect(rawConnection(newest, { maxVersion: 'TLSv1.2' })).rejects.toThrow();
     const third = await start(open, { tls: { curvePreferences: [24] } });
     const curve = await rawConnection(third);
     expect(curve.getEphemeralKeyInfo()).toMatchObject({ name: 'secp384r1' });

@@ -29,8 +29,9 @@ describe('the TLS settings of a server', () => {
     expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.2', ciphers: `${TLS13}:${cipher}` });
   });
 
-  it.each(TLS13.split(':'))('%s is there whoever chooses', (name) => {
-    expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.2' });
+  it.each(TLS13.split(':'))('%s is there whoever chooses, and alone it leaves nothing to older versions', (name) => {
+    expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.3' });
+    expect(tlsOptions({ cipherSuites: [name], minVersion: 'VersionTLS11' })).toEqual({ minVersion: 'TLSv1.3' });
   });
 
   it.each([
