@@ -10,7 +10,7 @@ export interface GcSandbox {
 }
 
 /**
- * Which sandboxes go, the oldest first, of those that hold no container: all of them where their pod is gone, and where it is
+ * Which sandboxes go, the first attempts first, of those that hold no container: all of them where their pod is gone, and where it is
  * not, all but the pod's newest one and those that are ready (`evictSandboxes`,
  * `pkg/kubelet/kuberuntime/kuberuntime_gc.go`, which leaves a ready one of a pod that is gone for ever).
  * @param occupied ids of the sandboxes that containers belong to
@@ -35,6 +35,7 @@ export function planSandboxGc<S extends GcSandbox>(
   return removed.reverse();
 }
 
+/** Upstream's go by their times, which a clock that was set back turns round. */
 function newestFirst(a: GcSandbox, b: GcSandbox): number {
-  return b.createdAtMs - a.createdAtMs || b.attempt - a.attempt;
+  return b.attempt - a.attempt || b.createdAtMs - a.createdAtMs;
 }

@@ -49,8 +49,9 @@ describe('planSandboxGc', () => {
     expect(plan([sandbox('1', 'a', 1)], [], [], ['a'], true)).toEqual(['1']);
   });
 
-  it('takes the higher attempt as the newer of two made in one instant', () => {
+  it('P5: takes the higher attempt as the newer one, though the clock was set back before it was made', () => {
     expect(plan([sandbox('1', 'a', 1), { ...sandbox('2', 'a', 1), attempt: 1 }])).toEqual(['1']);
+    expect(plan([sandbox('1', 'a', 9), { ...sandbox('2', 'a', 1), attempt: 1 }])).toEqual(['1']);
   });
 });
 
