@@ -41,6 +41,8 @@ export async function runProgram(
     const fail = (reason: unknown): void => {
       signal?.removeEventListener('abort', onAbort);
       child.kill('SIGKILL');
+      // What it has started itself may go on printing, which nobody is to hold.
+      for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy();
       reject(reason);
     };
     const onAbort = (): void => fail(signal?.reason);

@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import { type ProgramRun, runProgram } from '../src/run-program.ts';
 
 const sh = (script: string, more: Partial<ProgramRun> = {}): ProgramRun => ({
@@ -30,6 +33,25 @@ test('a program that prints too much, or is called off, is killed', async () => 
   setImmediate(() => abort.abort(new Error('enough')));
   await expect(running).rejects.toThrow('enough');
   await expect(runProgram(sh('exit 0'), abort.signal)).rejects.toThrow('enough');
+});
+
+test('what a program has started, and prints on when that is killed or called off, is not read', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'run-program-'));
+  // It ends when nobody reads what it prints, which it notes, or after a while.
+  const printer = 'trap "" PIPE; while echo text; do :; done 2>/dev/null; : >"$0"';
+  const started = (note: string): string => `timeout 20 sh -c '${printer}' ${note} & exec sleep 1000`;
+  try {
+    const tooMuch = join(directory, 'too-much');
+    await expect(runProgram(sh(started(tooMuch)))).rejects.toThrow('it printed more than 1000 characters');
+    const calledOff = join(directory, 'called-off');
+    const abort = new AbortController();
+    const running = runProgram(sh(started(calledOff), { maxStdoutLength: 2 ** 29 }), abort.signal);
+    setTimeout(() => abort.abort(new Error('enough')), 50);
+    await expect(running).rejects.toThrow('enough');
+    await vi.waitFor(() => expect([tooMuch, calledOff].map((note) => existsSync(note))).toEqual([true, true]), 3000);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('a program that is not there is an error', async () => {
