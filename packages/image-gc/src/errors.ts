@@ -3,7 +3,7 @@ import { errorText } from '@node-agent/telemetry';
 
 /**
  * `InvalidPolicy`: the policy is nonsense; the message names the field. `Unavailable`: the runtime does not say where its
- * images are. `InvalidCapacity`: the file system of images has a size of 0. `InsufficientSpace`: all that may go is
+ * images are, or which of them a container mounts. `InvalidCapacity`: the file system of images has a size of 0. `InsufficientSpace`: all that may go is
  * gone, and that is not enough. `RemovalFailed`: images that were to go could not be removed.
  */
 export type ImageGcErrorCode =

@@ -1,5 +1,6 @@
 import { type ContainerStatus, CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { Logger } from '@node-agent/telemetry';
+import { ImageGcError } from './errors.ts';
 import { type ListedImage, listedImage } from './listed-image.ts';
 
 /** What of the CRI the collection of images needs. */
@@ -29,7 +30,7 @@ export class ImageSurvey {
     this.#logger = components.logger;
   }
 
-  /** @throws CriError where it is not sure who uses what: nothing may be removed then */
+  /** @throws CriError, ImageGcError `Unavailable` where it is not sure who uses what: nothing may be removed then */
   async take(signal?: AbortSignal): Promise<Survey> {
     // Images first: what is made of one meanwhile is in the list of containers.
     const { images } = await this.#cri.listImages({}, signal);
@@ -53,7 +54,8 @@ export class ImageSurvey {
   async #imageVolumes(containerId: string, signal: AbortSignal | undefined): Promise<readonly string[] | undefined> {
     try {
       const { status } = await this.#cri.containerStatus({ containerId }, signal);
-      return status === null ? [] : mountedImages(status);
+      if (status === null) throw new ImageGcError('Unavailable', `container status of ${containerId} is nil`);
+      return mountedImages(status);
     } catch (err) {
       if (CriError.from(err).code === 'NOT_FOUND') return undefined;
       throw err;

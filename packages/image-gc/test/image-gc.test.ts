@@ -198,6 +198,24 @@ describe('N4: what stays', () => {
     expect(await world.present()).toContain('a:latest');
   });
 
+  it('nothing is removed where a container has no status, and what it mounts is asked for again', async () => {
+    const world = await makeWorld(images('a', 'volume'));
+    await runPod(world, 'p', 'busybox', 'volume');
+    let isNil = true;
+    const cri = withCalls(world.cri, {
+      containerStatus: async (request) => {
+        const answer = await world.cri.containerStatus(request);
+        return isNil ? { ...answer, status: null } : answer;
+      },
+    });
+    const gc = world.gc({ minAgeMs: 0 }, { cri });
+    await expect(gc.deleteUnusedImages(signal)).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(await world.present()).toContain('a:latest');
+    isNil = false;
+    await gc.deleteUnusedImages(signal);
+    expect(await world.present()).toEqual(['busybox:latest', PAUSE, 'volume:latest']);
+  });
+
   it('what is younger than the minimum age, however full the disk is', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 95 * GiB;
