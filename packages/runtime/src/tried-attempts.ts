@@ -8,10 +8,15 @@ const LEAKED_NAME_MS = 300_000;
 const SETTLING_MS = 10_000;
 const SETTLING_RETRY_MS = 1_000;
 
-/** A runtime that has the name already: containerd and CRI-O say so in words only. */
+/**
+ * A runtime that has the name already: containerd and CRI-O say so in words only. Among them may be a pod's own, as of a profile that is
+ * not there: they are looked through once, however many names there are in them.
+ */
 export function isNameTaken(err: unknown): boolean {
   const { code, details } = CriError.from(err);
-  return code === 'ALREADY_EXISTS' || /\bname\b.*\bis reserved\b/s.test(details);
+  if (code === 'ALREADY_EXISTS') return true;
+  const nameAt = details.search(/\bname\b/);
+  return nameAt >= 0 && /\bis reserved\b/.test(details.slice(nameAt));
 }
 
 /**

@@ -117,6 +117,14 @@ describe('attempts that were tried', () => {
       ),
     ).toBe(true);
     expect(isNameTaken(lost)).toBe(false);
+    const before = 'id 1 is reserved for a container without a name';
+    expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: before }))).toBe(false);
+  });
+
+  // By the square of their number it would take longer than a test may.
+  test('W3: what a runtime says of a path of many names is read as quickly as any', () => {
+    const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
+    expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);
   });
 
   test('C1: the number of a call whose answer was lost is kept until it succeeds', () => {
