@@ -11,14 +11,19 @@ export function nestedMountPoints(pod: Pod, volumeName: string): readonly string
   const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
   const found = new Set<string>();
   for (const { volumeMounts = [] } of [...initContainers, ...containers, ...ephemeralContainers]) {
-    // The runtime takes a relative path from the root.
-    const mounts = volumeMounts.map(({ name, mountPath }) => ({ name, path: posix.resolve('/', mountPath) }));
-    for (const own of mounts.filter(({ name }) => name === volumeName)) {
-      const below = own.path === '/' ? '/' : `${own.path}/`;
-      const inside = mounts.filter(({ path }) => path.startsWith(below) && path !== own.path).map(({ path }) => path);
-      // One below another one is that one's to make.
-      const outermost = inside.filter((path) => !inside.some((other) => path.startsWith(`${other}/`)));
-      for (const path of outermost) found.add(path.slice(below.length));
+    // The runtime takes a relative path from the root. Whether the volume is mounted there, by path, a slash at its end.
+    const isOwn = new Map<string, boolean>();
+    for (const { name, mountPath } of volumeMounts) {
+      const path = posix.resolve('/', mountPath).replace(/\/?$/, '/');
+      isOwn.set(path, name === volumeName || isOwn.get(path) === true);
+    }
+    // Who is below another comes right after it and who else is below that: one below another one is that one's to make.
+    const above: string[] = [];
+    for (const path of [...isOwn.keys()].sort()) {
+      while (!path.startsWith(above.at(-1) ?? '')) above.pop();
+      const parent = above.at(-1);
+      if (parent !== undefined && isOwn.get(parent)) found.add(path.slice(parent.length, -1));
+      above.push(path);
     }
   }
   const bad = [...found].find((path) => path.startsWith('..') || path.includes('\0'));
