@@ -6,6 +6,7 @@ import type { Filling } from './freshness.ts';
 import type { StagedVolume } from './node-volumes.ts';
 import type { MountedVolume } from './plugin.ts';
 import type { ResolvedVolume } from './resolved-volume.ts';
+import type { CountedVolume } from './volume-metrics.ts';
 import type { VolumeState } from './volume-state.ts';
 
 /** What is done to a volume; each is called again after a failure. */
@@ -54,7 +55,7 @@ export interface VolumeEntry extends VolumeKey {
   toldFailure: VolumeError | undefined;
   timer: Timer | undefined;
   /** How it was counted last. */
-  counted: string;
+  counted: CountedVolume | undefined;
   /** Called when an operation has ended, or it is clear that none is due. */
   readonly waiters: Set<() => void>;
 }
@@ -81,7 +82,7 @@ export function newEntry(
     waitsForNode: false,
     toldFailure: undefined,
     timer: undefined,
-    counted: '',
+    counted: undefined,
     waiters: new Set(),
   };
 }

@@ -108,7 +108,7 @@ export class VolumeManager {
     });
     this.#usages = new VolumeUsages({
       ...components,
-      mounted: (podUid, name) => this.#operations.mounted(podUid, name),
+      allMounted: (podUid) => this.#operations.allMounted(podUid),
     });
     this.#directories = new PodDirectories({
       ...components,

@@ -1,16 +1,25 @@
 import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
-import type { VolumeState } from './volume-state.ts';
 
 /** As upstream calls them. */
 export type VolumeOperation = 'volume_mount' | 'volume_unmount' | 'unmount_device';
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 
+/** How a volume counts. */
+export interface CountedVolume {
+  readonly plugin: string;
+  /** By its pod. */
+  readonly isWanted: boolean;
+  /** Whether anything of it is there, or may be. */
+  readonly isThere: boolean;
+}
+
 /** Metrics of volumes, by upstream's names (`pkg/volume/util/metrics.go`, `pkg/kubelet/volumemanager/metrics`). */
 export class VolumeMetrics {
   readonly #durations: Histogram<'volume_plugin' | 'operation_name' | 'status' | 'migrated'>;
   readonly #volumes: Gauge<'plugin_name' | 'state'>;
-  readonly #plugins = new Set<string>();
+  /** By plugin. */
+  readonly #counts = new Map<string, readonly [desired: number, actual: number]>();
   readonly #reconstructions: Counter;
   readonly #reconstructionErrors: Counter;
 
@@ -48,16 +57,17 @@ export class VolumeMetrics {
     this.#durations.observe(labels, durationMs / 1000);
   }
 
-  /** Counts all volumes anew; a plugin that had some and has none is shown with 0. */
-  count(volumes: Iterable<Pick<VolumeState, 'wanted' | 'presence'> & { readonly pluginName: string }>): void {
-    const counts = new Map([...this.#plugins].map((plugin): [string, [number, number]] => [plugin, [0, 0]]));
-    for (const { pluginName, wanted, presence } of volumes) {
-      const [desired, actual] = counts.get(pluginName) ?? [0, 0];
-      counts.set(pluginName, [desired + (wanted ? 1 : 0), actual + (presence === 'absent' ? 0 : 1)]);
-    }
-    for (const [plugin_name, values] of counts) {
-      this.#plugins.add(plugin_name);
-      for (const [index, state] of STATES.entries()) this.#volumes.set({ plugin_name, state }, values[index] ?? 0);
-    }
+  /** A volume counts otherwise than before. A plugin that had some and has none is shown with 0. */
+  recount(before: CountedVolume | undefined, after: CountedVolume): void {
+    if (before !== undefined) this.#add(before, -1);
+    this.#add(after, 1);
+  }
+
+  #add({ plugin, isWanted, isThere }: CountedVolume, by: 1 | -1): void {
+    const [desired, actual] = this.#counts.get(plugin) ?? [0, 0];
+    const counts = [desired + by * Number(isWanted), actual + by * Number(isThere)] as const;
+    this.#counts.set(plugin, counts);
+    for (const [index, state] of STATES.entries())
+      this.#volumes.set({ plugin_name: plugin, state }, counts[index] ?? 0);
   }
 }

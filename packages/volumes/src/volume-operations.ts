@@ -102,15 +102,19 @@ export class VolumeOperations {
 
   /** A volume that is ready, as the pod calls it. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
-    return this.allMounted(podUid).get(name);
+    let found: ReadyVolume | undefined;
+    for (const entry of this.#of(podUid)) if (entry.wantedAs.has(name)) found = readyAs(entry, name) ?? found;
+    return found;
   }
 
   /** All volumes of a pod that are ready, by name. */
   allMounted(podUid: string): ReadonlyMap<string, ReadyVolume> {
     const ready = new Map<string, ReadyVolume>();
-    for (const { wantedAs, wanted, mounted } of this.#of(podUid)) {
-      if (!wanted || mounted === undefined) continue;
-      for (const [name, readOnly] of wantedAs) ready.set(name, { ...mounted, readOnly: readOnly || mounted.readOnly });
+    for (const entry of this.#of(podUid)) {
+      for (const name of entry.wantedAs.keys()) {
+        const volume = readyAs(entry, name);
+        if (volume !== undefined) ready.set(name, volume);
+      }
     }
     return ready;
   }
@@ -317,18 +321,20 @@ export class VolumeOperations {
     if (ofPod?.size === 0) this.#byPod.delete(entry.podUid);
   }
 
+  /** That one alone: all of them, with each step of one, would hold up everything else where a pod has thousands. */
   #count(entry: VolumeEntry): void {
-    const counted = `${entry.wanted} ${entry.presence}`;
-    if (counted === entry.counted) return;
-    entry.counted = counted;
-    this.#components.metrics.count(
-      [...this.#entries.values()].map(({ wanted, presence, actions: { pluginName } }) => ({
-        wanted,
-        presence,
-        pluginName,
-      })),
-    );
+    const { counted, actions, wanted, presence } = entry;
+    const now = { plugin: actions.pluginName, isWanted: wanted === true, isThere: presence !== 'absent' };
+    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isThere === now.isThere) return;
+    entry.counted = now;
+    this.#components.metrics.recount(counted, now);
   }
+}
+
+/** A volume by a name that its pod calls it; `undefined` where it is not ready, or not wanted any more. */
+function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
+  if (!wanted || mounted === undefined) return undefined;
+  return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
 }
 
 /** Tells the volumes of all pods apart. */

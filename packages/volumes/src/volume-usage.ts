@@ -34,8 +34,8 @@ export interface VolumeUsagesComponents {
   readonly plugins: readonly VolumePlugin[];
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** A volume that is ready. */
-  readonly mounted: (podUid: string, name: string) => ReadyVolume | undefined;
+  /** The volumes of a pod that are ready, by name. */
+  readonly allMounted: (podUid: string) => ReadonlyMap<string, ReadyVolume>;
 }
 
 /**
@@ -54,13 +54,18 @@ export class VolumeUsages {
   /** Of all volumes of a pod that are ready and can be measured. One that cannot be now is left out, and logged. */
   async of(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     const volumes = pod.spec.volumes ?? [];
-    const usages = await Promise.all(volumes.map((volume) => this.#usage(pod, volume, signal)));
+    const ready = this.#components.allMounted(pod.metadata.uid);
+    const usages = await Promise.all(volumes.map((volume) => this.#usage(pod, volume, ready.get(volume.name), signal)));
     return usages.filter((usage) => usage !== undefined);
   }
 
-  async #usage({ metadata: { uid } }: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
-    const { plugins, clock, logger, mounted } = this.#components;
-    const place = mounted(uid, volume.name);
+  async #usage(
+    { metadata: { uid } }: Pod,
+    volume: Volume,
+    place: ReadyVolume | undefined,
+    signal: AbortSignal,
+  ): Promise<VolumeUsage | undefined> {
+    const { plugins, clock, logger } = this.#components;
     const plugin = place && plugins.find((candidate) => candidate.canSupport(place.resolved));
     if (plugin?.usage === undefined || place === undefined) return undefined;
     try {

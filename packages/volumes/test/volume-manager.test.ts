@@ -4,6 +4,18 @@ import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers
 const scratch = { name: 'scratch', emptyDir: {} };
 
 describe('volumes of a pod', () => {
+  // All counted with each, they would take longer than a test may.
+  it('W6: a pod with a great many volumes is ready as soon as any', async () => {
+    const { manager, signal } = setUp();
+    const names = Array.from({ length: 30_000 }, (_, index) => `etc-${index}`);
+    const pod = podOf(names.map((name) => ({ name, hostPath: { path: '/etc' } })));
+    await manager.waitForAttachAndMount(pod, signal);
+    const [main] = pod.spec.containers;
+    if (main === undefined) throw new Error('there is one');
+    const mounts = await manager.containerMounts(pod, main, [], signal);
+    expect(mounts.map(({ containerPath }) => containerPath)).toEqual(names.map((name) => `/mnt/${name}`));
+  });
+
   it('are directories where upstream has them, with its modes', async () => {
     const { manager, fs, signal, under } = setUp();
     await manager.makePodDataDirs('u1');
