@@ -6,7 +6,7 @@ import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
 import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
 import type { MountContext } from './mount-context.ts';
-import { nestedMountPoints } from './nested-mounts.ts';
+import { type NestedMounts, nestedMountPoints, nestedMounts } from './nested-mounts.ts';
 import type { Payload } from './payload.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
@@ -61,6 +61,8 @@ class ProjectionPlugin implements VolumePlugin {
   readonly #written: WrittenPayloads;
   /** The directories of volumes that this process has tried to set up. */
   readonly #tried = new Set<string>();
+  /** A pod as it is in memory never changes. */
+  readonly #nested = new WeakMap<Pod, NestedMounts>();
 
   constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
     this.name = projection.name;
@@ -100,7 +102,7 @@ class ProjectionPlugin implements VolumePlugin {
     const making = medium === 'Memory' && !this.#tried.has(paths.directory) ? make() : undefined;
     this.#tried.add(paths.directory);
     const payload = await this.#collected(pod, volume, making, signal);
-    const nested = nestedMountPoints(pod, volume.name);
+    const nested = nestedMountPoints(this.#nestedMounts(pod), volume.name);
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     const holds = await this.#written.holds(paths.directory, digest);
@@ -147,6 +149,12 @@ class ProjectionPlugin implements VolumePlugin {
       if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
       throw error;
     }
+  }
+
+  #nestedMounts(pod: Pod): NestedMounts {
+    const known = this.#nested.get(pod) ?? nestedMounts(pod);
+    this.#nested.set(pod, known);
+    return known;
   }
 
   #pathsOf(uid: string, name: string): ScratchPaths {

@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { downwardApiPayload } from '../src/downward-api-payload.ts';
-import { nestedMountPoints } from '../src/nested-mounts.ts';
+import { nestedMountPoints, nestedMounts } from '../src/nested-mounts.ts';
 import { configMapPayload, type KeySelection, secretPayload } from '../src/object-payload.ts';
 import { cleanPayload, type Payload } from '../src/payload.ts';
 import { podUser, tokenMode } from '../src/token-owner.ts';
@@ -171,7 +171,7 @@ describe('downwardApiPayload', () => {
 describe('nestedMountPoints', () => {
   const pointsOf = (mounts: Readonly<Record<string, string>>): readonly string[] => {
     const volumeMounts = Object.entries(mounts).map(([mountPath, name]) => ({ name, mountPath }));
-    return nestedMountPoints(podOf([], 'u1', { containers: [{ name: 'main', volumeMounts }] }), 'v');
+    return nestedMountPoints(nestedMounts(podOf([], 'u1', { containers: [{ name: 'main', volumeMounts }] })), 'v');
   };
 
   it.each([
@@ -215,7 +215,7 @@ describe('nestedMountPoints', () => {
       containers: [nesting('main')],
       ephemeralContainers: [nesting('ephemeral')],
     });
-    expect(nestedMountPoints(pod, 'v')).toEqual(['of-all', 'of-ephemeral', 'of-init', 'of-main']);
+    expect(nestedMountPoints(nestedMounts(pod), 'v')).toEqual(['of-all', 'of-ephemeral', 'of-init', 'of-main']);
   });
 });
 

@@ -272,6 +272,16 @@ describe('volumes that the kubelet fills', () => {
     expect((await fixture.fs.stat(`${directoryOf('conf')}/keys`)).kind).toBe('directory');
   });
 
+  // All mounts looked through for each, they would take longer than a test may.
+  it('W6: of a pod with a great many of them are there as soon as any', async () => {
+    const { manager, fs, signal } = setUp({}, new Objects());
+    const names = Array.from({ length: 8000 }, (_, index) => `conf-${index}`);
+    const pod = podOf(names.map((name) => ({ name, configMap: { name: 'cm' } })));
+    await manager.waitForAttachAndMount(pod, signal);
+    const last = await fs.readFile(`${manager.volumePath(pod, 'conf-7999')}/a`);
+    expect(Buffer.from(last).toString()).toBe('1');
+  });
+
   it('are refused by name where nothing gives what they need', async () => {
     const { manager, signal } = setUp();
     const bundle = { clusterTrustBundle: { path: 'ca', name: 'b' } };
