@@ -62,3 +62,13 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
 it('what the kubelet fills in memory has no limit of its own', () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
+
+// Summed up for each, they would take longer than a test may.
+it('W6: each of a great many volumes of a pod with a great many containers is held to that as quickly as any', () => {
+  const containers = Array.from({ length: 5000 }, (_, index) => container(`c${index}`, '2'));
+  const pod = podOf([], 'u1', { containers });
+  const sizes = Array.from({ length: 5000 }, (_, index) =>
+    memoryVolumeBytes(pod, { name: `v${index}`, emptyDir: { medium: 'Memory' } }, 20_000),
+  );
+  expect(new Set(sizes)).toEqual(new Set([10_000]));
+});
