@@ -7,35 +7,28 @@ interface LocalAddress {
   readonly address: string;
 }
 
+/** An address in the kernel's table of IPv4 routes, and that it is the machine's own; it may have other routes before. */
+const OWN_IPV4 = /\|-- (\d+(?:\.\d+){3})\n(?: +\/\d+ .*\n)*? +\/32 host LOCAL$/gm;
+const IPV6 = /^([0-9a-f]{32})(?: +[0-9a-f]+){4} +(\S+)$/gm;
+
 /** The addresses that the texts of `/proc/net/fib_trie`, which names no interfaces, and `/proc/net/if_inet6` have. */
 export function localAddresses(fibTrie: string, ifInet6: string): readonly LocalAddress[] {
-  const found = new Set<string>();
-  let leaf = '';
-  for (const line of fibTrie.split('\n')) {
-    const [, address] = /\|-- (\d+(?:\.\d+){3})$/.exec(line) ?? [];
-    if (address !== undefined) leaf = address;
-    else if (line.trim() === '/32 host LOCAL') found.add(leaf);
-  }
-  const v6 = ifInet6.split('\n').flatMap((line): readonly LocalAddress[] => {
-    const [, digits, name = ''] = /^([0-9a-f]{32})(?: +[0-9a-f]+){4} +(\S+)$/.exec(line) ?? [];
-    return digits === undefined ? [] : [{ interface: name, address: digits.replace(/.{4}(?=.)/g, '$&:') }];
+  const v4 = new Set(Array.from(fibTrie.matchAll(OWN_IPV4), ([, address]) => address));
+  const v6 = Array.from(ifInet6.matchAll(IPV6), ([, digits, name]) => [digits?.replace(/.{4}(?=.)/g, '$&:'), name]);
+  return [...Array.from(v4, (address) => [address, '']), ...v6].flatMap(([address, name]) => {
+    const ip = parseIp(String(address));
+    return ip === undefined ? [] : [{ interface: String(name), address: ip.text }];
   });
-  return [...[...found].map((address) => ({ interface: '', address })), ...v6];
 }
 
 /** What is listed, and the addresses beside it: Node leaves out interfaces without a link, which have theirs all the same. */
 export function withLocalAddresses(listed: ListedInterfaces, local: readonly LocalAddress[]): ListedInterfaces {
-  const known = new Set(Object.values(listed).flatMap((all = []) => all.map(({ address }) => canonical(address))));
-  const unlisted = local.filter(({ address }) => !known.has(canonical(address)));
+  const known = new Set(Object.values(listed).flatMap((all = []) => all.map(({ address }) => parseIp(address)?.text)));
+  const unlisted = local.filter(({ address }) => !known.has(address));
   const byName = Map.groupBy(unlisted, (one) => one.interface);
   const added = [...byName].map(([name, all]) => {
-    const more = all.map(({ address }) => ({ address: canonical(address), internal: false }));
+    const more = all.map(({ address }) => ({ address, internal: false }));
     return [name, [...(listed[name] ?? []), ...more]] as const;
   });
   return { ...listed, ...Object.fromEntries(added) };
-}
-
-/** Of IPv4 both have one form. */
-function canonical(address: string): string {
-  return address.includes(':') ? (parseIp(address)?.text ?? address) : address;
 }

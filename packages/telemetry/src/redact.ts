@@ -67,15 +67,15 @@ function redactText(text: string): string {
  * writes is logged, too: this takes no longer than the text is long, whatever it is.
  */
 function withoutWebTokens(text: string): string {
-  if (!text.includes('eyJ')) return text;
   const parts = text.split('.');
   const told: string[] = [];
-  for (let at = 0; at < parts.length; at++) {
-    const part = parts[at] ?? '';
-    const isToken = at + 2 < parts.length && parts[at + 1] !== '';
-    const begins = isToken ? part.search(/\beyJ[\w-]{8,}$/) : -1;
-    told.push(begins < 0 ? part : part.slice(0, begins) + CENSOR);
-    if (begins >= 0) at += 2;
+  let tokenEnd = 0;
+  for (const [at, part] of parts.entries()) {
+    if (at < tokenEnd) continue;
+    const begins = part.search(/\beyJ[\w-]{8,}$/);
+    const isToken = begins >= 0 && at + 2 < parts.length && parts[at + 1] !== '';
+    told.push(isToken ? part.slice(0, begins) + CENSOR : part);
+    if (isToken) tokenEnd = at + 3;
   }
   return told.join('.');
 }
