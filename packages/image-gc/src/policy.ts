@@ -28,7 +28,8 @@ export function collectsAnything({ highThresholdPercent, maxAgeMs }: ImageGcPoli
 export function checkPolicy(policy: ImageGcPolicy): void {
   const { highThresholdPercent: high, lowThresholdPercent: low, minAgeMs, maxAgeMs } = policy;
   for (const [name, value] of Object.entries({ highThresholdPercent: high, lowThresholdPercent: low })) {
-    if (!(value >= 0 && value <= 100)) invalid(name, value, 'must be from 0 to 100');
+    if (!(Number.isInteger(value) && value >= 0 && value <= 100))
+      invalid(name, value, 'must be a whole number from 0 to 100');
   }
   if (low > high) invalid('lowThresholdPercent', low, `cannot be higher than highThresholdPercent ${high}`);
   for (const [name, value] of Object.entries({ minAgeMs, maxAgeMs })) {

@@ -245,11 +245,12 @@ it('images go from 85 % on, down to 80 %, when they have been there for 2 minute
 });
 
 it.each([
-  [{ highThresholdPercent: 101 }, 'highThresholdPercent 101 must be from 0 to 100'],
-  [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be from 0 to 100'],
+  [{ highThresholdPercent: 101 }, 'highThresholdPercent 101 must be a whole number from 0 to 100'],
+  [{ lowThresholdPercent: Number.NaN }, 'lowThresholdPercent NaN must be a whole number from 0 to 100'],
+  [{ lowThresholdPercent: 80.5 }, 'lowThresholdPercent 80.5 must be a whole number from 0 to 100'],
   [{ lowThresholdPercent: 90 }, 'lowThresholdPercent 90 cannot be higher than highThresholdPercent 85'],
   [{ minAgeMs: -1 }, 'minAgeMs -1 must not be negative'],
-  [{ highThresholdPercent: -1 }, 'highThresholdPercent -1 must be from 0 to 100'],
+  [{ highThresholdPercent: -1 }, 'highThresholdPercent -1 must be a whole number from 0 to 100'],
   [{ maxAgeMs: -1 }, 'maxAgeMs -1 must not be negative'],
   [{ maxAgeMs: 1 }, 'maxAgeMs 1 must be greater than minAgeMs 120000'],
   [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],

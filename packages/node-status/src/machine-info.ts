@@ -43,8 +43,12 @@ function cpuRanges(text: string): readonly CpuRange[] | undefined {
   const ranges: CpuRange[] = [];
   for (const [from, to] of named.sort(([a], [b]) => a - b)) {
     const [first, last] = ranges.at(-1) ?? [from, Number.NEGATIVE_INFINITY];
-    if (from > last + 1) ranges.push([from, to]);
-    else ranges.splice(-1, 1, [first, Math.max(last, to)]);
+    if (from > last + 1) {
+      ranges.push([from, to]);
+      continue;
+    }
+    ranges.pop();
+    ranges.push([first, Math.max(last, to)]);
   }
   return ranges;
 }

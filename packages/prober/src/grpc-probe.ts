@@ -86,6 +86,14 @@ function ready(session: ClientHttp2Session, signal: AbortSignal): Promise<boolea
   });
 }
 
+const TIME_UNITS = { m: 1, S: 1000, M: 60_000 };
+
+/** A time as gRPC writes it, rounded up: of eight digits at most, in the least unit in which it has no more. */
+export function grpcTimeout(ms: number): string {
+  const told = Object.entries(TIME_UNITS).map(([unit, unitMs]) => `${Math.ceil(ms / unitMs)}${unit}`);
+  return told.find((text) => text.length <= 9) ?? '99999999H';
+}
+
 /** @returns `undefined` where there was no answer in time */
 function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSignal): Promise<Answer | undefined> {
   return new Promise((resolve) => {
@@ -97,7 +105,7 @@ function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSigna
       'content-type': 'application/grpc',
       te: 'trailers',
       'user-agent': target.userAgent,
-      'grpc-timeout': `${Math.max(1, Math.round(target.timeoutMs))}m`,
+      'grpc-timeout': grpcTimeout(target.timeoutMs),
     });
     let headers: Record<string, unknown> | undefined;
     const chunks: Buffer[] = [];

@@ -2,7 +2,7 @@ import { createServer, type Http2Server, type IncomingHttpHeaders, type ServerHt
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
-import { grpcProbe } from '../src/grpc-probe.ts';
+import { grpcProbe, grpcTimeout } from '../src/grpc-probe.ts';
 
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 1]);
 const NOT_SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 2]);
@@ -61,6 +61,17 @@ function answer(status: string, body: Buffer, message = ''): (stream: ServerHttp
 const target = (port: number, service = '') => ({
   ...{ host: '127.0.0.1', port, service, timeoutMs: 1000 },
   userAgent: 'kube-probe/1.36',
+});
+
+test.each([
+  [0.4, '1m'],
+  [1000, '1000m'],
+  [99_999_999, '99999999m'],
+  [100_000_001, '100001S'],
+  [(2 ** 31 - 1) * 1000, '35791395M'],
+  [Number.MAX_SAFE_INTEGER, '99999999H'],
+])('a time of %d ms is told as %s', (ms, text) => {
+  expect(grpcTimeout(ms)).toBe(text);
 });
 
 describe('grpcProbe', () => {
