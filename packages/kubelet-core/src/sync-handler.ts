@@ -101,7 +101,7 @@ export class SyncHandler {
         continue;
       }
       const { uid } = pod.metadata;
-      if (this.#outlived.has(uid) && workers.explain(uid) === undefined) this.#deps.status.beginAnew(uid);
+      if (this.#outlived.has(uid) && !this.#hasWorker(uid)) this.#deps.status.beginAnew(uid);
       this.#remembered.add(uid);
       journal.known(uid);
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
@@ -199,7 +199,7 @@ export class SyncHandler {
       if (pod === undefined) continue;
       if (!wasMirror) this.#syncAll(allocation.reconciled(before, pod));
       const { uid } = pod.metadata;
-      const isAlive = workers.explain(uid) !== undefined && !workers.isPodTerminationRequested(uid);
+      const isAlive = this.#hasWorker(uid) && !workers.isPodTerminationRequested(uid);
       const hasEnded = isAlive && isTerminalPhase(pod.status?.phase);
       if (hasEnded || status.isReadinessStale(pod)) this.#update('sync', pod, mirrorPod);
       this.#seen(pod);
@@ -287,7 +287,7 @@ export class SyncHandler {
     const reused = new Set(workers.forgetReused(wanted));
     const again = wanted.filter((pod) => {
       const { uid } = pod.metadata;
-      return reused.has(uid) || (workers.explain(uid) === undefined && this.#isActive(pod));
+      return reused.has(uid) || (!this.#hasWorker(uid) && this.#isActive(pod));
     });
     const known = [...this.#remembered, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
     this.#beginAgain(again, known, signal);
@@ -351,7 +351,7 @@ export class SyncHandler {
    */
   #runsAlready({ metadata: { uid, name, namespace } }: Pod): boolean {
     const wasHere = this.#remembered.has(uid) || this.#outlived.has(uid);
-    if (wasHere && this.#deps.workers.explain(uid) === undefined) return false;
+    if (wasHere && !this.#hasWorker(uid)) return false;
     return this.#deps.podCache.runningPods(name, namespace)?.includes(uid) ?? false;
   }
 
@@ -388,6 +388,10 @@ export class SyncHandler {
     this.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
   }
 
+  #hasWorker(uid: string): boolean {
+    return this.#deps.workers.explain(uid) !== undefined;
+  }
+
   /**
    * Tells the pod's worker, where it may have one. Who has none was not let in, or has just come to an end that the runtime alone knew of:
    * no change and no event of its containers lets it in (N1, N9), for which housekeeping asks, and which upstream's do. Who is deleted is ended.
@@ -395,7 +399,7 @@ export class SyncHandler {
   #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
     const { uid, deletionTimestamp } = pod.metadata;
     if (this.#admissions.isUndecided(uid)) return;
-    const isLetIn = updateType === 'create' || this.#deps.workers.explain(uid) !== undefined;
+    const isLetIn = updateType === 'create' || this.#hasWorker(uid);
     if (!isLetIn && deletionTimestamp === undefined) return;
     this.#remembered.add(uid);
     this.#deps.workers.updatePod({

@@ -1,4 +1,5 @@
 import type { Pod } from '@node-agent/pod-spec';
+import { oncePerPod } from './once-per-pod.ts';
 
 /** What a volume's content was made from, and when, by the monotonic clock. */
 export interface Filling {
@@ -25,14 +26,9 @@ function showsSame(a: Pod, b: Pod): boolean {
   return sameSpec && labelsOf(a) === labelsOf(b);
 }
 
-/** A pod as it is in memory never changes, and each of its volumes asks. */
-const labels = new WeakMap<Pod, string>();
-
 /** Labels and annotations, the same text for the same ones. */
-function labelsOf(pod: Pod): string {
+const labelsOf = oncePerPod(({ metadata }) => {
   const sorted = (entries: Readonly<Record<string, string>> = {}): readonly (readonly [string, string])[] =>
     Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = labels.get(pod) ?? JSON.stringify([sorted(pod.metadata.labels), sorted(pod.metadata.annotations)]);
-  labels.set(pod, text);
-  return text;
-}
+  return JSON.stringify([sorted(metadata.labels), sorted(metadata.annotations)]);
+});

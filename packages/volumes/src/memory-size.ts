@@ -1,28 +1,26 @@
 import { type Pod, parseQuantity, podLimits, type Volume } from '@node-agent/pod-spec';
-
-/** By pod, which as it is in memory never changes: each of its volumes asks, and it may have thousands of containers. */
-const memoryLimits = new WeakMap<Pod, number>();
+import { oncePerPod } from './once-per-pod.ts';
 
 /**
  * The size of an `emptyDir` in memory (`calculateEmptyDirMemorySize`): the least of what pods may use on this node,
  * the pod's memory limit where each of its containers has one, and the volume's own limit; 0 where there is none.
  */
 export function memoryVolumeBytes(pod: Pod, volume: Volume, allocatableBytes: number): number {
-  const limit = memoryLimits.get(pod) ?? podMemoryLimit(pod);
-  memoryLimits.set(pod, limit);
-  const bounds = [allocatableBytes, limit, bytesOf(volume.emptyDir?.sizeLimit)].filter((bound) => bound > 0);
+  const bounds = [allocatableBytes, podMemoryLimit(pod), bytesOf(volume.emptyDir?.sizeLimit)].filter(
+    (bound) => bound > 0,
+  );
   return bounds.length > 0 ? Math.floor(Math.min(...bounds)) : 0;
 }
 
 /** 0 where a container may use as much as it likes (`ResourceConfigForPod`). */
-function podMemoryLimit(pod: Pod): number {
+const podMemoryLimit = oncePerPod((pod) => {
   const { initContainers = [], containers, resources } = pod.spec;
   const isLimited = [...initContainers, ...containers].every((container) =>
     bytesOf(container.resources?.limits?.memory),
   );
   const limit = isLimited || bytesOf(resources?.limits?.memory) ? podLimits(pod).get('memory') : undefined;
   return limit === undefined ? 0 : Number(limit.value());
-}
+});
 
 /** A limit of 0 is none. */
 function bytesOf(limit = '0'): number {

@@ -6,7 +6,8 @@ import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
 import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
 import type { MountContext } from './mount-context.ts';
-import { type NestedMounts, nestedMountPoints, nestedMounts } from './nested-mounts.ts';
+import { nestedMountPoints, nestedMounts } from './nested-mounts.ts';
+import { oncePerPod } from './once-per-pod.ts';
 import type { Payload } from './payload.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
@@ -61,8 +62,7 @@ class ProjectionPlugin implements VolumePlugin {
   readonly #written: WrittenPayloads;
   /** The directories of volumes that this process has tried to set up. */
   readonly #tried = new Set<string>();
-  /** A pod as it is in memory never changes. */
-  readonly #nested = new WeakMap<Pod, NestedMounts>();
+  readonly #nestedMounts = oncePerPod(nestedMounts);
 
   constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
     this.name = projection.name;
@@ -149,12 +149,6 @@ class ProjectionPlugin implements VolumePlugin {
       if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
       throw error;
     }
-  }
-
-  #nestedMounts(pod: Pod): NestedMounts {
-    const known = this.#nested.get(pod) ?? nestedMounts(pod);
-    this.#nested.set(pod, known);
-    return known;
   }
 
   #pathsOf(uid: string, name: string): ScratchPaths {
