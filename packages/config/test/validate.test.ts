@@ -661,4 +661,13 @@ describe('validation', () => {
     );
     expect(error.code).toBe('invalid');
   });
+
+  it('refuses swap for containers on a host with cgroup v1, where they could have none', async () => {
+    const swap = (behavior: string) => file(`failCgroupV1: false\nmemorySwap: {swapBehavior: ${behavior}}\n`);
+    const error = await refusal({ cgroupVersion: 1, config: swap('LimitedSwap') });
+    expect(error.message).toMatch(/4:28: memorySwap.swapBehavior: LimitedSwap is only supported with cgroup v2$/);
+    expect(error.code).toBe('invalid');
+    await expect(load({ cgroupVersion: 1, config: swap('NoSwap') })).resolves.toBeDefined();
+    await expect(load({ cgroupVersion: 2, config: swap('LimitedSwap') })).resolves.toBeDefined();
+  });
 });

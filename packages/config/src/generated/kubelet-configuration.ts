@@ -110,7 +110,7 @@ export type SwapBehavior = '' | 'NoSwap' | 'LimitedSwap';
 
 /** The use of swap by containers. */
 export interface MemorySwapConfiguration {
-  /** NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request. Default: ''. */
+  /** NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request, on cgroup v2 only. Default: ''. */
   readonly swapBehavior: SwapBehavior;
 }
 
@@ -515,7 +515,7 @@ export interface MemoryReservationV1beta1 {
 
 /** The use of swap by containers. */
 export interface MemorySwapConfigurationV1beta1 {
-  /** NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request. Default: ''. */
+  /** NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request, on cgroup v2 only. Default: ''. */
   readonly swapBehavior?: SwapBehavior;
 }
 

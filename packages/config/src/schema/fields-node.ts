@@ -77,7 +77,7 @@ export const evictionFields: readonly Field[] = [
         name: 'swapBehavior',
         type: oneOf('SwapBehavior', '', 'NoSwap', 'LimitedSwap'),
         default: '',
-        doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request.',
+        doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request, on cgroup v2 only.',
       }),
     ]),
     doc: 'The use of swap by containers.',

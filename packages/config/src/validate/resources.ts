@@ -26,6 +26,14 @@ const cgroups: Rule = ({ systemCgroups, cgroupRoot, failCgroupV1, singleProcessO
   ),
 ];
 
+/** Upstream looks at it when it makes its container manager (`run` in cmd/kubelet/app/server.go). */
+const swap: Rule = ({ memorySwap }, { cgroupVersion }) =>
+  when(
+    cgroupVersion === 1 && memorySwap.swapBehavior === 'LimitedSwap',
+    'memorySwap.swapBehavior',
+    'LimitedSwap is only supported with cgroup v2',
+  );
+
 const memoryQos: Rule = ({ memoryReservationPolicy }, { gates }) =>
   when(
     memoryReservationPolicy === 'TieredReservation' && !gates.enabled('MemoryQoS'),
@@ -153,6 +161,7 @@ const qosReserved: Rule = ({ qosReserved: shares }, { gates }) => [
 /** Rules on cgroups, reserved resources and memory. */
 export const resourceRules: readonly Rule[] = [
   cgroups,
+  swap,
   memoryQos,
   nodeAllocatable,
   reserved,
