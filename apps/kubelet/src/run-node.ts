@@ -164,6 +164,7 @@ export async function runNode(
   using _closing = { [Symbol.dispose]: () => systemd.close() };
   const foreignFiles = nodeForeignFiles({ clock });
   const heap = new HeapKeeper({ setFlags: setFlagsFromString, logger });
+  let cgroupDriver: CgroupDriver | undefined;
   const ports = {
     ...{ clock, random, logger, metrics, probeMetrics, recorder, fs, cri, mounter },
     localDevices: new DiskCommand({ mounter, clock, logger: logger.child({ component: 'volumes' }) }),
@@ -177,7 +178,10 @@ export async function runNode(
     },
     kernelLog: { open: openKmsg, uptimeMs: () => os.uptime() * 1000 },
     ...(configuration.cgroupsPerQOS && {
-      openCgroups: (driver: CgroupDriver) => openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver),
+      openCgroups: (driver: CgroupDriver) => {
+        cgroupDriver = driver;
+        return openCgroups({ fs: kernelFileSystem, clock, kill, systemd }, driver);
+      },
     }),
     onPodCountChanged: (pods: number) => heap.podCountChanged(pods),
     ...(cluster ? { cluster: cluster.part } : { pullCredentials: await pullCredentials() }),
@@ -193,7 +197,7 @@ export async function runNode(
   const slis = new HealthcheckSlis(performance.timeOrigin);
   const shown = { clock, random, logger, levels, metrics, probeMetrics, events, cri, pages, slis };
   const facts = { nodeName: identity.nodeName, certDir: flags.certDir, rootDir: flags.rootDir };
-  const secured = await securedServer(loaded, facts, shown, cluster);
+  const secured = await securedServer(loaded, facts, { ...shown, cgroupDriver: () => cgroupDriver }, cluster);
   let devices: DeviceManager | undefined;
   const servers = {
     ...kubeletServers(configuration, shown, secured?.make),

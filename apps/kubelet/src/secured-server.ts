@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Clock, Random } from '@node-agent/async';
-import { type LoadedConfiguration, maskSecrets, renderConfiguration } from '@node-agent/config';
+import type { CgroupDriver } from '@node-agent/cm-cgroups';
+import type { LoadedConfiguration } from '@node-agent/config';
 import type { RuntimeService } from '@node-agent/cri-client';
 import { nodeFileSystem as fs } from '@node-agent/host';
 import { type BackgroundService, explainNode, type KubeletView } from '@node-agent/kubelet-core';
@@ -37,6 +38,7 @@ import { explanationText } from './explanation-text.ts';
 import { nodeLogs } from './node-logs.ts';
 import { explanationOf, healthChecks } from './servers.ts';
 import { servingFiles } from './serving-files.ts';
+import { shownConfiguration } from './shown-configuration.ts';
 import type { NodePages } from './stats-pages.ts';
 import { underWay } from './under-way.ts';
 import { KUBELET_VERSION } from './version.ts';
@@ -54,6 +56,8 @@ interface Components {
   readonly slis: HealthcheckSlis;
   /** How much is logged. */
   readonly levels: LogLevelSwitch;
+  /** How groups of pods are made, once it is known. */
+  readonly cgroupDriver: () => CgroupDriver | undefined;
 }
 
 interface NodeFacts {
@@ -82,7 +86,7 @@ interface PreparedServer {
 export async function securedServer(
   loaded: LoadedConfiguration,
   { nodeName, certDir, rootDir }: NodeFacts,
-  { clock, random, metrics, probeMetrics, events, cri, levels, pages, slis, ...rest }: Components,
+  { clock, random, metrics, probeMetrics, events, cri, levels, pages, slis, cgroupDriver, ...rest }: Components,
   cluster: ClusterSide | undefined,
 ): Promise<PreparedServer | undefined> {
   const { configuration, featureGates } = loaded;
@@ -136,7 +140,7 @@ export async function securedServer(
       explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       explainNode: () => explainNode(kubelet),
       explanationText: (value) => explanationText(value, clock.now()),
-      configuration: () => renderConfiguration(maskSecrets(configuration)),
+      configuration: () => shownConfiguration(configuration, cgroupDriver()),
     });
     const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);
     const server = new SecuredServer(

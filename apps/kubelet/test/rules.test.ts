@@ -21,6 +21,7 @@ import { allocatableOf, expectCpus, readNodeResources } from '../src/node-resour
 import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
 import { assemblySettings, heartbeatTimeoutMs } from '../src/settings.ts';
+import { shownConfiguration } from '../src/shown-configuration.ts';
 
 describe('the node’s identity', () => {
   const machine = { hostname: ' Host-1 ', ips: ['192.0.2.1', '192.0.2.2', '2001:db8::1'] };
@@ -367,6 +368,14 @@ describe('groups that are held to what is reserved for them', () => {
     expect(limitsOf('system-reserved')?.unified).toEqual({ 'memory.min': String(2 ** 30) });
     expect(limitsOf('system-reserved-compressible')?.unified).toBeUndefined();
   });
+});
+
+test('W4: /configz shows the driver that the runtime has, whatever was configured, and no secret', () => {
+  const configuration = defaultConfiguration({ staticPodURLHeader: { Authorization: ['Bearer x'] } });
+  expect(shownConfiguration(configuration, undefined)).toMatchObject({ cgroupDriver: 'cgroupfs' });
+  const shown = shownConfiguration(configuration, 'systemd');
+  expect(shown).toMatchObject({ cgroupDriver: 'systemd', kind: 'KubeletConfiguration', maxPods: 110 });
+  expect(JSON.stringify(shown)).not.toContain('Bearer');
 });
 
 describe("the kernel's settings", () => {
