@@ -11,23 +11,41 @@ export function nodeCgroups(
 ): PodCgroups | undefined {
   if (openCgroups === undefined) return undefined;
   const { driver = 'cgroupfs', ...options } = settings;
-  const open = async (): Promise<CgroupManager> => await openCgroups((await runtimeDriver(cri)) ?? driver);
+  const components = child('cgroups');
+  const open = async (): Promise<CgroupManager> => await openCgroups((await runtimeDriver(cri, components)) ?? driver);
   const nodeRef = { kind: 'Node', name: nodeName, uid: nodeName };
-  return new PodCgroups({ ...child('cgroups'), open }, { ...options, nodeRef });
+  return new PodCgroups({ ...components, open }, { ...options, nodeRef });
 }
+
+/** The first version of Kubernetes that works with no runtime that has no such call, as upstream tells it. */
+const NEEDS_RUNTIME_CONFIG = '1.37.0';
 
 /**
  * The driver that the runtime says it has (KEP-4033); `undefined` where it says nothing.
  * @throws CriError where it does not answer; CgroupError `UnsupportedDriver` for one that nobody knows, as upstream
  *   (`getCgroupDriverFromCRI`, `cmd/kubelet/app/server.go`)
  */
-async function runtimeDriver(cri: Pick<RuntimeService, 'runtimeConfig'>): Promise<CgroupDriver | undefined> {
+async function runtimeDriver(
+  cri: Pick<RuntimeService, 'runtimeConfig'>,
+  { metrics, logger }: Pick<PartComponents, 'metrics' | 'logger'>,
+): Promise<CgroupDriver | undefined> {
   try {
     const { linux } = await cri.runtimeConfig({});
     return linux === null ? undefined : driverOf(linux.cgroupDriver);
   } catch (err) {
-    if (CriError.is(err) && err.code === 'UNIMPLEMENTED') return undefined;
-    throw err;
+    if (!CriError.is(err) || err.code !== 'UNIMPLEMENTED') throw err;
+    metrics
+      .gauge({
+        name: 'kubelet_cri_losing_support',
+        help: 'the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded.',
+        labels: ['version'],
+      })
+      .set({ version: NEEDS_RUNTIME_CONFIG }, 1);
+    logger.info(
+      {},
+      'The runtime does not tell its cgroup driver (RuntimeConfig) and should be updated; the configured one is used',
+    );
+    return undefined;
   }
 }
 

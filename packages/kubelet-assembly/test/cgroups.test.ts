@@ -2,7 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { type CgroupName, systemdPath } from '@node-agent/cm-cgroups';
 import { CriError } from '@node-agent/cri-client';
-import { noEvents, noMetrics, silentLogger } from '@node-agent/telemetry';
+import { MetricsRegistry, noEvents, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { nodeCgroups } from '../src/node-cgroups.ts';
 import { MemoryCgroups } from './memory-cgroups.ts';
@@ -79,6 +79,22 @@ describe('the groups of a node', () => {
     await cgroups?.exists(makePod('web'), signal);
     expect(asked).toEqual(['systemd']);
   });
+
+  test.each([
+    ['UNIMPLEMENTED', 'kubelet_cri_losing_support{version="1.37.0"} 1\n'],
+    ['UNAVAILABLE', ''],
+  ] as const)(
+    'a runtime that answers %s when it is asked for its driver: its support ends, if it has no such call',
+    async (code, line) => {
+      const metrics = new MetricsRegistry();
+      const cri = { runtimeConfig: () => Promise.reject(new CriError({ code, rpc: 'RuntimeConfig', details: '' })) };
+      const openCgroups = async () => new MemoryCgroups();
+      const cgroups = nodeCgroups(() => ({ ...components(), metrics }), { cri, openCgroups }, settings);
+      await cgroups?.exists(makePod('web'), signal).catch(() => undefined);
+      await cgroups?.exists(makePod('web'), signal).catch(() => undefined);
+      expect(/^kubelet_cri_losing_support.*\n/m.exec(metrics.text())?.[0] ?? '').toBe(line);
+    },
+  );
 
   test('a driver that nobody knows ends the kubelet, and is named', async () => {
     const cri = { runtimeConfig: async () => ({ linux: { cgroupDriver: 7 } }) };
