@@ -171,7 +171,7 @@ export async function runNode(
     ...{ foreignFiles, disks: foreignFiles },
     ...(machine.selinux && { labelForContainers: (directory: string) => labelForContainers(directory) }),
     stats: { cgroups: () => readHierarchy(fs), disks: foreignFiles, kernelFiles: nodeKernelFiles },
-    gauges: await nodeGauges({ fs, kernel: kernelFileSystem }, configuration),
+    gauges: await nodeGauges({ fs, kernel: kernelFileSystem }, configuration, () => cgroupDriver),
     shutdown: {
       logind: new DbusLogind({ ...bus, logger: logger.child({ component: 'node-shutdown' }) }, { userId }),
       inhibitor: new SystemdInhibit({ clock }),
