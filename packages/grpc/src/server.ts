@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type {
+  handleServerStreamingCall,
+  handleUnaryCall,
+  Server,
+  ServerCredentials,
+  UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { checkNumbers } from '@node-agent/async';
 import { GrpcError, grpcStatus } from './errors.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
@@ -23,6 +29,8 @@ type Handler = Service['handlers'][string];
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   #server: Server | undefined;
+  /** How often it was closed: one that begins meanwhile does not go on. */
+  #closes = 0;
 
   /** @throws RangeError naming the option that makes no sense */
   constructor(options: GrpcServerOptions) {
@@ -36,26 +44,39 @@ export class GrpcServer {
     const { socketPath, services, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = this.#options;
     const problem = socketPathProblem(socketPath);
     if (problem !== undefined) throw new Error(problem);
+    const closes = this.#closes;
     const grpc = await import('@grpc/grpc-js');
     // With channelz off, forceShutdown of grpc-js 1.14 ends no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
-    for (const { rpcs, handlers } of services) {
-      server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
+    try {
+      for (const { rpcs, handlers } of services) {
+        server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
+      }
+      await bind(server, socketPath, grpc.ServerCredentials.createInsecure());
+      if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed meanwhile`);
+    } catch (error) {
+      // grpc-js holds on to each server that was made until it is shut down.
+      server.forceShutdown();
+      throw error;
     }
-    await new Promise<void>((resolve, reject) => {
-      server.bindAsync(`unix:${socketPath}`, grpc.ServerCredentials.createInsecure(), (error) => {
-        if (error === null) resolve();
-        else reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
-      });
-    });
     this.#server = server;
   }
 
   /** Ends the calls that are under way, and the socket with them. */
   close(): void {
+    this.#closes++;
     this.#server?.forceShutdown();
     this.#server = undefined;
   }
+}
+
+async function bind(server: Server, socketPath: string, credentials: ServerCredentials): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix:${socketPath}`, credentials, (error) => {
+      if (error === null) resolve();
+      else reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
+    });
+  });
 }
 
 /** A directory that is not there is EACCES in the words of libuv. */

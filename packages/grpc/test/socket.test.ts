@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { createServer } from 'node:http2';
 import os from 'node:os';
 import path from 'node:path';
+import { getChannelzHandlers } from '@grpc/grpc-js';
 import { FakeClock } from '@node-agent/async/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -73,6 +74,19 @@ async function serve(handlers: Partial<Handlers<typeof rpcs>> = {}, clock?: Fake
   await server.start();
   client = new GrpcClient(clock ? { clock } : {}, { socketPath });
   return client;
+}
+
+/** How many servers grpc-js holds on to, for whoever asks it what there is. */
+async function serversKnown(): Promise<number> {
+  const { GetServers } = getChannelzHandlers();
+  const answer = await new Promise<{ server?: unknown[] } | undefined | null>((resolve) => {
+    const call = { request: { start_server_id: 0, max_results: 1000 } };
+    (GetServers as (call: object, done: (error: unknown, value?: { server?: unknown[] } | null) => void) => void)(
+      call,
+      (_error, value) => resolve(value),
+    );
+  });
+  return answer?.server?.length ?? 0;
 }
 
 async function errorOf(promise: Promise<unknown>): Promise<GrpcError> {
@@ -290,5 +304,25 @@ describe('GrpcClient and GrpcServer', () => {
     const socketPath = path.join(directory, 'none/s.sock');
     const starting = new GrpcServer({ socketPath, services: [] }).start();
     await expect(starting).rejects.toThrow(`listen ${socketPath}: there is no directory ${path.dirname(socketPath)}`);
+  });
+
+  it('K4: a server that cannot listen leaves nothing behind, however often that is tried', async () => {
+    const socketPath = path.join(directory, 'missing', 's.sock');
+    const before = await serversKnown();
+    for (let tries = 0; tries < 5; tries++) {
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow('there is no directory');
+    }
+    expect(await serversKnown()).toBe(before);
+  });
+
+  it('a server that is closed while it begins does not listen', async () => {
+    const socketPath = path.join(directory, 's.sock');
+    server = new GrpcServer({ socketPath, services: [] });
+    const starting = server.start();
+    server.close();
+    await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed meanwhile`);
+    expect(fs.existsSync(socketPath)).toBe(false);
+    await server.start();
+    expect(fs.existsSync(socketPath)).toBe(true);
   });
 });
