@@ -6,7 +6,7 @@ import type { CriClientComponents, CriClientOptions } from './client-options.ts'
 import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 import { ListStreams } from './list-streams.ts';
-import { CallMetrics } from './metrics.ts';
+import { CallMetrics, isFailure } from './metrics.ts';
 import { callTimeoutMs, DEFAULT_TIMEOUT_MS } from './timeouts.ts';
 import { type TraceContext, traceMetadata } from './trace-context.ts';
 
@@ -100,7 +100,7 @@ export class RuntimeCalls {
     let failed = true;
     try {
       const response = await call();
-      failed = false;
+      failed = isFailure(rpc, response);
       return response;
     } finally {
       end(failed);

@@ -29,7 +29,7 @@ export class CallMetrics {
     });
     this.#errors = metrics.counter({
       name: 'kubelet_runtime_operations_errors_total',
-      help: 'Calls of the container runtime that failed, by operation.',
+      help: 'Calls of the container runtime that failed, by operation; of ExecSync, commands that failed, too.',
       labels: ['operation_type'],
     });
     this.#sandboxDurations = metrics.histogram({
@@ -59,6 +59,13 @@ export class CallMetrics {
       if (failed) this.#sandboxErrors.inc(sandbox);
     };
   }
+}
+
+/** Whether what was answered counts as a failure: that of a command does, for upstream's client makes an error of it. */
+export function isFailure(rpc: string, response: unknown): boolean {
+  if (rpc !== 'ExecSync' || typeof response !== 'object' || response === null || !('exitCode' in response))
+    return false;
+  return response.exitCode !== 0;
 }
 
 function runtimeHandler(request: unknown): string {

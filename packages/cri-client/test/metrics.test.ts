@@ -72,6 +72,21 @@ describe('metrics', () => {
     ]);
   });
 
+  it('count a command that failed, as those of probes do, as upstream does', async () => {
+    let exitCode = 1;
+    const { lines, runtime } = await setUp({ execSync: () => ({ exitCode }) });
+    expect(await runtime.execSync({ cmd: ['false'] })).toMatchObject({ exitCode: 1 });
+    expect(lines).toEqual([
+      'runtime_operations_total["exec_sync"] 1',
+      'runtime_operations_duration_seconds["exec_sync"] 0',
+      'runtime_operations_errors_total["exec_sync"] 1',
+    ]);
+    lines.length = 0;
+    exitCode = 0;
+    await runtime.execSync({ cmd: ['true'] });
+    expect(lines.filter((line) => line.includes('errors'))).toEqual([]);
+  });
+
   it('count a list once, whether it took the stream, the plain RPC or both', async () => {
     const { lines, runtime } = await setUp({ listImages: () => ({}) });
     await runtime.listImages({});
