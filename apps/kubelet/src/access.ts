@@ -37,7 +37,8 @@ export function accessOf(
   if (authentication.webhook.enabled && asked('authentication.webhook.enabled')) {
     throw new Error('authentication.webhook.enabled: no client provided, cannot use webhook authentication');
   }
-  const isWebhook = authorization.mode === 'Webhook';
+  // Whoever says nothing of it has not said that everybody may do everything.
+  const isWebhook = authorization.mode !== 'AlwaysAllow';
   if (isWebhook && asked('authorization.mode')) {
     throw new Error('authorization.mode: no client provided, cannot use webhook authorization');
   }

@@ -142,7 +142,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
     userNamespaces: setup.userNamespaces,
     selinux: machine.selinux,
     cgroups: {
-      driver: configuration.cgroupDriver,
+      driver: configuration.cgroupDriver || 'cgroupfs',
       cgroupRoot: configuration.cgroupRoot || '/',
       limits: { ...listResourceConfig(setup.resources.enforced), ...cpus },
       reserved: reservedGroups(configuration, { cpus, memoryQos }),

@@ -52,6 +52,14 @@ describe('who may use the secured server', () => {
     });
   });
 
+  test('W3: who says nothing of what may be done has not let in everybody', async () => {
+    const { configuration, origins } = await loaded({ authentication: { anonymous: { enabled: true } } });
+    // The type knows no such value, and a flag without one has given it.
+    const authorization = { ...configuration.authorization, mode: '' as 'Webhook' };
+    const access = accessOf({ configuration: { ...configuration, authorization }, origins }, 'n1', parts);
+    expect(access).toEqual({ because: 'authorization.mode is Webhook, and there is no API server to ask' });
+  });
+
   test.each([
     [{ authorization: { mode: 'Webhook' } }, 'authorization.mode: no client provided'],
     [{ authentication: { webhook: { enabled: true } } }, 'authentication.webhook.enabled: no client provided'],

@@ -250,6 +250,12 @@ describe('settings', () => {
     expect(make('/var/log/pods').node.resources.memoryQos).toMatchObject({ allocatableMemoryBytes: 3 * 1024 });
   });
 
+  test('a cgroup driver that a flag has taken away is cgroupfs, as upstream', () => {
+    const nothing = '' as 'cgroupfs';
+    expect(make('/var/log/pods', { cgroupDriver: nothing }).cgroups?.driver).toBe('cgroupfs');
+    expect(make('/var/log/pods', { cgroupDriver: 'systemd' }).cgroups?.driver).toBe('systemd');
+  });
+
   test('what the flags say reaches the parts', () => {
     expect(make('/var/log/pods').node.podIpFamily).toBe(6);
   });

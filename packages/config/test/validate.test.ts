@@ -662,6 +662,21 @@ describe('validation', () => {
     expect(error.code).toBe('invalid');
   });
 
+  it.each([
+    ['authorization-mode', 'authorization.mode'],
+    ['container-runtime-endpoint', 'containerRuntimeEndpoint'],
+    ['cpu-manager-policy', 'cpuManagerPolicy'],
+    ['hairpin-mode', 'hairpinMode'],
+    ['logging-format', 'logging.format'],
+    ['memory-manager-policy', 'memoryManagerPolicy'],
+    ['topology-manager-policy', 'topologyManagerPolicy'],
+    ['topology-manager-scope', 'topologyManagerScope'],
+  ])('refuses --%s without a value, of which nobody knows what it means', async (flag, path) => {
+    const error = await refusal({ argv: [`--${flag}=`] });
+    expect(error.code).toBe('invalid');
+    expect(error.message).toBe(`--${flag}: ${path}: must not be empty`);
+  });
+
   it('refuses swap for containers on a host with cgroup v1, where they could have none', async () => {
     const swap = (behavior: string) => file(`failCgroupV1: false\nmemorySwap: {swapBehavior: ${behavior}}\n`);
     const error = await refusal({ cgroupVersion: 1, config: swap('LimitedSwap') });

@@ -6,6 +6,7 @@ import {
   INT32,
   list,
   map,
+  notEmpty,
   notNegative,
   object,
   oneOf,
@@ -178,6 +179,7 @@ export const observabilityFields: readonly Field[] = [
         default: 'text',
         zeroIsUnset: true,
         flag: 'logging-format',
+        check: notEmpty,
         doc: 'The form of log lines.',
       }),
       field({

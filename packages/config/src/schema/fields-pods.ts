@@ -7,6 +7,7 @@ import {
   INT64,
   list,
   map,
+  notEmpty,
   notNegative,
   object,
   positiveDuration,
@@ -185,6 +186,7 @@ export const networkFields: readonly Field[] = [
     default: 'promiscuous-bridge',
     zeroIsUnset: true,
     flag: 'hairpin-mode',
+    check: notEmpty,
     support: inert('CNI plugins, not the kubelet, set pod interfaces up'),
     doc: 'How a pod reaches itself through its service.',
   }),
@@ -226,6 +228,7 @@ export const runtimeFields: readonly Field[] = [
     default: 'unix:///run/containerd/containerd.sock',
     zeroIsUnset: true,
     flag: 'container-runtime-endpoint',
+    check: notEmpty,
     doc: "The socket of the container runtime's CRI server.",
   }),
   field({

@@ -1,5 +1,18 @@
 import { type Field, field, refuse, warn } from './field.ts';
-import { BOOLEAN, DURATION, INT32, inRange, list, map, NUMBER, object, oneOf, QUANTITY, STRING } from './types.ts';
+import {
+  BOOLEAN,
+  DURATION,
+  INT32,
+  inRange,
+  list,
+  map,
+  NUMBER,
+  notEmpty,
+  object,
+  oneOf,
+  QUANTITY,
+  STRING,
+} from './types.ts';
 
 const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
 
@@ -160,6 +173,7 @@ export const resourceManagerFields: readonly Field[] = [
     default: 'none',
     zeroIsUnset: true,
     flag: 'cpu-manager-policy',
+    check: notEmpty,
     support: refuse(NO_MANAGER),
     doc: 'none, or static: whole CPUs for guaranteed containers that request them.',
   }),
@@ -186,6 +200,7 @@ export const resourceManagerFields: readonly Field[] = [
     default: 'None',
     zeroIsUnset: true,
     flag: 'memory-manager-policy',
+    check: notEmpty,
     support: refuse(NO_MANAGER),
     doc: 'None, or Static: memory of guaranteed pods from the fewest NUMA nodes.',
   }),
@@ -195,6 +210,7 @@ export const resourceManagerFields: readonly Field[] = [
     default: 'none',
     zeroIsUnset: true,
     flag: 'topology-manager-policy',
+    check: notEmpty,
     support: refuse(NO_MANAGER),
     doc: 'Whether pods are admitted by how their CPUs, memory and devices fit on NUMA nodes.',
   }),
@@ -204,6 +220,7 @@ export const resourceManagerFields: readonly Field[] = [
     default: 'container',
     zeroIsUnset: true,
     flag: 'topology-manager-scope',
+    check: notEmpty,
     support: warn(NO_MANAGER),
     doc: 'Whether the topology policy looks at containers or at whole pods.',
   }),

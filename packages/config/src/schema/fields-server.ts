@@ -1,5 +1,5 @@
 import { type Field, field, warn } from './field.ts';
-import { BOOLEAN, DURATION, INT32, list, object, oneOf, port, portOrOff, STRING } from './types.ts';
+import { BOOLEAN, DURATION, INT32, list, notEmpty, object, oneOf, port, portOrOff, STRING } from './types.ts';
 
 const NO_CONTENTION = 'nothing here waits for a lock: there is no such profile';
 
@@ -219,6 +219,7 @@ export const authFields: readonly Field[] = [
         default: 'Webhook',
         zeroIsUnset: true,
         flag: 'authorization-mode',
+        check: notEmpty,
         doc: 'AlwaysAllow, or Webhook: the API server decides. Default AlwaysAllow where no --config is given.',
       }),
       field({

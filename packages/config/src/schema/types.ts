@@ -40,6 +40,9 @@ export function atLeast(min: number): Check {
   return (value) => (typeof value === 'number' && value >= min ? undefined : `must be ${min} or greater`);
 }
 
+/** Without a value a file leaves the default; a flag takes that away, and nobody would know what to do. */
+export const notEmpty: Check = (value) => (value === '' ? 'must not be empty' : undefined);
+
 export const positiveDuration: Check = (value) =>
   typeof value === 'number' && value > 0 ? undefined : 'must be longer than 0s';
 
