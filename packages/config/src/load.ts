@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { cleanPath } from './clean-path.ts';
 import { applyDefaults, applyEvictionDefaults, FLAG_DEFAULTS } from './defaults.ts';
 import { type ConfigReader, findDropIns } from './drop-ins.ts';
 import { ConfigError, type ConfigIssue } from './error.ts';
@@ -159,7 +160,7 @@ function resolvePaths(fields: readonly Field[], value: Readonly<Record<string, J
   for (const line of fields) {
     const own = value[line.name];
     if (line.isPath && typeof own === 'string' && own !== '' && !posix.isAbsolute(own)) {
-      members.set(line.name, posix.join(directory, own));
+      members.set(line.name, cleanPath(posix.join(directory, own)));
     } else if (line.type.kind === 'object' && isObject(own)) {
       members.set(line.name, resolvePaths(line.type.fields, own, directory));
     }

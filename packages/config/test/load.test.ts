@@ -294,6 +294,12 @@ describe('defaults that depend on other values', () => {
 });
 
 describe('relative paths', () => {
+  it('are as Go joins them, without a slash at the end', async () => {
+    const { configuration } = await load({ config: file('podLogsDir: ../logs/\nstaticPodPath: ./manifests//\n') });
+    expect(configuration).toMatchObject({ podLogsDir: '/etc/logs', staticPodPath: '/etc/kubelet/manifests' });
+    await expect(load({ config: file('podLogsDir: /logs/\n') })).rejects.toThrow('must be normalized: /logs');
+  });
+
   it('of the file are relative to it, of drop-ins and flags they stay', async () => {
     const { configuration } = await load({
       config: file(

@@ -121,7 +121,7 @@ const pods: readonly Case[] = [
   ['clusterDNS: [10.0.0.1, dns]', 'clusterDNS[1]', 'must be an IP address'],
   ['staticPodURL: ftp://x', 'staticPodURL', 'must be an http or https URL'],
   ['staticPodURLHeader: {A: [x, "b\\nc"]}', 'staticPodURLHeader.A[1]', 'must not contain control characters'],
-  ['staticPodURLHeader: {"A B": [x]}', 'staticPodURLHeader.A B', 'must be the name of an HTTP header'],
+  ['staticPodURLHeader: {"A B": [x]}', 'staticPodURLHeader["A B"]', 'must be the name of an HTTP header'],
   ['staticPodURL: there', 'staticPodURL', 'must be an http or https URL'],
   [
     `allowedUnsafeSysctls: [net.${'a'.repeat(250)}]`,
@@ -638,6 +638,14 @@ describe('validation', () => {
     expect((await refusal({ dropIns: { 'a.conf': file('\nport: -1') } })).message).toContain(
       '/conf.d/a.conf:4:7: port',
     );
+  });
+
+  it('names the file and the place of a header that no request could carry', async () => {
+    const error = await refusal({ config: file('staticPodURLHeader: {X-Token: ["a\\u0001"], "": [b]}\n') });
+    expect(error.message.split('\n')).toEqual([
+      '/etc/kubelet/config.yaml:3:32: staticPodURLHeader["X-Token"][0]: must not contain control characters',
+      '/etc/kubelet/config.yaml:3:48: staticPodURLHeader[""]: must be the name of an HTTP header',
+    ]);
   });
 
   it('finds everything at once', async () => {

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
 import { posix } from 'node:path';
 import { sysctlNamespace } from '@node-agent/pod-spec';
+import { cleanPath } from '../clean-path.ts';
+import { childPath } from '../path.ts';
 import { type Rule, when } from './rule.ts';
 
 const containerRestartPeriod: Rule = ({ crashLoopBackOff }, { gates }) => {
@@ -29,19 +31,13 @@ const quotaPeriod: Rule = ({ cpuCFSQuotaPeriodMs }, { gates }) =>
 
 const podLogsDir: Rule = ({ podLogsDir: directory }) => [
   ...when(!posix.isAbsolute(directory), 'podLogsDir', 'must be an absolute path'),
-  ...when(clean(directory) !== directory, 'podLogsDir', `must be normalized: ${clean(directory)}`),
+  ...when(cleanPath(directory) !== directory, 'podLogsDir', `must be normalized: ${cleanPath(directory)}`),
   ...when(
     [...directory].some((char) => char > '\x7f'),
     'podLogsDir',
     'must contain ASCII characters only',
   ),
 ];
-
-/** Go's `filepath.Clean`: as Node's, without a slash at the end. */
-function clean(path: string): string {
-  const normalized = posix.normalize(path);
-  return normalized.length > 1 && normalized.endsWith('/') ? normalized.slice(0, -1) : normalized;
-}
 
 const userNamespaces: Rule = ({ userNamespaces: settings }) => {
   const ids = settings?.idsPerPod;
@@ -102,7 +98,7 @@ const staticPodUrl: Rule = ({ staticPodURL }) => {
 /** Those that no request could carry; the values are told nobody (W4). */
 const staticPodHeaders: Rule = ({ staticPodURLHeader }) =>
   Object.entries(staticPodURLHeader).flatMap(([name, values]) => {
-    const path = `staticPodURLHeader.${name}`;
+    const path = childPath('staticPodURLHeader', name);
     return [
       ...when(!HEADER_NAME.test(name), path, 'must be the name of an HTTP header'),
       ...values.flatMap((value, index) =>
