@@ -91,11 +91,20 @@ export class GrpcError extends Error {
     if (GrpcError.is(error)) return error;
     if (!(error instanceof Error)) return new GrpcError({ code: 'UNKNOWN', details: String(error), cause: error });
     if ('code' in error && typeof error.code === 'number' && 'details' in error && typeof error.details === 'string') {
-      // grpc-js ends some details with the beginning of a note that it then has nothing to say in.
-      const details = error.details.replace(/\.? Resolution note: $/, '');
+      const details = withoutNotes(error.details);
       return new GrpcError({ code: grpcCode(error.code), details, cause: error });
     }
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
     return new GrpcError({ code, details: error.message, cause: error });
   }
+}
+
+/**
+ * grpc-js ends some details with the beginning of a note that it then has nothing to say in; and why there is no connection with the
+ * time of day, so that whoever compares texts would take each try for something new.
+ */
+function withoutNotes(details: string): string {
+  return details
+    .replace(/\.? Resolution note: $/, '')
+    .replace(/^(No connection established\. Last error: .*) \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '$1');
 }

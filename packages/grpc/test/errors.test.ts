@@ -21,6 +21,8 @@ describe('GrpcError', () => {
     expect(own.message).toBe('rpc error: code = Aborted desc = d');
     const status = Object.assign(new Error('5 NOT_FOUND: gone'), { code: 5, details: 'gone' });
     expect(GrpcError.from(status)).toMatchObject({ code: 'NOT_FOUND', details: 'gone', cause: status });
+    const words = 'not before (2026-01-01T00:00:00.000Z)';
+    expect(GrpcError.from(Object.assign(new Error(), { code: 9, details: words })).details).toBe(words);
     expect(GrpcError.from(new DOMException('stop', 'AbortError'))).toMatchObject({ code: 'CANCELLED' });
     expect(GrpcError.from('text')).toMatchObject({ code: 'UNKNOWN', details: 'text', cause: 'text' });
   });

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import { createServer } from 'node:http2';
+import { createServer as createPeer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { getChannelzHandlers } from '@grpc/grpc-js';
@@ -299,6 +300,19 @@ describe('GrpcClient and GrpcServer', () => {
       await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/a socket's path/);
     },
   );
+
+  it('a peer that hangs up at once is told of in the same words each time, not with the time of day', async () => {
+    const socketPath = path.join(directory, 'c.sock');
+    const peer = createPeer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
+    client = new GrpcClient({}, { socketPath });
+    const error = await errorOf(client.unary(rpcs.echo, { text: '' }));
+    expect(error).toMatchObject({
+      ...{ code: 'UNAVAILABLE', details: 'No connection established. Last error: Failed to connect' },
+    });
+    client.close();
+    peer.close();
+  });
 
   it('a server whose directory is not there says so', async () => {
     const socketPath = path.join(directory, 'none/s.sock');
