@@ -94,6 +94,11 @@ export class GrpcError extends Error {
       const details = withoutNotes(error.details);
       return new GrpcError({ code: grpcCode(error.code), details, cause: error });
     }
+    // A status of nothing is what grpc-js makes of an error while it decompresses that is none of zlib.
+    if ('code' in error && 'details' in error && error.code === undefined && error.details === undefined) {
+      const details = 'the message is compressed in a way that is not known, or not said';
+      return new GrpcError({ code: 'INTERNAL', details, cause: error });
+    }
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
     return new GrpcError({ code, details: error.message, cause: error });
   }

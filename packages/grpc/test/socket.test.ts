@@ -180,6 +180,27 @@ describe('GrpcClient and GrpcServer', () => {
     peer.close();
   });
 
+  it.each([
+    ['in a way that nobody knows', { 'grpc-encoding': 'nonsense' }],
+    ['and does not say how', {}],
+  ])('a peer that compresses its answer %s is told of in words', async (_how, headers) => {
+    const socketPath = path.join(directory, 's.sock');
+    const peer = createServer();
+    peer.on('stream', (stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.on('error', () => {});
+      stream.end(Buffer.of(1, 0, 0, 0, 1, 7));
+    });
+    await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
+    client = new GrpcClient({}, { socketPath });
+    const told = { code: 'INTERNAL', details: 'the message is compressed in a way that is not known, or not said' };
+    expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject(told);
+    expect(await errorOf(client.stream(rpcs.count, {}).next())).toMatchObject(told);
+    client.close();
+    peer.close();
+  });
+
   it('wait for an answer no longer than the deadline, by the clock that was given', async () => {
     const clock = new FakeClock();
     const caller = await serve({ echo: () => never }, clock);
