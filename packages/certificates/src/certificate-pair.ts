@@ -63,6 +63,17 @@ export function parseCertificates(text: string): readonly LeafCertificate[] {
   }
 }
 
+/** Whether something in a text is a certificate in PEM: Go's `AppendCertsFromPEM` passes over what is none. */
+export function hasCertificate(text: string): boolean {
+  return (text.match(CERTIFICATE) ?? []).some((one) => {
+    try {
+      return new X509Certificate(one).serialNumber !== '';
+    } catch {
+      return false;
+    }
+  });
+}
+
 function leafOf(certificate: X509Certificate): LeafCertificate {
   const subject: Readonly<Record<string, unknown>> = { ...certificate.toLegacyObject().subject };
   const names = certificate.subjectAltName?.split(', ') ?? [];

@@ -1,12 +1,12 @@
 import type { FileSystem } from '@node-agent/host';
 import { type ConnectionConfig, KubeError, loadKubeconfig, type PemSource } from '@node-agent/kube-client';
-import { type CertificatePair, parseCertificates, parsePair } from './certificate-pair.ts';
+import { type CertificatePair, hasCertificate, parseCertificates, parsePair } from './certificate-pair.ts';
 import { CertificateError } from './errors.ts';
 import { isExpired } from './rotation-rules.ts';
 
 /**
- * Why a kubeconfig cannot be used with a client certificate of its own, so that a node has to begin with its bootstrap
- * kubeconfig; `undefined` where it can be (`isClientConfigStillValid`).
+ * Why a kubeconfig cannot be used with a client certificate of its own, or its server not be believed, so that a node has to
+ * begin with its bootstrap kubeconfig; `undefined` where it can be (`isClientConfigStillValid`).
  * @throws errors of the file system, where the file is there and cannot be read
  */
 export async function kubeconfigProblem(
@@ -16,7 +16,9 @@ export async function kubeconfigProblem(
 ): Promise<string | undefined> {
   if (!(await fs.exists(path))) return `${path} does not exist`;
   try {
-    const { user } = await loadKubeconfig({ fs }, path);
+    const { cluster, user } = await loadKubeconfig({ fs }, path);
+    const authority = cluster.ca === undefined ? '' : await textOf(fs, cluster.ca);
+    if (authority !== '' && !hasCertificate(authority)) return `${path}: its certificate authority is none`;
     if (user.clientCertificate === undefined) return `${path} has no client certificate`;
     const cert = await textOf(fs, user.clientCertificate.cert);
     parsePair(cert, await textOf(fs, user.clientCertificate.key));

@@ -7,7 +7,8 @@ import { DAY_MS, makePair, START_MS } from './fixtures.ts';
 
 const PATH = '/etc/kubernetes/kubelet.conf';
 const PEM = '/pki/kubelet-client-current.pem';
-const cluster: ClusterConfig = { server: 'https://127.0.0.1:6443', ca: { data: 'CA' }, skipTlsVerify: false };
+const CA = `a text before it\n${makePair().cert}`;
+const cluster: ClusterConfig = { server: 'https://127.0.0.1:6443', ca: { data: CA }, skipTlsVerify: false };
 
 async function world(pem = '') {
   const fs = new MemoryFileSystem({ clock: new FakeClock() });
@@ -66,6 +67,29 @@ describe("a node's kubeconfig", () => {
     expect(await kubeconfigProblem(fs, PATH, START_MS)).toBe(`${PATH} has no client certificate`);
     await fs.writeFile(PATH, '{');
     expect(await kubeconfigProblem(fs, PATH, START_MS)).toMatch(/^\/etc\/kubernetes\/kubelet\.conf/);
+  });
+
+  test.each([
+    ['is missing', undefined, /ENOENT.*ca\.crt/],
+    ['is none', 'CA', /: its certificate authority is none$/],
+    [
+      'cannot be parsed',
+      '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+      /: its certificate authority is none$/,
+    ],
+    [
+      'is one among others that are none',
+      `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${CA}`,
+      undefined,
+    ],
+    ['is empty, as for those of the system', '', undefined],
+  ])('with which no server could be believed is of no use: its certificate authority %s', async (_n, ca, problem) => {
+    const fs = await world(cert + key);
+    if (ca !== undefined) await fs.writeFile('/pki/ca.crt', ca);
+    await writeKubeconfig(fs, PATH, { cluster: { ...cluster, ca: { file: '/pki/ca.crt' } } }, PEM);
+    const found = await kubeconfigProblem(fs, PATH, START_MS);
+    if (problem === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatch(problem);
   });
 
   test('that cannot be read is no reason to ask for a certificate', async () => {
