@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { seededRandom, systemClock, systemRandom } from '@node-agent/async';
 import { SelfSignedFiles } from '@node-agent/certificates';
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
 import { nodeFileSystem } from '@node-agent/host';
+import { loadKubeconfig } from '@node-agent/kube-client';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type ClusterAccess, clusterAccess } from '../src/credentials.ts';
@@ -27,10 +28,10 @@ afterEach(async () => {
 
 const at = (name: string): string => join(directory, name);
 
-async function kubeconfig(name: string, server: string, user: object): Promise<string> {
+async function kubeconfig(name: string, server: string, user: object, more: object = {}): Promise<string> {
   const config = {
     'current-context': 'c',
-    clusters: [{ name: 'c', cluster: { server } }],
+    clusters: [{ name: 'c', cluster: { server, ...more } }],
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
     users: [{ name: 'u', user }],
   };
@@ -110,6 +111,14 @@ describe('how the API server is spoken to', () => {
     await expect(begin(true, '')).rejects.toThrow(
       /kubelet\.conf: the user's certificate and key: there is no certificate/,
     );
+  });
+
+  test('a bootstrap kubeconfig that is named by a relative path leaves an authority that is found from anywhere', async () => {
+    const { cert } = await pair();
+    await kubeconfig('bootstrap.conf', SERVER, { token: 't' }, { 'certificate-authority': relative(directory, cert) });
+    await begin(true, relative(process.cwd(), at('bootstrap.conf')));
+    const { cluster } = await loadKubeconfig({ fs: nodeFileSystem }, at('kubelet.conf'));
+    expect(cluster.ca).toEqual({ file: cert });
   });
 
   test('neither a kubeconfig nor a bootstrap kubeconfig is an error that names the file', async () => {

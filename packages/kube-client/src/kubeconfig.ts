@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import type { FileSystem } from '@node-agent/host';
 import {
   type ClusterConfig,
@@ -16,7 +16,7 @@ import { KubeError } from './errors.ts';
 import { proxyUrlProblem } from './proxy.ts';
 
 /**
- * The connection of a kubeconfig's current context, or of the one that is named. Paths in it are relative to the file.
+ * The connection of a kubeconfig's current context, or of the one that is named. Paths in it are relative to the file, and given whole.
  * Source: `k8s.io/client-go/tools/clientcmd`.
  *
  * @throws KubeError `InvalidConfig`, naming file and field
@@ -196,8 +196,9 @@ function text(fields: Fields, name: string, file: string, path: string): string 
   );
 }
 
+/** A path in a file, from its root on: it may be written into another file, and a command has to keep its slash. */
 function relative(path: string | undefined, file: string): string | undefined {
-  return path === undefined || isAbsolute(path) ? path : join(dirname(file), path);
+  return path === undefined || isAbsolute(path) ? path : resolve(dirname(file), path);
 }
 
 /** A bare name is looked up in PATH; anything with a slash is relative to the file. */

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
@@ -94,6 +95,16 @@ test('an exec plugin: its path is relative to the file, its name is not', () => 
   });
   const named = connectionOf(config({}, { exec: { ...exec, command: 'plugin' } }), '/etc/k/config');
   expect(named.user.exec?.command).toBe('plugin');
+});
+
+test('paths of a file that is named by a relative path are whole: one is written elsewhere, and a command is no bare name', () => {
+  const exec = { apiVersion: v1, command: './plugin', interactiveMode: 'Never' };
+  const { cluster, user } = connectionOf(
+    config({ 'certificate-authority': 'ca.crt' }, { exec, tokenFile: 't' }),
+    'config',
+  );
+  expect(cluster.ca).toEqual({ file: resolve('ca.crt') });
+  expect(user).toMatchObject({ token: { file: resolve('t') }, exec: { command: resolve('plugin') } });
 });
 
 const v1 = 'client.authentication.k8s.io/v1';
