@@ -34,9 +34,11 @@ export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
  * @throws Error that says what is wrong, and nothing of the text: it holds secrets
  */
 export function parseDockerConfigJson(text: string): DockerConfig {
-  let logins: DockerConfig = new Map();
-  for (const auths of valuesOf(recordOf(parseJson(text) ?? {}, 'the document'), NAMES.auths)) {
-    logins = auths === null ? new Map() : new Map([...logins, ...loginsOf(recordOf(auths, 'auths'), 'auths')]);
+  const logins = new Map<string, ConfiguredLogin>();
+  for (const [key, auths] of Object.entries(recordOf(parseJson(text) ?? {}, 'the document'))) {
+    if (!AUTHS.test(key)) continue;
+    if (auths === null) logins.clear();
+    else addLogins(logins, recordOf(auths, 'auths'), 'auths');
   }
   return logins;
 }
@@ -46,22 +48,16 @@ export function parseDockerConfigJson(text: string): DockerConfig {
  * @throws Error that says what is wrong, and nothing of the text: it holds secrets
  */
 export function parseDockercfg(text: string): DockerConfig {
-  return loginsOf(recordOf(parseJson(text) ?? {}, 'the document'), '');
+  const logins = new Map<string, ConfiguredLogin>();
+  addLogins(logins, recordOf(parseJson(text) ?? {}, 'the document'), '');
+  return logins;
 }
 
 /** Go's `encoding/json`, by which upstream reads them, knows fields whatever their case. Registries are no fields. */
-const NAMES = {
-  auths: /^auths$/iu,
-  auth: /^auth$/iu,
-  username: /^username$/iu,
-  password: /^password$/iu,
-  email: /^email$/iu,
-};
+const AUTHS = /^auths$/iu;
+const FIELDS = { auth: /^auth$/iu, username: /^username$/iu, password: /^password$/iu, email: /^email$/iu };
 
-/** What a field is given, by each of its names, in the order of the text. */
-function valuesOf(fields: Readonly<Record<string, unknown>>, name: RegExp): readonly unknown[] {
-  return Object.entries(fields).flatMap(([key, value]) => (name.test(key) ? [value] : []));
-}
+type Field = keyof typeof FIELDS;
 
 /** A parser's message may quote what it read. */
 function parseJson(text: string): unknown {
@@ -72,57 +68,64 @@ function parseJson(text: string): unknown {
   }
 }
 
-function loginsOf(entries: Readonly<Record<string, unknown>>, under: string): DockerConfig {
-  const logins = new Map<string, ConfiguredLogin>();
+function addLogins(logins: Map<string, ConfiguredLogin>, entries: Fields, under: string): void {
   for (const [registry, entry] of Object.entries(entries)) {
-    logins.set(registry, loginOf(recordOf(entry ?? {}, `${under}[${JSON.stringify(registry)}]`), registry));
+    logins.set(registry, loginOf(recordOf(entry ?? {}, under, registry), registry));
   }
-  return logins;
 }
 
-function loginOf(entry: Readonly<Record<string, unknown>>, registry: string): ConfiguredLogin {
-  const where = `the entry ${JSON.stringify(registry)}`;
-  const auth = textOf(entry, 'auth', where);
-  const username = textOf(entry, 'username', where);
-  const password = textOf(entry, 'password', where);
-  const email = textOf(entry, 'email', where);
-  const login = auth === '' ? { username, password } : decodeAuth(auth, where);
-  return { ...login, ...(email !== '' && { email }) };
+function loginOf(entry: Fields, registry: string): ConfiguredLogin {
+  const given: Record<Field, string> = { auth: '', username: '', password: '', email: '' };
+  for (const [key, value] of Object.entries(entry)) {
+    const field = fieldOf(key);
+    // Of several of a name the last counts; null is as good as absent.
+    if (field === undefined || value === null) continue;
+    if (typeof value !== 'string') throw new Error(`${placeOf(registry)}: ${field} is not a string`);
+    given[field] = value;
+  }
+  const { auth, username, password, email } = given;
+  const login = auth === '' ? { username, password } : decodeAuth(auth, registry);
+  return email === '' ? login : { ...login, email };
+}
+
+function fieldOf(key: string): Field | undefined {
+  if (Object.hasOwn(FIELDS, key)) return key as Field;
+  return (Object.keys(FIELDS) as Field[]).find((field) => key.length === field.length && FIELDS[field].test(key));
+}
+
+function placeOf(registry: string): string {
+  return `the entry ${shown(registry)}`;
+}
+
+/** No name of a registry is longer; one that a pod's status is to show may be of a mebibyte. */
+const MAX_SHOWN = 256;
+
+/** A registry as messages have it. */
+export function shown(registry: string): string {
+  return JSON.stringify(registry.length <= MAX_SHOWN ? registry : `${registry.slice(0, MAX_SHOWN)}...`);
 }
 
 /** `auth` goes before `username` and `password`; its padding may be missing. */
-function decodeAuth(auth: string, where: string): ConfiguredLogin {
+function decodeAuth(auth: string, registry: string): ConfiguredLogin {
   // Go's decoder skips line ends, and takes the padding either whole or not at all.
   const text = auth.replace(/[\r\n]/g, '');
   const isPadded = text.endsWith('=');
   const shape = isPadded
     ? /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)$/
     : /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3})?$/;
-  if (!shape.test(text)) throw new Error(`${where}: auth is not base64`);
+  if (!shape.test(text)) throw new Error(`${placeOf(registry)}: auth is not base64`);
   const decoded = Buffer.from(text, 'base64').toString();
   const colon = decoded.indexOf(':');
   if (colon < 0) {
-    throw new Error(`${where}: unable to parse auth field, must be formatted as base64(username:password)`);
+    throw new Error(`${placeOf(registry)}: unable to parse auth field, must be formatted as base64(username:password)`);
   }
   return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
 }
 
-/** The last counts; null is as good as absent. */
-function textOf(
-  entry: Readonly<Record<string, unknown>>,
-  field: Exclude<keyof typeof NAMES, 'auths'>,
-  where: string,
-): string {
-  let text = '';
-  for (const value of valuesOf(entry, NAMES[field])) {
-    if (value === null) continue;
-    if (typeof value !== 'string') throw new Error(`${where}: ${field} is not a string`);
-    text = value;
-  }
-  return text;
-}
+type Fields = Readonly<Record<string, unknown>>;
 
-function recordOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new Error(`${what} is not an object`);
+/** A text of a mebibyte has 100,000 of them: nothing is copied, and no place named that is not told. */
+function recordOf(value: unknown, what: string, entry?: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new Error(`${what}${entry === undefined ? '' : `[${shown(entry)}]`} is not an object`);
 }

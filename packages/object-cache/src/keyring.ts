@@ -1,17 +1,25 @@
 import type { RegistryLogin } from './docker-config.ts';
-import { parseRegistryUrl, registryMatches } from './registry-url.ts';
+import { parseRegistryUrl, registryMatcher } from './registry-url.ts';
 
+/** A host alone, as most are. */
+const PLAIN = /^[\w.-]+$/;
 const DEFAULT_REGISTRY = 'index.docker.io';
 
 /**
  * Logins by registry, and the rule which of them an image may be pulled with: those of all registries that match, the most
  * specific first. Source: `pkg/credentialprovider/keyring.go`, BasicDockerKeyring.
  */
-export class Keyring {
-  readonly #logins = new Map<string, RegistryLogin[]>();
+export class Keyring<Login = RegistryLogin> {
+  readonly #logins = new Map<string, Login[]>();
+  readonly #isKept: (key: string) => boolean;
+
+  /** @param repository for whose images alone it is; all are kept where it is absent */
+  constructor(repository?: string) {
+    this.#isKept = repository === undefined ? () => true : isFor(repository);
+  }
 
   /** @returns the registries that make no sense, which are left out */
-  add(logins: Iterable<readonly [registry: string, login: RegistryLogin]>): readonly string[] {
+  add(logins: Iterable<readonly [registry: string, login: Login]>): readonly string[] {
     const invalid: string[] = [];
     for (const [registry, login] of logins) {
       const key = keyOf(registry);
@@ -19,6 +27,7 @@ export class Keyring {
         invalid.push(registry);
         continue;
       }
+      if (!this.#isKept(key)) continue;
       const known = this.#logins.get(key) ?? [];
       known.push(login);
       this.#logins.set(key, known);
@@ -27,17 +36,28 @@ export class Keyring {
   }
 
   /** @param repository with its registry and without a tag: `docker.io/library/busybox` */
-  lookup(repository: string): readonly RegistryLogin[] {
+  lookup(repository: string): readonly Login[] {
+    const keys = [...this.#logins.keys()].filter(registryMatcher(repository));
     // Backwards by name, so that a registry with a path comes before the registry alone.
-    const keys = [...this.#logins.keys()].sort().reverse();
-    const found = keys.filter((key) => registryMatches(key, repository)).flatMap((key) => this.#logins.get(key) ?? []);
+    const found = keys
+      .sort()
+      .reverse()
+      .flatMap((key) => this.#logins.get(key) ?? []);
     if (found.length > 0 || !isOfDefaultRegistry(repository)) return found;
     return this.#logins.get(DEFAULT_REGISTRY) ?? [];
   }
 }
 
+/** Whether the logins of a key may be those that images of a repository are pulled with. */
+function isFor(repository: string): (key: string) => boolean {
+  const isMeant = registryMatcher(repository);
+  const isDefault = isOfDefaultRegistry(repository);
+  return (key) => isMeant(key) || (isDefault && key === DEFAULT_REGISTRY);
+}
+
 /** A registry without its scheme and API version: `https://index.docker.io/v1/` is `index.docker.io`. */
 function keyOf(registry: string): string | undefined {
+  if (PLAIN.test(registry)) return registry;
   const url = parseRegistryUrl(registry.replace(/^https?:\/\//, ''));
   if (url === undefined) return undefined;
   const path = url.path.startsWith('/v1/') || url.path.startsWith('/v2/') ? url.path.slice(3) : url.path;

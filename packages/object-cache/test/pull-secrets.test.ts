@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { FakeClock } from '@node-agent/async/testing';
 import type { EventRecorder } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
@@ -6,6 +7,7 @@ import { parseDockerConfigJson, parseDockercfg } from '../src/docker-config.ts';
 import { Keyring } from '../src/keyring.ts';
 import { credentialHash } from '../src/login-source.ts';
 import { ObjectCache } from '../src/object-cache.ts';
+import type { Secret } from '../src/object-store.ts';
 import { type NodeCredentials, PullSecrets } from '../src/pull-secrets.ts';
 import { pod, runToTheEnd, within, world } from './fixtures.ts';
 
@@ -79,6 +81,18 @@ describe('a keyring', () => {
     keyring.add([['https://quay.io/coreos', login('coreos again')]]);
     expect(keyring.lookup(repository).map(({ username }) => username)).toEqual(expected);
   });
+
+  test.each(['docker.io/team/app', 'quay.io/coreos/etcd', 'example.com/app'])(
+    'K4: for %s alone holds no login but those that images of it are pulled with',
+    (repository) => {
+      const registries = ['https://index.docker.io/v1/', 'docker.io', 'quay.io', 'quay.io/coreos', 'private.org:5000'];
+      const all = new Keyring();
+      const own = new Keyring(repository);
+      for (const keyring of [all, own]) keyring.add(registries.map((registry) => [registry, login(registry)]));
+      expect(own.lookup(repository)).toEqual(all.lookup(repository));
+      expect(own.lookup('private.org:5000/app')).toEqual([]);
+    },
+  );
 
   test('Docker Hub is known by both of its names', () => {
     for (const name of ['docker.io', 'index.docker.io', 'https://index.docker.io/v1/']) {
@@ -180,5 +194,52 @@ describe('a pod', () => {
       message: 'secret "default/one": .dockerconfigjson: it is not JSON',
     });
     expect(JSON.stringify([lines, error, error instanceof Error ? error.stack : ''])).not.toContain('hunter2');
+  });
+
+  test('W3: tells of registries that make no sense once, and of no more than some', async () => {
+    const { api, lookup, lines } = setUp(['one']);
+    const names = Array.from({ length: 500 }, (_none, index) => `exa mple-${index}`);
+    const auths = Object.fromEntries([...names, ' '.repeat(100_000)].map((name) => [name, {}]));
+    api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(JSON.stringify({ auths })) } }));
+    expect(await lookup('example.com/app')).toEqual({ value: [] });
+    const told = lines.filter(({ message }) => message === 'Registries of a pull secret are invalid');
+    expect(told).toMatchObject([{ fields: { secret: 'one', count: 501 } }]);
+    expect(JSON.stringify(lines).length).toBeLessThan(10_000);
+  });
+
+  test("W3: is not told all of a name that is as long as a secret's content", async () => {
+    const { api, lookup } = setUp(['one']);
+    const text = JSON.stringify({ auths: { ['r'.repeat(1_000_000)]: { auth: '?' } } });
+    api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(text) } }));
+    const result = await lookup('example.com/app');
+    const error = result && 'error' in result ? result.error : undefined;
+    expect(error).toMatchObject({ message: expect.stringMatching(/the entry "r{256}\.\.\.": auth is not base64$/) });
+  });
+
+  test('W3, K5: gives way to others after each secret that has many logins', async () => {
+    const clock = new FakeClock();
+    const { signal } = new AbortController();
+    const order: string[] = [];
+    const auths = Object.fromEntries(Array.from({ length: 5000 }, (_none, index) => [`r${index}.org`, {}]));
+    const data = { '.dockerconfigjson': base64(JSON.stringify({ auths })) };
+    const getSecret = async (_namespace: string, name: string): Promise<Secret> =>
+      Object.defineProperty(pullSecret(name, ''), 'data', {
+        get() {
+          order.push(name);
+          return data;
+        },
+      });
+    const credentials = new PullSecrets({ clock, secrets: { getSecret } });
+    const web = pod('web', { imagePullSecrets: [{ name: 'one' }, { name: 'two' }] });
+    clock.setTimer(0, () => order.push('another'));
+    const looked = credentials.lookup(web, 'r7.org/app', signal);
+    // Images of one pod are looked for side by side.
+    const beside = credentials.lookup(web, 'r8.org/app', signal);
+    await clock.settle();
+    clock.setTimer(0, () => order.push('a third'));
+    await clock.advance(0);
+    expect((await looked).length).toBe(2);
+    expect((await beside).length).toBe(2);
+    expect(order).toEqual(['one', 'another', 'two', 'a third', 'one', 'two']);
   });
 });
