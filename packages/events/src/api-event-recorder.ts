@@ -127,8 +127,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       this.#dropped.inc({ reason: 'spam_filter' });
       return;
     }
-    const dropped = this.#queue.push(event);
-    if (dropped !== undefined) this.#drop(dropped, this.#queue.closed ? 'shutdown' : 'queue_full');
+    for (const dropped of this.#queue.push(event)) this.#drop(dropped, this.#queue.closed ? 'shutdown' : 'queue_full');
   }
 
   /** Writes until `signal` is aborted, or this is disposed of. To be called once. */

@@ -1,6 +1,6 @@
 import { checkNumbers, filledLevel, type TokenLevel } from '@node-agent/async';
 import type { CoreEvent } from './event.ts';
-import { aggregateKey, eventKey, spamKey } from './event-keys.ts';
+import { aggregateKey, eventKey, messageKey, spamKey } from './event-keys.ts';
 import { LruMap } from './lru-map.ts';
 
 /** The limits of a `Correlator`; the defaults are client-go's (`tools/record/events_cache.go`). */
@@ -28,6 +28,7 @@ export const defaultCorrelationLimits: CorrelationLimits = {
 
 /** The different messages that one reason about one object had of late. */
 export interface Similar {
+  /** What stands for each. */
   readonly messages: ReadonlySet<string>;
   readonly atMs: number;
 }
@@ -40,7 +41,7 @@ export function withSimilar(
   { aggregateAfter, aggregateWithinMs }: Pick<CorrelationLimits, 'aggregateAfter' | 'aggregateWithinMs'>,
 ): { readonly similar: Similar; readonly combine: boolean } {
   const recent = before !== undefined && nowMs - before.atMs <= aggregateWithinMs ? before.messages : [];
-  const messages = new Set(recent).add(message);
+  const messages = new Set(recent).add(messageKey(message));
   const combine = messages.size >= aggregateAfter;
   // One below the threshold is kept: any other message goes over it again, and the set does not grow.
   if (combine) messages.delete(first(messages));

@@ -8,17 +8,25 @@ export interface PendingEvent {
   readonly create: boolean;
 }
 
+/** So many characters the messages of all that wait may have: some have a command of a mebibyte in them. */
+const MAX_CHARACTERS = 16 * 2 ** 20;
+
 /**
  * At most `limit` events in the order of their first arrival, for one consumer. The same Event again takes the place of
  * the one that waits; where there is no room, the oldest goes. `push` never blocks.
  */
 export class EventQueue extends Receiver<PendingEvent> {
   readonly #limit: number;
+  readonly #maxCharacters: number;
   readonly #waiting = new Map<string, PendingEvent>();
+  /** Of the messages of all that wait. */
+  #characters = 0;
 
-  constructor(limit: number) {
+  /** @param maxCharacters of all messages together; one that is longer waits alone */
+  constructor(limit: number, maxCharacters: number = MAX_CHARACTERS) {
     super();
     this.#limit = limit;
+    this.#maxCharacters = maxCharacters;
   }
 
   get size(): number {
@@ -26,12 +34,16 @@ export class EventQueue extends Receiver<PendingEvent> {
   }
 
   /** @returns what was dropped for it: the oldest, or itself where the queue is closed */
-  push(event: CoreEvent): CoreEvent | undefined {
-    if (this.closed) return event;
+  push(event: CoreEvent): readonly CoreEvent[] {
+    if (this.closed) return [event];
     const key = keyOf(event);
     const before = this.#waiting.get(key);
-    this.#waiting.set(key, { event, create: before?.create ?? event.count === 1 });
-    const dropped = this.#waiting.size > this.#limit ? this.shift()?.value.event : undefined;
+    this.#set(key, { event, create: before?.create ?? event.count === 1 });
+    const dropped: CoreEvent[] = [];
+    while (this.#isTooMuch()) {
+      const oldest = this.shiftNow();
+      if (oldest !== undefined) dropped.push(oldest.event);
+    }
     this.wake();
     return dropped;
   }
@@ -40,10 +52,11 @@ export class EventQueue extends Receiver<PendingEvent> {
   putBack(pending: PendingEvent): void {
     const later = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#waiting.set(keyOf(pending.event), pending);
+    this.#characters = 0;
+    this.#set(keyOf(pending.event), pending);
     for (const { event, create } of later) {
       const isSame = keyOf(event) === keyOf(pending.event);
-      this.#waiting.set(keyOf(event), { event, create: isSame ? pending.create : create });
+      this.#set(keyOf(event), { event, create: isSame ? pending.create : create });
     }
     this.wake();
   }
@@ -56,9 +69,21 @@ export class EventQueue extends Receiver<PendingEvent> {
   protected override shift(): { readonly value: PendingEvent } | undefined {
     for (const [key, value] of this.#waiting) {
       this.#waiting.delete(key);
+      this.#characters -= value.event.message.length;
       return { value };
     }
     return undefined;
+  }
+
+  #set(key: string, pending: PendingEvent): void {
+    const before = this.#waiting.get(key)?.event.message.length ?? 0;
+    this.#characters += pending.event.message.length - before;
+    this.#waiting.set(key, pending);
+  }
+
+  #isTooMuch(): boolean {
+    const { size } = this.#waiting;
+    return size > this.#limit || (size > 1 && this.#characters > this.#maxCharacters);
   }
 }
 

@@ -94,6 +94,19 @@ describe('events that differ by message only', () => {
     expect(similar?.messages.size).toBe(9);
   });
 
+  test('K4: a message of any length is remembered as a short one is, and told from others', () => {
+    const long = ['a', 'b'].map((end) => 'x'.repeat(1_000_000) + end);
+    const keys = long.map((message) => eventKey(makeEvent({ message })));
+    expect(new Set(keys).size).toBe(2);
+    expect(eventKey(makeEvent({ message: long[0] ?? '' }))).toBe(keys[0]);
+    let similar: Similar | undefined;
+    for (const message of [...long, ...long]) {
+      similar = withSimilar(similar, message, 0, defaultCorrelationLimits).similar;
+    }
+    const remembered = [...keys, ...(similar?.messages ?? [])];
+    expect(remembered.map((key) => key.length < 500)).toEqual([true, true, true, true]);
+  });
+
   test('ten times the same message is not ten messages', () => {
     const correlator = new Correlator(unfiltered);
     const events = Array.from({ length: 20 }, () => correlator.correlate(makeEvent(), 0));

@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { CoreEvent } from '../src/event.ts';
 import { EventQueue } from '../src/event-queue.ts';
 import { makeEvent } from './builders.ts';
 
 const event = (name: string, count = 1) => ({ ...makeEvent({ name }), count });
+const names = (events: readonly CoreEvent[]): readonly string[] => events.map(({ metadata }) => metadata.name);
 
 test('the oldest goes where there is no room', () => {
   const queue = new EventQueue(2);
-  expect([queue.push(event('a')), queue.push(event('b'))]).toEqual([undefined, undefined]);
-  expect(queue.push(event('c'))?.metadata.name).toBe('a');
+  expect([queue.push(event('a')), queue.push(event('b'))]).toEqual([[], []]);
+  expect(names(queue.push(event('c')))).toEqual(['a']);
   expect([queue.shiftNow(), queue.shiftNow(), queue.shiftNow()].map((next) => next?.event.metadata.name)).toEqual([
     'b',
     'c',
@@ -40,7 +42,7 @@ test('what is put back is the next one, with what came meanwhile', () => {
 test('a closed queue takes nothing', () => {
   const queue = new EventQueue(10);
   queue.close();
-  expect(queue.push(event('a'))?.metadata.name).toBe('a');
+  expect(names(queue.push(event('a')))).toEqual(['a']);
   expect(queue.size).toBe(0);
 });
 
@@ -54,11 +56,28 @@ test('never holds more than its limit, and every event is written, waits, or was
         if (step === null) waiting.delete(queue.shiftNow()?.event.metadata.name ?? '');
         else {
           waiting.add(step);
-          waiting.delete(queue.push(event(step))?.metadata.name ?? '');
+          for (const dropped of names(queue.push(event(step)))) waiting.delete(dropped);
         }
         expect(queue.size).toBe(waiting.size);
         expect(queue.size).toBeLessThanOrEqual(limit);
       }
     }),
   );
+});
+
+test('K4: the messages of all that wait together have a bound, but a longer one waits alone', () => {
+  const queue = new EventQueue(10, 100);
+  const long = (name: string, length: number) => makeEvent({ name, message: 'x'.repeat(length) });
+  expect(queue.push(long('a', 40))).toEqual([]);
+  expect(queue.push(long('b', 60))).toEqual([]);
+  // The same again is not there twice.
+  expect(queue.push(long('b', 60))).toEqual([]);
+  expect(names(queue.push(long('c', 50)))).toEqual(['a', 'b']);
+  const taken = queue.shiftNow();
+  expect(queue.push(long('d', 100))).toEqual([]);
+  if (taken !== undefined) queue.putBack(taken);
+  expect(names(queue.push(long('e', 1)))).toEqual(['c', 'd']);
+  expect(names(queue.push(long('f', 1000)))).toEqual(['e']);
+  expect(queue.shiftNow()?.event.metadata.name).toBe('f');
+  expect(queue.push(long('g', 100))).toEqual([]);
 });
