@@ -1,4 +1,4 @@
-import { abortable, type Clock, withTimeout } from '@node-agent/async';
+import { abortable, type Clock, Semaphore, withTimeout } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import {
   type Counter,
@@ -35,6 +35,11 @@ export interface PluginLogins {
 
 /** A plugin has a minute, time for it to try again included. */
 const TIMEOUT_MS = 60_000;
+/**
+ * So many images of one pod a plugin is asked for at once: each is a process. Upstream starts a pod's containers one after another, and asks
+ * for one at a time; what it is given for a registry is there for the next.
+ */
+const ASKED_AT_ONCE = 4;
 const NO_LOGINS: DockerConfig = new Map();
 const ECHOED_TOKEN =
   "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'";
@@ -47,6 +52,8 @@ export class CredentialProviderPlugin {
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
   /** By image and account: it is asked once for all who want the same at the same time. */
   readonly #running = new Map<string, Promise<DockerConfig>>();
+  /** By the UIDs of the pods whose images it is asked for. */
+  readonly #turns = new Map<string, Semaphore>();
   readonly #errors: Counter<'plugin_name'>;
   readonly #duration: Histogram<'plugin_name'>;
 
@@ -79,6 +86,17 @@ export class CredentialProviderPlugin {
    */
   async logins(pod: Pod, image: string, signal: AbortSignal): Promise<PluginLogins> {
     if (!this.#provider.matchImages.some((glob) => registryMatches(glob, image))) return { logins: NO_LOGINS };
+    const { uid } = pod.metadata;
+    const turn = this.#turns.get(uid) ?? new Semaphore(ASKED_AT_ONCE);
+    this.#turns.set(uid, turn);
+    try {
+      return await turn.run(() => this.#loginsFor(pod, image, signal), signal);
+    } finally {
+      if (turn.active === 0 && turn.waiting === 0) this.#turns.delete(uid);
+    }
+  }
+
+  async #loginsFor(pod: Pod, image: string, signal: AbortSignal): Promise<PluginLogins> {
     const account = await this.#accountOf(pod, signal);
     if (account === 'skip') return { logins: NO_LOGINS };
     const given = account === 'none' ? undefined : account;

@@ -74,6 +74,28 @@ describe('a plugin', () => {
     expect(runs).toEqual([]);
   });
 
+  test('W6, K4: is asked for four images of a pod at once, and for none that it has told of meanwhile', async () => {
+    const { credentials, clock, runs, plugin } = setUp();
+    const waiting: (() => void)[] = [];
+    const stdout = JSON.stringify(answer({ cacheKeyType: 'Registry', cacheDuration: '1m' }));
+    plugin.reply = () => new Promise((resolve) => waiting.push(() => resolve({ exitCode: 0, stdout, stderr: '' })));
+    const { signal } = new AbortController();
+    const images = Array.from({ length: 100 }, (_none, index) => `example.com/app-${index}`);
+    const looked = images.map((image) => credentials.lookup(pod('web'), image, signal));
+    await clock.settle();
+    expect(runs).toHaveLength(4);
+    // Another pod does not wait for them.
+    const gone = new AbortController();
+    const other = credentials.lookup(pod('other'), 'example.com/other', gone.signal);
+    await clock.settle();
+    expect(runs).toHaveLength(5);
+    gone.abort(new Error('the pod is gone'));
+    await expect(other).rejects.toThrow('the pod is gone');
+    for (const answered of waiting.splice(0)) answered();
+    expect(await Promise.all(looked)).toEqual(images.map(() => [login('u')]));
+    expect(runs).toHaveLength(5);
+  });
+
   test('is asked once for all who want the same image at once', async () => {
     const { lookup, runs } = setUp();
     const both = [lookup('example.com/app'), lookup('example.com/app')];
