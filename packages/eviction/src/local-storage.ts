@@ -25,10 +25,12 @@ export function hasStorageLimit(pod: Pod): boolean {
 }
 
 function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): StorageViolation | undefined {
+  let usedBytes: ReadonlyMap<string | undefined, number | undefined> | undefined;
   for (const { name, emptyDir } of spec.volumes ?? []) {
     const text = emptyDir?.sizeLimit;
     if (text === undefined) continue;
-    const used = volumes.findLast((volume) => volume.name === name)?.usedBytes;
+    usedBytes ??= new Map(volumes.map((volume) => [volume.name, volume.usedBytes]));
+    const used = usedBytes.get(name);
     const limit = parseQuantity(text);
     if (!isCount(used) || limit.compare(Quantity.zero) <= 0 || bytes(used).compare(limit) <= 0) continue;
     return {
@@ -49,10 +51,11 @@ function overPod(pod: Pod, stats: PodStats): StorageViolation | undefined {
 }
 
 function overContainer(pod: Pod, stats: PodStats, { dedicatedImageFs }: DiskLayout): StorageViolation | undefined {
+  const limits = new Map(
+    pod.spec.containers.map(({ name, resources }) => [name, resources?.limits?.['ephemeral-storage']]),
+  );
   for (const { name, logs, rootfs } of stats.containers ?? []) {
-    const text = pod.spec.containers.find((container) => container.name === name)?.resources?.limits?.[
-      'ephemeral-storage'
-    ];
+    const text = limits.get(name);
     if (text === undefined) continue;
     const limit = parseQuantity(text);
     // A writable layer on a disk of its own takes nothing of what is limited.

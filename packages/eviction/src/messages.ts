@@ -38,9 +38,11 @@ export function evictionMessage(
     annotations.offending_pod_usage = String(usage);
   }
   const offending: { readonly name: string; readonly usage: Quantity }[] = [];
-  const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+  const containers = new Map(
+    [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => [container.name, container]),
+  );
   for (const container of stats.containers ?? []) {
-    const spec = containers.find(({ name }) => name === container.name);
+    const spec = containers.get(container.name);
     const usage = spec && containerUsage(container, resource);
     if (usage === undefined) continue;
     const request = parseQuantity(spec?.resources?.requests?.[resource] ?? '0');

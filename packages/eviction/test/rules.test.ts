@@ -418,6 +418,37 @@ describe('storageViolation', () => {
   ])('%s', (_title, pod, stats, layout, message) => {
     expect(storageViolation(pod, podStats(pod, stats), layout)?.message).toBe(message);
   });
+
+  test('W6, K5: is found in as many steps as the pod has volumes and containers', () => {
+    const names = Array.from({ length: 2000 }, (_none, index) => `n${index}`);
+    let looks = 0;
+    const counted = <T extends object>(name: string, more: T): T & { readonly name: string } =>
+      Object.defineProperty({ ...more, name }, 'name', {
+        get() {
+          looks += 1;
+          return name;
+        },
+      });
+    const made = makePod('pod');
+    const volumes = names.map((name) => ({ name, emptyDir: { sizeLimit: '1Mi' } }));
+    const resources = { limits: { 'ephemeral-storage': '1Mi' } };
+    const containers = names.map((name) => counted(name, { image: 'x', resources }));
+    const pod: Pod = { ...made, spec: { ...made.spec, volumes, containers } };
+    const stats = podStats(pod, {
+      volume: names.map((name) => counted(name, files(MI))),
+      containers: names.map((name) => ({ name, rootfs: files(MI), logs: files(0) })),
+    });
+    expect(storageViolation(pod, stats, ONE_DISK)).toBeUndefined();
+    expect(looks).toBeLessThan(10 * names.length);
+    const { message } = evictionMessage(
+      pod,
+      stats,
+      parseThresholds({ evictionHard: { 'nodefs.available': '1Mi' } })[0] as Threshold,
+      new Map(),
+    );
+    expect(message.split('Container ')).toHaveLength(names.length + 1);
+    expect(looks).toBeLessThan(20 * names.length);
+  });
 });
 
 describe('admitUnderPressure', () => {
