@@ -50,8 +50,13 @@ export class Allocator {
 
   /** The resources of devices that a container asks for, and how many of each. */
   demands({ resources }: Container): readonly (readonly [resource: string, required: number])[] {
-    return Object.entries(resources?.limits ?? {})
-      .filter(([resource]) => this.#isOfDevices(resource))
+    const asked = Object.entries(resources?.limits ?? {}).filter(([resource]) => isExtendedResource(resource));
+    if (asked.length === 0) return [];
+    const { inventory, held } = this.#parts;
+    // Those that a plugin has told devices of, or that somebody holds.
+    const heldResources = held.resources();
+    return asked
+      .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
       .map(([resource, amount]) => [resource, Number(parseQuantity(amount).value())] as const);
   }
 
@@ -211,12 +216,6 @@ export class Allocator {
   ): Promise<T> {
     const what = `${resource}: ${rpc} of the device plugin at ${socketPath}`;
     return this.#parts.noted({ ...whose, what }, ask, signal);
-  }
-
-  /** One that a plugin has told devices of, or that somebody holds. */
-  #isOfDevices(resource: string): boolean {
-    if (!isExtendedResource(resource)) return false;
-    return this.#parts.inventory.healthy(resource) !== undefined || this.#parts.held.held().has(resource);
   }
 }
 

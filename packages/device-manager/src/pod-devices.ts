@@ -79,6 +79,15 @@ export class PodDevices {
     return held;
   }
 
+  /** The resources of which anything is held. */
+  resources(): ReadonlySet<string> {
+    const resources = new Set<string>();
+    for (const containers of this.#pods.values()) {
+      for (const grants of containers.values()) for (const resource of grants.keys()) resources.add(resource);
+    }
+    return resources;
+  }
+
   /** The pods that hold any of these. */
   holdersOf(resource: string, ids: ReadonlySet<string>): readonly string[] {
     if (ids.size === 0) return [];

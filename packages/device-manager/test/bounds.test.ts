@@ -3,12 +3,13 @@ import { FakeClock } from '@node-agent/async/testing';
 import { service } from '@node-agent/grpc';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Container, Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { devicePluginRpcs } from '../src/generated/services.ts';
 import { DeviceManager } from '../src/index.ts';
 import { DeviceInventory } from '../src/inventory.ts';
+import { PodDevices } from '../src/pod-devices.ts';
 import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
 import { containerOf, GPU, healthy, podOf } from './builders.ts';
 
@@ -215,6 +216,21 @@ describe('hostile plugins', () => {
 });
 
 describe('containers that are given their devices when they begin', () => {
+  it('W6, K5: what others hold is not gone through for each resource that a pod asks for', async () => {
+    await plug(['a']);
+    expect(await manager.admit(podOf('holder', [containerOf('main', { [GPU]: '1' })]), [], signal)).toEqual({
+      admit: true,
+    });
+    const held = vi.spyOn(PodDevices.prototype, 'held');
+    const unknown = Array.from({ length: 2000 }, (_none, index) => [`example.com/r${index}`, '1'] as const);
+    const pod = podOf('u', [containerOf('main', Object.fromEntries(unknown))]);
+    active = [pod];
+    expect(await manager.admit(pod, [], signal)).toEqual({ admit: true });
+    expect((await manager.containerDevices(pod, pod.spec.containers[0] as Container, signal)).devices).toEqual([]);
+    expect(held.mock.calls.length).toBeLessThan(10);
+    held.mockRestore();
+  });
+
   it('N8: two of one pod that begin at once do not both take over what its init container had', async () => {
     const pod = podOf(
       'u',
