@@ -58,13 +58,15 @@ function classAt(
   let at = start;
   const negated = chars[at] === '^';
   if (negated) at++;
-  const ranges: (readonly [from: string, to: string])[] = [];
+  /** By where each range begins, where the longest ends: a class may be of a mebibyte, and is asked for each character. */
+  const ranges = new Map<string, string>();
   const member = (): string | undefined => {
     const char = chars[at++];
     if (char === '-' || char === ']') return undefined;
     return char === '\\' ? chars[at++] : char;
   };
-  while (chars[at] !== ']' || ranges.length === 0) {
+  let isEmpty = true;
+  while (chars[at] !== ']' || isEmpty) {
     const from = member();
     if (from === undefined) return undefined;
     let to: string | undefined = from;
@@ -73,8 +75,12 @@ function classAt(
       to = member();
     }
     if (to === undefined) return undefined;
-    ranges.push([from, to]);
+    isEmpty = false;
+    if (to > (ranges.get(from) ?? '')) ranges.set(from, to);
   }
-  const isMember = (char: string): boolean => ranges.some(([from, to]) => from <= char && char <= to);
+  const isMember = (char: string): boolean => {
+    for (const [from, to] of ranges) if (from <= char && char <= to) return true;
+    return false;
+  };
   return { matches: (char) => isMember(char) !== negated, end: at };
 }

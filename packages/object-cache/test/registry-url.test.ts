@@ -100,6 +100,13 @@ test.each([
   expect(parseRegistryUrl(text)).toEqual(parts);
 });
 
+// By each of its members for each character it would take longer than a test may.
+test('W3: a glob with a class of a mebibyte takes no long time', () => {
+  const members = 'b-yb-cz'.repeat(200_000);
+  expect(globMatches(`*[${members}]`, 'a'.repeat(20_000))).toBe(false);
+  expect(globMatches(`*[${members}]`, `${'a'.repeat(20_000)}x`)).toBe(true);
+});
+
 test('W3: a glob of many stars takes no long time', () => {
   expect(globMatches(`${'*a'.repeat(2000)}b`, 'a'.repeat(4000))).toBe(false);
 });
