@@ -16,6 +16,7 @@ import {
   withDefaults,
 } from '@node-agent/telemetry';
 import { ImageError, pullError, pullErrorText } from './errors.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
 import { ImageDemand } from './image-demand.ts';
 import { sizeBucket, withTag } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -65,7 +66,7 @@ export interface ImageManagerComponents {
 
 /** The settings of an {@link ImageManager}; the defaults are upstream's. */
 export interface ImageManagerOptions {
-  /** One pull at a time (`serializeImagePulls`); false by default, as it delays one pod by another's (C7). */
+  /** One pull at a time (`serializeImagePulls`), those of all pods by turns; false by default, as it delays one pod by another's (C7). */
   readonly serialize?: boolean;
   /** How many pulls run at once (`maxParallelImagePulls`); no limit by default. */
   readonly maxParallel?: number;
@@ -108,11 +109,12 @@ export class ImageManager {
   readonly #backoff: PullBackoff;
   readonly #queue: PullQueue<PullResult>;
   /**
-   * Whoever finds it empty waits, first come first served. Upstream refuses instead (`throttledImageService` in
+   * Whoever finds it empty waits, the pods by turns. Upstream refuses instead (`throttledImageService` in
    * `pkg/kubelet/images/helpers.go`), and starts a pod's containers one after another; here the images of a pod come side by side,
    * and a pod of many containers must not fail, and back off, for that alone. Absent: no limit.
    */
   readonly #rate: TokenBucket | undefined;
+  readonly #rateTurns = new FairSemaphore(1);
   readonly #demand: ImageDemand;
   readonly #duration: Histogram<'image_size_in_bytes'>;
   readonly #requests: Counter<'pull_policy' | 'present_locally' | 'pull_required'>;
@@ -312,8 +314,8 @@ export class ImageManager {
     const spec = { image, runtimeHandler, annotations };
     const wanted = { image: spec, sandboxConfig: podSandboxConfig };
     const tries = auths.length > 0 ? auths : [undefined];
-    const pullAll = async (sharedSignal: AbortSignal): Promise<PullResult> => {
-      await this.#rate?.acquire(sharedSignal);
+    const pullAll = async (sharedSignal: AbortSignal, whose: ReadonlySet<string>): Promise<PullResult> => {
+      await this.#begin(whose, sharedSignal);
       const startedAtMs = clock.monotonic();
       const errors: unknown[] = [];
       for (const [index, auth] of tries.entries()) {
@@ -333,7 +335,13 @@ export class ImageManager {
       if (errors.length === 1) throw errors[0];
       throw new AggregateError(errors, aggregateText(errors.map(pullErrorText)));
     };
-    return this.#queue.run(pullKey(wanted, auths), pullAll, signal);
+    return this.#queue.run(pullKey(wanted, auths), pod.metadata.uid, pullAll, signal);
+  }
+
+  /** Waits for the time when a pull may begin. */
+  async #begin(whose: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const rate = this.#rate;
+    if (rate !== undefined) await this.#rateTurns.run(whose, () => rate.acquire(signal), signal);
   }
 
   #report(requested: string, { sizeBytes, durationMs }: PullResult, waitedMs: number, tell: Tell): void {

@@ -1,4 +1,5 @@
 import { abortable } from '@node-agent/async';
+import { FairSemaphore } from './fair-semaphore.ts';
 
 /** How many pulls run at once. */
 export interface PullQueueOptions {
@@ -9,27 +10,31 @@ export interface PullQueueOptions {
 interface Pull<T> {
   readonly result: Promise<T>;
   readonly abort: AbortController;
+  /** The UIDs of the pods that have asked for it. */
+  readonly whose: Set<string>;
   waiting: number;
 }
 
+/** What is to be done. @param whose the UIDs of the pods that it is for: some may come while it waits */
+type Work<T> = (signal: AbortSignal, whose: ReadonlySet<string>) => Promise<T>;
+
 /**
- * Runs pulls, first come first served, no more than a limit at once, and one per key: who asks for what is being
+ * Runs pulls, those of all pods by turns, no more than a limit at once, and one per key: who asks for what is being
  * pulled already gets that pull's result. A pull is aborted when all who wait for it have gone.
  */
 export class PullQueue<T> {
-  readonly #limit: number;
+  readonly #places: FairSemaphore;
   readonly #pulls = new Map<string, Pull<T>>();
-  readonly #queue: (() => void)[] = [];
-  #running = 0;
 
   constructor({ maxParallel }: PullQueueOptions) {
-    this.#limit = maxParallel ?? Number.POSITIVE_INFINITY;
+    this.#places = new FairSemaphore(maxParallel ?? Number.POSITIVE_INFINITY);
   }
 
   /** @throws what `pull` throws, or the signal's reason */
-  async run(key: string, pull: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run(key: string, podUid: string, pull: Work<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
-    const shared = this.#pulls.get(key) ?? this.#start(key, pull);
+    const shared = this.#pulls.get(key) ?? this.#start(key, podUid, pull);
+    shared.whose.add(podUid);
     shared.waiting += 1;
     try {
       return await abortable(shared.result, signal);
@@ -42,9 +47,12 @@ export class PullQueue<T> {
     }
   }
 
-  #start(key: string, pull: (signal: AbortSignal) => Promise<T>): Pull<T> {
+  #start(key: string, podUid: string, pull: Work<T>): Pull<T> {
     const abort = new AbortController();
-    const shared: Pull<T> = { abort, waiting: 0, result: this.#whenFree(() => pull(abort.signal), abort.signal) };
+    const { signal } = abort;
+    const whose = new Set([podUid]);
+    const result = this.#places.run(whose, () => pull(signal, whose), signal);
+    const shared: Pull<T> = { abort, whose, waiting: 0, result };
     // Everybody may have gone when it fails.
     shared.result.catch(() => {});
     this.#pulls.set(key, shared);
@@ -53,19 +61,5 @@ export class PullQueue<T> {
     };
     shared.result.then(forget, forget);
     return shared;
-  }
-
-  async #whenFree(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#queue.push(resolve));
-    else this.#running += 1;
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } finally {
-      // The place goes to the next in line; nobody who comes in between can take it.
-      const next = this.#queue.shift();
-      if (next) next();
-      else this.#running -= 1;
-    }
   }
 }

@@ -408,6 +408,37 @@ describe('many pulls', () => {
     expect(await Promise.all(all)).toHaveLength(3);
   });
 
+  test('C7: where one is pulled after another, a pod of many images holds up another by one of them', async () => {
+    const { ensure, state, pulls, clock } = setUp({ serialize: true });
+    const { waiting, pull } = gated();
+    state.pull = pull;
+    const gone = new AbortController();
+    const many = ['a:1', 'b:1', 'c:1', 'd:1', 'e:1'].map((image) => ensure(image, 'many'));
+    const left = ensure('left:1', 'left', undefined, gone.signal);
+    const others = [ensure('x:1', 'one'), ensure('y:1', 'two'), ensure('z:1', 'one')];
+    // What is wanted by another is as urgent as that.
+    others.push(ensure('e:1', 'three'));
+    await clock.settle();
+    gone.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    while (waiting.length > 0) {
+      waiting.shift()?.();
+      await clock.settle();
+    }
+    expect(pulls).toEqual(['a:1', 'e:1', 'x:1', 'y:1', 'b:1', 'z:1', 'c:1', 'd:1']);
+    expect(await Promise.all([...many, ...others])).toHaveLength(9);
+  });
+
+  test('C7: where pulls wait for their turn by the rate, a pod of many images holds up another by one of them', async () => {
+    const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
+    const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image, 'many'));
+    await clock.settle();
+    all.push(ensure('x:1', 'one'), ensure('y:1', 'one'));
+    for (let turn = 0; turn < 5; turn++) await clock.advance(1000);
+    expect(pulls).toEqual(['a:1', 'b:1', 'x:1', 'c:1', 'y:1', 'd:1']);
+    expect(await Promise.all(all)).toHaveLength(6);
+  });
+
   test('a pull is aborted when the last of those who wait for it has gone, and the next one begins anew', async () => {
     const { ensure, state, clock, pulls } = setUp();
     const signals: (AbortSignal | undefined)[] = [];
