@@ -40,6 +40,10 @@ const TIMEOUT_MS = 60_000;
  * for one at a time; what it is given for a registry is there for the next.
  */
 const ASKED_AT_ONCE = 4;
+/** So many answers are kept at most: pods may name new images without end, and some answers are good for half a day. */
+const MAX_CACHED = 4096;
+/** How far apart those that are good no longer are looked for (`cachePurgeInterval`). */
+const PURGE_PERIOD_MS = 15 * 60_000;
 const NO_LOGINS: DockerConfig = new Map();
 const ECHOED_TOKEN =
   "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'";
@@ -50,6 +54,7 @@ export class CredentialProviderPlugin {
   readonly #provider: CredentialProvider;
   readonly #command: string;
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
+  #purgeAtMs = 0;
   /** By image and account: it is asked once for all who want the same at the same time. */
   readonly #running = new Map<string, Promise<DockerConfig>>();
   /** By the UIDs of the pods whose images it is asked for. */
@@ -119,12 +124,25 @@ export class CredentialProviderPlugin {
 
   #cached(image: string, account: PluginAccount | undefined): DockerConfig | undefined {
     const nowMs = this.#components.clock.monotonic();
-    for (const [key, { expiresAtMs }] of this.#cache) if (nowMs > expiresAtMs) this.#cache.delete(key);
     for (const type of ['Image', 'Registry', 'Global'] as const) {
       const entry = this.#cache.get(cacheKey(type, image, account));
-      if (entry !== undefined) return entry.logins;
+      if (entry !== undefined && nowMs <= entry.expiresAtMs) return entry.logins;
     }
     return undefined;
+  }
+
+  #keep(key: string, logins: DockerConfig, durationMs: number): void {
+    const nowMs = this.#components.clock.monotonic();
+    if (nowMs >= this.#purgeAtMs) {
+      for (const [known, { expiresAtMs }] of this.#cache) if (nowMs > expiresAtMs) this.#cache.delete(known);
+      this.#purgeAtMs = nowMs + PURGE_PERIOD_MS;
+    }
+    this.#cache.delete(key);
+    this.#cache.set(key, { logins, expiresAtMs: nowMs + durationMs });
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_CACHED) break;
+      this.#cache.delete(oldest);
+    }
   }
 
   async #ask(image: string, account: PluginAccount | undefined): Promise<DockerConfig> {
@@ -139,9 +157,7 @@ export class CredentialProviderPlugin {
     }
     const durationMs = response.cacheDurationMs ?? defaultCacheDurationMs;
     if (durationMs > 0) {
-      const expiresAtMs = this.#components.clock.monotonic() + durationMs;
-      const key = cacheKey(response.cacheKeyType, image, account);
-      this.#cache.set(key, { logins: response.logins, expiresAtMs });
+      this.#keep(cacheKey(response.cacheKeyType, image, account), response.logins, durationMs);
     }
     return response.logins;
   }

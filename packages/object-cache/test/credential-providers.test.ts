@@ -96,6 +96,20 @@ describe('a plugin', () => {
     expect(runs).toHaveLength(5);
   });
 
+  test('K4: what it gave for thousands of images is not kept for all of them', async () => {
+    const { credentials, runs, reply } = setUp();
+    reply({ cacheKeyType: 'Image', cacheDuration: '12h' });
+    const { signal } = new AbortController();
+    const ask = (number: number) => credentials.lookup(pod('web'), `example.com/app-${number}`, signal);
+    for (let number = 0; number <= 4096; number++) await ask(number);
+    expect(runs).toHaveLength(4097);
+    await ask(1);
+    await ask(4096);
+    expect(runs).toHaveLength(4097);
+    await ask(0);
+    expect(runs).toHaveLength(4098);
+  });
+
   test('is asked once for all who want the same image at once', async () => {
     const { lookup, runs } = setUp();
     const both = [lookup('example.com/app'), lookup('example.com/app')];
