@@ -58,10 +58,10 @@ export class Evictor {
   }
 
   /** Gives those that go for something as this less time, where they have more: it has become urgent. Returns at once. */
-  hurry(isMeant: (cause: EvictionCause) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
+  hurry(isMeant: (cause: EvictionCause, pod: Pod) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
     const { pods, logger } = this.#components;
     for (const [uid, { pod, cause }] of this.#going) {
-      if (!isMeant(cause) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
+      if (!isMeant(cause, pod) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
       this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds } });
       const facts = { pod: formatPod(pod), gracePeriodSeconds, had: cause.gracePeriodSeconds };
       logger.info(facts, 'Eviction manager: a pod that ends has less time');

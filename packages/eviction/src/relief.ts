@@ -141,7 +141,10 @@ export class Relief {
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
     // For a disk, or for a limit of its own: with it goes what is short here.
-    if (first !== undefined && this.#components.evictor.isGoing(first.pod)) return { outcome: 'going', after: figures };
+    if (first !== undefined && this.#components.evictor.isGoing(first.pod)) {
+      this.#hurry(threshold, (_cause, pod) => pod.metadata.uid === first.pod.metadata.uid, signal);
+      return { outcome: 'going', after: figures };
+    }
     const places = ranked.map((place) => rankedView(place, this.#whyNot(place.pod)));
     const victim = ranked.find(({ pod }) => this.#whyNot(pod) === undefined);
     const decision = { ...this.#facts(threshold, reclaims, figures), ranked: places };
@@ -159,11 +162,12 @@ export class Relief {
 
   /** What goes on in the lane of this threshold may have begun when it was not as urgent: who has time to end has little from now on. */
   hurry(threshold: Threshold, signal: AbortSignal): void {
-    if (!isHard(threshold)) return;
     const lane = laneOf(threshold.signal);
-    const isMeant = (cause: { readonly signal: string }): boolean =>
-      isSignal(cause.signal) && laneOf(cause.signal) === lane;
-    this.#components.evictor.hurry(isMeant, IMMEDIATE_GRACE_SECONDS, signal);
+    this.#hurry(threshold, (cause) => isSignal(cause.signal) && laneOf(cause.signal) === lane, signal);
+  }
+
+  #hurry(threshold: Threshold, isMeant: Parameters<Evictor['hurry']>[0], signal: AbortSignal): void {
+    if (isHard(threshold)) this.#components.evictor.hurry(isMeant, IMMEDIATE_GRACE_SECONDS, signal);
   }
 
   /** Not again where the figures are those that were missing after the last time, and nothing else may be removed by now. */

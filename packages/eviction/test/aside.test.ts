@@ -206,6 +206,33 @@ describe('a pod that goes for the disk and does not end', () => {
   });
 });
 
+test('N2: who has time to end for a disk has a second once it would go for a lack of memory that gives none', async () => {
+  const writer = makePod('writer', { terminationGracePeriodSeconds: 600 });
+  world.pods = [writer, ...world.pods.slice(1)];
+  world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(writer, 600) : stats));
+  world.kill = async (pod) => {
+    if (world.kills.at(-1)?.how.gracePeriodSeconds === 1) world.gone(pod);
+    else await never();
+  };
+  const soft = {
+    evictionSoft: { 'nodefs.available': '10%' },
+    evictionSoftGracePeriodMs: { 'nodefs.available': SECOND },
+  };
+  const hard = { evictionHard: { 'memory.available': '100Mi' } };
+  start(world.manager({ ...soft, ...hard }, { maxPodGracePeriodSeconds: 300 }));
+  await world.clock.advance(1 * SECOND);
+  world.disk.available = 50 * MI;
+  await world.clock.advance(30 * SECOND);
+  expect(world.kills.map(({ pod, how }) => [pod.metadata.name, how.gracePeriodSeconds])).toEqual([['writer', 300]]);
+  world.memory.available = 50 * MI;
+  await world.clock.advance(15 * SECOND);
+  expect(world.kills.map(({ pod, how }) => [pod.metadata.name, how.gracePeriodSeconds])).toEqual([
+    ['writer', 300],
+    ['writer', 1],
+  ]);
+  expect(world.log).toContain('gone writer');
+});
+
 test('a pod that is over its own limit, and does not end, keeps nobody from going for memory', async () => {
   const over = limited();
   world.stats = [...world.stats, podStats(over, { volume: [{ name: 'cache', ...files(20 * MI) }] })];
