@@ -1,9 +1,9 @@
 import { type Clock, sleep, withTimeout } from '@node-agent/async';
-import { formatPod, type Pod, podReference } from '@node-agent/pod-spec';
+import { formatPod, type Pod, type PodStatus, podReference } from '@node-agent/pod-spec';
 import { type Counter, type EventRecorder, eventReasons, type Logger, type Metrics } from '@node-agent/telemetry';
 import { evictedStatus } from './evicted-status.ts';
 import type { EvictionMessage } from './messages.ts';
-import type { EvictionPods } from './ports.ts';
+import type { EvictionKill, EvictionPods } from './ports.ts';
 
 /** Why a pod has to go. */
 export interface EvictionCause extends Partial<Pick<EvictionMessage, 'annotations'>> {
@@ -23,6 +23,14 @@ interface Components {
   readonly recorder: EventRecorder;
 }
 
+/** A pod whose time is not over yet. */
+interface Going {
+  readonly pod: Pod;
+  readonly cause: EvictionCause;
+  /** Settles once it was given less time, and that is over: it is waited for no longer. */
+  readonly hurried: PromiseWithResolvers<void>;
+}
+
 /** How long a kill may take beyond twice the grace period; whoever kills has limits of its own. */
 const KILL_PATIENCE_MS = 60_000;
 const GONE_LOOK_MS = 100;
@@ -34,8 +42,7 @@ export class Evictor {
   readonly #evictions: Counter<'eviction_signal'>;
   /** Those that were evicted, and are not gone after all the time that they had. */
   readonly #ending = new Map<string, Pod>();
-  /** Those whose time is not over yet, and what they go for. */
-  readonly #going = new Map<string, { readonly pod: Pod; readonly cause: EvictionCause }>();
+  readonly #going = new Map<string, Going>();
 
   constructor(components: Components, { goneTimeoutMs }: { readonly goneTimeoutMs: number }) {
     this.#components = components;
@@ -59,15 +66,14 @@ export class Evictor {
 
   /** Gives those that go for something as this less time, where they have more: it has become urgent. Returns at once. */
   hurry(isMeant: (cause: EvictionCause, pod: Pod) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
-    const { pods, logger } = this.#components;
-    for (const [uid, { pod, cause }] of this.#going) {
+    const { logger } = this.#components;
+    for (const [uid, { pod, cause, hurried }] of this.#going) {
       if (!isMeant(cause, pod) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
-      this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds } });
+      this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds }, hurried });
       const facts = { pod: formatPod(pod), gracePeriodSeconds, had: cause.gracePeriodSeconds };
       logger.info(facts, 'Eviction manager: a pod that ends has less time');
-      pods.kill(pod, { statusFn: (status) => status, gracePeriodSeconds }, signal).catch((err: unknown) => {
-        if (!signal.aborted) logger.error({ err, ...facts }, 'Eviction manager: pod failed to evict');
-      });
+      const how = { statusFn: (status: PodStatus) => status, gracePeriodSeconds };
+      this.#kill(pod, how, signal).then(hurried.resolve, hurried.reject);
     }
   }
 
@@ -78,23 +84,30 @@ export class Evictor {
 
   /** Ends a pod: nothing of it runs then, or that takes too long. What it held may not be free yet. @throws the signal's reason */
   async end(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
-    const { pods, recorder, logger, clock } = this.#components;
+    const { recorder, logger } = this.#components;
     const { message, gracePeriodSeconds, isDisruption } = cause;
     recorder.event(podReference(pod), 'Warning', eventReasons.evicted, message, cause.annotations);
     this.#evictions.inc({ eviction_signal: cause.signal });
     this.#ending.set(pod.metadata.uid, pod);
-    this.#going.set(pod.metadata.uid, { pod, cause });
+    const hurried = Promise.withResolvers<void>();
+    this.#going.set(pod.metadata.uid, { pod, cause, hurried });
     const facts = { pod: formatPod(pod), gracePeriodSeconds, signal: cause.signal };
     logger.info({ ...facts, message }, 'Evicting pod');
     const how = { statusFn: evictedStatus(pod, message, isDisruption), gracePeriodSeconds };
-    const limitMs = 2000 * gracePeriodSeconds + KILL_PATIENCE_MS;
     try {
-      await withTimeout(clock, limitMs, (limit) => pods.kill(pod, how, limit), signal);
+      await Promise.race([this.#kill(pod, how, signal), hurried.promise]);
       logger.info(facts, 'Eviction manager: pod is evicted successfully');
     } catch (err) {
       signal.throwIfAborted();
       logger.error({ err, ...facts }, 'Eviction manager: pod failed to evict');
     }
+  }
+
+  /** @throws where that takes too long; the signal's reason */
+  async #kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void> {
+    const { pods, clock } = this.#components;
+    const limitMs = 2000 * how.gracePeriodSeconds + KILL_PATIENCE_MS;
+    await withTimeout(clock, limitMs, (limit) => pods.kill(pod, how, limit), signal);
   }
 
   /** Waits until pods that were ended are gone, or for so long that the node cannot wait for them any more. @throws the signal's reason */
