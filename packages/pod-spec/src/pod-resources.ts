@@ -67,17 +67,20 @@ export function containersTotal(
 ): Map<string, Quantity> {
   const of = (container: AnyContainer): ResourceList =>
     override?.(container) ?? parseResourceList(container.resources?.[side]);
-  let running = addResources(...pod.spec.containers.map(of));
-  let sidecars: ResourceList = new Map();
-  let peak: ResourceList = new Map();
+  const running = addResources(...pod.spec.containers.map(of));
+  const sidecars = new Map<string, Quantity>();
+  const peak = new Map<string, Quantity>();
   for (const container of pod.spec.initContainers ?? []) {
-    const own = of(container);
-    const together = addResources(sidecars, own);
-    if (isRestartableInit(container)) {
-      running = addResources(running, own);
-      sidecars = together;
+    // Of what it does not ask for there is no more than when the last sidecar had come.
+    for (const [name, own] of of(container)) {
+      const together = sidecars.get(name)?.add(own) ?? own;
+      if (isRestartableInit(container)) {
+        running.set(name, running.get(name)?.add(own) ?? own);
+        sidecars.set(name, together);
+      }
+      const before = peak.get(name);
+      if (before === undefined || together.compare(before) > 0) peak.set(name, together);
     }
-    peak = maxResources(peak, together);
   }
   return maxResources(running, peak);
 }

@@ -177,4 +177,11 @@ describe('podRequests and podLimits', () => {
       ),
     );
   });
+
+  // With what all before it ask for gone through for each, it would take longer than a test may.
+  it('K5: a great many sidecars, each with a resource of its own, are summed up in one go', () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `example.com/r${index}`);
+    const pod = makePod({ containers: [container({})], initContainers: names.map((name) => sidecar({ [name]: '1' })) });
+    for (const total of [podRequests(pod), podLimits(pod)]) expect(total.size).toBe(names.length);
+  });
 });
