@@ -10,7 +10,21 @@ const ANY_ADDRESS = '0.0.0.0';
 
 /** Whether a pod wants a port of the host that another has: the same port and protocol, on the same address or on all. */
 export function hasHostPortConflict(pod: Pick<Pod, 'spec'>, others: readonly Pick<Pod, 'spec'>[]): boolean {
-  return hostPorts(pod).some((want) => others.some((other) => hostPorts(other).some((taken) => conflict(want, taken))));
+  const wanted = hostPorts(pod);
+  if (wanted.length === 0) return false;
+  const taken = new Map<string, Set<string>>();
+  for (const port of others.flatMap(hostPorts)) {
+    const ips = taken.get(keyOf(port)) ?? new Set();
+    taken.set(keyOf(port), ips.add(port.ip));
+  }
+  return wanted.some((port) => {
+    const ips = taken.get(keyOf(port));
+    return ips !== undefined && (port.ip === ANY_ADDRESS || ips.has(port.ip) || ips.has(ANY_ADDRESS));
+  });
+}
+
+function keyOf({ protocol, port }: HostPort): string {
+  return `${protocol}/${port}`;
 }
 
 /** Those of containers that run as long as the pod: an init container that ends holds no port. */
@@ -20,9 +34,4 @@ function hostPorts({ spec }: Pick<Pod, 'spec'>): readonly HostPort[] {
       hostPort > 0 ? [{ port: hostPort, ip: hostIP || ANY_ADDRESS, protocol: protocol || 'TCP' }] : [],
     ),
   );
-}
-
-function conflict(one: HostPort, other: HostPort): boolean {
-  if (one.port !== other.port || one.protocol !== other.protocol) return false;
-  return one.ip === other.ip || one.ip === ANY_ADDRESS || other.ip === ANY_ADDRESS;
 }

@@ -236,6 +236,14 @@ describe('ports of the host', () => {
     expect(admit(withPort(80), [withPort(79), withPort(80)])).toBe(refused);
   });
 
+  // With each compared with each, it would take longer than a test may.
+  test('K5: a great many ports are looked for among a great many in one go', () => {
+    const ports = (protocol: string): Pod =>
+      withPorts(...Array.from({ length: 20_000 }, (_, index) => ({ hostPort: index + 1, protocol })));
+    expect(admit(ports('TCP'), [ports('UDP')])).toBe('admitted');
+    expect(admit(ports('TCP'), [ports('UDP'), withPort(20_000)])).toBe(refused);
+  });
+
   test('a sidecar holds its port, an init container does not', () => {
     const ports = [{ containerPort: 80, hostPort: 80 }];
     const init = { name: 'init', image: 'busybox', ports };
