@@ -31,6 +31,7 @@ export class ImageVolumePulls {
   readonly #pod: Pod;
   readonly #sandboxConfig: Init<PodSandboxConfig>;
   readonly #signal: AbortSignal;
+  readonly #volumes: ReadonlyMap<string, Volume>;
   readonly #pulls = new Map<string, Promise<VolumePull>>();
 
   constructor(
@@ -41,19 +42,19 @@ export class ImageVolumePulls {
   ) {
     this.#images = images;
     this.#pod = pod;
+    const ofImages = pod.spec.volumes?.filter(({ image }) => image !== undefined);
+    this.#volumes = new Map(ofImages?.map((volume) => [volume.name, volume]));
     this.#sandboxConfig = sandboxConfig;
     this.#signal = signal;
   }
 
   /** The images that a container mounts, or why it has not all of them, in the order of its mounts. Never rejects. */
   async of({ volumeMounts = [] }: Container): Promise<VolumeImages> {
-    const volumes = new Map(this.#pod.spec.volumes?.map((volume) => [volume.name, volume]));
-    const wanted = [...new Set(volumeMounts.map(({ name }) => name))].flatMap((name) => volumes.get(name) ?? []);
+    const names = new Set(volumeMounts.map(({ name }) => name));
+    const wanted = [...names].flatMap((name) => this.#volumes.get(name) ?? []);
     const images = new Map<string, Init<ImageSpec>>();
     const failures: SyncFailure[] = [];
-    const pulls = wanted
-      .filter(({ image }) => image !== undefined)
-      .map(async (volume) => ({ volume, pull: await this.#pull(volume) }));
+    const pulls = wanted.map(async (volume) => ({ volume, pull: await this.#pull(volume) }));
     for (const { volume, pull } of await Promise.all(pulls)) {
       if ('image' in pull) images.set(volume.name, pull.image);
       else failures.push(pull.failure);

@@ -1,5 +1,6 @@
 import { CriError } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
+import { ImageVolumePulls } from '../src/image-volumes.ts';
 import type { ImagePuller } from '../src/index.ts';
 import { pod } from './builders.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
@@ -135,4 +136,14 @@ test('an image that the runtime cannot mount is counted', async () => {
   await machine.sync(kubelet, web);
   expect(machine.counts.get('kubelet_image_volume_mounted_errors_total{}')).toBe(1);
   expect(machine.counts.has('kubelet_image_volume_mounted_succeed_total{}')).toBe(false);
+});
+
+// With all volumes gone through for each container, it would take longer than a test may.
+test('K5: the volumes of a great many containers are found in a pod with a great many of them as quickly as any', async () => {
+  const many = Array.from({ length: 20_000 }, (_, index) => ({ name: `v${index}`, emptyDir: {} }));
+  const images = { ensureImageExists: async () => ({ imageRef: '' }) };
+  const web = pod({ containers: [], volumes: [...many, ...volumes] });
+  const pulls = new ImageVolumePulls({ images }, web, {}, new AbortController().signal);
+  const containers = Array.from({ length: 10_000 }, () => pulls.of(sleeper('a', { volumeMounts })));
+  for (const found of await Promise.all(containers)) expect(found.images.size).toBe(1);
 });
