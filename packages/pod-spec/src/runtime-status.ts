@@ -54,7 +54,7 @@ export interface RuntimeSandboxStatus {
   readonly createdAtMs: number;
   /** All its addresses, the primary one first; none for a pod on the host's network. */
   readonly ips: readonly string[];
-  /** False where the runtime told nothing of its network, so that an absent address means nothing. */
+  /** False where the runtime told nothing of its network, or nothing that is an address, so that an absent one means nothing. */
   readonly networkReported?: boolean;
   readonly hostNetwork: boolean;
   /** The runtime handler that it was run with; '' is the default one. */

@@ -112,13 +112,16 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
 /** What the runtime says of one sandbox. */
 export function toSandboxStatus(status: PodSandboxStatus): RuntimeSandboxStatus {
   const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
+  const ips = sandboxIps(status);
+  // One that has an address which nobody can read has no other in a new sandbox: it is no reason for that.
+  const lacksAddress = status.network?.ip === '';
   return {
     id: status.id,
     state: status.state === PodSandboxState.SANDBOX_READY ? 'ready' : 'notReady',
     attempt: status.metadata?.attempt ?? 0,
     createdAtMs: criTimeMs(status.createdAt),
-    ips: sandboxIps(status),
-    ...(status.network === null && { networkReported: false }),
+    ips,
+    ...(ips.length === 0 && !lacksAddress && { networkReported: false }),
     hostNetwork,
     runtimeHandler: status.runtimeHandler,
   };

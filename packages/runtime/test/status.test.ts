@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { byPrecedence } from '../src/current-status.ts';
 import { podsBeyondLabels, toRuntimePods } from '../src/runtime-pods.ts';
+import { podSandboxChanged } from '../src/sandbox-changed.ts';
 import {
   newestContainersFirst,
   sandboxIps,
@@ -17,7 +18,7 @@ import {
   toRuntimePodStatus,
   toSandboxStatus,
 } from '../src/status.ts';
-import { record, sandbox } from './builders.ts';
+import { pod, record, sandbox } from './builders.ts';
 
 const labels = {
   'io.kubernetes.pod.uid': 'uid-1',
@@ -132,6 +133,15 @@ describe('the addresses of a sandbox', () => {
   test('a runtime that tells no network is told apart from one that gave no address', () => {
     expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's' })).networkReported).toBe(false);
     expect(toSandboxStatus(messages.PodSandboxStatus.create({ id: 's', network: {} })).networkReported).toBeUndefined();
+  });
+
+  test.each([
+    ['the primary one', { ip: '<nil>' }, false],
+    ['another one', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, false],
+    ['none, as there is none', { ip: '', additionalIps: [{ ip: 'x' }] }, true],
+  ])('P7: a sandbox is not made again and again for an address that nobody can read: %s', (_name, network, changed) => {
+    const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_READY, network });
+    expect(podSandboxChanged(pod(), { sandboxes: [toSandboxStatus(status)] }).changed).toBe(changed);
   });
 });
 
