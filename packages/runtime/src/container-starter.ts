@@ -1,4 +1,4 @@
-import type { Clock, LendingGate } from '@node-agent/async';
+import type { Clock, LendingGate, Semaphore } from '@node-agent/async';
 import {
   type ContainerConfig,
   CriError,
@@ -26,7 +26,7 @@ import { containerHash } from './container-hash.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { currentStatus } from './current-status.ts';
 import { PodRuntimeError } from './errors.ts';
-import type { PullOutcome } from './image-volumes.ts';
+import type { PulledImages, PullOutcome } from './image-volumes.ts';
 import type { Killer } from './kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
@@ -70,6 +70,8 @@ export interface StartRequest {
   /** Whether the runtime can have no container of the pod yet. */
   readonly empty: boolean;
   readonly pull: Promise<PullOutcome>;
+  /** How many of its pod may be made ready and started at once: what one is made of may be large. No limit where absent. */
+  readonly turns?: Semaphore;
 }
 
 /** A step that failed, and what is to be said of it. */
@@ -118,8 +120,7 @@ export class ContainerStarter {
   }
 
   async #start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
-    const { gate, contexts } = this.#components;
-    const { pod, container, podIps } = request;
+    const { pod, container } = request;
     const pulled = await request.pull;
     signal.throwIfAborted();
     if ('failures' in pulled) {
@@ -128,19 +129,9 @@ export class ContainerStarter {
       }
       return pulled.failures.at(-1);
     }
-    let id = '';
+    let id: string | undefined;
     try {
-      const [context] = await step('CreateContainerConfigError', () =>
-        Promise.all([
-          contexts.container(pod, container, pulled, podIps, targetId(request), signal),
-          // Meanwhile, where nothing can be in its way.
-          request.empty && this.#noteResources(request),
-        ]),
-      );
-      const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
-      if (started === undefined) return undefined;
-      id = started.id;
-      await this.#link(request, id, started.config);
+      id = await this.#makeReadyAndStart(request, pulled, signal);
     } catch (err) {
       signal.throwIfAborted();
       if (!(err instanceof StepError)) throw err;
@@ -150,7 +141,29 @@ export class ContainerStarter {
       const retryAtMs = this.#components.tried.retryAtMs(pod.metadata.uid, container.name);
       return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
     }
-    return this.#postStart(request, id, signal);
+    return id === undefined ? undefined : this.#postStart(request, id, signal);
+  }
+
+  /** @returns its id; `undefined` where the container runs already */
+  async #makeReadyAndStart(
+    request: StartRequest,
+    pulled: PulledImages,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { gate, contexts } = this.#components;
+    const { pod, container, podIps } = request;
+    using _turn = await request.turns?.acquire(signal);
+    const [context] = await step('CreateContainerConfigError', () =>
+      Promise.all([
+        contexts.container(pod, container, pulled, podIps, targetId(request), signal),
+        // Meanwhile, where nothing can be in its way.
+        request.empty && this.#noteResources(request),
+      ]),
+    );
+    const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
+    if (started === undefined) return undefined;
+    await this.#link(request, started.id, started.config);
+    return started.id;
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, Semaphore } from '@node-agent/async';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -16,6 +16,12 @@ import type { ContainerStarter } from './container-starter.ts';
 import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-volumes.ts';
 import type { ImagePuller } from './ports.ts';
 import type { SyncFailure, SyncResults } from './sync-result.ts';
+
+/**
+ * So many containers of a pod are made ready and started at once: what a container is made of is as large as its environment, which a
+ * configMap of a mebibyte may be in each of thousands of them.
+ */
+const AT_ONCE = 8;
 
 export interface PodContainersComponents {
   readonly clock: Clock;
@@ -117,26 +123,33 @@ export class PodContainers {
   }
 
   /**
-   * All at once, but for those behind a `postStart` hook: people rely on it that the next container starts only when
-   * the hook is done. Without a hook nothing tells an order from its absence.
+   * All at once, a few at a time, but for those behind a `postStart` hook: people rely on it that the next container starts only
+   * when the hook is done. Without a hook nothing tells an order from its absence.
    */
   async sideBySide(run: Run, place: Place, candidates: readonly Candidate[]): Promise<void> {
+    const turns = new Semaphore(AT_ONCE);
     let hook: Promise<unknown> = Promise.resolve();
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      const start = hook.then(() => this.#start(run, place, candidate));
+      const start = hook.then(() => this.#start(run, place, candidate, turns));
       starts.push(start);
       if (candidate.container.lifecycle?.postStart != null) hook = start;
     }
     await allOf(starts);
   }
 
-  async #start({ pod, status, results, signal }: Run, place: Place, candidate: Candidate): Promise<boolean> {
-    const { container, type, pull, wait } = candidate;
+  async #start(
+    { pod, status, results, signal }: Run,
+    place: Place,
+    { container, type, pull, wait }: Candidate,
+    turns?: Semaphore,
+  ): Promise<boolean> {
+    const { containers } = this.#components;
+    const limit = turns && { turns };
     const failure =
       pull === undefined
         ? wait
-        : await this.#components.containers.start({ pod, container, type, status, pull, ...place }, signal);
+        : await containers.start({ pod, container, type, status, pull, ...limit, ...place }, signal);
     results.add('StartContainer', container.name, failure);
     return failure === undefined;
   }

@@ -41,3 +41,31 @@ test('a batch of pods takes hardly longer than the bare runtime, and its median 
   expect(lastMs / bareRuntimeMs()).toBeLessThan(1.15);
   expect(medianMs / lastMs).toBeLessThan(0.6);
 });
+
+test('W3: of a pod of a great many containers a few are made ready at a time: all they are made of would fill the memory', async () => {
+  let madeReady = 0;
+  let created = 0;
+  const containerMounts = async (): Promise<[]> => {
+    madeReady++;
+    expect(madeReady - created).toBeLessThanOrEqual(8);
+    return [];
+  };
+  const machine = new Machine({
+    runtime: { latencies: typicalLatencies },
+    components: { mounts: { containerMounts } },
+  });
+  const cri = new Proxy(machine.cri, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name !== 'createContainer') return typeof value === 'function' ? value.bind(target) : value;
+      return async (...given: Parameters<typeof target.createContainer>) => {
+        created++;
+        return await target.createContainer(...given);
+      };
+    },
+  });
+  const names = Array.from({ length: 100 }, (_, index) => `c${index}`);
+  const { error } = await machine.sync(machine.kubelet(cri), pod({ containers: names.map((name) => sleeper(name)) }));
+  expect(error).toBeUndefined();
+  expect(machine.live()).toHaveLength(names.length);
+});
