@@ -56,7 +56,7 @@ export class NodeContainers {
 
   constructor(
     child: (component: string) => PartComponents,
-    { cri, fs, hookHttp }: Pick<NodePorts, 'cri' | 'fs' | 'hookHttp'>,
+    { cri, fs, foreignFiles, hookHttp }: Pick<NodePorts, 'cri' | 'fs' | 'foreignFiles' | 'hookHttp'>,
     settings: AssemblySettings,
     {
       journal,
@@ -81,6 +81,7 @@ export class NodeContainers {
         ...child('runtime'),
         cri: notedCri(cri, journal),
         fs,
+        foreignFiles,
         images: notedImages(images, journal),
         network,
         mounts: {

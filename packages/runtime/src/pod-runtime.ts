@@ -1,6 +1,6 @@
 import { type Clock, LendingGate, type Random } from '@node-agent/async';
 import type { ImageService, RuntimeService } from '@node-agent/cri-client';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import {
   defaultRestartFeatures,
   type Pod,
@@ -66,6 +66,8 @@ export interface PodRuntimeComponents {
     FileSystem,
     'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'
   >;
+  /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
+  readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
   /** The machine's own where absent. */
   readonly clock?: Clock;
   /** The machine's own where absent. */
@@ -173,7 +175,7 @@ export class PodRuntime {
     this.#tried = new TriedAttempts({ clock });
     this.#remover = new ContainerRemover({ cri, files });
     this.#killer = new Killer(components);
-    this.#reader = new PodStatusReader(components);
+    this.#reader = new PodStatusReader(components, options);
     const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const { hooks, applied } = components;

@@ -7,7 +7,7 @@ import {
   type PodSandboxStatus,
   type RuntimeService,
 } from '@node-agent/cri-client';
-import type { FileSystem } from '@node-agent/host';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import {
   cpuMemory,
   type RuntimeContainer,
@@ -17,6 +17,7 @@ import {
 } from '@node-agent/pod-spec';
 import type { AppliedResources } from './applied-resources.ts';
 import { criLabels, parseContainerLabels } from './config/labels.ts';
+import { containerFilesPath } from './config/termination-file.ts';
 import { PodRuntimeError } from './errors.ts';
 import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
 import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
@@ -25,6 +26,8 @@ import { isFinalMessage, joinMessages, readTerminationMessage } from './terminat
 export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
+  /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
+  readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
@@ -33,6 +36,7 @@ export interface PodStatusReaderComponents {
 /** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
 export class PodStatusReader {
   readonly #components: PodStatusReaderComponents;
+  readonly #rootDirectory: string;
   /** By pod, then by id: sandboxes that were ready and had their addresses. Nothing changes of one until it is not ready. */
   readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
   /** The pods that a list by label does not show whole. */
@@ -41,8 +45,10 @@ export class PodStatusReader {
   /** By pod, then by id: containers that have ended, with all that they had to say. Nothing changes of one any more. */
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
 
-  constructor(components: PodStatusReaderComponents) {
+  /** @param options the kubelet's root directory: what is a container's own in it is no file of a volume */
+  constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
     this.#components = components;
+    this.#rootDirectory = rootDirectory;
   }
 
   /** @throws CriError, and PodRuntimeError `BadAnswer` */
@@ -132,7 +138,7 @@ export class PodStatusReader {
     { id, sandboxId, state }: RuntimeContainer,
     signal?: AbortSignal,
   ): Promise<RuntimeContainerStatus[]> {
-    const { cri, fs } = this.#components;
+    const { cri, fs, foreignFiles } = this.#components;
     const known = state === 'exited' ? this.#ended.get(uid)?.get(id) : undefined;
     if (known !== undefined) return [known];
     const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
@@ -140,7 +146,10 @@ export class PodStatusReader {
     if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
     const status = toContainerStatus(answer.status, sandboxId);
     if (status.state !== 'exited') return [this.#withApplied(uid, status)];
-    const said = await readTerminationMessage(fs, answer.status);
+    const own = containerFilesPath(this.#rootDirectory, uid, '');
+    const said = await readTerminationMessage(fs, answer.status, async (path) => {
+      if (!path.startsWith(own)) await foreignFiles?.lstat(path, signal);
+    });
     const ended = { ...status, message: joinMessages(status.message, said) };
     if (isFinalMessage(said, answer.status)) {
       const all = this.#ended.get(uid) ?? new Map<string, RuntimeContainerStatus>();

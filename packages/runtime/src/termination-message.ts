@@ -27,8 +27,13 @@ type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
  * What an exited container had to say at its end: its termination message file or, where that is empty, its policy
  * is `FallbackToLogsOnError` and it failed, the end of its log. What cannot be read says so in its place.
  * (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`)
+ * @param answers rejects where the file system of the container's file does not answer: then it is left alone (W6). It may be of a volume
  */
-export async function readTerminationMessage(fs: Files, status: ContainerStatus): Promise<string> {
+export async function readTerminationMessage(
+  fs: Files,
+  status: ContainerStatus,
+  answers: (path: string) => Promise<unknown> = async () => {},
+): Promise<string> {
   const { terminationMessagePath, terminationMessagePolicy } = parseContainerAnnotations(status.annotations);
   // A container that could not even be started has no log to fall back to.
   const fallback =
@@ -41,6 +46,7 @@ export async function readTerminationMessage(fs: Files, status: ContainerStatus)
       : status.mounts.find(({ containerPath }) => containerPath === absolutePath(terminationMessagePath));
   if (mount !== undefined) {
     try {
+      await answers(mount.hostPath);
       const message = utf8.decode((await readMessage(fs, mount.hostPath)).bytes);
       if (message !== '') return message;
     } catch (err) {

@@ -1,7 +1,8 @@
+import { memoryForeignFiles } from '@node-agent/host/testing';
 import type { RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test, vi } from 'vitest';
 import { pod } from './builders.ts';
-import { Machine, once, sleeper } from './machine.ts';
+import { Machine, type MachineOptions, once, sleeper } from './machine.ts';
 
 /** A kubelet on a machine whose readings of sandboxes, or by another call, are counted. */
 function counting(call = 'podSandboxStatus'): {
@@ -106,6 +107,32 @@ test('a container whose end may be told by its log, which may be late, is read a
   read();
   await machine.status(kubelet, web);
   expect(read()).toBe(1);
+});
+
+test('W6: a message in a file of a volume that does not answer is given up in time, and its file is not opened', async () => {
+  const hostPath = '/mnt/server/message';
+  const mount = {
+    hostPath,
+    containerPath: '/message',
+    readOnly: false,
+    recursiveReadOnly: false,
+    selinuxRelabel: false,
+  };
+  const containerMounts = async () => [{ ...mount, propagation: 'None' as const }];
+  const components: NonNullable<MachineOptions['components']> = { mounts: { containerMounts } };
+  const machine = new Machine({ components });
+  const { fs, clock } = machine;
+  Object.assign(components, { foreignFiles: memoryForeignFiles({ clock, fs }) });
+  await fs.mkdir('/mnt/server');
+  const opened = vi.spyOn(fs, 'openBeneath');
+  fs.injectFault({ path: (path) => path.startsWith('/mnt/server'), code: 'EIO', hangs: true });
+  const kubelet = machine.kubelet();
+  const web = pod({ restartPolicy: 'Never', containers: [once('b', 3, { terminationMessagePath: '/message' })] });
+  await machine.sync(kubelet, web);
+  await machine.clock.advance(1000);
+  const { containers } = await machine.status(kubelet, web);
+  expect(containers).toMatchObject([{ exitCode: 3, message: expect.stringContaining('ETIMEDOUT') }]);
+  expect(opened).not.toHaveBeenCalledWith('/mnt/server', expect.anything());
 });
 
 describe('what others made with the runtime’s own tools, without the kubelet’s labels', () => {
