@@ -77,10 +77,13 @@ export interface StartRequest {
 /** A step that failed, and what is to be said of it. */
 class StepError extends Error {
   readonly reason: string;
+  /** '' before the container is there. */
+  readonly containerId: string;
 
-  constructor(reason: string, cause: unknown) {
+  constructor(reason: string, cause: unknown, containerId = '') {
     super(CriError.is(cause) ? cause.details : errorText(cause), { cause });
     this.reason = reason;
+    this.containerId = containerId;
   }
 }
 
@@ -137,7 +140,7 @@ export class ContainerStarter {
       if (!(err instanceof StepError)) throw err;
       const reason =
         err.reason === 'RunContainerError' ? eventReasons.failedToStartContainer : eventReasons.failedToCreateContainer;
-      this.#event(request, '', 'Warning', reason, `Error: ${err.message}`);
+      this.#event(request, err.containerId, 'Warning', reason, `Error: ${err.message}`);
       const retryAtMs = this.#components.tried.retryAtMs(pod.metadata.uid, container.name);
       return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
     }
@@ -204,9 +207,8 @@ export class ContainerStarter {
     tried.succeeded(uid, container.name);
     backOff.started(pod, container, containerHash(container), status.containers);
     this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
-    await step('RunContainerError', () =>
-      patiently(clock, signal, (late) => cri.startContainer({ containerId: id }, late)),
-    );
+    const start = (late: AbortSignal) => cri.startContainer({ containerId: id }, late);
+    await step('RunContainerError', () => patiently(clock, signal, start), id);
     this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
     return { id, config };
   }
@@ -320,10 +322,10 @@ function targetId({ container, status }: StartRequest): string | undefined {
   return target.id;
 }
 
-async function step<T>(reason: string, work: () => Promise<T>): Promise<T> {
+async function step<T>(reason: string, work: () => Promise<T>, containerId?: string): Promise<T> {
   try {
     return await work();
   } catch (err) {
-    throw err instanceof StepError ? err : new StepError(reason, err);
+    throw err instanceof StepError ? err : new StepError(reason, err, containerId);
   }
 }

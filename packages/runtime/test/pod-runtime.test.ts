@@ -1,3 +1,4 @@
+import { CriError } from '@node-agent/cri-client';
 import { describe, expect, test } from 'vitest';
 import { readRuntimeStatus } from '../src/runtime-status.ts';
 import { pod } from './builders.ts';
@@ -372,6 +373,23 @@ describe('what fails', () => {
     ).toBe(1);
     await machine.sync(kubelet, web);
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+  });
+
+  test('the event of a start that fails is the same for each attempt: it has the name in the place of the id', async () => {
+    const machine = new Machine();
+    const cri = new Proxy(machine.cri, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== 'startContainer') return typeof value === 'function' ? value.bind(target) : value;
+        return async ({ containerId = '' }) => {
+          throw new CriError({ rpc: 'StartContainer', code: 'UNKNOWN', details: `no task for "${containerId}"` });
+        };
+      },
+    });
+    const kubelet = machine.kubelet(cri);
+    await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
+    expect(machine.events).toContain('Warning Failed containers{a}: Error: no task for "a"');
+    expect(kubelet.lastErrors('uid-1', 'a')?.message).not.toContain('"a"');
   });
 
   test('a pull that fails makes its container wait with its own reason, and creates nothing', async () => {
