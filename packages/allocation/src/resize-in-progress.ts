@@ -23,10 +23,10 @@ export function isResizeInProgress(
   features: ResizeFeatures = {},
 ): boolean {
   const podLevel = (features.podLevel ?? true) ? pod.spec.resources : undefined;
+  // Newest first: the first of a name is the container.
+  const states = new Map(status.containers.toReversed().map(({ name, state }) => [name, state]));
   for (const { container, type } of allContainers(pod)) {
-    if (!isResizable(type, features)) continue;
-    // Newest first: the first of a name is the container.
-    if (status.containers.find(({ name }) => name === container.name)?.state !== 'running') continue;
+    if (!isResizable(type, features) || states.get(container.name) !== 'running') continue;
     const has = cpuMemory(applied?.containers[container.name]);
     if (!sameCpuMemory(has, cpuMemory(container.resources, podLevel))) return true;
   }

@@ -66,8 +66,9 @@ export function resizeRefusal(pod: Pod, granted: Pod, node: ResizeNode = {}): Re
 
 /** A container's share of the swap follows from its memory request, and cannot change while it runs. */
 function changesSwap(pod: Pod, granted: Pod): boolean {
+  const before = byName(granted);
   return containersOf(pod).some((asked) => {
-    const had = containersOf(granted).find(({ name }) => name === asked.name);
+    const had = before.get(asked.name);
     if (had === undefined || request(asked, 'memory').equals(request(had, 'memory'))) return false;
     const restarts = had.resizePolicy?.find(({ resourceName }) => resourceName === 'memory')?.restartPolicy;
     return restarts !== 'RestartContainer' && (maySwap(pod, asked) || maySwap(granted, had));
@@ -82,15 +83,20 @@ function maySwap(pod: Pod, container: Container): boolean {
 }
 
 function requestsChange(pod: Pod, granted: Pod, resource: 'cpu' | 'memory', features: ResizeFeatures): boolean {
+  const before = byName(granted);
   return [...allContainers(pod)].some(({ container: asked, type }) => {
     if (!isResizable(type, features)) return false;
-    const had = containersOf(granted).find(({ name }) => name === asked.name);
+    const had = before.get(asked.name);
     return had === undefined || !request(asked, resource).equals(request(had, resource));
   });
 }
 
 function containersOf({ spec }: Pod): readonly Container[] {
   return [...spec.containers, ...(spec.initContainers ?? [])];
+}
+
+function byName(pod: Pod): ReadonlyMap<string, Container> {
+  return new Map(containersOf(pod).map((container) => [container.name, container]));
 }
 
 function request(container: Container, resource: 'cpu' | 'memory'): ReturnType<typeof parseQuantity> {

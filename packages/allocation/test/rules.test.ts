@@ -438,3 +438,14 @@ describe('whether a resize goes on', () => {
     expect(isResizeInProgress(granted, runningAll, applied, features)).toBe(goesOn);
   });
 });
+
+// With all of them gone through for each, it would take longer than a test may.
+test('K5: it is found in one go what cannot be changed of a pod of a great many containers', () => {
+  const containers = Array.from({ length: 30_000 }, (_, index) => ({
+    name: `c${index}`,
+    image: 'i',
+    resources: exactly('1', '1Gi'),
+  }));
+  const [pod, granted] = [makePod('a', {}, { containers }), makePod('a', {}, { containers })];
+  expect(resizeRefusal(pod, granted, { limitedSwap: true, staticCpus: true, staticMemory: true })).toBeUndefined();
+});

@@ -1,4 +1,4 @@
-import type { Pod } from './api.ts';
+import type { Container, Pod } from './api.ts';
 import { asksToRestartAll, canRestartAll, type RestartFeatures } from './restart-policy.ts';
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
@@ -14,7 +14,16 @@ export function showsInitialized(
   record: Pick<RuntimeContainerStatus, 'name' | 'state' | 'exitCode'>,
   features: RestartFeatures,
 ): boolean {
-  const main = pod.spec.containers.find(({ name }) => name === record.name);
+  const main = mainContainer(pod, record.name);
   if (main === undefined) return false;
-  return !canRestartAll(pod, features) || (record.state !== 'created' && !asksToRestartAll(main, record));
+  return (record.state !== 'created' && !asksToRestartAll(main, record)) || !canRestartAll(pod, features);
+}
+
+/** By name: records are looked at one by one, and a spec never changes in memory. */
+const mainContainers = new WeakMap<readonly Container[], ReadonlyMap<string, Container>>();
+
+function mainContainer({ spec: { containers } }: Pick<Pod, 'spec'>, name: string): Container | undefined {
+  const known = mainContainers.get(containers) ?? new Map(containers.map((container) => [container.name, container]));
+  mainContainers.set(containers, known);
+  return known.get(name);
 }

@@ -85,8 +85,9 @@ export function shouldRestartExited(
   status: Pick<EndedContainer, 'exitCode' | 'reason'>,
   features: RestartFeatures,
 ): boolean {
-  const isInit = pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;
-  const hasFailed = isInit ? initFailed({ ...status, state: 'exited' }) : status.exitCode !== 0;
+  const isInit = (): boolean => pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;
+  // Whether it is one is asked last: there may be thousands.
+  const hasFailed = status.exitCode !== 0 || (initFailed({ ...status, state: 'exited' }) && isInit());
   if (features.containerRestartRules && container.restartPolicy != null) {
     const action = matchingRestartRule(container, status.exitCode)?.action;
     if (action === 'Restart') return true;

@@ -17,14 +17,23 @@ export function byPrecedence(a: Attempt, b: Attempt): number {
   );
 }
 
+type Named = Attempt & { readonly name: string };
+
+/** By list, then by name: containers are looked at one by one, of which a pod may have thousands, and a list never changes in memory. */
+const attempts = new WeakMap<readonly Named[], ReadonlyMap<string, readonly Named[]>>();
+
+/** All attempts of a container, in the order of the list. */
+export function attemptsOf<T extends Named>(statuses: readonly T[], name: string): readonly T[] {
+  const byName = attempts.get(statuses) ?? Map.groupBy(statuses, (status) => status.name);
+  attempts.set(statuses, byName);
+  return (byName.get(name) ?? []) as readonly T[];
+}
+
 /** The attempt of a container that counts; `undefined` where the runtime knows none. */
-export function currentStatus<T extends Attempt & { readonly name: string }>(
-  statuses: readonly T[],
-  name: string,
-): T | undefined {
+export function currentStatus<T extends Named>(statuses: readonly T[], name: string): T | undefined {
   let best: T | undefined;
-  for (const status of statuses) {
-    if (status.name === name && (best === undefined || byPrecedence(status, best) < 0)) best = status;
+  for (const status of attemptsOf(statuses, name)) {
+    if (best === undefined || byPrecedence(status, best) < 0) best = status;
   }
   return best;
 }

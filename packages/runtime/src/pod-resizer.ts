@@ -13,6 +13,7 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import { type AppliedResources, adoptedResources, withCpuMemory } from './applied-resources.ts';
 import { containerResources, resizedSandboxResources } from './config/container-resources.ts';
 import type { ResourceSettings } from './config/resource-settings.ts';
+import { currentStatus } from './current-status.ts';
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { PodActions } from './pod-actions.ts';
@@ -73,7 +74,7 @@ export class PodResizer {
     const { applied, settings } = this.#components;
     const { uid } = pod.metadata;
     for (const { container, type } of allContainers(pod)) {
-      const running = status.containers.find(({ name }) => name === container.name);
+      const running = currentStatus(status.containers, container.name);
       if (running?.state !== 'running' || !isResizable(type, this.#features)) continue;
       if (applied.appliedToContainer(uid, container.name) !== undefined) continue;
       const resources = 'resources' in container ? { resources: container.resources } : {};

@@ -1,5 +1,5 @@
 import type { Pod, RuntimeContainerStatus } from '@node-agent/pod-spec';
-import { byPrecedence } from './current-status.ts';
+import { attemptsOf, byPrecedence } from './current-status.ts';
 
 /**
  * The records of init containers that need not be kept: of each all ended ones but the newest; for a new sandbox all
@@ -11,7 +11,7 @@ export function surplusInitContainers(
   newSandbox: boolean,
 ): readonly RuntimeContainerStatus[] {
   return (pod.spec.initContainers ?? []).flatMap(({ name }) => {
-    const records = statuses.filter((status) => status.name === name);
+    const records = attemptsOf(statuses, name);
     if (newSandbox) return records;
     const ended = records.filter(({ state }) => state === 'exited' || state === 'unknown');
     return ended.sort(byPrecedence).slice(1);

@@ -6,7 +6,7 @@ import {
   type RestartFeatures,
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
-import { currentStatus } from './current-status.ts';
+import { attemptsOf, currentStatus } from './current-status.ts';
 import type { ContainerToReset } from './pod-actions.ts';
 
 /**
@@ -36,8 +36,7 @@ export function containersToReset(
   const targets: ContainerToReset[] = [];
   const sources: ContainerToReset[] = [];
   for (const container of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
-    for (const record of status.containers) {
-      if (record.name !== container.name) continue;
+    for (const record of attemptsOf(status.containers, container.name)) {
       const { id, name, state } = record;
       const entry = { id, name, kill: state !== 'exited', neverRan: state === 'created' };
       (asksToRestartAll(container, record) ? sources : targets).push(entry);

@@ -2,6 +2,7 @@ import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { computePodActions } from '../src/actions.ts';
 import type { PodActions, PodActionsContext } from '../src/pod-actions.ts';
+import { surplusInitContainers } from '../src/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 /** What a row expects; what it leaves out must be "nothing", on the sandbox that is there. */
@@ -471,5 +472,19 @@ describe('container restart rules', () => {
 
   test('once all records are gone the pod begins anew in the same sandbox', () => {
     expectActions(computePodActions(all, status(), context()), { initContainersToStart: [0] });
+  });
+});
+
+// With all records gone through for each, it would take longer than a test may.
+describe('K5: of a pod of a great many containers', () => {
+  const names = Array.from({ length: 20_000 }, (_, index) => `c${index}`);
+  const containers = names.map((name) => container(name));
+  const many = pod({ containers, initContainers: names.map((name) => sidecar(`s${name}`)) });
+
+  test.each(['running', 'exited'] as const)('it is found in one go what is to be done: all %s', (state) => {
+    const records = status([...names, ...names.map((name) => `s${name}`)].map((name) => record(name, state)));
+    const { containersToStart } = computePodActions(many, records, context());
+    expect(containersToStart).toHaveLength(state === 'exited' ? names.length : 0);
+    expect(surplusInitContainers(many, records.containers, false)).toEqual([]);
   });
 });
