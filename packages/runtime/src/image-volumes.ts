@@ -1,8 +1,12 @@
+import { Semaphore } from '@node-agent/async';
 import type { ImageSpec, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Container, Pod, Volume } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import type { ImagePuller } from './ports.ts';
 import type { SyncFailure } from './sync-result.ts';
+
+/** So many images of a pod are asked for at once: those of other pods shall not wait behind thousands of them (C7). */
+const AT_ONCE = 8;
 
 /** What was pulled for a container. */
 export interface PulledImages {
@@ -27,7 +31,8 @@ type VolumePull = { readonly image: Init<ImageSpec> } | { readonly failure: Sync
  * mount which start now, each once.
  */
 export class ImageVolumePulls {
-  readonly #images: ImagePuller;
+  /** By which all images of this sync are asked for, those of its containers too. */
+  readonly images: ImagePuller;
   readonly #pod: Pod;
   readonly #sandboxConfig: Init<PodSandboxConfig>;
   readonly #signal: AbortSignal;
@@ -40,7 +45,7 @@ export class ImageVolumePulls {
     sandboxConfig: Init<PodSandboxConfig>,
     signal: AbortSignal,
   ) {
-    this.#images = images;
+    this.images = fewAtOnce(images);
     this.#pod = pod;
     const ofImages = pod.spec.volumes?.filter(({ image }) => image !== undefined);
     this.#volumes = new Map(ofImages?.map((volume) => [volume.name, volume]));
@@ -73,13 +78,21 @@ export class ImageVolumePulls {
   async #pulled({ image: { reference = '', pullPolicy } = {} }: Volume): Promise<VolumePull> {
     const wanted = { image: reference, ...(pullPolicy !== undefined && { imagePullPolicy: pullPolicy }) };
     try {
-      const found = await this.#images.ensureImageExists(this.#pod, wanted, this.#sandboxConfig, '', this.#signal);
+      const found = await this.images.ensureImageExists(this.#pod, wanted, this.#sandboxConfig, '', this.#signal);
       const annotations = { ...this.#pod.metadata.annotations };
       return { image: { image: found.imageRef, userSpecifiedImage: reference, runtimeHandler: '', annotations } };
     } catch (err) {
       return { failure: pullFailure(err) };
     }
   }
+}
+
+function fewAtOnce(images: ImagePuller): ImagePuller {
+  const turns = new Semaphore(AT_ONCE);
+  return {
+    ensureImageExists: (pod, container, config, handler, signal) =>
+      turns.run(() => images.ensureImageExists(pod, container, config, handler, signal), signal),
+  };
 }
 
 /** An image that could not be had, as its container waits for it. */

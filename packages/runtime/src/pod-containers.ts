@@ -14,7 +14,6 @@ import type { RestartBackOff } from './backoff.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerStarter } from './container-starter.ts';
 import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-volumes.ts';
-import type { ImagePuller } from './ports.ts';
 import type { SyncFailure, SyncResults } from './sync-result.ts';
 
 /**
@@ -26,7 +25,6 @@ const AT_ONCE = 8;
 export interface PodContainersComponents {
   readonly clock: Clock;
   readonly recorder: EventRecorder;
-  readonly images: ImagePuller;
   readonly backOff: RestartBackOff;
   readonly containers: ContainerStarter;
 }
@@ -92,11 +90,10 @@ export class PodContainers {
     volumes: ImageVolumePulls,
     signal: AbortSignal,
   ): Promise<PullOutcome> {
-    const { images } = this.#components;
     const volumeImages = volumes.of(container);
     try {
       // Images are kept apart by runtime handler only with gate RuntimeClassInImageCriApi, an alpha one.
-      const { imageRef } = await images.ensureImageExists(pod, container, sandboxConfig, '', signal);
+      const { imageRef } = await volumes.images.ensureImageExists(pod, container, sandboxConfig, '', signal);
       const { images: imageVolumes, failures } = await volumeImages;
       return failures.length > 0 ? { failures } : { imageRef, imageVolumes };
     } catch (err) {

@@ -193,7 +193,7 @@ export class PodRuntime {
       reader: this.#reader,
       resizer: makeResizer(components, metrics, options),
       sandboxes: new SandboxStarter({ ...shared, reader: this.#reader }),
-      starts: new PodContainers({ ...shared, ...parts, images: components.images, containers }),
+      starts: new PodContainers({ ...shared, ...parts, containers }),
     });
   }
 

@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import { typicalLatencies } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
@@ -68,4 +69,27 @@ test('W3: of a pod of a great many containers a few are made ready at a time: al
   const { error } = await machine.sync(machine.kubelet(cri), pod({ containers: names.map((name) => sleeper(name)) }));
   expect(error).toBeUndefined();
   expect(machine.live()).toHaveLength(names.length);
+});
+
+test('C7: of a pod of a great many images a few are asked for at a time: those of other pods come between them', async () => {
+  const names = Array.from({ length: 50 }, (_, index) => `c${index}`);
+  const asked: string[] = [];
+  const machine = new Machine({
+    images: {
+      async ensureImageExists({ metadata: { name } }, { image = '' }) {
+        asked.push(name);
+        await sleep(machine.clock, 100);
+        return { imageRef: image };
+      },
+    },
+  });
+  const kubelet = machine.kubelet();
+  const many = pod({ containers: names.map((name) => sleeper(name)) }, { name: 'many', uid: 'many' });
+  const one = pod({ containers: [sleeper('a')] }, { name: 'one', uid: 'one' });
+  const first = machine.sync(kubelet, many);
+  await machine.clock.settle();
+  await Promise.all([first, machine.sync(kubelet, one)]);
+  expect(asked).toHaveLength(names.length + 1);
+  expect(asked.indexOf('one')).toBeLessThan(9);
+  expect(machine.live()).toHaveLength(names.length + 1);
 });
