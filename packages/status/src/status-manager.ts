@@ -61,8 +61,8 @@ export class StatusManager {
   readonly #statuses = new Map<string, VersionedStatus>();
   /** The UIDs of mirror pods whose static pods have finished here: what they show is of a life that is over. */
   readonly #outlived = new Set<string>();
-  /** When static pods began anew of which nothing has been set since, by UID. */
-  readonly #begunAnew = new Map<string, string>();
+  /** The UIDs of static pods that begin anew, and of which nothing has been set since. */
+  readonly #beginning = new Set<string>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
   #version = 0;
@@ -93,22 +93,22 @@ export class StatusManager {
   }
 
   /**
-   * As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6), unless that
-   * begins anew.
+   * As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). Where that
+   * begins anew, it does so now.
    */
   knownStatus(pod: Pod): PodStatus | undefined {
     const { uid } = pod.metadata;
-    const startTime = isStaticPod(pod) ? this.#begunAnew.get(uid) : undefined;
-    const before = startTime === undefined ? this.#mirrored(pod) : { startTime };
+    const begins = isStaticPod(pod) && this.#beginning.has(uid);
+    const before = begins ? { startTime: apiTime(this.#clock.now()) ?? '' } : this.#mirrored(pod);
     return this.getPodStatus(uid) ?? before ?? pod.status;
   }
 
   /**
-   * The UID is used again, and nothing has been set of its new life: a static pod begins now, whatever its mirror pod, or sandboxes that are
-   * left, tell of the first one (P3).
+   * The UID is used again, and nothing has been set of its new life: a static pod begins when its status is asked for, which may have to wait
+   * for another of its name, whatever its mirror pod, or sandboxes that are left, tell of the first life (P3).
    */
   beginAnew(uid: string): void {
-    this.#begunAnew.set(uid, apiTime(this.#clock.now()) ?? '');
+    this.#beginning.add(uid);
   }
 
   /** As {@link getPodStatus}, with its version. */
@@ -158,7 +158,7 @@ export class StatusManager {
   /** Forgets pods that no source has any more. @param knownUids those of mirror pods among them */
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
     for (const uid of this.#outlived) if (!knownUids.has(uid)) this.#outlived.delete(uid);
-    for (const uid of this.#begunAnew.keys()) if (!knownUids.has(uid)) this.#begunAnew.delete(uid);
+    for (const uid of this.#beginning) if (!knownUids.has(uid)) this.#beginning.delete(uid);
     for (const [uid, { pod, finished }] of this.#statuses) {
       if (knownUids.has(uid)) continue;
       this.#statuses.delete(uid);
@@ -209,7 +209,7 @@ export class StatusManager {
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
     const change = { pod, status: next, version: ++this.#version, finished };
     this.#statuses.set(uid, change);
-    this.#begunAnew.delete(uid);
+    this.#beginning.delete(uid);
     this.#logReadiness(change, old);
     this.#onChange(change);
   }

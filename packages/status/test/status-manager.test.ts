@@ -353,13 +353,15 @@ test('P3: a static pod whose UID is used again begins when it does, not with san
   const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
   await clock.advance(60_000);
   manager.beginAnew('u1');
+  // Until then another pod of its name is in its way, say: none of its time is over.
   await clock.advance(5000);
-  const startTime = '2026-01-01T00:01:00Z';
+  const startTime = '2026-01-01T00:01:05Z';
   const pod = makeStaticPod();
   expect(manager.knownStatus(pod)).toEqual({ startTime });
   const context = makeContext({ oldStatus: manager.knownStatus(pod) });
   manager.setPodStatus(pod, generateApiPodStatus(pod, left, context));
-  expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Pending', startTime });
+  await clock.advance(5000);
+  expect(manager.knownStatus(pod)).toMatchObject({ phase: 'Pending', startTime });
 
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toBeUndefined();
@@ -367,7 +369,7 @@ test('P3: a static pod whose UID is used again begins when it does, not with san
   // Of a pod of the API its object tells.
   expect(manager.knownStatus(makePod({}, { status: { phase: 'Running' } }))).toEqual({ phase: 'Running' });
   manager.removeOrphanedStatuses(new Set(['u1']));
-  expect(manager.knownStatus(pod)).toEqual({ startTime: '2026-01-01T00:01:05Z' });
+  expect(manager.knownStatus(pod)).toEqual({ startTime: '2026-01-01T00:01:10Z' });
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toBeUndefined();
 });
