@@ -10,8 +10,9 @@ interface Components extends Pick<Dependencies, 'podConfig' | 'podManager' | 'po
 }
 
 /**
- * Who is ended before all sources have spoken, and who waits for that (F1): only a pod goes whose place a static pod of the same source
- * has taken. Such a source may be all that ever speaks, as the API server can be the very pod that waits for its place (F4).
+ * Who is ended before all sources have spoken, and who waits for that (F1): only a pod goes of which nothing has begun, or whose place a
+ * static pod of the same source has taken. Such a source may be all that ever speaks, as the API server can be the very pod that waits for
+ * its place (F4).
  */
 export class EarlyEnds {
   readonly #components: Components;
@@ -22,9 +23,17 @@ export class EarlyEnds {
     this.#components = components;
   }
 
-  /** Its source no longer has the pod, and not all sources are ready. */
-  removed(pod: Pod): void {
-    this.#removed.set(pod.metadata.uid, pod);
+  /**
+   * Its source no longer has the pod, and not all sources are ready.
+   * @returns whether it is ended nevertheless
+   */
+  removed(pod: Pod): boolean {
+    if (this.#hasBegun(pod)) {
+      this.#removed.set(pod.metadata.uid, pod);
+      return false;
+    }
+    this.#components.workers.updatePod({ updateType: 'kill', pod });
+    return true;
   }
 
   /** All sources are ready: whoever was removed, and was not brought again, is ended. */
@@ -70,6 +79,13 @@ export class EarlyEnds {
     for (const pod of staleNamesakes(podManager.getPods(), unknown, (source) => podConfig.sourceReady(source))) {
       killOrphan(pod);
     }
+  }
+
+  /** Not one that waits for another of its name, unless an earlier process has begun it. */
+  #hasBegun({ metadata: { uid, name, namespace } }: Pod): boolean {
+    const { workers, podCache } = this.#components;
+    if (workers.explain(uid)?.activity.kind !== 'waitingForFullName') return true;
+    return podCache.runningPods(name, namespace)?.includes(uid) ?? true;
   }
 
   /** Neither a source has it nor a worker. */

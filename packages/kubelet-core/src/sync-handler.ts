@@ -164,12 +164,10 @@ export class SyncHandler {
         continue;
       }
       this.#admissions.withdraw(removed.metadata.uid);
-      if (!podConfig.seenAllSources()) {
-        this.early.removed(removed);
+      if (podConfig.seenAllSources()) workers.updatePod({ updateType: 'kill', pod: removed });
+      else if (!this.early.removed(removed)) {
         logger.info({ podUid: removed.metadata.uid }, 'Pod removal waits until all sources are ready');
-        continue;
       }
-      workers.updatePod({ updateType: 'kill', pod: removed });
     }
     this.retryResizes('pods_removed');
   }

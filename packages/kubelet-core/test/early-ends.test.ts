@@ -102,4 +102,19 @@ describe('before all sources have spoken', () => {
     early.endAll();
     expect(told()).toEqual(['kill old-etcd', 'kill old-web', 'kill of-api']);
   });
+
+  test.each([
+    ['that waits for another of its name', 'waitingForFullName', ['other'], true],
+    ['that an earlier process has begun', 'waitingForFullName', ['other', 'removed'], false],
+    ['of which nobody knows whether one has', 'waitingForFullName', undefined, false],
+    ['that has begun', 'idle', ['removed'], false],
+  ])('F1, N9: of those removed one %s goes at once, and does not begin: %s', (_name, kind, running, expected) => {
+    const { early, told, workers } = setUp({ ...(running && { running }) });
+    workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    workers.view = { activity: { kind } };
+    expect(early.removed(staticPod('etcd', 'removed'))).toBe(expected);
+    expect(told()).toEqual(expected ? ['kill removed'] : []);
+    early.endAll();
+    expect(told()).toEqual(['kill removed']);
+  });
 });
