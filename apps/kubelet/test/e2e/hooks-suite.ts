@@ -40,8 +40,12 @@ export function hooksSuite(title: string, found: Found, subnet: string): void {
       containers: [{ ...container, volumeMounts: [{ name: 'shared', mountPath: '/shared' }] }],
       volumes: [{ name: 'shared', hostPath: { path: directory } }],
     });
+    /** A shell makes a file before it writes into it. */
     const written = (name: string): Promise<string> =>
-      node.until(`${name} to be written`, () => readFile(join(directory, name), 'utf8').catch(() => undefined));
+      node.until(`${name} to be written`, async () => {
+        const text = await readFile(join(directory, name), 'utf8').catch(() => '');
+        return text === '' ? undefined : text;
+      });
 
     test('postStart by command runs in the container, before that is ready', async () => {
       const postStart = { exec: { command: ['sh', '-c', 'sleep 1; echo started > /shared/post-start'] } };
