@@ -12,7 +12,7 @@ import { errorText } from '@node-agent/telemetry';
  * - `WrongNode`: a persistent volume is not to be had on this node
  * - `InUse`: another pod has a volume that one pod alone may have
  * - `NotMounted`: volumes of the pod could not be set up
- * - `StillMounted`: volumes of the pod could not be taken away
+ * - `StillMounted`: volumes of the pod could not be taken away, or what is to be unmounted for the node a pod still has
  * - `TimedOut`: an operation of a volume did not end in time; it goes on
  * - `MountFailed`: mount(8) or umount(8) failed
  * - `FileSystemMismatch`: mount(8) failed for a disk that has another file system than it is said to have

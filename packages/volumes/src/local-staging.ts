@@ -1,10 +1,11 @@
+import { join, relative } from 'node:path';
 import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { optionsFor } from './claim-rule.ts';
 import { VolumeError } from './errors.ts';
 import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from './local-volume-rule.ts';
 import { mountAt } from './mount-at.ts';
-import { isMountPoint, type Mounter } from './mounter.ts';
+import { isMountPoint, type Mounter, realDirectory } from './mounter.ts';
 import type { NodeVolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
 import type { NodeVolume, ResolvedVolume } from './resolved-volume.ts';
@@ -65,7 +66,13 @@ export class LocalStaging implements NodeVolumePlugin {
   }
 
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
-    await takeAway(this.#components, this.#directoryOf(name), signal);
+    const directory = this.#directoryOf(name);
+    // Nobody may know of a pod that has it: its directory could not be read when the kubelet started.
+    const inPods = await this.#mountedInPods(name);
+    if (inPods.length > 0) {
+      throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
+    }
+    await takeAway(this.#components, directory, signal);
   }
 
   async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume> {
@@ -88,6 +95,19 @@ export class LocalStaging implements NodeVolumePlugin {
 
   #directoryOf(name: string): string {
     return this.#components.paths.stagedVolumeDir(LOCAL_VOLUME, name);
+  }
+
+  /** Where pods have a volume, whoever has mounted it there (`GetDeviceMountRefs`). */
+  async #mountedInPods(name: string): Promise<readonly string[]> {
+    const { fs, mounter, paths } = this.#components;
+    const podsDir = await realDirectory(fs, paths.podsDir);
+    if (podsDir === undefined) return [];
+    const inPod = relative(paths.podDir('uid'), paths.volumeDir('uid', LOCAL_VOLUME, name));
+    const points = [...(await mounter.mountPoints()).keys()];
+    return points.filter((point) => {
+      const [uid = ''] = relative(podsDir, point).split('/');
+      return point === join(podsDir, uid, inPod);
+    });
   }
 
   /** Links followed: what local volumes are named by most often is a link to a disk. */

@@ -143,8 +143,11 @@ describe('local volumes of this machine', { timeout: 120_000 }, () => {
     expect(await plugin().node.staged()).toEqual([{ uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1' }]);
     await plugin().setUp(podOf([], 'u1'), resolved, context, signal);
     expect(await mounts()).toHaveLength(3);
-    for (const uid of ['u1', 'u2'])
+    for (const uid of ['u1', 'u2']) {
+      const unstaging = plugin().node.unstage(resolved.node, signal);
+      expect(await errorOf(unstaging)).toMatchObject({ code: 'StillMounted', message: expect.stringContaining(uid) });
       for (let again = 0; again < 2; again++) await plugin().tearDown(uid, 'pv-1', signal);
+    }
     for (let again = 0; again < 2; again++) await plugin().node.unstage(resolved.node, signal);
     expect([await mounts(), await plugin().node.staged()]).toEqual([[], []]);
     await local.node.stage(resolved.node, signal);

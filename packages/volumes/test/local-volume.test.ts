@@ -228,6 +228,32 @@ describe('a local disk', () => {
     expect(under('u2')).toEqual([]);
   });
 
+  it('N5, K1: stays mounted for the node while a pod has it that nobody knows, as its directory could not be read', async () => {
+    const { addDisk, fs, clock, manager, newManager, mounter, signal } = make({ local: { path: '/dev/sdb' } });
+    await addDisk();
+    await manager.waitForAttachAndMount(podWith('u1'), signal);
+    const fault = fs.injectFault({ code: 'ENOSPC', operation: 'readdir', times: Number.POSITIVE_INFINITY });
+    const next = newManager();
+    const life = new AbortController();
+    const running = next.start(life.signal);
+    await clock.settle();
+    expect(fault.hits).toBeGreaterThan(0);
+    fault.remove();
+    await next.waitForAttachAndMount(podWith('u2'), signal);
+    await next.waitForUnmount(podWith('u2'), signal);
+    await clock.settle();
+    const points = async () => [...(await mounter.mountPoints()).keys()];
+    expect(await points()).toEqual([STAGED, `${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
+    // Its pod is heard of, and is to end.
+    const unmounting = next.waitForUnmount(podWith('u1'), signal);
+    await clock.advance(5000);
+    await unmounting;
+    await clock.advance(5000);
+    expect([await points(), await fs.exists(STAGED)]).toEqual([[], false]);
+    life.abort();
+    await running;
+  });
+
   it('K1: killed at any step and started again, pods have it or nothing of it is left', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;

@@ -8,6 +8,8 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 const CLEANUP_MS = 30_000;
 /** How long its end may take before that is counted. */
 const KILL_MS = 60_000;
+/** For so long its end is waited for at least, where the runtime does not answer who ends it. */
+const LEAST_KILL_MS = 10_000;
 /** So soon something is done about a lack: a round each 10 s, with figures that are 15 s old at most. */
 const ACTS_MS = 30_000;
 /** What a look at the node may take, beyond its period. */
@@ -91,7 +93,8 @@ function needless(
 /** Whether a pod is evicted before the one before it is gone, or for figures that do not know that. */
 function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts: Facts): string | undefined {
   const [life] = facts.lives.runningOf(before.uid);
-  if (life !== undefined && atMs - before.atMs < KILL_MS + CLEANUP_MS) {
+  const killMs = facts.ownFaultsOverAtMs > before.atMs ? LEAST_KILL_MS : KILL_MS;
+  if (life !== undefined && atMs - before.atMs < killMs + CLEANUP_MS) {
     return `pod ${uid} is evicted while container ${life.name} of pod ${before.uid} runs, evicted before it`;
   }
   const waitedMs = atMs - Math.max(before.atMs, before.stoppedAtMs);
