@@ -207,7 +207,8 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   const { resources } = facts.node;
   if (resources === undefined) return undefined;
   const most = resources.cpuCount * 1000;
-  const held = new Map([...facts.resources.grants].filter(([uid]) => holds(uid, facts)));
+  const grants = [...facts.resources.grants].filter(([uid]) => holds(uid, facts));
+  const held = new Map(grants.map(([uid, millis]) => [uid, Math.max(millis, runningMillis(uid, facts, look))]));
   const all = [...held.values()].reduce((sum, millis) => sum + millis, 0);
   for (const [uid, pod] of facts.pods.wanted) {
     if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
@@ -220,6 +221,16 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+/** What of a pod runs and cannot be made smaller, as its volumes are not there, with what the rest of it was granted. */
+function runningMillis(uid: string, facts: Facts, look: LastLook): number {
+  const pod = facts.pods.wanted.get(uid);
+  const shown = look.cluster?.shown.find((one) => one.uid === uid);
+  if (pod === undefined || shown === undefined || !facts.objects.isHeldBack(pod)) return 0;
+  const { asked, allocated, running } = shown.cpu;
+  const most = Object.keys(asked).map((name) => Math.max(allocated[name] ?? asked[name] ?? 0, running[name] ?? 0));
+  return most.reduce((sum, millis) => sum + millis, 0);
 }
 
 /** As the API shows it. */
