@@ -24,6 +24,9 @@ interface DeviceRecordParts {
 const TRIES = 60;
 const RETRY_MS = 1_000;
 
+/** A write that failed is tried again after a second at first, and each time after twice as long, up to this. */
+const MAX_WRITE_PAUSE_MS = 60_000;
+
 /** How far apart writes of what plugins have told are: all names are made one text, and one device may fall ill and get well without end. */
 const TOLD_PAUSE_MS = 1_000;
 
@@ -38,6 +41,9 @@ export class DeviceRecord {
   #taken: number | undefined;
   /** Whether plugins have told more since the last write of what they tell; `undefined` once that is long enough ago. */
   #told: 'not since' | 'meanwhile' | undefined;
+  /** How long it waits before it writes again what could not be written; `undefined` where all is on disk. */
+  #pauseMs: number | undefined;
+  #writesAgain = false;
   readonly #tried = Promise.withResolvers<void>();
 
   constructor(parts: DeviceRecordParts, directory: string) {
@@ -69,14 +75,30 @@ export class DeviceRecord {
     return !this.#hadFile && !this.#file.wasWritten;
   }
 
-  /** Resolves once what holds now is on disk. @throws DeviceError `CheckpointNotWritten` */
+  /**
+   * Resolves once what holds now is on disk. Where that fails it is tried again, whoever asks for it: what the next process does not read of
+   * resources it takes for none of devices, and starts pods without. @throws DeviceError `CheckpointNotWritten`
+   */
   async write(): Promise<void> {
     try {
       await this.#file.write();
+      this.#pauseMs = undefined;
     } catch (err) {
       this.#taken = undefined;
+      this.#writeAgain();
       throw err;
     }
+  }
+
+  #writeAgain(): void {
+    if (this.#writesAgain) return;
+    this.#writesAgain = true;
+    this.#pauseMs = this.#pauseMs === undefined ? RETRY_MS : Math.min(2 * this.#pauseMs, MAX_WRITE_PAUSE_MS);
+    const again = (): void => {
+      this.#writesAgain = false;
+      if (this.#pauseMs !== undefined) this.writeSoon();
+    };
+    sleep(this.#parts.clock, this.#pauseMs, this.#ending).then(again, () => {});
   }
 
   /** The same where nobody waits for it: what it says more than the file there loses no device. */

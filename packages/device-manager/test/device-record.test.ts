@@ -66,17 +66,39 @@ describe('DeviceRecord', () => {
     );
   });
 
-  it('K1: what could not be written is written when it is told again', async () => {
+  it('K1, N8: what could not be written is tried again, after twice as long each time, and when it is told again', async () => {
     expect(await record.isMissing()).toBe(true);
     const fault = fs.injectFault({ code: 'ENOSPC', path: '/devices', times: Number.POSITIVE_INFINITY });
     expect(await told('a')).toBe(1);
     expect(await record.isMissing()).toBe(true);
-    await clock.advance(10_000);
-    expect(held.asked).toBe(1);
+    await clock.advance(14_999);
+    expect(held.asked).toBe(4);
     fault.remove();
-    expect(await told('a')).toBe(2);
-    expect(await record.isMissing()).toBe(false);
-    await clock.advance(1_000);
-    expect(await told('a')).toBe(2);
+    await clock.advance(1);
+    expect([held.asked, await record.isMissing(), clock.pendingTimers]).toEqual([5, false, 0]);
+    expect(await told('a')).toBe(5);
+
+    fs.injectFault({ code: 'ENOSPC', path: '/devices', times: 1 });
+    expect(await told('b')).toBe(6);
+    // The first wait is as long as ever; who tells it again does not wait.
+    await clock.advance(999);
+    expect(held.asked).toBe(6);
+    record.writeSoon();
+    await clock.advance(120_000);
+    expect([held.asked, clock.pendingTimers]).toEqual([7, 0]);
+  });
+
+  it('K1: a disk that stays out of order is tried once a minute, and not once the kubelet ends', async () => {
+    const ending = new AbortController();
+    record.begin(ending.signal);
+    fs.injectFault({ code: 'ENOSPC', path: '/devices', times: Number.POSITIVE_INFINITY });
+    await expect(record.write()).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
+    await clock.advance(3_600_000);
+    const tries = held.asked;
+    await clock.advance(3_600_000);
+    expect(held.asked - tries).toBe(60);
+    ending.abort();
+    await clock.advance(3_600_000);
+    expect([held.asked - tries, clock.pendingTimers]).toEqual([60, 0]);
   });
 });
