@@ -37,8 +37,8 @@ export class ResourceFacts {
   #grantsAreKept = true;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #hardLacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
-  /** When pods were evicted for a soft threshold alone, and for a lack of what. */
-  readonly #softly = new Map<string, { readonly of: Scarce; readonly atMs: number }>();
+  /** When pods were evicted for a soft threshold alone. */
+  readonly #softly = new Map<string, number>();
   readonly #ended = new Set<string>();
   readonly #preemptedAtMs = new Map<string, number>();
   readonly #refusedAtMs = new Map<string, number>();
@@ -65,7 +65,7 @@ export class ResourceFacts {
    * it has none.
    */
   softlyEvictedAtMs(uid: string): number {
-    return this.#softly.get(uid)?.atMs ?? -1;
+    return this.#softly.get(uid) ?? -1;
   }
 
   /** Whether the node has ever refused or ended the pod, as it had not enough for it: nobody can say that it is to run. */
@@ -198,13 +198,14 @@ export class ResourceFacts {
       this.#lacks[of] = toldOf(this.#lacks[of], figures.low[of], atMs);
       this.#hardLacks[of] = toldOf(this.#hardLacks[of], figures.short[of], atMs);
     }
-    for (const [uid, { of }] of this.#softly) if (figures.short[of]) this.#softly.delete(uid);
+    // Whoever goes for one of them may be the first to go for the other.
+    if (figures.short.memory || figures.short.disk) this.#softly.clear();
   }
 
   /** Whoever is ended for another reason, too, may have no time for that. */
   #onEnded({ uid, reason, of, atMs }: Extract<Observation, { readonly kind: 'podEndedByNode' }>): void {
     const isSoft = reason === 'Evicted' && of !== undefined && this.figures?.short[of] === false;
-    if (isSoft && !this.#softly.has(uid)) this.#softly.set(uid, { of, atMs });
+    if (isSoft && !this.#softly.has(uid)) this.#softly.set(uid, atMs);
     else if (!isSoft) this.#softly.delete(uid);
   }
 
