@@ -2,6 +2,7 @@ import {
   addResources,
   isHugePageResource,
   isNativeResource,
+  oncePer,
   type Pod,
   parseResourceList,
   podRequests,
@@ -18,19 +19,11 @@ export interface InsufficientResource {
   readonly capacity: bigint;
 }
 
-/** What pods ask for, each read once: a pod as it is in memory never changes. */
+/** What pods ask for. */
 export type RequestsOf = (pod: Pod) => ResourceList;
 
 export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
-  const known = new WeakMap<Pod, ResourceList>();
-  return (pod) => {
-    let requests = known.get(pod);
-    if (requests === undefined) {
-      requests = podRequests(pod, options);
-      known.set(pod, requests);
-    }
-    return requests;
-  };
+  return oncePer((pod) => podRequests(pod, options));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { abortable, type Clock, checkNumbers, KeyedMutex, Semaphore, sleep, systemClock } from '@node-agent/async';
-import { type Pod, podQosClass } from '@node-agent/pod-spec';
+import { oncePer, type Pod, podQosClass } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   type Logger,
@@ -90,8 +90,7 @@ export class PodCgroups {
   readonly #limited = new Map<string, string>();
   /** What each pod's group was set to last. */
   readonly #set = new Map<string, ResourceConfig>();
-  /** A pod as it is in memory never changes. */
-  readonly #wanted = new WeakMap<Pod, ResourceConfig>();
+  readonly #wanted = oncePer((pod: Pod) => podResourceConfig(pod, this.#options));
   /** What the kernel held each pod's group to when it was set last. */
   readonly #held = new Map<string, GroupLimits>();
   readonly #qosTurn = new Semaphore(1);
@@ -203,9 +202,7 @@ export class PodCgroups {
 
   /** What the pod's group is to be held to. @param pod as allocated */
   wanted(pod: Pod): ResourceConfig {
-    const wanted = this.#wanted.get(pod) ?? podResourceConfig(pod, this.#options);
-    this.#wanted.set(pod, wanted);
-    return wanted;
+    return this.#wanted(pod);
   }
 
   /** Whether the pod's group was set to another share of CPU or memory last than it is to have; a limit that goes away does not count. */

@@ -67,6 +67,7 @@ export {
 } from './names.ts';
 export { matchesNodeSelectorTerms, type NodeSelectorRequirement, type NodeSelectorTerm } from './node-selector.ts';
 export { containerReference, type PodReference, podReference } from './object-reference.ts';
+export { oncePer } from './once-per.ts';
 export { podAddresses } from './pod-addresses.ts';
 export { formatPod, isCriticalPod, isTerminalPhase, normalizeSysctlName, resolveContainerPort } from './pod-facts.ts';
 export { hasPodLevelResources, type PodResourcesOptions, podLimits, podRequests } from './pod-resources.ts';

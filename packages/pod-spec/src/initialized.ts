@@ -1,4 +1,5 @@
 import type { Container, Pod } from './api.ts';
+import { oncePer } from './once-per.ts';
 import { asksToRestartAll, canRestartAll, type RestartFeatures } from './restart-policy.ts';
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
@@ -14,16 +15,12 @@ export function showsInitialized(
   record: Pick<RuntimeContainerStatus, 'name' | 'state' | 'exitCode'>,
   features: RestartFeatures,
 ): boolean {
-  const main = mainContainer(pod, record.name);
+  const main = byName(pod.spec.containers).get(record.name);
   if (main === undefined) return false;
   return (record.state !== 'created' && !asksToRestartAll(main, record)) || !canRestartAll(pod, features);
 }
 
-/** By name: records are looked at one by one, and a spec never changes in memory. */
-const mainContainers = new WeakMap<readonly Container[], ReadonlyMap<string, Container>>();
-
-function mainContainer({ spec: { containers } }: Pick<Pod, 'spec'>, name: string): Container | undefined {
-  const known = mainContainers.get(containers) ?? new Map(containers.map((container) => [container.name, container]));
-  mainContainers.set(containers, known);
-  return known.get(name);
-}
+/** Records are looked at one by one, of which a pod may have thousands. */
+const byName = oncePer(
+  (containers: readonly Container[]) => new Map(containers.map((container) => [container.name, container])),
+);

@@ -1,4 +1,4 @@
-import type { RuntimeContainerStatus } from '@node-agent/pod-spec';
+import { oncePer, type RuntimeContainerStatus } from '@node-agent/pod-spec';
 
 type Attempt = Pick<RuntimeContainerStatus, 'state' | 'restartCount' | 'createdAtMs' | 'id'>;
 
@@ -19,14 +19,14 @@ export function byPrecedence(a: Attempt, b: Attempt): number {
 
 type Named = Attempt & { readonly name: string };
 
-/** By list, then by name: containers are looked at one by one, of which a pod may have thousands, and a list never changes in memory. */
-const attempts = new WeakMap<readonly Named[], ReadonlyMap<string, readonly Named[]>>();
+/** Containers are looked at one by one, of which a pod may have thousands. */
+const byName = oncePer(
+  (statuses: readonly Named[]): ReadonlyMap<string, readonly Named[]> => Map.groupBy(statuses, (status) => status.name),
+);
 
 /** All attempts of a container, in the order of the list. */
 export function attemptsOf<T extends Named>(statuses: readonly T[], name: string): readonly T[] {
-  const byName = attempts.get(statuses) ?? Map.groupBy(statuses, (status) => status.name);
-  attempts.set(statuses, byName);
-  return (byName.get(name) ?? []) as readonly T[];
+  return (byName(statuses).get(name) ?? []) as readonly T[];
 }
 
 /** The attempt of a container that counts; `undefined` where the runtime knows none. */

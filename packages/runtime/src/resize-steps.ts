@@ -49,7 +49,9 @@ export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
 
 /** What the group is held to when all is done: what is not changed stays as it is. */
 export function heldAfter(held: GroupResources, steps: readonly ResizeStep[]): GroupResources {
-  return steps.reduce((all, step) => (step.kind === 'group' ? { ...all, ...step.set } : all), held);
+  let after = held;
+  for (const step of steps) if (step.kind === 'group') after = { ...after, ...step.set };
+  return after;
 }
 
 interface GroupChange {

@@ -1,5 +1,6 @@
 import {
   formatResourceList,
+  oncePer,
   type Pod,
   type PodStatus,
   parseQuantity,
@@ -26,8 +27,6 @@ export const MIN_CPU_LIMIT_MILLI = 10;
 /** Thousandths of a CPU below which a request is no other: upstream compares with the least shares. */
 export const MIN_CPU_REQUEST_MILLI: number = MIN_SHARES;
 
-const known = new WeakMap<Pod['spec'], PodResources>();
-
 /**
  * What is allocated to a pod as a whole, and what it is held to (KEP-5419; `convertToAPIPodLevelResourcesStatus` in
  * `pkg/kubelet/kubelet_pods.go`): while the API shows it as running, what the kernel says of its group; else, and where nothing is known of
@@ -37,32 +36,27 @@ const known = new WeakMap<Pod['spec'], PodResources>();
  * @param last what was told of a pod that has ended since: nothing of it changes any more, though its group is gone
  */
 export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined, last?: PodStatus['resources']): PodResources {
-  const allocated = allocatedResources(pod);
+  const allocated = allocatedResources(pod.spec);
   if (pod.status?.phase === 'Running' && limits !== undefined) {
     return { ...allocated, resources: enforced(pod, allocated, limits) };
   }
   return last === undefined ? allocated : { ...allocated, resources: last };
 }
 
-/** Computed once for each spec. */
-function allocatedResources(pod: Pod): PodResources {
-  const before = known.get(pod.spec);
-  if (before !== undefined) return before;
-  const requests = formatResourceList(podRequests(pod));
-  const limits = formatResourceList(podLimits(pod));
+const allocatedResources = oncePer((spec: Pod['spec']): PodResources => {
+  const requests = formatResourceList(podRequests({ spec }));
+  const limits = formatResourceList(podLimits({ spec }));
   // Lists that are empty are left out, as upstream leaves them out.
   const requested = Object.keys(requests).length > 0;
-  const resources: PodResources = {
+  return {
     ...(requested && { allocatedResources: requests }),
     resources: {
-      ...pod.spec.resources,
+      ...spec.resources,
       ...(requested && { requests }),
       ...(Object.keys(limits).length > 0 && { limits }),
     },
   };
-  known.set(pod.spec, resources);
-  return resources;
-}
+});
 
 function enforced(pod: Pod, allocated: PodResources, group: PodGroupLimits): NonNullable<PodResources['resources']> {
   const own = pod.spec.resources;

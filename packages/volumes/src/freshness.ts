@@ -1,5 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
-import { oncePerPod } from './once-per-pod.ts';
+import { oncePer, type Pod } from '@node-agent/pod-spec';
 
 /** What a volume's content was made from, and when, by the monotonic clock. */
 export interface Filling {
@@ -27,7 +26,7 @@ function showsSame(a: Pod, b: Pod): boolean {
 }
 
 /** Labels and annotations, the same text for the same ones. */
-const labelsOf = oncePerPod(({ metadata }) => {
+const labelsOf = oncePer(({ metadata }: Pod) => {
   const sorted = (entries: Readonly<Record<string, string>> = {}): readonly (readonly [string, string])[] =>
     Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([sorted(metadata.labels), sorted(metadata.annotations)]);

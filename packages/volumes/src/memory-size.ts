@@ -1,5 +1,4 @@
-import { type Pod, parseQuantity, podLimits, type Volume } from '@node-agent/pod-spec';
-import { oncePerPod } from './once-per-pod.ts';
+import { oncePer, type Pod, parseQuantity, podLimits, type Volume } from '@node-agent/pod-spec';
 
 /**
  * The size of an `emptyDir` in memory (`calculateEmptyDirMemorySize`): the least of what pods may use on this node,
@@ -13,7 +12,7 @@ export function memoryVolumeBytes(pod: Pod, volume: Volume, allocatableBytes: nu
 }
 
 /** 0 where a container may use as much as it likes (`ResourceConfigForPod`). */
-const podMemoryLimit = oncePerPod((pod) => {
+const podMemoryLimit = oncePer((pod: Pod) => {
   const { initContainers = [], containers, resources } = pod.spec;
   const isLimited = [...initContainers, ...containers].every((container) =>
     bytesOf(container.resources?.limits?.memory),

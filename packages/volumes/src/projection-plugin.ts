@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import type { FileSystem, TreeUsage } from '@node-agent/host';
-import type { Pod, Volume } from '@node-agent/pod-spec';
+import { oncePer, type Pod, type Volume } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
 import { VolumeError } from './errors.ts';
 import { memoryVolumeBytes } from './memory-size.ts';
 import type { MountContext } from './mount-context.ts';
 import { nestedMountPoints, nestedMounts } from './nested-mounts.ts';
-import { oncePerPod } from './once-per-pod.ts';
 import type { Payload } from './payload.ts';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { PodPaths } from './pod-paths.ts';
@@ -62,7 +61,7 @@ class ProjectionPlugin implements VolumePlugin {
   readonly #written: WrittenPayloads;
   /** The directories of volumes that this process has tried to set up. */
   readonly #tried = new Set<string>();
-  readonly #nestedMounts = oncePerPod(nestedMounts);
+  readonly #nestedMounts = oncePer(nestedMounts);
 
   constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
     this.name = projection.name;
