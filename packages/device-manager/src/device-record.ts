@@ -91,7 +91,11 @@ export class DeviceRecord {
   }
 
   #writeAgain(): void {
-    if (this.#writesAgain) return;
+    if (this.#writesAgain) {
+      // Another write may have succeeded since.
+      this.#pauseMs ??= RETRY_MS;
+      return;
+    }
     this.#writesAgain = true;
     this.#pauseMs = this.#pauseMs === undefined ? RETRY_MS : Math.min(2 * this.#pauseMs, MAX_WRITE_PAUSE_MS);
     const again = (): void => {

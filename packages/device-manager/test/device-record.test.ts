@@ -88,6 +88,18 @@ describe('DeviceRecord', () => {
     expect([held.asked, clock.pendingTimers]).toEqual([7, 0]);
   });
 
+  it('K1, N8: what could not be written after another write went well is tried again, too', async () => {
+    const ofFault = (): void => void fs.injectFault({ code: 'ENOSPC', path: '/devices', times: 1 });
+    ofFault();
+    await expect(record.write()).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
+    await clock.advance(200);
+    await record.write();
+    ofFault();
+    expect(await told('a')).toBe(3);
+    await clock.advance(120_000);
+    expect([held.asked, clock.pendingTimers]).toEqual([4, 0]);
+  });
+
   it('K1: a disk that stays out of order is tried once a minute, and not once the kubelet ends', async () => {
     const ending = new AbortController();
     record.begin(ending.signal);

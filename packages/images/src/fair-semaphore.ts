@@ -1,16 +1,18 @@
 interface Waiter {
   readonly whose: ReadonlySet<string>;
+  /** The turn in which it came. */
+  readonly cameAt: number;
   readonly grant: () => void;
 }
 
 /**
- * Lets a limited number in at a time. Of those who wait he is next whose pod was let in longest ago, and of one pod who came first: however
- * many wait for one pod, another waits for one of them at most (C7).
+ * Lets a limited number in at a time. Of those who wait he is next whose pod has waited longest since it came or was let in last, and of one
+ * pod who came first: however many wait for one pod, another waits for one of them at most, and nobody for all who come after (C7).
  */
 export class FairSemaphore {
   readonly #limit: number;
   readonly #waiting = new Set<Waiter>();
-  /** When each pod was let in last, counted in turns; of those that may have to wait. */
+  /** The turn in which each pod was let in last, in that order; of those that it matters for. */
   readonly #servedAt = new Map<string, number>();
   #active = 0;
   #turn = 0;
@@ -42,7 +44,7 @@ export class FairSemaphore {
       return;
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { whose, grant: resolve };
+    const waiter: Waiter = { whose, cameAt: this.#turn, grant: resolve };
     const onAbort = (): void => {
       // Where it was let in already, its place is given back by who has it.
       if (this.#waiting.delete(waiter)) reject(signal.reason);
@@ -65,18 +67,30 @@ export class FairSemaphore {
   }
 
   #next(): Waiter | undefined {
-    let next: { readonly waiter: Waiter; readonly servedAt: number } | undefined;
+    let next: { readonly waiter: Waiter; readonly since: number } | undefined;
     for (const waiter of this.#waiting) {
-      const servedAt = Math.min(...Array.from(waiter.whose, (uid) => this.#servedAt.get(uid) ?? 0));
-      if (next === undefined || servedAt < next.servedAt) next = { waiter, servedAt };
+      const since = Math.min(...Array.from(waiter.whose, (uid) => this.#waitsSince(uid, waiter)));
+      if (next === undefined || since < next.since) next = { waiter, since };
     }
     return next?.waiter;
   }
 
+  /** Counted in turns: who comes in one goes before the pod that was let in with it. */
+  #waitsSince(uid: string, { cameAt }: Waiter): number {
+    return Math.max(cameAt - 0.5, this.#servedAt.get(uid) ?? 0);
+  }
+
   #served(whose: ReadonlySet<string>): void {
-    // Where nobody waits, nobody was let in before his turn.
-    if (this.#waiting.size === 0) this.#servedAt.clear();
+    // Who was let in before all came who wait is as good as new.
+    const [first = { cameAt: Number.POSITIVE_INFINITY }] = this.#waiting;
+    for (const [uid, turn] of this.#servedAt) {
+      if (turn >= first.cameAt) break;
+      this.#servedAt.delete(uid);
+    }
     this.#turn += 1;
-    for (const uid of whose) this.#servedAt.set(uid, this.#turn);
+    for (const uid of whose) {
+      this.#servedAt.delete(uid);
+      this.#servedAt.set(uid, this.#turn);
+    }
   }
 }

@@ -429,6 +429,26 @@ describe('many pulls', () => {
     expect(await Promise.all([...many, ...others])).toHaveLength(9);
   });
 
+  test('C7: where one is pulled after another, a pod that waits is let in however many others come', async () => {
+    const { ensure, state, pulls, clock } = setUp({ serialize: true });
+    const { waiting, pull } = gated();
+    state.pull = pull;
+    const all = [ensure('a:1', 'A'), ensure('a:2', 'A')];
+    await clock.settle();
+    for (let n = 0; n < 4; n++) {
+      all.push(ensure(`n${n}:1`, `n${n}`));
+      await clock.settle();
+      waiting.shift()?.();
+      await clock.settle();
+    }
+    expect(pulls).toEqual(['a:1', 'n0:1', 'a:2', 'n1:1', 'n2:1']);
+    for (let left = 3; left > 0; left--) {
+      waiting.shift()?.();
+      await clock.settle();
+    }
+    expect(await Promise.all(all)).toHaveLength(6);
+  });
+
   test('C7: where pulls wait for their turn by the rate, a pod of many images holds up another by one of them', async () => {
     const { ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((image) => ensure(image, 'many'));

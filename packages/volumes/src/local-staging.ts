@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { optionsFor } from './claim-rule.ts';
@@ -67,10 +67,12 @@ export class LocalStaging implements NodeVolumePlugin {
 
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const directory = this.#directoryOf(name);
-    // Nobody may know of a pod that has it: its directory could not be read when the kubelet started.
-    const inPods = await this.#mountedInPods(name);
-    if (inPods.length > 0) {
-      throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
+    if (await isMountPoint(this.#components, directory)) {
+      // Nobody may know of a pod that has it: its directory could not be read when the kubelet started.
+      const inPods = await this.#mountedInPods(name);
+      if (inPods.length > 0) {
+        throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
+      }
     }
     await takeAway(this.#components, directory, signal);
   }
@@ -100,8 +102,9 @@ export class LocalStaging implements NodeVolumePlugin {
   /** Where pods have a volume, whoever has mounted it there (`GetDeviceMountRefs`). */
   async #mountedInPods(name: string): Promise<readonly string[]> {
     const { fs, mounter, paths } = this.#components;
-    const podsDir = await realDirectory(fs, paths.podsDir);
-    if (podsDir === undefined) return [];
+    const someone = await realDirectory(fs, paths.podDir('uid'));
+    if (someone === undefined) return [];
+    const podsDir = dirname(someone);
     const inPod = relative(paths.podDir('uid'), paths.volumeDir('uid', LOCAL_VOLUME, name));
     const points = [...(await mounter.mountPoints()).keys()];
     return points.filter((point) => {

@@ -1,7 +1,10 @@
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
 import type { PersistentVolumeData } from '../src/claim-source.ts';
 import { isForGroup } from '../src/fs-group.ts';
+import { LocalStaging } from '../src/local-staging.ts';
+import { localNodeVolume } from '../src/local-volume-rule.ts';
 import { errorOf, MemoryClaims, podOf, ROOT, setUp } from './helpers.ts';
 
 const STAGED = `${ROOT}/plugins/kubernetes.io/local-volume/mounts/pv-1`;
@@ -62,6 +65,15 @@ describe('a local directory', () => {
     const mounts = container && (await manager.containerMounts(pod, container, [], signal));
     expect(mounts).toMatchObject([{ readOnly: true, selinuxRelabel: false }]);
     expect((await fs.stat('/mnt/disk')).gid).toBe(0);
+  });
+
+  it('K1: has nothing on the node that is to be taken away, also while a pod has it that nobody knows', async () => {
+    const { fs, foreignFiles, manager, mounter, paths, signal } = make();
+    await fs.mkdir('/mnt/disk');
+    await manager.waitForAttachAndMount(podWith('u1'), signal);
+    const staging = new LocalStaging({ fs, foreignFiles, mounter, devices: mounter, paths, logger: silentLogger });
+    await staging.unstage(localNodeVolume('pv-1'), signal);
+    expect([...(await mounter.mountPoints()).keys()]).toEqual([`${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
   });
 
   it("belongs to the group of the first pod that has it; another one's is told that it is not shared", async () => {
@@ -252,6 +264,17 @@ describe('a local disk', () => {
     expect([await points(), await fs.exists(STAGED)]).toEqual([[], false]);
     life.abort();
     await running;
+  });
+
+  it('N5: stays mounted for the node also where a link leads to the directory of all pods', async () => {
+    const { fs, foreignFiles, mounter, paths, signal } = make();
+    for (const directory of [STAGED, '/data/pods']) await fs.mkdir(directory);
+    await fs.symlink('/data/pods', `${ROOT}/pods`);
+    const inPod = `/data/pods/u1/${VOLUMES}/pv-1`;
+    mounter.mountPoints = async () => new Map([STAGED, inPod].map((point) => [point, 'ext4']));
+    const staging = new LocalStaging({ fs, foreignFiles, mounter, devices: mounter, paths, logger: silentLogger });
+    const error = await errorOf(staging.unstage(localNodeVolume('pv-1'), signal));
+    expect(error).toMatchObject({ code: 'StillMounted', message: `local: ${STAGED} is still mounted at ${inPod}` });
   });
 
   it('K1: killed at any step and started again, pods have it or nothing of it is left', async () => {
