@@ -102,6 +102,9 @@ export class KubeletPodSyncer implements PodSyncer {
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
+    // What runs is probed, as after a restart, though its volumes or the network are long in coming; upstream waits for them.
+    if (givenStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
+
     const networkError = runtimeState.networkError();
     if (networkError !== undefined && !pod.spec.hostNetwork) {
       const message = `${NETWORK_NOT_READY}: ${networkError}`;

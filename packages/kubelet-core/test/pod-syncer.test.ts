@@ -262,6 +262,20 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
+  test('S7: what runs is probed, though its volumes cannot be mounted or the network is away; what does not run waits', async () => {
+    const { syncer, pod, probes, behaviour, runtimeState, ok } = setUp();
+    behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
+    const sync = (state: 'running' | 'exited'): Promise<unknown> =>
+      syncer.syncPod('create', pod, undefined, emptyStatus(pod, { containers: [container(state)] }), signal);
+    await expect(sync('exited')).rejects.toThrow('unmounted');
+    expect(probes.calls).toEqual([]);
+    await expect(sync('running')).rejects.toThrow('unmounted');
+    expect(probes.calls).toEqual(['add uid-a']);
+    runtimeState.update({ runtimeReady: ok, networkReady: { ok: false, reason: 'R', message: 'm' } });
+    await expect(sync('running')).rejects.toMatchObject({ code: 'NetworkNotReady' });
+    expect(probes.calls).toEqual(['add uid-a', 'add uid-a']);
+  });
+
   describe('what a pod was granted', () => {
     const setUpGrant = () => {
       const all = setUp({ withCgroups: true });

@@ -10,9 +10,6 @@ const LATE_MS = 60_000;
 /** What has run for so long is shown as running, where nothing was in the way for as long. */
 const SHOWN_MS = 45_000;
 
-/** Longer than a place that has not answered, and then the volume that is of it, is left alone for. */
-const REMOUNTED_MS = 450_000;
-
 /** S4: conditions of other owners are kept. */
 export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], () => (observation) => {
   if (observation.kind !== 'apiRequest' || observation.shown === undefined || observation.shown.mirror)
@@ -76,10 +73,6 @@ function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || mirror || conditions.Ready === 'True' || facts.wasEnded(uid)) return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
-  // A kubelet that begins probes no pod before its volumes are there, and a place that has not answered is asked later and later.
-  const { foreignHangsUntilMs, kubeletStartedAtMs } = facts;
-  const waits = pod.foreign === true && foreignHangsUntilMs >= kubeletStartedAtMs;
-  if (waits && facts.nowMs - foreignHangsUntilMs < REMOUNTED_MS) return false;
   // That its gate is open is told by a watch, which may hang since the API server was in trouble; all else it knows by itself.
   const unseen = pod.gate === true && facts.nowMs - facts.api.troubleAtMs < watchSilenceMs(facts);
   if (unseen && conditions.ContainersReady === 'True') return false;
