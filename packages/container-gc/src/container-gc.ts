@@ -114,10 +114,9 @@ export class ContainerGc {
    * the next collection.
    */
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void {
-    const keep = this.#policy.maxPerPodContainer < 0 ? Number.POSITIVE_INFINITY : this.#policy.maxPerPodContainer;
     const planned = removeAll
       ? planDeletion(status, '', 0)
-      : planDeletion(status, exitedContainerId, Math.max(keep, 1));
+      : planDeletion(status, exitedContainerId, Math.max(this.#policy.maxPerPodContainer, 1));
     for (const { id } of planned) this.#toDelete.add(id);
     this.#startDeleting();
   }

@@ -2,7 +2,10 @@
 export interface ContainerGcPolicy {
   /** How old a dead container must be before it goes; 0 by default. */
   readonly minAgeMs: number;
-  /** How many dead containers are kept for each container of a pod; below 0: all of them. 1 by default. */
+  /**
+   * How many dead containers are kept for each container of a pod; 1 by default. Below 0: the periodic collection keeps all of them; one
+   * is kept where one has just died, as upstream.
+   */
   readonly maxPerPodContainer: number;
   /** How many dead containers are kept on the node; below 0: all of them. -1 by default. */
   readonly maxContainers: number;

@@ -295,9 +295,15 @@ describe('deleteContainersInPod', () => {
     expect(calls.slice(2)).toEqual(['remove c3', 'remove c2', 'remove c1']);
   });
 
-  it('keeps all where the policy has no limit, asks once for each, and survives what fails', async () => {
+  it('K4: keeps one where the policy has no limit, too, as upstream', async () => {
     const gc = makeGc({ policy: { maxPerPodContainer: -1 } });
     gc.deleteContainersInPod(status, 'c3', false);
+    await clock.settle();
+    expect(calls).toEqual(['remove c2', 'remove c1']);
+  });
+
+  it('asks once for each, and survives what fails', async () => {
+    const gc = makeGc();
     failing.add('remove c2');
     gc.deleteContainersInPod(status, 'c3', true);
     gc.deleteContainersInPod(status, '', true);

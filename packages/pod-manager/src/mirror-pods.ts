@@ -1,4 +1,4 @@
-import { type Clock, linkAbort, WorkQueue } from '@node-agent/async';
+import { type Clock, TaskGroup, WorkQueue } from '@node-agent/async';
 import { type Pod, podFullName } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
@@ -59,6 +59,8 @@ type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
 export class MirrorPods {
   readonly #components: WithDefaults<MirrorPodsComponents>;
   readonly #queue: WorkQueue<string>;
+  /** The tries, by full name, and whether something has happened to it since. */
+  readonly #underWay = new Map<string, { again: boolean }>();
   /** Tries that failed, and tries that found the watch behind, each in a row, by full name. */
   readonly #failures = new Map<string, number>();
   readonly #behind = new Map<string, number>();
@@ -82,19 +84,27 @@ export class MirrorPods {
     this.look(fullName);
   }
 
-  /** Works until `signal` is aborted, on one pod at a time. */
+  /** Works until `signal` is aborted, on each pod by itself: one whose admission hangs holds up no other. */
   async start(signal: AbortSignal): Promise<void> {
-    using link = linkAbort(signal);
-    try {
+    const tries = new TaskGroup(signal);
+    tries.add(async (ending) => {
       for (;;) {
-        const fullName = await this.#queue.take(link.signal);
+        const fullName = await this.#queue.take(ending);
         if (fullName === undefined) return;
-        const delayMs = await this.#reconcile(fullName, link.signal);
-        if (delayMs !== undefined) this.#queue.enqueueNoLater(fullName, delayMs);
+        const underWay = this.#underWay.get(fullName);
+        if (underWay === undefined) tries.add((trying) => this.#try(fullName, trying));
+        else underWay.again = true;
       }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
+    });
+    await tries.ended();
+  }
+
+  async #try(fullName: string, signal: AbortSignal): Promise<void> {
+    const own = { again: false };
+    this.#underWay.set(fullName, own);
+    const delayMs = await this.#reconcile(fullName, signal).finally(() => this.#underWay.delete(fullName));
+    if (delayMs !== undefined) this.#queue.enqueueNoLater(fullName, delayMs);
+    if (own.again) this.look(fullName);
   }
 
   /** One try. @returns in how many milliseconds to look again; `undefined`: when something happens */

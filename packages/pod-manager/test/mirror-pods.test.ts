@@ -244,6 +244,36 @@ describe('mirror pods', () => {
     await end();
   });
 
+  test('K3: one whose admission hangs holds up no other, and is tried once at a time', async () => {
+    const asked: string[] = [];
+    const hung: (() => void)[] = [];
+    const createPod = async ({ metadata: { namespace } }: Pod): Promise<void> => {
+      asked.push(namespace);
+      if (namespace === 'hangs') await new Promise<void>((resolve) => hung.push(resolve));
+    };
+    const { clock, pods, mirrors, end } = setUp({ api: { createPod, deletePod: async () => {} } });
+    const { metadata, spec } = staticPod();
+    const other = { metadata: { ...metadata, namespace: 'hangs', uid: 'other' }, spec };
+    pods.addPod(other);
+    pods.addPod(staticPod());
+    mirrors.look(podFullName(other));
+    mirrors.look(FULL_NAME);
+    await clock.advance(0);
+    expect(asked.splice(0)).toEqual(['hangs', 'kube-system']);
+    for (let news = 0; news < 3; news++) {
+      mirrors.look(podFullName(other));
+      await clock.advance(0);
+    }
+    expect(asked).toEqual([]);
+    hung.shift()?.();
+    await clock.advance(0);
+    expect(asked).toEqual(['hangs']);
+    hung.shift()?.();
+    await clock.advance(9_999);
+    expect(asked).toEqual(['hangs']);
+    await end();
+  });
+
   test('it waits for the node that is to own it', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.node = false;

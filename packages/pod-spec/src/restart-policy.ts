@@ -56,6 +56,7 @@ export function anyAsksToRestartAll(
   ended: (name: string) => Pick<EndedContainer, 'state' | 'exitCode'> | undefined,
 ): boolean {
   return withRules(pod).some((container) => {
+    if (!container.restartPolicyRules?.length) return false;
     const newest = ended(container.name);
     return newest !== undefined && asksToRestartAll(container, newest);
   });

@@ -161,6 +161,16 @@ describe('a rule for all containers', () => {
       { spec: { initContainers: [asking], containers: [init] } },
       { spec: { containers: [init], ephemeralContainers: [asking] } },
     ];
+    // Who has no rules is not asked about.
+    const asked: string[] = [];
+    anyAsksToRestartAll(
+      { spec: { containers: [{ name: 'plain' }, { name: 'none', restartPolicyRules: [] }] } },
+      (name) => {
+        asked.push(name);
+        return exited(5);
+      },
+    );
+    expect(asked).toEqual([]);
     expect([anyAsksToRestartAll(early, ended), canRestartAll(early, defaultRestartFeatures)]).toEqual([true, true]);
     expect([anyAsksToRestartAll(late, ended), canRestartAll(late, defaultRestartFeatures)]).toEqual([false, false]);
   });

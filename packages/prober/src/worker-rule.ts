@@ -5,6 +5,7 @@ import {
   type ContainerStatus,
   isRestartableInit,
   isTerminalPhase,
+  oncePer,
   type Pod,
   type PodStatus,
   type RestartFeatures,
@@ -150,35 +151,41 @@ export function runningSinceMs(status: PodStatus | undefined, name: string): num
   return running == null ? undefined : timeOf(running.startedAt);
 }
 
-function statusOf(
-  status: PodStatus,
-  name: string,
-): { readonly id: string; readonly status: ContainerStatus } | undefined {
-  return statusIn(status.containerStatuses, name) ?? statusIn(status.initContainerStatuses, name);
+interface FoundStatus {
+  readonly id: string;
+  readonly status: ContainerStatus;
 }
 
-function statusIn(
-  list: readonly ContainerStatus[] | undefined,
-  name: string,
-): { readonly id: string; readonly status: ContainerStatus } | undefined {
-  const found = list?.find((each) => each.name === name);
-  const id = bareContainerId(found?.containerID);
-  return found === undefined || id === '' ? undefined : { id, status: found };
+function statusOf(status: PodStatus, name: string): FoundStatus | undefined {
+  return statusesByName(status).get(name);
 }
+
+/** Of those with an id. Containers are looked at one by one, of which a pod may have thousands. */
+const statusesByName = oncePer(({ containerStatuses, initContainerStatuses }: PodStatus) => {
+  const byName = new Map<string, FoundStatus>();
+  for (const status of [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])]) {
+    const id = bareContainerId(status.containerID);
+    if (id !== '' && !byName.has(status.name)) byName.set(status.name, { id, status });
+  }
+  return byName;
+});
 
 function startsAgain(status: ContainerStatus, { pod, container, features }: Sight, podStatus: PodStatus): boolean {
   const terminated = status.state?.terminated;
   if (terminated == null) return true;
   const { exitCode, reason = '' } = terminated;
   if (isSidecar(pod, container) || shouldRestartExited(pod, container, { exitCode, reason }, features)) return true;
-  return (
-    features.restartAllContainers &&
-    anyAsksToRestartAll(pod, (name) => {
-      const exit = statusOf(podStatus, name)?.status.state?.terminated;
-      return exit == null ? undefined : { state: 'exited', exitCode: exit.exitCode };
-    })
-  );
+  return features.restartAllContainers && restartsAll(podStatus)(pod);
 }
+
+const restartsAll = oncePer((status: PodStatus) =>
+  oncePer((pod: Pod) =>
+    anyAsksToRestartAll(pod, (name) => {
+      const exit = statusOf(status, name)?.status.state?.terminated;
+      return exit == null ? undefined : { state: 'exited', exitCode: exit.exitCode };
+    }),
+  ),
+);
 
 function isSidecar(pod: Pod, { name }: Container): boolean {
   return (pod.spec.initContainers ?? []).some((init) => init.name === name && isRestartableInit(init));

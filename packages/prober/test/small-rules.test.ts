@@ -194,9 +194,9 @@ describe('the times of a probe', () => {
 
   test('below a second come from the annotation', () => {
     const pod = annotated({ web: { readiness: { periodMs: 200, timeoutMs: 50 } } });
-    const most = annotated({ web: { liveness: { periodMs: 3_600_000, timeoutMs: 10 }, startup: { periodMs: 10 } } });
+    const most = annotated({ web: { liveness: { periodMs: 3_600_000, timeoutMs: 10 }, startup: { periodMs: 100 } } });
     expect(probeTimes(most, web, 'liveness')).toMatchObject({ periodMs: 3_600_000, timeoutMs: 10 });
-    expect(probeTimes(most, web, 'startup')).toMatchObject({ periodMs: 10 });
+    expect(probeTimes(most, web, 'startup')).toMatchObject({ periodMs: 100 });
     expect(probeTimesProblems(most)).toEqual([]);
     expect(probeTimes(pod, web, 'readiness')).toMatchObject({ periodMs: 200, timeoutMs: 50, initialDelayMs: 2000 });
     expect(probeTimes(pod, web, 'liveness')).toMatchObject({ periodMs: 10_000 });
@@ -210,13 +210,18 @@ describe('the times of a probe', () => {
     ['an unknown field', { web: { startup: { period: 1 } } }, '.web.startup.period: want periodMs or timeoutMs'],
     [
       'a number that is too small',
-      { web: { startup: { periodMs: 9 } } },
-      '.web.startup.periodMs: want a whole number from 10 to 3600000',
+      { web: { startup: { periodMs: 99 } } },
+      '.web.startup.periodMs: want a whole number from 100 to 3600000',
     ],
     [
       'a number that is too large',
       { web: { startup: { periodMs: 3_600_001 } } },
-      '.web.startup.periodMs: want a whole number from 10 to 3600000',
+      '.web.startup.periodMs: want a whole number from 100 to 3600000',
+    ],
+    [
+      'a timeout that is too small',
+      { web: { startup: { timeoutMs: 9 } } },
+      '.web.startup.timeoutMs: want a whole number from 10 to 3600000',
     ],
     [
       'text for a number',
@@ -227,6 +232,45 @@ describe('the times of a probe', () => {
     const pod = annotated(value);
     expect(probeTimesProblems(pod)).toEqual([`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${problem}`]);
     expect(probeTimes(pod, web, 'startup')).toMatchObject({ periodMs: 10_000, timeoutMs: 1000 });
+  });
+
+  test('of a command are a second at least between two: the node pays for it', () => {
+    const command = container('web', { livenessProbe: { exec: { command: ['true'] } }, readinessProbe: httpProbe });
+    const ofCommand = (periodMs: number) => {
+      const times = { periodMs, timeoutMs: 10 };
+      const { metadata } = annotated({ web: { liveness: times, readiness: times } });
+      return { metadata, spec: podOf('1', [command]).spec };
+    };
+    const often = ofCommand(999);
+    expect(probeTimesProblems(often)).toEqual([
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.liveness.periodMs: want a whole number from 1000 to 3600000`,
+    ]);
+    expect(probeTimes(often, command, 'liveness')).toMatchObject({ periodMs: 10_000, timeoutMs: 10 });
+    expect(probeTimes(often, command, 'readiness')).toMatchObject({ periodMs: 999, timeoutMs: 10 });
+    expect(probeTimes(ofCommand(1000), command, 'liveness')).toMatchObject({ periodMs: 1000 });
+  });
+
+  test('W3: an annotation is read once, and ten things that are wrong with it are told, however many and long they are', () => {
+    let reads = 0;
+    const wrong = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`${at}${'x'.repeat(100)}`, 0]));
+    const pod = annotated('');
+    const annotations = {
+      get [PROBE_TIMES_ANNOTATION](): string {
+        reads += 1;
+        return JSON.stringify({ ...wrong, web: { [`kind${'y'.repeat(100)}`]: {}, readiness: { periodMs: 200 } } });
+      },
+    };
+    const hostile = { ...pod, metadata: { ...pod.metadata, annotations } };
+    for (let at = 0; at < 100; at++) expect(probeTimes(hostile, web, 'readiness')).toMatchObject({ periodMs: 200 });
+    const problems = probeTimesProblems(hostile);
+    expect([reads, problems.length]).toEqual([1, 10]);
+    expect(problems[0]).toBe(
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].0${'x'.repeat(63)}...: want a JSON object`,
+    );
+    const kind = annotated({ web: { [`kind${'y'.repeat(100)}`]: {} } });
+    expect(probeTimesProblems(kind)).toEqual([
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.kind${'y'.repeat(60)}...: want liveness, readiness or startup`,
+    ]);
   });
 });
 

@@ -232,6 +232,30 @@ describe('afterProbe', () => {
   });
 });
 
+test('W3: what many have ended with is gone through once for a status, rules or none', () => {
+  const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
+  for (const rules of [{}, { restartPolicyRules }]) {
+    const containers = Array.from({ length: 200 }, (_, at) =>
+      container(`c${at}`, { restartPolicy: 'Never', ...rules }),
+    );
+    let reads = 0;
+    const statuses = containers.map(({ name }) =>
+      Object.defineProperty(running(name, `id-${name}`, { state: { terminated: { exitCode: 0 } } }), 'name', {
+        get: () => {
+          reads += 1;
+          return name;
+        },
+      }),
+    );
+    const status = statusOf(statuses);
+    const pod = podOf('1', containers, { restartPolicy: 'Never' });
+    for (const each of containers) {
+      expect(beforeProbe(newWorkerState, sightOf({ pod, container: each, status })).next).toEqual({ kind: 'end' });
+    }
+    expect(reads).toBeLessThan(1000);
+  }
+});
+
 test('a container that does not run has not been running since any time', () => {
   expect(runningSinceMs(statusOf([running('web', 'c1')]), 'web')).toBe(CREATED_MS);
   expect(runningSinceMs(only({ state: { running: {} } }), 'web')).toBe(0);
