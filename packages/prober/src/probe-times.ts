@@ -29,11 +29,10 @@ const MAX_TOLD = 10;
 const MAX_NAME_LENGTH = 64;
 const KINDS = ['liveness', 'readiness', 'startup'] as const satisfies readonly ProbeKind[];
 
-type AnnotatedPod = Pick<Pod, 'metadata' | 'spec'>;
 type Overrides = ReadonlyMap<string, Partial<Record<(typeof FIELDS)[number], number>>>;
 
 /** The times of a container's probe: its spec's, or upstream's defaults, and over them what the pod's annotation says. */
-export function probeTimes(pod: AnnotatedPod, container: Container, kind: ProbeKind): ProbeTimes {
+export function probeTimes(pod: Pick<Pod, 'metadata' | 'spec'>, container: Container, kind: ProbeKind): ProbeTimes {
   const probe = probeOf(container, kind) ?? {};
   const own = overridesOf(pod).overrides.get(`${container.name} ${kind}`) ?? {};
   return {
@@ -46,43 +45,45 @@ export function probeTimes(pod: AnnotatedPod, container: Container, kind: ProbeK
 }
 
 /** What is wrong with a pod's annotation, with the name of the field, ten of them at most; what is wrong counts for nothing. */
-export function probeTimesProblems(pod: AnnotatedPod): readonly string[] {
+export function probeTimesProblems(pod: Pick<Pod, 'metadata' | 'spec'>): readonly string[] {
   return overridesOf(pod).problems;
 }
 
-const overridesOf = oncePer((pod: AnnotatedPod): { overrides: Overrides; problems: readonly string[] } => {
-  const { metadata } = pod;
-  const text = metadata.annotations?.[PROBE_TIMES_ANNOTATION];
-  const overrides = new Map<string, Partial<Record<(typeof FIELDS)[number], number>>>();
-  const problems: string[] = [];
-  if (text === undefined) return { overrides, problems };
-  const wrong = (field: string, want: string): void => {
-    if (problems.length < MAX_TOLD) problems.push(`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${field}: ${want}`);
-  };
-  const byName = new Map(Array.from(allContainers(pod), ({ container }) => [container.name, container]));
-  for (const [container, kinds] of fieldsOf(parsed(text), '', wrong)) {
-    for (const [kindName, times] of fieldsOf(kinds, `.${named(container)}`, wrong)) {
-      const at = `.${named(container)}.${named(kindName)}`;
-      const kind = KINDS.find((known) => known === kindName);
-      if (kind === undefined) {
-        wrong(at, 'want liveness, readiness or startup');
-        continue;
-      }
-      for (const [field, value] of fieldsOf(times, at, wrong)) {
-        const known = FIELDS.find((name) => name === field);
-        const least = known === 'periodMs' ? leastPeriodMs(byName.get(container), kind) : MIN_TIMEOUT_MS;
-        if (known === undefined) wrong(`${at}.${named(field)}`, `want ${FIELDS.join(' or ')}`);
-        else if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > MAX_MS) {
-          wrong(`${at}.${field}`, `want a whole number from ${least} to ${MAX_MS}`);
-        } else {
-          const key = `${container} ${kind}`;
-          overrides.set(key, { ...overrides.get(key), [known]: value });
+const overridesOf = oncePer(
+  (pod: Pick<Pod, 'metadata' | 'spec'>): { overrides: Overrides; problems: readonly string[] } => {
+    const { metadata } = pod;
+    const text = metadata.annotations?.[PROBE_TIMES_ANNOTATION];
+    const overrides = new Map<string, Partial<Record<(typeof FIELDS)[number], number>>>();
+    const problems: string[] = [];
+    if (text === undefined) return { overrides, problems };
+    const wrong = (field: string, want: string): void => {
+      if (problems.length < MAX_TOLD) problems.push(`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${field}: ${want}`);
+    };
+    const byName = new Map(Array.from(allContainers(pod), ({ container }) => [container.name, container]));
+    for (const [container, kinds] of fieldsOf(parsed(text), '', wrong)) {
+      for (const [kindName, times] of fieldsOf(kinds, `.${named(container)}`, wrong)) {
+        const at = `.${named(container)}.${named(kindName)}`;
+        const kind = KINDS.find((known) => known === kindName);
+        if (kind === undefined) {
+          wrong(at, 'want liveness, readiness or startup');
+          continue;
+        }
+        for (const [field, value] of fieldsOf(times, at, wrong)) {
+          const known = FIELDS.find((name) => name === field);
+          const least = known === 'periodMs' ? leastPeriodMs(byName.get(container), kind) : MIN_TIMEOUT_MS;
+          if (known === undefined) wrong(`${at}.${named(field)}`, `want ${FIELDS.join(' or ')}`);
+          else if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > MAX_MS) {
+            wrong(`${at}.${field}`, `want a whole number from ${least} to ${MAX_MS}`);
+          } else {
+            const key = `${container} ${kind}`;
+            overrides.set(key, { ...overrides.get(key), [known]: value });
+          }
         }
       }
     }
-  }
-  return { overrides, problems };
-});
+    return { overrides, problems };
+  },
+);
 
 function leastPeriodMs(container: Container | undefined, kind: ProbeKind): number {
   const isCommand = container !== undefined && probeOf(container, kind)?.exec != null;
