@@ -25,6 +25,10 @@ export class ManifestFacts {
   /** Until when a kubelet may hold on to any of the versions of a file, or to none. */
   readonly #unsureUntilMs = new Map<string, number>();
   readonly #uids = new Set<string>();
+  /** Until when a file cannot be read, by its path. */
+  readonly #unreadableUntilMs = new Map<string, number>();
+  /** The files that could never be read so far. */
+  readonly #unread = new Set<string>();
   #nowMs = 0;
   #startedAtMs = 0;
   #sourcesReady = false;
@@ -41,10 +45,15 @@ export class ManifestFacts {
     return this.#storeFaultUntilMs;
   }
 
-  /** What the files stand for, in their order. */
+  /** What the files stand for that could be read, in their order. */
   pods(): readonly PodPlan[] {
-    const files = [...this.#files].sort(([a], [b]) => (a < b ? -1 : 1));
+    const files = [...this.#files].filter(([file]) => !this.#unread.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
     return files.flatMap(([, { lastGood }]) => lastGood ?? []);
+  }
+
+  /** How many files could never be read so far. */
+  get unread(): number {
+    return this.#unread.size;
   }
 
   /** Whether any file ever had a pod of this UID. */
@@ -71,6 +80,7 @@ export class ManifestFacts {
 
   observe(observation: Observation): void {
     this.#nowMs = observation.atMs;
+    for (const file of this.#unread) if (!this.#isUnreadable(file)) this.#unread.delete(file);
     if (observation.kind === 'action') this.#onAction(observation.action);
     else if (observation.kind === 'kubeletStarted') this.#onStart();
     else if (observation.kind === 'containerStarted') this.#onContainer(observation.life);
@@ -86,12 +96,15 @@ export class ManifestFacts {
         this.#names.set(file, names.add(pod.name));
         this.#uids.add(pod.uid);
         this.#settle(file);
+        if (!this.#files.has(file) && this.#isUnreadable(file)) this.#unread.add(file);
+        // When it is read after that is not certain.
+        if (this.#unread.has(file)) this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
         this.#files.set(file, { content: pod, lastGood: pod, writtenAtMs: nowMs, proven: false });
         return;
       }
       case 'breakManifest': {
         const before = this.#files.get(action.file);
-        if (before === undefined) this.#files.set(action.file, NEVER_GOOD);
+        if (before === undefined || this.#unread.has(action.file)) this.#files.set(action.file, NEVER_GOOD);
         else this.#files.set(action.file, { ...before, content: undefined });
         if (!before?.proven) this.#unsureUntilMs.set(action.file, Number.POSITIVE_INFINITY);
         return;
@@ -99,9 +112,11 @@ export class ManifestFacts {
       case 'removeManifest':
         this.#settle(action.file);
         this.#files.delete(action.file);
+        this.#unread.delete(action.file);
         return;
       case 'fileFault': {
         const untilMs = nowMs + action.forMs;
+        this.#unreadableUntilMs.set(action.path, Math.max(untilMs, this.#unreadableUntilMs.get(action.path) ?? 0));
         if (action.path.startsWith(MANIFEST_DIRECTORY)) this.#hiddenUntilMs = Math.max(this.#hiddenUntilMs, untilMs);
         if (action.path === ROOT_DIRECTORY) this.#storeFaultUntilMs = Math.max(this.#storeFaultUntilMs, untilMs);
         return;
@@ -144,6 +159,10 @@ export class ManifestFacts {
       const plan = lastGood.containers.find(({ name }) => name === life.name);
       if (JSON.stringify(plan) === JSON.stringify(life.plan)) this.#files.set(file, { ...facts, proven: true });
     }
+  }
+
+  #isUnreadable(file: string): boolean {
+    return this.#nowMs < (this.#unreadableUntilMs.get(`${MANIFEST_DIRECTORY}/${file}`) ?? 0);
   }
 
   /** What was not certain of a file is so soon after it has changed. */

@@ -19,9 +19,10 @@ export class RestartAllFacts {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
-  /** When that was last asked so that it must have been heard; -1 where it never was. */
+  /** When that was last asked so that it must have been heard; -1 where it never was, or the pod was to end since. */
   surelyAskedAtMs(uid: string): number {
-    return this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
+    const askedAtMs = this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
+    return askedAtMs > this.#facts.pods.lastUnwantedAtMs(uid) ? askedAtMs : -1;
   }
 
   /** When the record of a container that had asked was first to be removed since, the last of all: what started before is gone. -1 where none was. */

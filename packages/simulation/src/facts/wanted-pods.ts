@@ -98,6 +98,7 @@ export class WantedPods {
 
   observe(observation: Observation): void {
     this.#nowMs = observation.atMs;
+    const { unread } = this.#files;
     this.#files.observe(observation);
     this.#served?.observe(observation);
     if (observation.kind === 'podDeleted') this.#inApi.delete(observation.uid);
@@ -106,7 +107,8 @@ export class WantedPods {
       this.#inApi.set(pod.uid, pod);
       this.#everInApi.add(pod.uid);
     } else if (observation.kind === 'action' && observation.action.do === 'apiWipe') this.#inApi.clear();
-    else if (observation.kind !== 'action' && observation.kind !== 'kubeletStarted') return;
+    else if (observation.kind !== 'action' && observation.kind !== 'kubeletStarted' && this.#files.unread === unread)
+      return;
     this.#update();
   }
 
