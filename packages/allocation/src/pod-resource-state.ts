@@ -31,6 +31,8 @@ export class PodResourceState {
   #writing: Promise<void> | undefined;
   #loaded = false;
   #lastData: string | undefined;
+  /** What the file has, of the pods of which that is certain. */
+  #onDisk: Map<string, PodResources> = new Map();
 
   /** @param options `directory` is the kubelet's root directory, `name` the file in it */
   constructor(
@@ -51,8 +53,12 @@ export class PodResourceState {
   async load(): Promise<void> {
     try {
       const stored = await this.#store.get(this.#name);
-      // What was set before is newer.
-      if (stored !== undefined) this.#pods = new Map([...decodePods(stored), ...this.#pods]);
+      if (stored !== undefined) {
+        this.#onDisk = new Map(decodePods(stored));
+        this.#lastData = String(stored.data);
+        // What was set before is newer.
+        this.#pods = new Map([...this.#onDisk, ...this.#pods]);
+      }
       this.#loaded = true;
     } catch (err) {
       const message = `could not restore state from checkpoint: ${errorText(err)}, please drain this node and delete pod resource information checkpoint file ${JSON.stringify(this.#path)} before restarting Kubelet`;
@@ -93,11 +99,14 @@ export class PodResourceState {
   }
 
   /**
-   * Resolves once what was set of the pod is on disk. What could not be written is tried anew.
+   * Resolves once what was set of the pod is on disk. What could not be written is tried anew; what is there already, as an earlier process
+   * has left it, needs no write, which a full disk would refuse.
    * @throws the file system's error; AllocationError `Unreadable` where nothing was loaded, and cannot be
    */
   async saved(uid: string): Promise<void> {
     while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
+      // A write that is under way may have something else of it.
+      if (this.#writing === undefined && isSame(this.#onDisk.get(uid), this.#pods.get(uid))) return;
       this.#writing ??= this.#write().finally(() => {
         this.#writing = undefined;
       });
@@ -109,9 +118,25 @@ export class PodResourceState {
     // Whoever did not load must not write over what an earlier process has left.
     if (!this.#loaded) await this.load();
     const version = this.#version;
-    const content = encodePods(this.#pods);
-    if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
+    const pods = new Map(this.#pods);
+    const content = encodePods(pods);
+    try {
+      if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
+    } catch (err) {
+      // It may have got as far as the disk all the same.
+      this.#lastData = undefined;
+      for (const [uid, resources] of this.#onDisk) if (!isSame(resources, pods.get(uid))) this.#onDisk.delete(uid);
+      throw err;
+    }
     this.#lastData = content.data;
+    this.#onDisk = pods;
     this.#writtenVersion = version;
   }
+}
+
+/** As they are written. */
+function isSame(a: PodResources | undefined, b: PodResources | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const textOf = (resources: PodResources): string => encodePods(new Map([['', resources]])).data;
+  return a === b || textOf(a) === textOf(b);
 }

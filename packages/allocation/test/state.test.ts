@@ -215,6 +215,62 @@ describe('saving', () => {
   });
 });
 
+describe('K1: what is on disk already', () => {
+  const of = (memory: string): PodResources => ({ containers: { c: exactly('1', memory) } });
+
+  async function afterRestart() {
+    const all = setUp();
+    const first = all.make();
+    for (const uid of ['u', 'v']) first.set(uid, of('1Gi'));
+    await first.saved('v');
+    const state = all.make();
+    await state.load();
+    return { ...all, state };
+  }
+
+  test('needs no write, which a full disk would refuse, whatever else has changed', async () => {
+    const { state, fail, text } = await afterRestart();
+    fail(new Error('ENOSPC'));
+    state.set('u', of('1024Mi'));
+    await state.saved('u');
+    state.remove('v');
+    state.set('new', of('1Gi'));
+    await expect(state.saved('new')).rejects.toThrow('ENOSPC');
+    state.set('u', of('1Gi'));
+    await state.saved('u');
+    state.set('u', of('2Gi'));
+    await expect(state.saved('u')).rejects.toThrow('ENOSPC');
+    fail(undefined);
+    await state.saved('u');
+    expect(await text()).toContain('2Gi');
+    expect(await text()).not.toContain('"v');
+  });
+
+  test('is not certain while another is written, and after that has failed', async () => {
+    const { state, fail, hold, text, writes } = await afterRestart();
+    const before = writes();
+    let release = (): void => {};
+    hold(new Promise((resolve) => (release = resolve)));
+    state.set('u', of('2Gi'));
+    const other = state.saved('u');
+    state.set('u', of('1Gi'));
+    const back = state.saved('u');
+    release();
+    await Promise.all([other, back]);
+    expect(await text()).not.toContain('2Gi');
+    expect(writes() - before).toBe(2);
+
+    fail(new Error('EIO'));
+    state.set('u', of('2Gi'));
+    await expect(state.saved('u')).rejects.toThrow('EIO');
+    state.set('u', of('1Gi'));
+    await expect(state.saved('u')).rejects.toThrow('EIO');
+    fail(undefined);
+    await state.saved('u');
+    expect(writes() - before).toBe(5);
+  });
+});
+
 function file(data: string): string {
   return JSON.stringify({ data, checksum: dataChecksum({ data }) });
 }

@@ -23,14 +23,14 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
     return ignore({ ...state, restartRequested: true }, options, 'the pod terminates; it is restarted once it is gone');
   }
-  if (state?.phase === 'finished') return ignore(state, options, 'the pod is finished');
+  if (state?.phase === 'finished') return ignore(withDeletion(state, options.pod), options, 'the pod is finished');
   if (state?.phase === 'terminated' && runtimeOnly) {
     return ignore(state, options, 'the pod has terminated; its worker is cleaning up');
   }
 
   const known = state ?? newRecord(event);
   const news = toUpdate(known, options);
-  const observed: PodWorkerState = { ...known, observedRuntime: known.observedRuntime || runtimeOnly };
+  const observed = withDeletion({ ...known, observedRuntime: known.observedRuntime || runtimeOnly }, options.pod);
   const kill: KillPodOptions = options.killPodOptions ?? {};
   const claimed = observed.phase === 'syncing' ? startTermination(observed, news.pod, runtimeOnly, options) : observed;
   const pending: PodWork = {
@@ -73,9 +73,17 @@ function startTermination(
   runtimeOnly: boolean,
   options: UpdatePodOptions,
 ): PodWorkerState {
-  const deleted = runtimeOnly || pod?.metadata.deletionTimestamp !== undefined;
+  const deleted = state.deleted || runtimeOnly;
   if (!deleted && !isTerminalPhase(pod?.status?.phase) && options.updateType !== 'kill') return state;
-  return { ...state, phase: 'terminating', deleted: state.deleted || deleted };
+  return { ...state, phase: 'terminating', deleted };
+}
+
+/**
+ * A pod is deleted also where it has ended before, so that what is left of it may go: the API server is told to let go of it when nothing is
+ * (S5). Upstream asks for less there, and does not note it.
+ */
+function withDeletion(state: PodWorkerState, pod: Pod | undefined): PodWorkerState {
+  return pod?.metadata.deletionTimestamp === undefined ? state : { ...state, deleted: true };
 }
 
 /** What a pod's record is like before its first update is looked at. */

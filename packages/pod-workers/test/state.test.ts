@@ -295,6 +295,18 @@ describe('what a record keeps', () => {
     expect(stateAfter(create(), kill())?.deleted).toBe(false);
   });
 
+  it('S5: a pod that has ended is deleted by its timestamp, too, so that what is left of it may go', () => {
+    const deletion = update({ updateType: 'update', pod: pod({ deleted: true }) });
+    const news = update({ updateType: 'update', pod: pod() });
+    for (const row of [terminatingRow, terminatedRow, finishedRow]) {
+      expect(stateAfter(...row, news)?.deleted).toBe(false);
+      expect(stateAfter(...row, deletion)?.deleted).toBe(true);
+      expect(stateAfter(...row, deletion, news)?.deleted).toBe(true);
+    }
+    const first = update({ updateType: 'create', pod: pod({ phase: 'Succeeded', deleted: true }) }, true);
+    expect(stateAfter(first)).toMatchObject({ phase: 'terminated', deleted: true });
+  });
+
   it('C5: a static pod that an earlier kubelet has started is ended, though it is killed before its first step here', () => {
     const rows = [create({ static: true }), kill({}, { static: true })];
     const begun = (runs: boolean) => stateAfter(...rows, { type: 'begin', turn: true, runs, nowMs: 1 });

@@ -116,7 +116,9 @@ export class ManifestFacts {
         return;
       case 'fileFault': {
         const untilMs = nowMs + action.forMs;
-        this.#unreadableUntilMs.set(action.path, Math.max(untilMs, this.#unreadableUntilMs.get(action.path) ?? 0));
+        if ((action.operation ?? 'read') === 'read') {
+          this.#unreadableUntilMs.set(action.path, Math.max(untilMs, this.#unreadableUntilMs.get(action.path) ?? 0));
+        }
         if (action.path.startsWith(MANIFEST_DIRECTORY)) this.#hiddenUntilMs = Math.max(this.#hiddenUntilMs, untilMs);
         if (action.path === ROOT_DIRECTORY) this.#storeFaultUntilMs = Math.max(this.#storeFaultUntilMs, untilMs);
         return;
