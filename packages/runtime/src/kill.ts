@@ -20,6 +20,7 @@ import type { LifecycleHooks } from './ports.ts';
 import type { SyncResults } from './sync-result.ts';
 import { terminationPrerequisites } from './termination-order.ts';
 import { TerminationTurns } from './termination-turns.ts';
+import { isUnanswered } from './unanswered.ts';
 
 /** How long a container is asked for that is to be killed: as long as what is left to one whose grace is over. */
 const ASK_MS = 2_000;
@@ -77,6 +78,8 @@ export class Killer {
     const { uid, namespace } = runningPod;
     const owner = pod ?? { metadata: { uid, name: runningPod.name, namespace }, spec: { containers: [] } };
     let ok = true;
+    /** Whether some may still be told to stop. */
+    let isWaitedFor = false;
     const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
       ok = false;
       results.add(action, target, { reason: `${action}Error`, message: errorText(err) });
@@ -92,6 +95,7 @@ export class Killer {
             results.add('KillContainer', name);
           } catch (err) {
             failed('KillContainer', name, err);
+            isWaitedFor ||= !this.#killings.isHopeless(runningPod.uid, id);
           }
         }),
       );
@@ -106,7 +110,7 @@ export class Killer {
     };
     const killKnown = killAll(known, turns);
     const early = await killEarly().finally(() => killKnown);
-    if (ok) {
+    if (!isWaitedFor) {
       const left = doubtful.filter((container) => !early.includes(container));
       const late = await this.#startedLate(runningPod.uid, left, signal);
       await Promise.all([
@@ -121,7 +125,7 @@ export class Killer {
     }
     signal.throwIfAborted();
     // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
-    if (!ok) return false;
+    if (isWaitedFor) return false;
     await Promise.all(
       runningPod.sandboxes.map(async ({ id }) => {
         try {
@@ -169,11 +173,34 @@ export class Killer {
     try {
       await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
     } catch (err) {
-      if (!signal.aborted) killing.notTold();
-      throw err;
+      signal.throwIfAborted();
+      if (isUnanswered(err)) killing.notTold();
+      if (isUnanswered(err) || !killing.refused(clock.monotonic())) throw err;
+      await this.#killUntold(uid, { id, name }, killing, err, signal);
     }
     this.#killings.ended(uid, id);
     turns?.ended(name);
+  }
+
+  /** Kills a container that the runtime cannot tell to stop: it has had the time that it was to have. */
+  async #killUntold(
+    podUid: string,
+    { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
+    killing: Killing,
+    refusal: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { cri, logger } = this.#components;
+    logger.warn(
+      { podUid, container: name, containerId: id, err: refusal },
+      'Killing a container that cannot be told to stop',
+    );
+    try {
+      await ignoreMissing(cri.stopContainer({ containerId: id, timeout: 0 }, signal));
+    } catch (err) {
+      killing.isHopeless = !isUnanswered(err);
+      throw err;
+    }
   }
 
   /**

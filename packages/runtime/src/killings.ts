@@ -11,8 +11,12 @@ export class Killing {
   preStop: Promise<void> | undefined;
   /** Whether the runtime has said that it runs, where it was taken to be created only. */
   ran = false;
+  /** Whether the runtime could not even kill it without telling it to stop: its sandbox may take it along. */
+  isHopeless = false;
   #stopped = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
+  /** Until when it may go on, though the runtime says that it cannot stop it; infinite where that was never said. */
+  #refusedUntilMs = Number.POSITIVE_INFINITY;
 
   /** Another try: its grace period counts from now, but can only end the killing sooner. */
   begin(nowMs: number, graceMs: number): void {
@@ -38,6 +42,16 @@ export class Killing {
   notTold(): void {
     this.#deadlineMs = Number.POSITIVE_INFINITY;
   }
+
+  /**
+   * The runtime says that it cannot stop the container, as where it does not know the signal that the image asks for. That may pass.
+   * @returns whether it has said so since what was a grace period ago: it always would
+   */
+  refused(nowMs: number): boolean {
+    this.#refusedUntilMs = Math.min(this.#refusedUntilMs, Math.max(this.#deadlineMs, nowMs + 1));
+    this.notTold();
+    return nowMs >= this.#refusedUntilMs;
+  }
 }
 
 /** The containers that are being killed, by pod: those of a pod that is gone are forgotten with it (K4). */
@@ -56,6 +70,11 @@ export class Killings {
   /** Whether a container is being killed that was found to run. */
   ran(podUid: string, containerId: string): boolean {
     return this.#byPod.get(podUid)?.get(containerId)?.ran ?? false;
+  }
+
+  /** Whether the runtime says that a container can in no way be stopped. */
+  isHopeless(podUid: string, containerId: string): boolean {
+    return this.#byPod.get(podUid)?.get(containerId)?.isHopeless ?? false;
   }
 
   /** The container has stopped. */

@@ -1,6 +1,5 @@
 import type { Clock, LendingGate } from '@node-agent/async';
 import {
-  CriError,
   type Init,
   type PodSandboxConfig,
   PodSandboxState,
@@ -16,6 +15,7 @@ import type { RuntimeMetrics } from './metrics.ts';
 import { patiently } from './patience.ts';
 import type { PodStatusReader } from './pod-status-reader.ts';
 import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
+import { isUnanswered } from './unanswered.ts';
 
 export interface SandboxStarterComponents {
   readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'listPodSandbox'>;
@@ -84,8 +84,7 @@ export class SandboxStarter {
     config: Init<PodSandboxConfig>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const lost = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED'].includes(CriError.from(err).code);
-    if (!lost && !isNameTaken(err)) return undefined;
+    if (!isUnanswered(err) && !isNameTaken(err)) return undefined;
     const { cri, logger } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
     const { items } = await cri.listPodSandbox({ filter }, signal).catch((cause: unknown) => {

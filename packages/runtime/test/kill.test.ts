@@ -193,6 +193,76 @@ describe('killing a pod', () => {
   });
 });
 
+describe('C5: a container that the runtime cannot stop', () => {
+  const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
+
+  async function refusing(when: (timeout: number) => boolean) {
+    const world = await running(web, stubborn);
+    const { machine, kubelet, runningPod } = world;
+    const asked: number[] = [];
+    machine.cri.faults.add({
+      rpc: 'stopContainer',
+      times: Number.POSITIVE_INFINITY,
+      when: (request: unknown) => {
+        const timeout = Number((request as { readonly timeout: bigint | number }).timeout);
+        asked.push(timeout);
+        return when(timeout);
+      },
+      fault: { kind: 'error', code: 'UNKNOWN', message: 'failed to parse stop signal' },
+    });
+    const tried = async (seconds?: number): Promise<string> => {
+      const killing = kubelet.killPod(web, runningPod, seconds, new AbortController().signal);
+      return machine.settle(
+        killing.then(
+          () => 'killed',
+          (err: unknown) => (err as { readonly code: string }).code,
+        ),
+      );
+    };
+    return { ...world, asked, tried };
+  }
+
+  test('as it does not know its signal, is killed without one when its grace period is over', async () => {
+    const { machine, asked, tried } = await refusing((timeout) => timeout > 0);
+    expect(await tried()).toBe('KillPod');
+    await machine.clock.advance(29_999);
+    expect(await tried()).toBe('KillPod');
+    expect([machine.live(), asked]).toEqual([['a/0'], [30, 30]]);
+    await machine.clock.advance(1);
+    expect(await tried()).toBe('killed');
+    expect([machine.live(), asked.slice(2)]).toEqual([[], [30, 0]]);
+  });
+
+  test('has a shorter grace period, too, where that is wanted meanwhile', async () => {
+    const { machine, tried } = await refusing((timeout) => timeout > 0);
+    expect(await tried()).toBe('KillPod');
+    expect(await tried(0)).toBe('KillPod');
+    await machine.clock.advance(1);
+    expect(await tried(0)).toBe('killed');
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('in no way, goes with its sandbox then', async () => {
+    const { machine, kubelet, tried } = await refusing(() => true);
+    expect(await tried()).toBe('KillPod');
+    expect(machine.live()).toEqual(['a/0']);
+    await machine.clock.advance(30_000);
+    expect(await tried()).toBe('KillPod');
+    expect(machine.live()).toEqual([]);
+    expect((await machine.status(kubelet, web)).sandboxes[0]?.state).toBe('notReady');
+  });
+
+  test('for a while alone, is told to stop all the same', async () => {
+    let refuses = true;
+    const { machine, asked, tried } = await refusing(() => refuses);
+    expect(await tried()).toBe('KillPod');
+    await machine.clock.advance(60_000);
+    refuses = false;
+    expect(await tried()).toBe('killed');
+    expect(asked).toEqual([30, 30]);
+  });
+});
+
 describe('C4: sidecars', () => {
   const web = pod({
     initContainers: [sleeper('s1', { restartPolicy: 'Always' }), sleeper('s2', { restartPolicy: 'Always' })],
