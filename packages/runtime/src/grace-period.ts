@@ -2,7 +2,7 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import type { KillReason } from './pod-actions.ts';
 
 /** Every container gets so long to shut down, whatever its grace period and however much of it a hook took (C5). */
-const MINIMUM_GRACE_PERIOD_SECONDS = 2;
+export const MINIMUM_GRACE_PERIOD_SECONDS = 2;
 
 /**
  * How long a container may take to stop: what the pod's deletion says, else what the failed probe says, else what the

@@ -1,4 +1,5 @@
 import { PodRuntimeError } from './errors.ts';
+import { MINIMUM_GRACE_PERIOD_SECONDS } from './grace-period.ts';
 
 /**
  * The killing of one container, from the first try to the one that succeeds: it may be broken off for a shorter grace period, and
@@ -48,7 +49,8 @@ export class Killing {
    * @returns whether it has said so since what was a grace period ago: it always would
    */
   refused(nowMs: number): boolean {
-    this.#refusedUntilMs = Math.min(this.#refusedUntilMs, Math.max(this.#deadlineMs, nowMs + 1));
+    const soonestMs = nowMs + MINIMUM_GRACE_PERIOD_SECONDS * 1000;
+    this.#refusedUntilMs = Math.min(this.#refusedUntilMs, Math.max(this.#deadlineMs, soonestMs));
     this.notTold();
     return nowMs >= this.#refusedUntilMs;
   }

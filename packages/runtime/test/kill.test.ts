@@ -233,9 +233,12 @@ describe('C5: a container that the runtime cannot stop', () => {
     expect([machine.live(), asked.slice(2)]).toEqual([[], [30, 0]]);
   });
 
-  test('has a shorter grace period, too, where that is wanted meanwhile', async () => {
+  test('has a shorter grace period, too, where that is wanted meanwhile, and 2 s at least', async () => {
     const { machine, tried } = await refusing((timeout) => timeout > 0);
     expect(await tried()).toBe('KillPod');
+    await machine.clock.advance(5_000);
+    expect(await tried(0)).toBe('KillPod');
+    await machine.clock.advance(1_999);
     expect(await tried(0)).toBe('KillPod');
     await machine.clock.advance(1);
     expect(await tried(0)).toBe('killed');

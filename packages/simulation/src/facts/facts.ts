@@ -77,6 +77,8 @@ export class Facts {
   ownFaultsOverAtMs = 0;
   /** Until when the file system hangs that some pods mount; -1 where it never did. */
   foreignHangsUntilMs = -1;
+  /** The runtime says at times that it cannot stop a container. */
+  mayRefuseStops = false;
   /** When the first fault or restart of any kind was injected; infinite before. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #knownToKubelet = new Set<string>();
@@ -231,6 +233,9 @@ export class Facts {
       case 'action': {
         const { action } = observation;
         if (action.do === 'jumpClock') this.clockJumpedAtMs = this.nowMs;
+        if (action.do === 'rpcFault' && action.rpc === 'stopContainer' && action.fault.kind === 'error') {
+          this.mayRefuseStops = true;
+        }
         // Its end may wait for calls that are under way.
         if (action.do === 'restartKubelet') this.kubeletUp = false;
         if (action.do === 'hangForeign') {

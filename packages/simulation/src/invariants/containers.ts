@@ -186,7 +186,9 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   // A start that comes late, when the end is under way already, is cut short.
   if (facts.endAskedAtMs(life) <= life.startedAtMs) return undefined;
   const who = `container ${life.name} of pod ${life.podUid}`;
-  if (life.termAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
+  // One that the runtime refuses to stop is killed when it has had its time.
+  const toldAtMs = life.termAtMs ?? (facts.mayRefuseStops ? facts.stopAskedAtMs(life.id) : undefined);
+  if (toldAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
   const short =
     pod === undefined ||
@@ -197,7 +199,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - spentOnHookMs(life, facts);
   const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
   // A runtime that is slow to send the signal has no part in how long the kubelet waits.
-  const hadMs = facts.nowMs - Math.min(life.termAtMs, facts.stopAskedAtMs(life.id) ?? life.termAtMs);
+  const hadMs = facts.nowMs - Math.min(toldAtMs, facts.stopAskedAtMs(life.id) ?? toldAtMs);
   return judged(
     hadMs < graceMs - TOLERANCE_MS && `${who} is killed ${hadMs} ms after it was told to stop, not ${graceMs}`,
   );
