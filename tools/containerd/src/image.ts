@@ -11,6 +11,8 @@ export interface BuildImageOptions {
   readonly busybox?: string;
   /** The command of containers that have none; a wait without end, as of a pause container, by default. */
   readonly command?: readonly string[];
+  /** The signal that its containers are to be stopped by, whether there is one of that name or not; the runtime's own choice by default. */
+  readonly stopSignal?: string;
   /** Where the archive is written. */
   readonly file: string;
 }
@@ -23,6 +25,7 @@ export async function buildImage({
   tag,
   busybox = '/bin/busybox',
   command = ['sleep', 'infinity'],
+  stopSignal,
   file,
 }: BuildImageOptions): Promise<void> {
   const commands = (await run(busybox, ['--list'])).split('\n').filter((name) => name !== '' && name !== 'busybox');
@@ -44,7 +47,12 @@ export async function buildImage({
     JSON.stringify({
       architecture,
       os: 'linux',
-      config: { Env: ['PATH=/bin'], Cmd: command, Labels: { 'org.opencontainers.image.title': tag } },
+      config: {
+        Env: ['PATH=/bin'],
+        Cmd: command,
+        Labels: { 'org.opencontainers.image.title': tag },
+        ...(stopSignal !== undefined && { StopSignal: stopSignal }),
+      },
       rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     }),
   );

@@ -1,6 +1,6 @@
 import { access, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Containerd, type Found } from '@node-agent/tools-containerd';
+import { buildImage, Containerd, type Found } from '@node-agent/tools-containerd';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeDirectory } from '../remove-directory.ts';
 import { type Manifest, script, TestNode } from './test-node.ts';
@@ -98,6 +98,9 @@ function refused([name, make]: (typeof REFUSED)[number]): Manifest {
   };
 }
 
+/** Its containers are to be stopped by a signal that is none: a runtime makes them, and cannot tell them to stop. */
+const UNSTOPPABLE = 'node-agent.local/unstoppable:1';
+
 /** Pods that mean ill, on a real containerd: they end and leave nothing, and nobody else pays for them (W5). */
 export function hostileSuite(title: string, found: Found, subnet: string): void {
   if ('reason' in found) {
@@ -114,6 +117,9 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
       directory = await mkdtemp('/tmp/na-e2e-');
       containerd = new Containerd({ binaries: found.binaries, directory: join(directory, 'c'), subnet });
       await containerd.start();
+      const file = join(directory, 'unstoppable.tar');
+      await buildImage({ tag: UNSTOPPABLE, stopSignal: 'SIGNONE', file });
+      await containerd.importImage(file, UNSTOPPABLE);
       node = new TestNode({ directory, endpoint: containerd.endpoint, flags: ['--feature-gates=EnvFiles=true'] });
       await node.start();
     }, TIMEOUT_MS);
@@ -178,6 +184,15 @@ export function hostileSuite(title: string, found: Found, subnet: string): void 
       expect((await node.peakRssBytes()) - before).toBeLessThan(MEMORY_BYTES);
       expect((await node.health())?.ok).toBe(true);
       for (const name of ['first', 'meanwhile', 'afterwards']) await node.remove(name);
+    });
+
+    test('C5: a pod whose image asks to be stopped by a signal that is none ends all the same', async () => {
+      const container = { ...script('c', FOREVER), image: UNSTOPPABLE };
+      await node.write({ name: 'unstoppable', spec: { terminationGracePeriodSeconds: 1, containers: [container] } });
+      const { uid } = (await node.running('unstoppable')).metadata;
+      await node.remove('unstoppable');
+      const isGone = async () => ((await exists(join(node.rootDir, 'pods', uid))) ? undefined : true);
+      await node.until('its directory to be gone', isGone, TIMEOUT_MS);
     });
   });
 }
