@@ -349,19 +349,23 @@ export class PodWorkers implements AsyncDisposable {
     this.#runner.run(worker, effect);
   }
 
-  #onEnd(worker: Worker, { outcome, error }: StepEnd): void {
+  #onEnd(worker: Worker, { outcome, error, startMs }: StepEnd): void {
     const { uid } = worker.state;
     this.#apply(uid, { type: 'ended', outcome });
     if (this.#workers.get(uid) === worker && worker.state.pending === undefined) {
-      this.#requeue(worker, outcome === 'failed' ? error : undefined);
+      this.#requeue(worker, outcome === 'failed' ? error : undefined, startMs);
     }
   }
 
   /** Sets the time of the next look, where nothing else brings one before. */
-  #requeue(worker: Worker, error: unknown): void {
+  #requeue(worker: Worker, error: unknown, startMs: number): void {
     if (worker.state.phase === 'finished' || this.#lifecycle !== 'started') return;
     const { clock, random } = this.#components;
-    const delayMs = retryDelayMs(error, { ...this.#options, nowMs: clock.monotonic(), random });
+    const nowMs = clock.monotonic();
+    // At once, but not again and again.
+    const overMs = worker.hurries ? nowMs : startMs;
+    const delayMs = retryDelayMs(error, { ...this.#options, nowMs, overMs, random });
+    worker.hurries = error !== undefined && delayMs === 0;
     const sinceMs = clock.now();
     const untilMs = sinceMs + delayMs;
     worker.activity =

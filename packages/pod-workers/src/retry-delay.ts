@@ -18,19 +18,22 @@ export interface RetryContext {
   readonly backOffMs: number;
   /** The monotonic clock, as `retryAtMs` of errors is. */
   readonly nowMs: number;
+  /** By the same clock: an error that asks for a time which was over by then asks for none. Where absent, that is `nowMs`. */
+  readonly overMs?: number;
   readonly random: Random;
 }
 
 /**
  * How long after a step the pod is looked at again, if nothing happens to it before: `completeWork` of
  * `pkg/kubelet/pod_workers.go`. After a good step the resync interval, and together with others. After an error that knows when a retry makes sense, then,
- * but within the resync interval; after one of a network that is not ready 1 s; after others the back-off. All are jittered.
+ * but within the resync interval; after one of a network that is not ready 1 s; after others the back-off. All are jittered. Upstream has a
+ * time that is over tried again at once, however often; here only where it came while the step went on (`overMs`).
  */
 export function retryDelayMs(error: unknown, context: RetryContext): number {
   const { random } = context;
   if (error === undefined) return resyncDelayMs(context);
   if (isNetworkNotReady(error)) return jitter(random, TRANSIENT_BACK_OFF_MS, BACK_OFF_JITTER_FACTOR);
-  const retryAtMs = earliestRetryAtMs(error);
+  const retryAtMs = earliestRetryAtMs(error, context.overMs ?? context.nowMs);
   if (retryAtMs === undefined) return jitter(random, context.backOffMs, BACK_OFF_JITTER_FACTOR);
   const delayMs = Math.min(Math.max(retryAtMs - context.nowMs, 0), context.resyncIntervalMs);
   const extraMs = jitter(random, delayMs, BACK_OFF_JITTER_FACTOR) - delayMs;
@@ -45,11 +48,15 @@ function resyncDelayMs({ resyncIntervalMs, nowMs, random }: RetryContext): numbe
   return delayMs >= resyncIntervalMs ? delayMs : delayMs + slotMs;
 }
 
-/** The earliest `retryAtMs` of an error, its causes and its parts; `MinBackoffExpiration` of `pkg/kubelet/container`. */
-function earliestRetryAtMs(error: unknown): number | undefined {
+/**
+ * The earliest `retryAtMs` after `overMs` of an error, its causes and its parts; `MinBackoffExpiration` of `pkg/kubelet/container`. What is
+ * no finite number says nothing.
+ */
+function earliestRetryAtMs(error: unknown, overMs: number): number | undefined {
   let earliest: number | undefined;
   for (const { retryAtMs } of parts(error)) {
-    if (typeof retryAtMs === 'number' && !(earliest !== undefined && earliest <= retryAtMs)) earliest = retryAtMs;
+    if (typeof retryAtMs !== 'number' || !Number.isFinite(retryAtMs) || retryAtMs <= overMs) continue;
+    if (!(earliest !== undefined && earliest <= retryAtMs)) earliest = retryAtMs;
   }
   return earliest;
 }

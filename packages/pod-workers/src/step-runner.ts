@@ -10,6 +10,8 @@ import type { Worker } from './worker.ts';
 export interface StepEnd {
   readonly outcome: PodStepOutcome;
   readonly error: unknown;
+  /** When it began, by the monotonic clock. */
+  readonly startMs: number;
 }
 
 /**
@@ -71,12 +73,12 @@ export class StepRunner {
         },
       };
       const result = await runStep(step, update, context, abort.signal);
-      end = { outcome: result.isTerminal ? 'terminal' : 'done', error: result.error };
+      end = { outcome: result.isTerminal ? 'terminal' : 'done', error: result.error, startMs };
       idle = result.idle ?? false;
       doneAtMs = result.doneAtMs;
     } catch (thrown) {
       const error = thrown ?? new Error('a step has thrown nothing');
-      end = { outcome: abort.signal.aborted ? 'cancelled' : 'failed', error };
+      end = { outcome: abort.signal.aborted ? 'cancelled' : 'failed', error, startMs };
     }
     if (synced && !idle) worker.lastSyncMs = doneAtMs ?? clock.monotonic();
     worker.abort = undefined;

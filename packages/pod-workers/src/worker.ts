@@ -16,6 +16,8 @@ export class Worker {
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
   /** When the last step began that an update alone had brought, by the monotonic clock. */
   lastUpdateMs: number = Number.NEGATIVE_INFINITY;
+  /** The last failed step is tried again at once, as the time that its error asks for came while it went on. */
+  hurries = false;
   #timer: Timer | undefined;
 
   constructor(state: PodWorkerState) {

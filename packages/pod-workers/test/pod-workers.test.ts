@@ -355,6 +355,15 @@ describe('retries', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
+  it('P7: an error that asks for now whenever it comes is tried again at once, and then after the back-off', async () => {
+    syncer.script = ({ atMs }) => ({ durationMs: 1, fail: Object.assign(new Error('x'), { retryAtMs: atMs + 1 }) });
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    await clock.advance(9_000);
+    expect(syncer.calls.map((call) => call.atMs)).toEqual([0, 1]);
+    await clock.advance(6_100);
+    expect(syncer.calls).toHaveLength(4);
+  });
+
   it('P7: failed terminations and clean-ups are tried again, until they succeed', async () => {
     const failures = new Map([
       ['syncTerminatingPod', 2],

@@ -77,14 +77,19 @@ describe('P7: retryDelayMs', () => {
     ['no network, by code, as a cause', new Error('sync', { cause: notReady }), 1000, 1500],
     ['a known instant: then', at(5000), 4000, 5000],
     ['a known instant that is near: then, with half as much jitter', at(1200), 200, 300],
-    ['a known instant that is past: at once', at(500), 0, 0],
+    ['a known instant that came while the step went on: at once', at(500), 0, 0],
+    ['a known instant that was over when the step began: the back-off', at(300), 10_000, 15_000],
+    ['an instant before all time: the back-off', at(-1), 10_000, 15_000],
+    ['an instant that is none: the back-off', at(Number.NaN), 10_000, 15_000],
+    ['an instant that never comes: the back-off', at(Infinity), 10_000, 15_000],
+    ['of several, one that is none and one to come', new AggregateError([at(Number.NaN), at(5000)]), 4000, 5000],
     ['a known instant that is far: within the resync interval', at(500_000), 60_000, 61_000],
     ['the earliest of several', new AggregateError([at(9000), new Error('y', { cause: at(5000) })]), 4000, 5000],
   ];
   it.each(rows)('%s', (_name, error, fromMs, toMs) => {
     const random = seededRandom(7);
     const delays = Array.from({ length: 200 }, () =>
-      retryDelayMs(error, { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs: 1000, random }),
+      retryDelayMs(error, { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs: 1000, overMs: 300, random }),
     );
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(fromMs);
     expect(Math.max(...delays)).toBeLessThanOrEqual(toMs);
