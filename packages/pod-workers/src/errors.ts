@@ -2,9 +2,9 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * What can go wrong with the workers themselves. `AlreadyStarted`: `start` was called twice. `KillTimeout`: a pod did not end in
- * time after `killPodNow`; it is still being killed.
+ * time after `killPodNow`; it is still being killed. `Stopped`: the workers ended while it was waited for, or had before.
  */
-export type PodWorkersErrorCode = 'AlreadyStarted' | 'KillTimeout';
+export type PodWorkersErrorCode = 'AlreadyStarted' | 'KillTimeout' | 'Stopped';
 
 const BRAND = '@node-agent/pod-workers.PodWorkersError';
 

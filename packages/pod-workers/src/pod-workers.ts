@@ -33,6 +33,10 @@ export class PodWorkers implements AsyncDisposable {
   readonly #workers = new Map<string, Worker>();
   readonly #turns = new FullNameTurns();
   readonly #runner: StepRunner;
+  /** Ends the wait of {@link start}. */
+  readonly #stopped = Promise.withResolvers<void>();
+  /** Who waits for a kill. */
+  readonly #waiting = new Set<(reason: unknown) => void>();
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
@@ -56,7 +60,7 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Lets steps run until `signal` is aborted, then aborts them and resolves when all have ended.
+   * Lets steps run until `signal` is aborted or it is disposed of, then aborts them and resolves when all have ended.
    * @throws PodWorkersError `AlreadyStarted`
    */
   async start(signal: AbortSignal): Promise<void> {
@@ -65,20 +69,24 @@ export class PodWorkers implements AsyncDisposable {
     for (const worker of this.#workers.values()) {
       if (worker.state.pending !== undefined) this.#schedule(worker);
     }
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const { promise, resolve } = this.#stopped;
+    const onAbort = (): void => resolve();
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    await promise;
+    signal.removeEventListener('abort', onAbort);
     await this[Symbol.asyncDispose]();
   }
 
-  /** Aborts the steps that run and waits for their end; none starts afterwards. */
+  /** Aborts the steps that run and waits for their end; none starts afterwards. Who waits for a kill is told that there is none. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#lifecycle = 'stopped';
+    this.#stopped.resolve();
     for (const worker of this.#workers.values()) {
       worker.setTimer(undefined);
       worker.abort?.abort(new DOMException('the pod workers are being stopped', 'AbortError'));
     }
+    for (const fail of [...this.#waiting]) fail(stoppedError());
     await this.#runner.ended();
   }
 
@@ -112,12 +120,15 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Kills a pod and waits until none of its containers runs, for one and a half grace periods (10 s at least).
-   * @throws PodWorkersError `KillTimeout`; the signal's reason
+   * Kills a pod and waits until none of its containers runs: for one and a half times `gracePeriodSecondsOverride`, where absent the pod's
+   * own `terminationGracePeriodSeconds`, where that is absent, too, 0; for 10 s at least. Asked before `start`, it waits for that within the same time.
+   * @throws PodWorkersError `KillTimeout`, the kill goes on; `Stopped`; RangeError where the grace period is no finite number; the signal's reason
    */
   killPodNow(pod: Pod, options: Omit<KillPodOptions, 'completed'> = {}, signal?: AbortSignal): Promise<void> {
+    if (this.#lifecycle === 'stopped') return Promise.reject(stoppedError());
     const { clock, recorder } = this.#components;
-    return killPodNow({ updatePod: (update) => this.updatePod(update), clock, recorder }, pod, options, signal);
+    const context = { updatePod: (update: UpdatePodOptions) => this.updatePod(update), clock, recorder };
+    return killPodNow({ ...context, waiting: this.#waiting }, pod, options, signal);
   }
 
   /**
@@ -374,4 +385,8 @@ export class PodWorkers implements AsyncDisposable {
         : { kind: 'backingOff', sinceMs, untilMs, error: errorText(error) };
     worker.setTimer(clock.setTimer(delayMs, () => this.#apply(worker.state.uid, { type: 'wake' })));
   }
+}
+
+function stoppedError(): PodWorkersError {
+  return new PodWorkersError('Stopped', 'the pod workers were stopped: nothing is killed any more');
 }

@@ -287,6 +287,25 @@ describe('kills', () => {
     ]);
   });
 
+  it('killPodNow is told when the workers end, and afterwards at once', async () => {
+    syncer.script = () => ({ durationMs: 9000 });
+    const killed = workers.killPodNow(pod()).catch((thrown: unknown) => thrown);
+    await clock.advance(1000);
+    stop.abort();
+    await clock.settle();
+    expect(await killed).toMatchObject({ name: 'PodWorkersError', code: 'Stopped' });
+    await expect(workers.killPodNow(pod())).rejects.toMatchObject({ code: 'Stopped' });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it.each([Number.NaN, Infinity, '5' as never])('killPodNow refuses a grace period of %s', async (seconds) => {
+    const message = `gracePeriodSecondsOverride must be a finite number, not ${seconds}`;
+    const killed = workers.killPodNow(pod(), { gracePeriodSecondsOverride: seconds });
+    await expect(killed).rejects.toThrow(new RangeError(message));
+    expect(workers.podCount).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('killPodNow stops waiting when its signal is aborted', async () => {
     syncer.script = () => ({ durationMs: 9000 });
     const signal = new AbortController();
@@ -818,4 +837,14 @@ describe('updates that follow each other fast', () => {
     await clock.advance(9);
     expect(syncer.calls.map((call) => call.atMs)).toEqual([0, 20, 30]);
   });
+});
+
+it('start ends when the workers are disposed of, and leaves nothing at its signal', async () => {
+  const others = new PodWorkers({ syncer, podCache: cache, clock });
+  const { signal } = new AbortController();
+  const removed = vi.spyOn(signal, 'removeEventListener');
+  const running = others.start(signal);
+  await others[Symbol.asyncDispose]();
+  await running;
+  expect(removed).toHaveBeenCalledWith('abort', expect.any(Function));
 });
