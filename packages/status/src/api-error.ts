@@ -18,7 +18,7 @@ export class StatusApiError extends Error {
 
   override readonly name = 'StatusApiError';
   readonly code: StatusApiErrorCode;
-  /** How long the server asks to wait, in milliseconds. */
+  /** How long the server asks to wait, in milliseconds: kept up to ten minutes, and as if absent where it is no finite number from 0 on. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

@@ -90,9 +90,13 @@ export interface RetryOptions {
   readonly maxMs: number;
 }
 
+/** The longest that the server is let ask to wait, in milliseconds; as `@node-agent/kube-client` has it. */
+const MAX_RETRY_AFTER_MS = 600_000;
+
 /**
  * The pause after the n-th failure in a row, in milliseconds: doubling up to the maximum, and somewhere in the upper half
- * of that, so that pods do not come back all at once. What the server asks for is kept.
+ * of that, so that pods do not come back all at once. What the server asks for is kept, up to ten minutes; what is no finite number from 0
+ * on asks for nothing.
  * @param chance from 0 to 1
  */
 export function retryDelayMs(
@@ -102,7 +106,8 @@ export function retryDelayMs(
   retryAfterMs = 0,
 ): number {
   const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(failures - 1, 30));
-  return Math.max(fullMs * (0.5 + chance / 2), retryAfterMs);
+  const askedMs = Number.isFinite(retryAfterMs) ? Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) : 0;
+  return Math.max(fullMs * (0.5 + chance / 2), askedMs);
 }
 
 /**

@@ -173,6 +173,25 @@ describe('S8: while the API server is away', () => {
     await clock.advance(1);
     expect(api.calls).toHaveLength(2);
   });
+
+  test.each([
+    [Number.NaN, 200],
+    [-1, 200],
+    [Infinity, 200],
+    [1e15, 600_000],
+  ])(
+    'who asks to wait for %s ms is asked again after %s ms at most, and not before half of that',
+    async (retryAfterMs, waitMs) => {
+      const { clock, api, manager } = setUp();
+      api.put(web);
+      api.fault = () => ({ error: Object.assign(apiError(429), { retryAfterMs }) });
+      manager.setPodStatus(web, { phase: 'Running' });
+      await clock.advance(waitMs / 2 - 1);
+      expect(api.calls).toHaveLength(1);
+      await clock.advance(waitMs / 2 + 1);
+      expect(api.calls).toHaveLength(2);
+    },
+  );
 });
 
 describe('the periodic pass', () => {
