@@ -42,10 +42,24 @@ export function checkOptions(options: Required<EvictionOptions>): void {
   const { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs } = options;
   const durations = { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs };
   for (const [name, value] of Object.entries(durations)) {
-    if (!(value >= 0)) throw new EvictionError('InvalidOption', `${name} ${value} must not be negative`);
+    if (typeof value !== 'number') throw invalid(`${name} must be a number, not ${shown(value)}`);
+    if (!(value >= 0)) throw invalid(`${name} ${value} must not be negative`);
   }
-  if (monitoringPeriodMs === 0) throw new EvictionError('InvalidOption', 'monitoringPeriodMs 0 must be above 0');
-  if (Number.isNaN(options.maxPodGracePeriodSeconds)) {
-    throw new EvictionError('InvalidOption', 'maxPodGracePeriodSeconds must be a number');
+  if (monitoringPeriodMs === 0) throw invalid('monitoringPeriodMs 0 must be above 0');
+  const { maxPodGracePeriodSeconds, localStorageCapacityIsolation, thresholds } = options;
+  if (typeof maxPodGracePeriodSeconds !== 'number' || Number.isNaN(maxPodGracePeriodSeconds)) {
+    throw invalid(`maxPodGracePeriodSeconds must be a number, not ${shown(maxPodGracePeriodSeconds)}`);
   }
+  if (typeof localStorageCapacityIsolation !== 'boolean') {
+    throw invalid(`localStorageCapacityIsolation must be true or false, not ${shown(localStorageCapacityIsolation)}`);
+  }
+  if (!Array.isArray(thresholds)) throw invalid(`thresholds must be a list, not ${shown(thresholds)}`);
+}
+
+function invalid(message: string): EvictionError {
+  return new EvictionError('InvalidOption', message);
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }

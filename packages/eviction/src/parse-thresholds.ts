@@ -70,6 +70,7 @@ function allocatableOf(thresholds: readonly Threshold[]): readonly Threshold[] {
 }
 
 function entries<T>(field: string, map: Readonly<Record<string, T>>): readonly (readonly [string, Signal, T])[] {
+  if (typeof map !== 'object' || map === null) throw invalid(field, `is ${String(map)}, and no object`);
   return Object.entries(map).map(([name, value]) => {
     const path = `${field}[${JSON.stringify(name)}]`;
     if (!isSignal(name)) throw invalid(path, `is not an eviction signal; there are ${SIGNALS.join(', ')}`);
@@ -78,6 +79,7 @@ function entries<T>(field: string, map: Readonly<Record<string, T>>): readonly (
 }
 
 function parseValue(path: string, text: string): ThresholdValue | undefined {
+  checkText(path, text);
   if (text === '0%' || text === '100%') return undefined;
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
@@ -91,6 +93,7 @@ function parseValue(path: string, text: string): ThresholdValue | undefined {
 }
 
 function parseReclaim(path: string, text: string): ThresholdValue {
+  checkText(path, text);
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
     if (!(percent > 0 && percent < Number.POSITIVE_INFINITY)) {
@@ -103,8 +106,12 @@ function parseReclaim(path: string, text: string): ThresholdValue {
   return { quantity };
 }
 
+function checkText(path: string, text: unknown): void {
+  if (typeof text !== 'string') throw invalid(path, `${String(text)} is no text, as "100Mi" or "10%"`);
+}
+
 function checkPeriod(path: string, periodMs: number): number {
-  if (!(periodMs >= 0 && periodMs < Number.POSITIVE_INFINITY)) {
+  if (typeof periodMs !== 'number' || !(periodMs >= 0 && periodMs < Number.POSITIVE_INFINITY)) {
     throw invalid(path, `${periodMs} ms is no grace period from 0 ms`);
   }
   return periodMs;

@@ -98,6 +98,14 @@ describe('parseThresholds', () => {
     [{ evictionMinimumReclaim: { 'nodefs.available': '0%' } }, 'evictionMinimumReclaim["nodefs.available"]: "0%"'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '-1' } }, '"-1" must not be negative'],
     [{ evictionMinimumReclaim: { 'nodefs.free': '1' } }, 'evictionMinimumReclaim["nodefs.free"]: is not'],
+    [{ evictionHard: { 'memory.available': 5 as never } }, 'evictionHard["memory.available"]: 5 is no text'],
+    [{ evictionSoft: { 'memory.available': null as never } }, 'evictionSoft["memory.available"]: null is no text'],
+    [{ evictionMinimumReclaim: { 'nodefs.available': 5 as never } }, 'evictionMinimumReclaim["nodefs.available"]: 5'],
+    [{ evictionHard: null as never }, 'evictionHard: is null, and no object'],
+    [
+      { evictionSoftGracePeriodMs: { 'pid.available': '5' as never } },
+      'evictionSoftGracePeriod["pid.available"]: 5 ms',
+    ],
   ];
   test.each(nonsense)('refuses %j and names the field', (settings, words) => {
     const parse = (): unknown => parseThresholds(settings);
