@@ -57,15 +57,26 @@ export class Aside {
   }
 
   async #endOrLook(signal: AbortSignal): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure.cause;
+    const failure = this.#takeFailure();
+    if (failure !== undefined) throw failure.cause;
     using link = linkAbort(signal);
     const look = this.#nextLook(link.signal);
     look.catch(() => undefined);
     try {
       await Promise.race([...this.#underWay.values(), look]);
+    } catch (err) {
+      if (this.#failure?.cause === err) this.#takeFailure();
+      throw err;
     } finally {
       link.abort();
     }
+  }
+
+  /** Each failure is thrown once. */
+  #takeFailure(): { readonly cause: unknown } | undefined {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    return failure;
   }
 
   /** Waits for what is under way, however it ends. */

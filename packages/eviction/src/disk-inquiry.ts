@@ -54,7 +54,9 @@ export class DiskInquiry {
   async #ask(signal: AbortSignal): Promise<void> {
     try {
       const ask = (limit: AbortSignal): Promise<DiskLayout> => this.#disks.layout(limit);
-      this.#layout = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
+      const layout: unknown = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
+      if (typeof layout !== 'object' || layout === null) throw new TypeError(`the answer is ${String(layout)}`);
+      this.#layout = layout as DiskLayout;
       this.#problem = undefined;
       this.#onAnswer();
     } catch (err) {

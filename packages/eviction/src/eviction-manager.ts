@@ -1,8 +1,9 @@
-import { linkAbort, untilNextMs } from '@node-agent/async';
+import { linkAbort, sleep, untilNextMs } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
-import { type CommonPorts, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
 import { Aside, LANES, type Lane, laneOf } from './aside.ts';
+import { bear, bearing } from './bearing.ts';
 import { Decisions, type EvictionDecision, observationView } from './decisions.ts';
 import { DiskInquiry } from './disk-inquiry.ts';
 import { type DiskLayout, withContainerFs } from './disk-layout.ts';
@@ -14,7 +15,15 @@ import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
 import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
-import { conditionsIn, isMetBy, NO_PRESSURE, nextPressure, type PressureState, seenMeanwhile } from './pressure.ts';
+import {
+  conditionsIn,
+  isMetBy,
+  NO_PRESSURE,
+  nextPressure,
+  type PressureState,
+  seenMeanwhile,
+  staleness,
+} from './pressure.ts';
 import { Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
@@ -74,10 +83,15 @@ export class EvictionManager {
   #patienceMs = Number.POSITIVE_INFINITY;
   /** Figures of before this instant of the wall clock know nothing of what was done last. */
   #staleUntilMs = 0;
+  /** Why the last round came to nothing; `undefined` where it did not. */
+  #failure: string | undefined;
+  /** Which of the last figures count for nothing, and why. */
+  #staleness: string | undefined;
 
   /** @throws EvictionError `InvalidOption`, naming the field */
   constructor(given: EvictionComponents, options: EvictionOptions) {
-    const components = withDefaults(given);
+    const common = withDefaults(given);
+    const components = { ...common, recorder: bearing(common.recorder, common.logger) };
     this.#components = components;
     this.#options = withOptionDefaults(options);
     checkOptions(this.#options);
@@ -94,7 +108,7 @@ export class EvictionManager {
     this.#relief = new Relief({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
   }
 
-  /** Watches the node until `signal` is aborted. */
+  /** Watches the node until `signal` is aborted. What `pods` throw is logged, and costs a round; the next one is a second later. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#components;
     const { thresholds, localStorageCapacityIsolation } = this.#options;
@@ -103,8 +117,16 @@ export class EvictionManager {
     this.#staleUntilMs = clock.now();
     try {
       while (!signal.aborted) {
-        if (await this.#round(signal)) this.#staleUntilMs = clock.now();
-        else await this.#aside.wait(signal);
+        try {
+          const hasEvicted = await this.#round(signal);
+          this.#failure = undefined;
+          if (hasEvicted) this.#staleUntilMs = clock.now();
+          else await this.#aside.wait(signal);
+        } catch (err) {
+          signal.throwIfAborted();
+          this.#fail(err);
+          await sleep(clock, RETRY_MS, signal);
+        }
       }
     } catch (err) {
       if (!signal.aborted) throw err;
@@ -128,7 +150,7 @@ export class EvictionManager {
   /** What it sees, and what it did and why. */
   explain(): EvictionExplanation {
     const nowMs = this.#components.clock.monotonic();
-    const problem = this.#inquiry.problem ?? this.#statistics.problem;
+    const problem = this.#failure ?? this.#inquiry.problem ?? this.#statistics.problem ?? this.#staleness;
     return {
       conditions: conditionsIn(this.#state),
       thresholds: this.#thresholds.map((threshold) => {
@@ -168,6 +190,16 @@ export class EvictionManager {
     if (crossed === undefined) return;
     this.#isWaitingForFigures = true;
     this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
+  }
+
+  /** N2: what was measured until now may know nothing of what was done. Each failure is told once, for as long as it lasts. */
+  #fail(err: unknown): void {
+    const { clock, logger } = this.#components;
+    const failure = `a round has failed: ${errorText(err)}`;
+    if (failure !== this.#failure)
+      logger.error({ err }, 'Eviction manager: a round has failed, the next one comes soon');
+    this.#failure = failure;
+    this.#staleUntilMs = clock.now();
   }
 
   /** One look at the node, and what it leads to. @returns whether a pod was evicted */
@@ -259,13 +291,16 @@ export class EvictionManager {
     const { observations, askedAtMs } = figures;
     // A clock that was set back makes nothing stale for ever.
     this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
-    const { state, actionable } = nextPressure(this.#state, {
+    const input = {
       thresholds: this.#thresholds,
       observations,
       nowMs: this.#components.clock.monotonic(),
       staleUntilMs: this.#staleUntilMs,
       transitionMs: this.#options.pressureTransitionMs,
-    });
+    };
+    const step = nextPressure(this.#state, input);
+    const { state, actionable } = step;
+    this.#staleness = staleness(step, input);
     this.#observations = observations;
     this.#relief.settle(figures, [...state.firstMetAt.keys()]);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
@@ -279,8 +314,9 @@ export class EvictionManager {
     this.#state = state;
     const conditions = conditionsIn(state);
     if (conditions.join() === before.join()) return;
-    this.#components.logger.info({ conditions }, 'Eviction manager: the node has other conditions');
-    this.#components.onPressureChanged?.();
+    const { logger, onPressureChanged } = this.#components;
+    logger.info({ conditions }, 'Eviction manager: the node has other conditions');
+    if (onPressureChanged !== undefined) bear('onPressureChanged', onPressureChanged, logger);
   }
 
   #seeMeanwhile({ observations }: Figures): void {

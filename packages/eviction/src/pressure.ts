@@ -118,6 +118,27 @@ function isFresh(signal: Signal, before: PressureState, { observations, staleUnt
   return atMs !== undefined && atMs > (before.figuresAt.get(signal) ?? staleUntilMs) && atMs > staleUntilMs;
 }
 
+/** Why figures count for nothing, by the signals that there are thresholds of; `undefined` where all count. */
+export function staleness(
+  { state: { pressing }, actionable }: PressureStep,
+  { thresholds, observations }: Pick<PressureInput, 'thresholds' | 'observations'>,
+): string | undefined {
+  const ofNoTime = thresholds.filter(({ signal }) => observations.has(signal) && atMsOf(signal) === undefined);
+  const old = pressing.filter((threshold) => !actionable.includes(threshold) && !ofNoTime.includes(threshold));
+  const list = (all: readonly Threshold[]): string => [...new Set(all.map(({ signal }) => signal))].join(', ');
+  const texts = [
+    ...(ofNoTime.length > 0 ? [`the figures of ${list(ofNoTime)} are of no time`] : []),
+    ...(old.length > 0
+      ? [`the figures of ${list(old)} are no newer than what was done last, or than the last ones`]
+      : []),
+  ];
+  return texts.length > 0 ? `nobody is evicted: ${texts.join('; ')}` : undefined;
+
+  function atMsOf(signal: Signal): number | undefined {
+    return observations.get(signal)?.atMs;
+  }
+}
+
 /** Memory first: a node without it dies first. Otherwise as configured, hard ones first. */
 function inOrder(thresholds: readonly Threshold[]): readonly Threshold[] {
   const rank = ({ signal }: Threshold): number => Number(conditionOf(signal) !== 'MemoryPressure');

@@ -1,3 +1,4 @@
+import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type EvictionManager, type Gauge, nextLookMs } from '../src/index.ts';
 import { asking, files, MI, makePod, ONE_DISK, podStats, usingMemory, World } from './world.ts';
@@ -744,6 +745,27 @@ describe('statistics that cannot be relied on', () => {
     expect(world.log.slice(0, 2)).toEqual(['kill big', 'gone big']);
   });
 
+  const noTime = 'nobody is evicted: the figures of memory.available are of no time';
+  test.each([
+    ['of no time', null, noTime],
+    ['of a time that is none', 'garbage', noTime],
+    [
+      'of always the same time',
+      '2020-01-01T00:00:00Z',
+      'nobody is evicted: the figures of memory.available are no newer than what was done last, or than the last ones',
+    ],
+  ])('N2: where they are %s, the explanation says so, until they are not', async (_title, time, problem) => {
+    world.memory.available = 1 * MI;
+    world.summary = async () => ({ pods: [], node: { memory: { ...world.truth().node.memory, time } } });
+    const manager = start(world.manager(HARD));
+    await world.clock.advance(5_000);
+    expect(manager.explain()).toMatchObject({ problem, decisions: [] });
+    world.summary = undefined;
+    world.memory.available = 900 * MI;
+    await world.clock.advance(10_000);
+    expect(manager.explain().problem).toBeUndefined();
+  });
+
   test('a clock that was set back an hour keeps nothing from being done', async () => {
     threePods();
     start(world.manager(HARD));
@@ -914,6 +936,76 @@ test('an option that is nonsense is refused by name', () => {
   expect(() => world.manager({}, { monitoringPeriodMs: Number.NaN })).toThrow(
     'monitoringPeriodMs NaN must not be negative',
   );
+  for (const [option, words] of [
+    [{ monitoringPeriodMs: null }, 'monitoringPeriodMs must be a number, not null'],
+    [{ monitoringPeriodMs: '5' }, 'monitoringPeriodMs must be a number, not "5"'],
+    [{ statsTimeoutMs: null }, 'statsTimeoutMs must be a number, not null'],
+    [{ maxPodGracePeriodSeconds: null }, 'maxPodGracePeriodSeconds must be a number, not null'],
+    [{ maxPodGracePeriodSeconds: Number.NaN }, 'maxPodGracePeriodSeconds must be a number, not NaN'],
+    [{ localStorageCapacityIsolation: 1 }, 'localStorageCapacityIsolation must be true or false, not 1'],
+    [{ thresholds: undefined }, 'thresholds must be a list, not undefined'],
+  ] as const) {
+    expect(() => world.manager({}, option as never)).toThrow(words);
+  }
   expect(() => world.manager({}, { monitoringPeriodMs: 0 })).toThrow('monitoringPeriodMs 0 must be above 0');
   expect(() => world.manager({}, { pressureTransitionMs: -1 })).toThrow('pressureTransitionMs -1 must not be negative');
+});
+
+describe('ports that throw', () => {
+  const boom = (): never => {
+    throw new Error('boom');
+  };
+
+  test('a recorder and a listener cost nobody the watch', async () => {
+    threePods();
+    const recorder = { event: boom };
+    const manager = start(world.manager(HARD, {}, { recorder, onPressureChanged: boom }));
+    await world.clock.advance(20_000);
+    world.memory.available = 1 * MI;
+    await world.clock.advance(20_000);
+    expect(world.log.slice(0, 2)).toEqual(['kill big', 'gone big']);
+    expect(manager.explain().problem).toBeUndefined();
+  });
+
+  test.each(['active', 'isCritical', 'areKnown', 'isGone'])('N2: pods.%s costs a round, and is told', async (port) => {
+    threePods();
+    let isBroken = true;
+    const errors: string[] = [];
+    const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
+    const manager = start(
+      world.manager(
+        HARD,
+        {},
+        {
+          logger,
+          pods: new Proxy(world.podsPort(), {
+            get: (pods, name, self) => (isBroken && name === port ? boom : Reflect.get(pods, name, self)),
+          }),
+        },
+      ),
+    );
+    await world.clock.advance(20_000);
+    world.memory.available = 1 * MI;
+    await world.clock.advance(20_000);
+    expect(manager.explain().problem).toBe('a round has failed: boom');
+    expect(errors).toEqual(['Eviction manager: a round has failed, the next one comes soon']);
+    isBroken = false;
+    await world.clock.advance(40_000);
+    expect(world.killed()).toContain('big');
+    expect(manager.explain().problem).toBeUndefined();
+  });
+
+  test('a list of disks that is none is asked for again, and memory is looked after meanwhile', async () => {
+    threePods();
+    world.layout = null as never;
+    const manager = start(world.manager({ evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } }));
+    await world.clock.advance(20_000);
+    world.memory.available = 1 * MI;
+    await world.clock.advance(20_000);
+    expect(world.killed()).toContain('big');
+    expect(manager.explain().problem).toBe('it is not known which disks there are: the answer is null');
+    world.layout = ONE_DISK;
+    await world.clock.advance(20_000);
+    expect(manager.explain().problem).toBeUndefined();
+  });
 });

@@ -107,6 +107,20 @@ export class World {
     };
   }
 
+  podsPort(): EvictionComponents['pods'] {
+    return {
+      active: () => this.pods,
+      areKnown: () => this.arePodsKnown,
+      isCritical: isCriticalPod,
+      kill: async (pod, how, signal) => {
+        this.log.push(`kill ${pod.metadata.name}`);
+        this.kills.push({ pod, how });
+        await this.kill(pod, signal);
+      },
+      isGone: ({ metadata }) => this.#gone.has(metadata.uid),
+    };
+  }
+
   manager(
     thresholds: ThresholdSettings,
     options: Partial<EvictionOptions> = {},
@@ -116,17 +130,7 @@ export class World {
     return new EvictionManager(
       {
         ...{ clock: this.clock, recorder: this.events, metrics: this.metrics },
-        pods: {
-          active: () => this.pods,
-          areKnown: () => this.arePodsKnown,
-          isCritical: isCriticalPod,
-          kill: async (pod, how, signal) => {
-            this.log.push(`kill ${pod.metadata.name}`);
-            this.kills.push({ pod, how });
-            await this.kill(pod, signal);
-          },
-          isGone: ({ metadata }) => this.#gone.has(metadata.uid),
-        },
+        pods: this.podsPort(),
         stats: {
           summary: async (_options, signal) => {
             this.summaries += 1;
