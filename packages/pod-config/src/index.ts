@@ -1,5 +1,6 @@
 export { ApiSource, type ApiSourceComponents, type PodFeed } from './api-source.ts';
 export { comparePods, type DuplicatePod, diffPods, type PodChange, type PodDiff, type PodMarks } from './diff-pods.ts';
+export { PodConfigError, type PodConfigErrorCode } from './errors.ts';
 export { FileSource, type FileSourceComponents, type FileSourceOptions } from './file-source.ts';
 export {
   type Fetch,

@@ -2,6 +2,7 @@ import { abortable, type Clock } from '@node-agent/async';
 import { type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { diffPods, type PodDiff } from './diff-pods.ts';
+import { PodConfigError } from './errors.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
 
 /** What {@link PodConfig} works with. */
@@ -25,7 +26,7 @@ export interface PodConfigOptions {
   readonly mode?: PodConfigMode;
 }
 
-/** Gives a source's pods, all that it has, to the mux. */
+/** Gives a source's pods, all that it has, to the mux. @throws PodConfigError `InvalidPods` where that is no list of pods; nothing is changed then */
 export type SetPods = (pods: readonly Pod[]) => void;
 
 /**
@@ -41,7 +42,7 @@ export class PodConfig {
   readonly #components: WithDefaults<PodConfigComponents>;
   readonly #mode: PodConfigMode;
   readonly #sources = new Map<PodSource, SourceState>();
-  /** Resolved whenever a source is seen for the first time. */
+  /** Resolved whenever a source is seen for the first time, and when it is closed. */
   #nextSeen = Promise.withResolvers<void>();
   #closed = false;
   #wake: () => void = () => {};
@@ -65,6 +66,7 @@ export class PodConfig {
       seen: false,
       reported: new Set(),
       set: (pods) => {
+        checkPods(name, pods);
         state.latest = pods;
         state.pending = true;
         this.#wake();
@@ -87,15 +89,19 @@ export class PodConfig {
     return [...this.#sources.values()].every((source) => source.seen);
   }
 
-  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason */
+  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason; PodConfigError `Closed` where it will not hold any more */
   async allSourcesSeen(signal?: AbortSignal): Promise<void> {
-    while (!this.seenAllSources()) await abortable(this.#nextSeen.promise, signal);
+    while (!this.seenAllSources()) {
+      if (this.#closed) throw new PodConfigError('Closed', 'closed before all sources of pods were seen');
+      await abortable(this.#nextSeen.promise, signal);
+    }
   }
 
-  /** Ends {@link updates}; what was not asked for yet is dropped. */
+  /** Ends {@link updates}, and the wait for sources that have not spoken; what was not asked for yet is dropped. */
   close(): void {
     this.#closed = true;
     this.#wake();
+    this.#nextSeen.resolve();
   }
 
   async *#stream(): AsyncGenerator<PodUpdate, void, undefined> {
@@ -183,6 +189,19 @@ export class PodConfig {
     if (this.#mode === 'snapshotAndUpdates') return [...(comeOrGone ? [snapshot] : []), ...updates, ...deletes];
     return comeOrGone || updates.length + deletes.length > 0 ? [snapshot] : [];
   }
+}
+
+/** Where it is given, so that it is found there: what is compared later may be of any source. */
+function checkPods(name: PodSource, pods: unknown): void {
+  if (!Array.isArray(pods)) throw invalidPods(name, `${String(pods)} is no list`);
+  for (const [index, pod] of pods.entries()) {
+    const { uid } = (pod as Partial<Pod> | null | undefined)?.metadata ?? {};
+    if (typeof uid !== 'string') throw invalidPods(name, `[${index}] is no pod with a UID`);
+  }
+}
+
+function invalidPods(name: PodSource, why: string): PodConfigError {
+  return new PodConfigError('InvalidPods', `pods of source ${name}: ${why}`);
 }
 
 interface SourceState {

@@ -2,6 +2,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { CONFIG_SOURCE_ANNOTATION, type Pod, type PodSource } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
+import { PodConfigError } from '../src/errors.ts';
 import { PodConfig, type PodConfigMode } from '../src/pod-config.ts';
 import type { PodUpdate } from '../src/pod-update.ts';
 import { podOf } from './helpers.ts';
@@ -200,4 +201,28 @@ describe('PodConfig', () => {
     set([podOf({ uid: 'a', image: 'other' })]);
     expect(await drain()).toEqual(['UPDATE file a']);
   });
+});
+
+describe('PodConfig that is closed, or given nonsense', () => {
+  it('tells those who wait for sources, then and later, that there will be none', async () => {
+    const { config } = setUp();
+    config.addSource('file');
+    const waiting = config.allSourcesSeen();
+    config.close();
+    await expect(waiting).rejects.toMatchObject({ name: 'PodConfigError', code: 'Closed' });
+    await expect(config.allSourcesSeen()).rejects.toMatchObject({ code: 'Closed' });
+  });
+
+  it.each([[[null]], [[{}]], [[{ metadata: {} }]], [null], [undefined], ['x']])(
+    'refuses %j where it is given, and goes on',
+    async (nonsense) => {
+      const { config, drain, consume } = setUp();
+      const set = config.addSource('file');
+      void consume();
+      expect(() => set(nonsense as never)).toThrow(expect.toSatisfy(PodConfigError.is));
+      expect(await drain()).toEqual([]);
+      set([podOf({ uid: 'a' })]);
+      expect(await drain()).toEqual(['ADD file a']);
+    },
+  );
 });
