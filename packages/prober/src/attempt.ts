@@ -1,4 +1,4 @@
-import { type Clock, withTimeout } from '@node-agent/async';
+import { type Clock, checkNumbers, withTimeout } from '@node-agent/async';
 import {
   type HttpGetAction,
   type HttpGetRequest,
@@ -45,7 +45,7 @@ export interface ProbeTarget {
   readonly container: Pick<Container, 'name' | 'env' | 'ports'>;
   readonly containerId: string;
   readonly podIp: string;
-  /** For all tries together, in ms. */
+  /** For all tries together, in ms; above 0. */
   readonly timeoutMs: number;
 }
 
@@ -81,9 +81,10 @@ export class ProbeAttempt {
   /**
    * Probes a container. Ends within its timeout, whatever the target does (R3); an exec probe within two minutes more where
    * the runtime does not say how its command has ended.
-   * @throws the signal's reason
+   * @throws the signal's reason; RangeError where `timeoutMs` makes no sense
    */
   async run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
+    checkNumbers(target, { timeoutMs: 'positive' });
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<ProbeOutcome>();
     const underWay = this.begin(target, resolve);

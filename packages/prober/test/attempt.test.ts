@@ -229,3 +229,9 @@ describe('where a probe goes', () => {
     expect(await attemptOf({}).run(probe)).toEqual({ result: 'error', output });
   });
 });
+
+test.each([Number.NaN, 0, -1, '5' as never])('a probe alone is refused a timeout of %s', async (timeoutMs) => {
+  const { run } = attemptOf({ tcp: never });
+  const message = `timeoutMs must be above 0, not ${timeoutMs}`;
+  await expect(run({ tcpSocket: { port: 80 } }, { timeoutMs })).rejects.toThrow(new RangeError(message));
+});
