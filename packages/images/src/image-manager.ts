@@ -56,11 +56,11 @@ export interface ImageManagerComponents {
   readonly logger?: Logger;
   /** Counted nowhere where absent. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Nobody is told where absent; what it throws is logged. */
   readonly recorder?: EventRecorder;
   readonly credentials?: PullCredentials;
   readonly records?: PullRecords;
-  /** Told of each pull for a pod when it is over, however it ended; both instants are of the monotonic clock. */
+  /** Told of each pull for a pod when it is over, however it ended; both instants are of the monotonic clock. What it throws is logged. */
   readonly onPull?: (podUid: string, startedAtMs: number, endedAtMs: number) => void;
 }
 
@@ -187,7 +187,7 @@ export class ImageManager {
   ): Promise<string> {
     const about = name === undefined ? podReference(pod) : containerReference(pod, name);
     const tell = (type: EventType, reason: string, message: string): void =>
-      this.#deps.recorder.event(about, type, reason, message);
+      this.#bear('recorder', () => this.#deps.recorder.event(about, type, reason, message));
 
     const image = this.#imageName(requested, tell);
     const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);
@@ -296,7 +296,16 @@ export class ImageManager {
       this.#backoff.failed(key, error, startedAtMs);
       throw error;
     } finally {
-      this.#deps.onPull?.(pod.metadata.uid, startedAtMs, clock.monotonic());
+      this.#bear('onPull', () => this.#deps.onPull?.(pod.metadata.uid, startedAtMs, clock.monotonic()));
+    }
+  }
+
+  /** Whoever is told of images does not decide whether they are there. */
+  #bear(what: string, tell: () => void): void {
+    try {
+      tell();
+    } catch (err) {
+      this.#deps.logger.error({ err, what }, 'Who is told of images has thrown');
     }
   }
 

@@ -562,3 +562,25 @@ test.each([
 ])('%d bytes are in the bucket %s', (bytes, expected) => {
   expect(sizeBucket(bytes)).toBe(expected);
 });
+
+test('who is told of images, and throws, is logged: an image that is there is there', async () => {
+  const boom = (): never => {
+    throw new Error('boom');
+  };
+  const errors: object[] = [];
+  const manager = new ImageManager({
+    images: {
+      imageStatus: async () => ({ image: null, info: {} }),
+      pullImage: async () => ({ imageRef: 'sha256:1' }),
+    },
+    clock: new FakeClock(),
+    logger: { ...silentLogger, error: (fields: object) => void errors.push(fields) },
+    recorder: { event: boom },
+    onPull: boom,
+  });
+  const pod: Pod = { metadata: { name: 'web', namespace: 'd', uid: 'u' }, spec: { containers: [{ name: 'main' }] } };
+  const { signal } = new AbortController();
+  const found = await manager.ensureImageExists(pod, { name: 'main', image: 'app:1' }, {}, '', signal);
+  expect(found).toEqual({ imageRef: 'sha256:1' });
+  expect(errors).toMatchObject([{ what: 'recorder' }, { what: 'recorder' }, { what: 'onPull' }]);
+});
