@@ -38,10 +38,20 @@ export async function readHierarchy(fs: Pick<FileSystem, 'readFile'>): Promise<C
   } catch (err) {
     if (!isMissing(err)) throw CgroupError.from(err);
   }
-  const mounts = v1Mounts(await readText(fs, '/proc/self/mountinfo'));
+  const mounts = v1Mounts(await readMountinfo(fs));
   if (![...mounts.keys()].some((name) => name !== 'unified'))
     throw new CgroupError('NoHierarchy', `failed to find cgroup mounts below ${ROOT}`);
   return { version: 1, mounts };
+}
+
+/** Where there is no such file, there is no `/proc`, and nothing that tells of a mount. */
+async function readMountinfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
+  try {
+    return await readText(fs, '/proc/self/mountinfo');
+  } catch (err) {
+    if (!isMissing(err)) throw CgroupError.from(err);
+    throw new CgroupError('NoHierarchy', 'cannot tell where cgroups are mounted: no /proc/self/mountinfo', err);
+  }
 }
 
 /** The mount of each v1 controller, from the text of `/proc/self/mountinfo`: the shortest path where there are several. */

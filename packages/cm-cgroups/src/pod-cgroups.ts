@@ -99,7 +99,7 @@ export class PodCgroups {
   #tree: Promise<Ready> | undefined;
   #manager: CgroupManager | undefined;
 
-  /** @throws CgroupError `InvalidName` for a root that is none */
+  /** @throws CgroupError `InvalidName` for a root that is none; RangeError naming the option that makes no sense */
   constructor(components: PodCgroupsComponents, options: PodCgroupsOptions = {}) {
     this.#open = components.open;
     this.#clock = components.clock ?? systemClock;
@@ -110,6 +110,7 @@ export class PodCgroups {
     this.#reportMemory = options.memoryQos === undefined ? () => undefined : memoryProtectionGauges(metrics);
     const { cpuCfsQuotaPeriodUs = 100_000, podPidsLimit = -1 } = options;
     checkNumbers({ cpuCfsQuotaPeriodUs, podPidsLimit }, { cpuCfsQuotaPeriodUs: 'positive', podPidsLimit: 'whole' });
+    checkMemoryOptions(options);
     this.#options = options;
     this.#root = parseCgroupfsPath(options.cgroupRoot ?? '/');
     this.#qos = qosNames(kubepodsName(this.#root));
@@ -367,5 +368,23 @@ async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLi
     return await manager.read(name);
   } catch {
     return undefined;
+  }
+}
+
+function checkMemoryOptions({ memoryQos, qosReserved }: PodCgroupsOptions): void {
+  if (memoryQos !== undefined && memoryQos !== 'None' && memoryQos !== 'TieredReservation') {
+    throw new RangeError(`memoryQos must be None or TieredReservation, not ${String(memoryQos)}`);
+  }
+  if (qosReserved === undefined) return;
+  const { memoryPercent, allocatableBytes } = qosReserved;
+  if (!Number.isInteger(memoryPercent) || memoryPercent < 0 || memoryPercent > 100) {
+    throw new RangeError(
+      `qosReserved.memoryPercent must be a whole number from 0 to 100, not ${String(memoryPercent)}`,
+    );
+  }
+  if (typeof allocatableBytes !== 'bigint' || allocatableBytes < 0n) {
+    throw new RangeError(
+      `qosReserved.allocatableBytes must be a bigint of at least 0, not ${String(allocatableBytes)}`,
+    );
   }
 }

@@ -273,4 +273,12 @@ describe('the hierarchy of a machine', () => {
     await kernel.memory.writeFile('/proc/self/mountinfo', '31 1 0:2 / / rw - ext4 /dev/sda rw\n');
     await expect(readHierarchy(kernel.fs)).rejects.toMatchObject({ code: 'NoHierarchy' });
   });
+
+  test('a machine that tells of no mounts is told that it has no cgroups', async () => {
+    const { fs } = new FakeKernel(new FakeClock(), 1);
+    const told = { name: 'CgroupError', code: 'NoHierarchy', cause: { code: 'ENOENT' } };
+    await expect(openCgroups({ fs, kill: () => undefined })).rejects.toMatchObject(told);
+    const failing = { readFile: (path: string) => Promise.reject(Object.assign(new Error(path), { code: 'EIO' })) };
+    await expect(readHierarchy(failing as never)).rejects.toMatchObject({ name: 'CgroupError', code: 'Io' });
+  });
 });

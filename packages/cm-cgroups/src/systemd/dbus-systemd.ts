@@ -1,4 +1,4 @@
-import { AsyncError, abortable, type Clock, systemClock, withTimeout } from '@node-agent/async';
+import { AsyncError, abortable, type Clock, checkNumbers, systemClock, withTimeout } from '@node-agent/async';
 import {
   type ByteStream,
   DbusConnection,
@@ -65,10 +65,12 @@ export class DbusSystemd implements Systemd {
   #joined: Promise<Joined> | undefined;
   #version: number | undefined;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor({ connect, clock = systemClock }: DbusSystemdComponents, options: DbusSystemdOptions) {
     this.#connect = connect;
     this.#clock = clock;
     this.#options = { endpoints: DEFAULT_ENDPOINTS, timeoutMs: TIMEOUT_MS, ...options };
+    checkNumbers(this.#options, { timeoutMs: 'positive', userId: 'count' });
   }
 
   async version(signal?: AbortSignal): Promise<number> {
