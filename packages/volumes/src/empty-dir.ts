@@ -1,3 +1,4 @@
+import { checkNumbers } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from './errors.ts';
@@ -36,7 +37,9 @@ export class EmptyDirPlugin implements VolumePlugin {
   readonly #directories: ScratchDirectories;
   readonly #options: EmptyDirOptions;
 
+  /** @throws RangeError naming the option that makes no sense */
   constructor(components: EmptyDirComponents, options: EmptyDirOptions) {
+    checkNumbers(options, { allocatableMemoryBytes: 'notNegative' });
     this.#components = components;
     this.#directories = new ScratchDirectories(components);
     this.#options = options;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { checkNumbers } from '@node-agent/async';
 import type { FileSystem, TreeUsage } from '@node-agent/host';
 import { oncePer, type Pod, type Volume } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -40,8 +41,10 @@ const WRAPPED_PLUGIN = 'kubernetes.io/empty-dir';
 /**
  * The plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of objects also
  * `configMap` and `secret`. A projected volume with a part that no source is there for is refused by name.
+ * @throws RangeError naming the option that makes no sense
  */
 export function projectionPlugins(given: ProjectionComponents, options: ProjectionOptions): readonly VolumePlugin[] {
+  checkNumbers(options, { allocatableMemoryBytes: 'notNegative' });
   const components = withDefaults(given);
   return projectionsOf(components.sources).map((projection) => new ProjectionPlugin(components, options, projection));
 }

@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest';
 import { CommandShell } from '../src/command-shell.ts';
+import { EmptyDirPlugin } from '../src/empty-dir.ts';
+import { projectionPlugins } from '../src/projection-plugin.ts';
 
 test.each([
   [{ deadlineMs: 0 }, 'deadlineMs must be above 0, not 0'],
   [{ maxAbandoned: -1 }, 'maxAbandoned must be a whole number of at least 0, not -1'],
 ])('a shell refuses %j: it says which option makes no sense', (options, message) => {
   expect(() => new CommandShell({} as never, options)).toThrow(new RangeError(message));
+});
+
+test.each([Number.NaN, -1, undefined, '5'])('volumes in memory are refused %s as what pods may use', (bytes) => {
+  const options = { allocatableMemoryBytes: bytes as number };
+  const refusal = new RangeError(`allocatableMemoryBytes must be at least 0, not ${bytes}`);
+  expect(() => new EmptyDirPlugin({} as never, options)).toThrow(refusal);
+  expect(() => projectionPlugins({ sources: {} } as never, options)).toThrow(refusal);
 });
