@@ -5,6 +5,7 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import { checkOptions, ServerError } from './errors.ts';
 import { http } from './node-http.ts';
 import { type Reply, text } from './reply.ts';
+import { expectSendable } from './sendable.ts';
 
 /** Where a server listens. */
 export interface ListenAddress {
@@ -33,7 +34,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
  * An HTTP/1.1 server around a function. Requests have no body here: a connection that sends one is closed after its
- * answer. Slow, idle and too many connections are closed; a handler that fails is a 500, one that is late a 504.
+ * answer. Slow, idle and too many connections are closed; a handler that fails, or gives what cannot be sent, is a 500, one that is late a 504.
  */
 export class HttpListener {
   readonly #components: { readonly clock: Clock; readonly logger: Logger };
@@ -96,7 +97,9 @@ export class HttpListener {
     let reply: Reply;
     const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
     try {
-      reply = await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)]);
+      reply = expectSendable(
+        await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)]),
+      );
     } catch (err) {
       const late = controller.signal.aborted;
       if (!late) logger.error({ err, method, url }, 'HTTP request failed');
@@ -109,8 +112,13 @@ export class HttpListener {
     const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
     const closing = hasBody ? { Connection: 'close' } : {};
     const length = { 'Content-Length': Buffer.byteLength(reply.body) };
-    response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
-    response.end(method === 'HEAD' ? undefined : reply.body);
+    try {
+      response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
+      response.end(method === 'HEAD' ? undefined : reply.body);
+    } catch (err) {
+      logger.error({ err, method, url }, 'HTTP answer cannot be sent');
+      response.destroy();
+    }
   }
 }
 

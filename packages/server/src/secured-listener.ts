@@ -18,6 +18,7 @@ import { readBody } from './read-body.ts';
 import { keyOf, socketOf } from './request-socket.ts';
 import { isGone } from './response-state.ts';
 import { AnswerDeadline, rawReply, sendAnswer } from './send-answer.ts';
+import { expectSendable } from './sendable.ts';
 import { ShownCertificates } from './shown-certificates.ts';
 import { trackConnections } from './track-connections.ts';
 
@@ -237,7 +238,13 @@ export class SecuredListener {
     if (isGone(response)) return;
     // The handshake of a new connection is held against the authorities that are believed by then.
     const closing = answer.status === 401 && exchange.certificate !== undefined;
-    await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
+    try {
+      await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
+    } catch (err) {
+      // What one version of HTTP refuses, and the other does not.
+      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP answer cannot be sent');
+      response.destroy();
+    }
   }
 
   async #upgrade(
@@ -265,6 +272,7 @@ export class SecuredListener {
     const exchange = this.#exchange(request, socket, link.signal, { takeTime: () => deadline.lift(), body });
     const reply = await handlers
       .upgrade({ ...exchange, rawHeaders: request.rawHeaders, connection: socket, rest })
+      .then((given) => given && expectSendable(given))
       .catch((err: unknown) => {
         if (!link.signal.aborted)
           logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP upgrade failed');

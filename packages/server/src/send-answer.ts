@@ -6,6 +6,7 @@ import type { Answer } from './exchange.ts';
 import { http } from './node-http.ts';
 import { type BytesReply, type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
+import { expectSendable } from './sendable.ts';
 
 /** The time that an answer may take to be made. */
 export class AnswerDeadline {
@@ -29,10 +30,10 @@ export class AnswerDeadline {
     this.#timer.cancel();
   }
 
-  /** An answer in time: 504 in place of one that is late, 500 in place of one that fails, of which `onFailure` hears. */
+  /** An answer in time: 504 in place of one that is late, 500 in place of one that fails or cannot be sent, of which `onFailure` hears. */
   async hold(making: Promise<Answer>, onFailure: (err: unknown) => void): Promise<Answer> {
     try {
-      return await abortable(making, this.#link.signal);
+      return expectSendable(await abortable(making, this.#link.signal));
     } catch (err) {
       if (!this.#link.signal.aborted) onFailure(err);
       return this.failure(err);
@@ -58,7 +59,7 @@ interface Sending {
   readonly closing: boolean;
 }
 
-/** Sends an answer to its end, of which no more is held than the client takes; a stream that breaks breaks it off. */
+/** Sends an answer to its end, of which no more is held than the client takes; a stream that breaks breaks it off. @throws where it cannot be begun */
 export async function sendAnswer(
   answer: Answer,
   request: IncomingMessage | Http2ServerRequest,

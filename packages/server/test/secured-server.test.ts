@@ -5,9 +5,11 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Call } from '../src/call.ts';
 import { ConnectionLedger } from '../src/connection-ledger.ts';
+import type { Answer } from '../src/exchange.ts';
 import { alwaysAllow, stateEndpoints } from '../src/index.ts';
 import { json, text } from '../src/reply.ts';
 import { trackConnections } from '../src/track-connections.ts';
@@ -236,6 +238,37 @@ describe('SecuredServer: requests', () => {
     await clock.advance(60_000);
     expect(await late).toMatchObject({ status: 504, body: 'no answer within 60000 ms\n' });
     expect(signal?.aborted).toBe(true);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['a header has what none may have', { status: 200, headers: { 'Content-Disposition': 'é→' }, body: 'x' }],
+    ['a header has no name', { status: 200, headers: { 'a b': 'x' }, body: 'x' }],
+    ['a header has no value', { status: 200, headers: { a: undefined }, body: 'x' }],
+    ['the status is none', { status: 9999, headers: {}, body: 'x' }],
+    ['the status is no final one', { status: 101, headers: {}, body: 'x' }],
+    ['there is no body', { status: 200, headers: {}, body: undefined }],
+    ['there are no bytes', { status: 200, headers: {}, bytes: 'text' }],
+    ['a header of a stream has two lines', { status: 200, headers: { a: 'b\nc' }, stream: [Buffer.from('x')] }],
+    ['a stream is none', { status: 200, headers: {}, stream: 5 }],
+    ['there is nothing in it', {}],
+  ])('K4: answers 500, and says so, where %s', async (_name, answer) => {
+    const { logger, lines } = captureLogger();
+    const port = await start({ ...open, logger, endpoints: { pods: () => answer as Answer } });
+    const raw = await rawConnection(port);
+    raw.write('GET /pods HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    const bodies = [await ask(port, '/pods'), await askHttp2(port, '/pods')].map(({ status, body }) => [status, body]);
+    for (const each of bodies) expect(each).toEqual([500, expect.stringMatching(/^the answer cannot be sent: /)]);
+    // Streams are not for whoever asks for an upgrade.
+    expect(await allOf(raw)).toMatch('stream' in Object(answer) ? /^HTTP\/1\.1 400 / : /^HTTP\/1\.1 500 /);
+    expect(lines.filter(({ message }) => message === 'HTTP request failed')).toHaveLength(2);
+  });
+
+  it('K4: breaks off, and says so, where one version of HTTP alone refuses an answer', async () => {
+    const { logger, lines } = captureLogger();
+    const answer = { status: 200, headers: { Trailer: 'x' }, body: 'x' };
+    const port = await start({ ...open, logger, endpoints: { pods: () => answer } });
+    await expect(ask(port, '/pods')).rejects.toThrow();
+    expect(lines.map(({ message }) => message)).toContain('HTTP answer cannot be sent');
   });
 
   it('is there without debugging handlers as upstream is', async () => {

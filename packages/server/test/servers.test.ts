@@ -9,6 +9,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HealthcheckSlis } from '../src/healthcheck-slis.ts';
 import type { HealthCheck } from '../src/healthz.ts';
 import { HealthzServer } from '../src/healthz-server.ts';
+import type { MetricsText } from '../src/metrics-answer.ts';
 import { ReadOnlyServer, type ReadOnlyServerComponents } from '../src/read-only-server.ts';
 
 const pod: Pod = {
@@ -200,6 +201,17 @@ describe('ReadOnlyServer', () => {
     };
     const port = await startReadOnly({ getRunningPods });
     expect(await ask(port, '/runningpods/')).toMatchObject({ status: 500, body: 'runtime is gone\n' });
+    expect((await ask(port, '/pods')).status).toBe(200);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['a content type of two lines', { contentType: 'a\nb', text: 'up 1\n' }],
+    ['no content type', { text: 'up 1\n' }],
+    ['no text', { contentType: 'text/plain' }],
+    ['a text that is none', { contentType: 'text/plain', text: 5 }],
+  ])('K4: answers 500 where metrics have %s, and goes on', async (_name, metrics) => {
+    const port = await startReadOnly({ renderMetrics: () => metrics as MetricsText });
+    expect((await ask(port, '/metrics')).status).toBe(500);
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
