@@ -22,10 +22,12 @@ export async function withTimeout<T>(
     };
   });
   const onAbort = (): void => end(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
+  // An operation that throws before it gives a promise is waited for by nobody.
+  ended.catch(() => {});
   const timer = clock.setTimer(timeoutMs, () => {
     end(new AsyncError('Timeout', `timed out after ${timeoutMs} ms`));
   });
+  signal?.addEventListener('abort', onAbort, { once: true });
   try {
     return await Promise.race([operation(controller.signal), ended]);
   } finally {

@@ -62,6 +62,29 @@ describe('abortable', () => {
 });
 
 describe('withTimeout', () => {
+  it('leaves no rejection to nobody where it could not begin, or its operation did not', async () => {
+    const parent = new AbortController();
+    const broken = {
+      setTimer: () => {
+        throw new Error('no clock');
+      },
+    };
+    const reached = withTimeout(broken, 100, async () => 'done', parent.signal);
+    await expect(reached).rejects.toThrow('no clock');
+    const begun = withTimeout(
+      new FakeClock(),
+      100,
+      () => {
+        parent.abort(new Error('gone'));
+        throw new Error('broken');
+      },
+      parent.signal,
+    );
+    await expect(begun).rejects.toThrow('broken');
+    // What nobody handles is told of at the next turn, and fails the test.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
   it('gives the result, and leaves neither timer nor listener', async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
