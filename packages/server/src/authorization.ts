@@ -1,4 +1,5 @@
 import type { Clock, Random } from '@node-agent/async';
+import { withDefaults } from '@node-agent/telemetry';
 import { checkOptions, ServerError } from './errors.ts';
 import { ReviewCache } from './review-cache.ts';
 import { type AccessReviewStatus, accessReviewSpec, type Reviewer } from './reviews.ts';
@@ -13,7 +14,16 @@ export interface Authorization {
 /** The mode `AlwaysAllow`: whoever is let in may do everything. */
 export const alwaysAllow: Authorization = { allows: async () => true };
 
+/** What {@link WebhookAuthorization} works with. */
+export interface WebhookAuthorizationComponents {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Who reviews what somebody may do: the API server, by SubjectAccessReviews. */
+  readonly reviewer: Pick<Reviewer, 'reviewAccess'>;
+}
+
 export interface WebhookAuthorizationOptions {
+  /** The node whose subresources are asked about. */
   readonly nodeName: string;
   /** How long a yes is believed, in milliseconds; 5 min by default. */
   readonly allowedTtlMs?: number;
@@ -30,11 +40,13 @@ export class WebhookAuthorization implements Authorization {
   readonly #nodeName: string;
   readonly #reviews: ReviewCache<AccessReviewStatus & { readonly isTooLong: boolean }>;
 
+  /** @throws ServerError `InvalidOptions` naming the time that makes no sense */
   constructor(
-    components: { readonly clock: Clock; readonly random: Random; readonly reviewer: Pick<Reviewer, 'reviewAccess'> },
+    given: WebhookAuthorizationComponents,
     { nodeName, allowedTtlMs = 300_000, deniedTtlMs = 30_000 }: WebhookAuthorizationOptions,
   ) {
     checkOptions({ allowedTtlMs, deniedTtlMs }, { allowedTtlMs: 'notNegative', deniedTtlMs: 'notNegative' });
+    const components = withDefaults(given);
     this.#reviewer = components.reviewer;
     this.#nodeName = nodeName;
     this.#reviews = new ReviewCache(components, {

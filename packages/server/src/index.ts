@@ -11,6 +11,7 @@ export {
   type Authorization,
   alwaysAllow,
   WebhookAuthorization,
+  type WebhookAuthorizationComponents,
   type WebhookAuthorizationOptions,
 } from './authorization.ts';
 export type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from './call.ts';

@@ -481,6 +481,14 @@ describe('Authentication and authorisation', () => {
     expect(() => new Authentication(parts)).toThrow('no authentication method configured');
   });
 
+  it('asks with the clock and the randomness of the machine where it has no others', async () => {
+    const authorization = new WebhookAuthorization(
+      { reviewer: { reviewAccess: async () => ({ allowed: true }) } },
+      { nodeName: 'n1' },
+    );
+    expect(await authorization.allows({ name: 'u', groups: [] }, 'get', 'pods', never)).toBe(true);
+  });
+
   it('an answer that allows and denies is none', async () => {
     const reviewer = { reviewAccess: async () => ({ allowed: true, denied: true }) };
     const parts = { clock: new FakeClock(), random: seededRandom(1), reviewer };
