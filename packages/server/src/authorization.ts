@@ -7,7 +7,7 @@ import type { UserInfo } from './user.ts';
 
 /** Decides whether somebody may use a subresource of this node. */
 export interface Authorization {
-  /** @throws whatever keeps it from being known; the signal's reason */
+  /** Whether they may: `true` alone lets them. @throws whatever keeps it from being known; the signal's reason */
   allows(user: UserInfo, verb: string, subresource: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -63,6 +63,6 @@ export class WebhookAuthorization implements Authorization {
     if (allowed && denied) {
       throw new ServerError('BadReview', 'webhook subject access review returned both allow and deny response');
     }
-    return allowed;
+    return allowed === true;
   }
 }

@@ -476,6 +476,17 @@ describe('Authentication and authorisation', () => {
     await expect(admitting).rejects.toThrow('the client has gone');
   });
 
+  it.each(['no', 1, {}, undefined, null])('W1: %j is no yes, whoever says it', async (word) => {
+    const identify = async () => ({ user: { name: 'u', groups: [] } });
+    const authorization = { allows: async () => word as boolean };
+    const access = new AccessControl({ authentication: { identify }, authorization });
+    const admission = await access.admit({ certificate: undefined, headers: {} }, 'GET', '/pods', never);
+    expect(admission).toMatchObject({ refusal: { status: 403 } });
+    const reviewer = { reviewAccess: async () => ({ allowed: word as boolean }) };
+    const webhook = new WebhookAuthorization({ reviewer }, { nodeName: 'n1' });
+    expect(await webhook.allows({ name: 'u', groups: [] }, 'get', 'pods', never)).toBe(false);
+  });
+
   it('is not made where nobody could be let in', () => {
     const parts = { clock: new FakeClock(), random: seededRandom(1) };
     expect(() => new Authentication(parts)).toThrow('no authentication method configured');
