@@ -5,7 +5,7 @@ import { type Reply, text } from './reply.ts';
 export interface HealthCheck {
   /** A short word, part of the path `/healthz/<name>`. */
   readonly name: string;
-  /** What is wrong, as a sentence for people; `undefined` where all is well. */
+  /** What is wrong, as a sentence for people, which everyone may read; `undefined` where all is well. What it throws is for the log alone. */
   check(): string | undefined;
 }
 
@@ -27,21 +27,21 @@ export const logCheck: HealthCheck = { name: 'log', check: () => undefined };
 
 /**
  * Answers a health request the way `k8s.io/apiserver/pkg/server/healthz` does: 200 `ok`, or 500 with the list of all
- * checks. The list does not give reasons, for everyone may read it; `/healthz/<name>` does.
+ * checks. The list does not give reasons; `/healthz/<name>` does, but for what a check throws.
  * @returns `undefined` where there is no such check
  */
 export function answerHealthz(checks: readonly HealthCheck[], query: HealthzQuery): Reply | undefined {
   if (query.check !== undefined) {
     const single = checks.find(({ name }) => name === query.check);
     if (single === undefined) return undefined;
-    const problem = problemOf(single);
+    const problem = problemOf(single, () => 'reason withheld');
     return problem === undefined ? text(200, 'ok') : text(500, `internal server error: ${problem}\n`);
   }
   const lines: string[] = [];
   let failed = false;
   for (const check of checks) {
     if (query.exclude.includes(check.name)) lines.push(`[+]${check.name} excluded: ok`);
-    else if (problemOf(check) === undefined) lines.push(`[+]${check.name} ok`);
+    else if (problemOf(check, errorText) === undefined) lines.push(`[+]${check.name} ok`);
     else {
       lines.push(`[-]${check.name} failed: reason withheld`);
       failed = true;
@@ -58,15 +58,15 @@ export function answerHealthz(checks: readonly HealthCheck[], query: HealthzQuer
 
 /** What is wrong with each check that is not well, for the log. */
 export function healthProblems(checks: readonly HealthCheck[]): Readonly<Record<string, string>> {
-  const problems = checks.map((check): [string, string | undefined] => [check.name, problemOf(check)]);
+  const problems = checks.map((check): [string, string | undefined] => [check.name, problemOf(check, errorText)]);
   return Object.fromEntries(problems.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** A check that throws is not well. */
-function problemOf(check: HealthCheck): string | undefined {
+/** A check that throws is not well. @param wordsOf what is said of what it throws */
+function problemOf(check: HealthCheck, wordsOf: (error: unknown) => string): string | undefined {
   try {
     return check.check();
   } catch (error) {
-    return errorText(error);
+    return wordsOf(error);
   }
 }

@@ -103,8 +103,8 @@ export class HttpListener {
     } catch (err) {
       const late = controller.signal.aborted;
       if (!late) logger.error({ err, method, url }, 'HTTP request failed');
-      const message = errorText(err);
-      reply = text(late ? 504 : 500, `${message}\n`);
+      // Whoever reaches the port may ask: what an error says is for the log alone.
+      reply = late ? text(504, `${errorText(controller.signal.reason)}\n`) : internalError();
     } finally {
       timer.cancel();
     }
@@ -120,6 +120,11 @@ export class HttpListener {
       response.destroy();
     }
   }
+}
+
+/** What strangers are told of what has failed. */
+export function internalError(): Reply {
+  return text(500, 'Internal Server Error\n');
 }
 
 /** Whoever opens too many loses the oldest: a flood closes its own connections, and keeps nobody out. */

@@ -60,9 +60,9 @@ describe('answerHealthz', () => {
     );
   });
 
-  it('takes a check that throws as one that fails', () => {
+  it('takes a check that throws as one that fails, and keeps to itself what it throws (W4)', () => {
     expect(answer([thrower])).toContain('[-]runtime failed');
-    expect(answer([thrower], { check: 'runtime' })).toBe('500 internal server error: gone\n');
+    expect(answer([thrower], { check: 'runtime' })).toBe('500 internal server error: reason withheld\n');
   });
 });
 

@@ -195,12 +195,17 @@ describe('ReadOnlyServer', () => {
     expect([head.body, head.headers['content-length']]).toEqual(['', String(Buffer.byteLength(body))]);
   });
 
-  it('answers 500 where what it serves fails, and goes on', async () => {
+  it('answers 500 where what it serves fails, keeps why to itself (W4), and goes on', async () => {
     const getRunningPods = async (): Promise<never> => {
       throw new Error('runtime is gone');
     };
     const port = await startReadOnly({ getRunningPods });
-    expect(await ask(port, '/runningpods/')).toMatchObject({ status: 500, body: 'runtime is gone\n' });
+    expect(await ask(port, '/runningpods/')).toMatchObject({ status: 500, body: 'Internal Server Error\n' });
+    const failing = { summary: getRunningPods, cadvisorMetrics: getRunningPods, resourceMetrics: getRunningPods };
+    const second = await startReadOnly({ stats: failing });
+    for (const path of ['/stats/summary', '/metrics/cadvisor']) {
+      expect(await ask(second, path)).toMatchObject({ status: 500, body: 'Internal Server Error\n' });
+    }
     expect((await ask(port, '/pods')).status).toBe(200);
   });
 
