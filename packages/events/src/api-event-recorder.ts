@@ -1,4 +1,13 @@
-import { type Clock, checkNumbers, linkAbort, type Random, sleep, TokenBucket, withTimeout } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  checkNumbers,
+  linkAbort,
+  type Random,
+  sleep,
+  TokenBucket,
+  withTimeout,
+} from '@node-agent/async';
 import {
   type Counter,
   type EventRecorder,
@@ -185,7 +194,8 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   async #try(pending: PendingEvent, signal: AbortSignal): Promise<EventSinkError | undefined> {
     await this.#bucket?.acquire(signal);
     try {
-      await writeEvent(this.#components.sink, pending, signal);
+      // A sink that does not listen is not waited for: what it is writing is written once more, under the same name.
+      await abortable(writeEvent(this.#components.sink, pending, signal), signal);
     } catch (error) {
       signal.throwIfAborted();
       return EventSinkError.from(error);

@@ -4,7 +4,10 @@ import { EventSinkError } from './sink-error.ts';
 /** What changes in an Event when it happens again: a strategic merge patch. */
 export type EventPatch = Pick<CoreEvent, 'count' | 'lastTimestamp' | 'message'>;
 
-/** Where events are written: the API server, through a client of its own. */
+/**
+ * Where events are written: the API server, through a client of its own. A write that does not end when its signal is aborted is left to
+ * itself, and may be made again.
+ */
 export interface EventSink {
   /** @throws an error whose `httpStatus` is that of the answer; without one no answer came */
   createEvent(event: CoreEvent, signal: AbortSignal): Promise<unknown>;

@@ -15,6 +15,8 @@ class FakeSink {
   readonly calls: string[] = [];
   failure: (() => Error) | undefined;
   hang = false;
+  /** Hangs whatever its signal says. */
+  isDeaf = false;
 
   async createEvent(event: CoreEvent, signal: AbortSignal): Promise<void> {
     await this.#call(`create ${event.reason} x${event.count}`, signal);
@@ -36,6 +38,7 @@ class FakeSink {
 
   async #call(text: string, signal: AbortSignal): Promise<void> {
     this.calls.push(text);
+    if (this.isDeaf) await new Promise(() => {});
     if (this.hang) {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     }
@@ -276,6 +279,20 @@ describe('the end', () => {
     await clock.advance(1);
     await disposing;
     expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(2);
+  });
+
+  test('disposing, and the end of the writing, wait no longer for one that does not listen (K4)', async () => {
+    const { clock, sink, recorder, tell, counts, controller, started } = setUp({ flushTimeoutMs: 2_000 });
+    sink.isDeaf = true;
+    for (const reason of ['A', 'B']) tell(reason);
+    await clock.settle();
+    controller.abort();
+    await started;
+    const disposing = recorder[Symbol.asyncDispose]();
+    await clock.advance(2_000);
+    await disposing;
+    expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(2);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('what happens afterwards is counted and nothing else', async () => {
