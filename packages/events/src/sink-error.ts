@@ -17,7 +17,7 @@ export class EventSinkError extends Error {
 
   override readonly name = 'EventSinkError';
   readonly code: EventSinkErrorCode;
-  /** How long the server asks to wait, in milliseconds. */
+  /** How long the server asks to wait, in milliseconds: ten minutes at most, and `undefined` for what is no time. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -27,7 +27,7 @@ export class EventSinkError extends Error {
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.retryAfterMs = options.retryAfterMs;
+    this.retryAfterMs = pauseMs(options.retryAfterMs);
   }
 
   /** Whether a value is a `EventSinkError`, of this copy of the package or of another one. */
@@ -50,10 +50,19 @@ export class EventSinkError extends Error {
       error instanceof Error ? error.message : String(error),
       {
         cause: error,
-        retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : undefined,
+        retryAfterMs: pauseMs(retryAfterMs),
       },
     );
   }
+}
+
+/** As `@node-agent/kube-client` has it: what a server asks for holds up the events of ten minutes, and no more. */
+const MAX_RETRY_AFTER_MS = 600_000;
+
+/** A time to wait as somebody else gives it. */
+function pauseMs(given: unknown): number | undefined {
+  const isTime = typeof given === 'number' && Number.isFinite(given) && given >= 0;
+  return isTime ? Math.min(given, MAX_RETRY_AFTER_MS) : undefined;
 }
 
 /** Errors of this side that are the same next time. */

@@ -38,6 +38,19 @@ test.each([
   expect(EventSinkError.from(known)).toBe(known);
 });
 
+test.each([
+  [Number.NaN, undefined],
+  [-1, undefined],
+  [Number.POSITIVE_INFINITY, undefined],
+  ['5', undefined],
+  [0, 0],
+  [600_001, 600_000],
+])('W3: a server that asks to wait for %s ms is waited for %s ms', (retryAfterMs, expected) => {
+  expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs })).retryAfterMs).toBe(expected);
+  const given = { retryAfterMs: retryAfterMs as number };
+  expect(new EventSinkError('Unavailable', 'no', given).retryAfterMs).toBe(expected);
+});
+
 test('how long the server asks to wait is kept', () => {
   expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs: 7_000 })).retryAfterMs).toBe(7_000);
 });
