@@ -56,6 +56,7 @@ export interface ApiEventRecorderOptions {
   readonly retryMs?: number;
   /** How long disposing may take to write what waits, in milliseconds; 2,000 where absent. */
   readonly flushTimeoutMs?: number;
+  /** How events are combined, counted and filtered; what is absent is client-go's. */
   readonly correlation?: Partial<CorrelationLimits>;
 }
 
@@ -119,7 +120,10 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
     });
   }
 
-  /** Never blocks, never throws. What happens before {@link start} waits for it. */
+  /**
+   * Never blocks. What happens before {@link start} waits for it.
+   * @throws TypeError for arguments that are not what they are declared to be, as an object that is `null`; nothing else
+   */
   event(
     object: ObjectReference,
     type: EventType,
