@@ -30,7 +30,7 @@ export interface ContainerLogManagerComponents {
 }
 
 export interface ContainerLogManagerOptions {
-  /** From which size on a log is rotated. Below 0: never. Default: 10 MiB (`containerLogMaxSize`). */
+  /** From which size on a log is rotated. Below 0: never, and `start` resolves at once. Default: 10 MiB (`containerLogMaxSize`). */
   readonly maxSizeBytes?: number;
   /** How many files a log may have, the current one among them; 2 at least. Default: 5 (`containerLogMaxFiles`). */
   readonly maxFiles?: number;
@@ -74,7 +74,10 @@ export class ContainerLogManager {
     this.#monitorIntervalMs = monitorIntervalMs;
   }
 
-  /** Looks at all logs every interval, until `signal` is aborted and nothing is compressed any more. */
+  /**
+   * Looks at all logs every interval, until `signal` is aborted and nothing is compressed any more; with a `maxSizeBytes` below 0 there is
+   * nothing to look at, and it resolves at once.
+   */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#maxSizeBytes < 0) return;
     const { clock, logger } = this.#components;
@@ -97,11 +100,12 @@ export class ContainerLogManager {
 
   /**
    * Rotates every log that is due now, and lets their older files be compressed: {@link compressed} waits for that. What fails with one
-   * container is logged, and tried again next time.
+   * container is logged, and tried again next time. With a `maxSizeBytes` below 0 none is ever due.
    * @param signal ends the compressing, too
    * @throws where the containers could not be listed
    */
   async rotateLogs(signal: AbortSignal): Promise<void> {
+    if (this.#maxSizeBytes < 0) return;
     const logs = await this.#runningLogs(signal);
     await this.#forEach(logs, signal, async (log) => {
       if ((await this.#rotator.size(log, signal)) < this.#maxSizeBytes) return;

@@ -283,8 +283,12 @@ describe('start', () => {
   });
 
   it('does nothing where the size is not limited', async () => {
-    await makeManager({ maxSizeBytes: -1 }).start(signal);
+    const manager = makeManager({ maxSizeBytes: -1 });
+    await manager.start(signal);
+    await runtime.write(5);
+    await rotateAndCompress(manager);
     expect(runtime.calls).toEqual([]);
+    expect(await runtime.names()).toEqual(['0.log']);
   });
 
   it.each([{ maxFiles: 1 }, { workers: 0 }, { monitorIntervalMs: 0 }, { monitorIntervalMs: Number.NaN }])(
