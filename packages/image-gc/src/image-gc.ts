@@ -155,11 +155,12 @@ export class ImageGc {
   }
 
   /**
-   * Removes unused images that are old enough, for a disk under pressure: all of them, or as many as together take `bytes`.
+   * Removes unused images that are old enough, for a disk under pressure: all of them, or as many as together take `bytes`; none for 0.
    * @returns how many bytes the removed images took, as the runtime counts them
-   * @throws ImageGcError `RemovalFailed`; CriError where it is not sure who uses what
+   * @throws ImageGcError `RemovalFailed`, `InvalidPolicy` for `bytes` below 0 or NaN; CriError where it is not sure who uses what
    */
   async deleteUnusedImages(signal: AbortSignal, bytes: number = Number.POSITIVE_INFINITY): Promise<number> {
+    expectNotNegative({ bytes });
     return await this.#turn.run(async () => {
       this.#logger.info({ bytes }, 'Attempting to delete unused images');
       return await this.#freeSpace(bytes, signal);
@@ -296,13 +297,13 @@ export class ImageGc {
 
   /** @param high the threshold that counts, in percent; the policy's by default */
   async #disk(signal: AbortSignal, high: number = this.#policy.highThresholdPercent): Promise<DiskUsage> {
-    const { cri, disks } = this.#components;
+    const { cri } = this.#components;
     const { imageFilesystems } = await cri.imageFsInfo({}, signal);
     const places = new Set(imageFilesystems.flatMap(({ fsId }) => fsId?.mountpoint ?? []));
     const sizes: DiskUsage[] = [];
     for (const place of places) {
       const thresholds = { ...this.#policy, highThresholdPercent: high };
-      const usage = diskUsage(await disks.statfs(place, signal), thresholds);
+      const usage = diskUsage(await this.#size(place, signal), thresholds);
       if (usage.capacityBytes === 0) {
         throw new ImageGcError('InvalidCapacity', 'invalid capacity 0 on image filesystem');
       }
@@ -312,6 +313,21 @@ export class ImageGc {
     if (worst === undefined) throw new ImageGcError('Unavailable', 'imageFs information is unavailable');
     return worst;
   }
+
+  async #size(place: string, signal: AbortSignal): Promise<DiskSize> {
+    try {
+      return await this.#components.disks.statfs(place, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = `cannot look at the image filesystem ${place}: ${errorText(cause)}`;
+      throw new ImageGcError('Unavailable', message, { cause });
+    }
+  }
+}
+
+function expectNotNegative(asked: { readonly bytes: number }): void {
+  const problem = numberProblem(asked, { bytes: 'notNegative' });
+  if (problem !== undefined) throw new ImageGcError('InvalidPolicy', problem);
 }
 
 function removalFailed(message: string, errors: readonly unknown[]): ImageGcError {

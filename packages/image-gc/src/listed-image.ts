@@ -7,6 +7,7 @@ export interface ListedImage {
   readonly runtimeHandler: string;
   /** By tag and by digest. */
   readonly names: readonly string[];
+  /** 0 where the runtime says what is no size. */
   readonly sizeBytes: number;
   readonly pinned: boolean;
 }
@@ -14,5 +15,6 @@ export interface ListedImage {
 /** An image as the CRI lists it (`ListImages`). */
 export function listedImage({ id, repoTags, repoDigests, size, pinned, spec }: Image): ListedImage {
   const runtimeHandler = spec?.runtimeHandler ?? '';
-  return { id, runtimeHandler, names: [...repoTags, ...repoDigests], sizeBytes: size, pinned };
+  const sizeBytes = Number.isFinite(size) && size > 0 ? size : 0;
+  return { id, runtimeHandler, names: [...repoTags, ...repoDigests], sizeBytes, pinned };
 }

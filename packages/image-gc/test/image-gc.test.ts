@@ -79,6 +79,19 @@ describe('disk usage', () => {
     expect(world.events).toEqual(['Warning InvalidDiskCapacity invalid capacity 0 on image filesystem']);
   });
 
+  it('a disk that cannot be looked at is an error of this package, and nothing is removed', async () => {
+    const world = await makeWorld();
+    const cause = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+    const failing = async (): Promise<never> => {
+      throw cause;
+    };
+    const gc = world.gc({ minAgeMs: 0 }, { disks: { statfs: failing } });
+    const told = { name: 'ImageGcError', code: 'Unavailable', message: expect.stringContaining('EIO'), cause };
+    await expect(gc.garbageCollect(signal)).rejects.toMatchObject(told);
+    await expect(gc.plan(signal)).rejects.toMatchObject(told);
+    expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
+  });
+
   it('a runtime that does not say where its images are is an error', async () => {
     const { cri, gc } = await makeWorld();
     const mute = withCalls(cri, { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) });
@@ -392,6 +405,16 @@ describe('removal', () => {
     });
     await world.gc({ minAgeMs: 0 }, { cri }).deleteUnusedImages(signal);
     expect(calls).toBe(1);
+  });
+
+  it.each([Number.NaN, -1])('on demand for %s bytes, none goes: that is no number of bytes', async (bytes) => {
+    const world = await makeWorld();
+    await expect(world.gc({ minAgeMs: 0 }).deleteUnusedImages(signal, bytes)).rejects.toMatchObject({
+      name: 'ImageGcError',
+      code: 'InvalidPolicy',
+      message: `bytes must be at least 0, not ${bytes}`,
+    });
+    expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
   });
 
   it('on demand, as many images go as take the bytes that are asked for', async () => {

@@ -54,6 +54,9 @@ describe('listedImage', () => {
     const image = Image.create({ id: 'a', ...names, size: 7, pinned: true, spec: { runtimeHandler: 'vm' } });
     const listed = { id: 'a', runtimeHandler: 'vm', names: ['app:v1', 'app@sha256:d'], sizeBytes: 7, pinned: true };
     expect(listedImage(image)).toEqual(listed);
+    for (const size of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
+      expect(listedImage({ ...image, size })).toMatchObject({ sizeBytes: 0 });
+    }
     expect(listedImage(Image.create({ id: 'b' }))).toMatchObject({ runtimeHandler: '', names: [], sizeBytes: 0 });
   });
 });
