@@ -19,7 +19,9 @@ const MAX_SOCKET_PATH_BYTES = 107;
  *
  * @throws CriError `INVALID_ARGUMENT` that says what is wrong with it
  */
-export function parseEndpoint(endpoint: string): Endpoint {
+export function parseEndpoint(given: string): Endpoint {
+  // Who has no endpoint hears so, and not of a method that `undefined` does not have.
+  const endpoint = String(given);
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(endpoint)?.[1]?.toLowerCase();
   if (scheme === 'unix') return unixEndpoint(endpoint, endpoint.slice('unix:'.length));
   if (scheme === 'tcp') return tcpEndpoint(endpoint);

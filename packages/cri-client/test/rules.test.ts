@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseEndpoint } from '../src/endpoint.ts';
-import { CriError, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
+import { CriClient, CriError, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
 import { operationType } from '../src/operations.ts';
 import * as checks from '../src/response-checks.ts';
 import { callTimeoutMs } from '../src/timeouts.ts';
@@ -48,6 +48,11 @@ describe('parseEndpoint', () => {
     expect(() => parseEndpoint(endpoint)).toThrow(
       expect.toSatisfy((err) => CriError.is(err) && err.code === 'INVALID_ARGUMENT' && err.rpc === ''),
     );
+  });
+
+  it.each([undefined, null, 5])('refuses %s as it refuses an empty text', (none) => {
+    const told = { name: 'CriError', code: 'INVALID_ARGUMENT', details: expect.stringContaining(`"${none}"`) };
+    expect(() => new CriClient({}, { endpoint: none as never })).toThrow(expect.objectContaining(told));
   });
 
   it('takes the longest path that a socket can have', () => {
