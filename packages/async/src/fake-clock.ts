@@ -60,8 +60,9 @@ export class FakeClock implements Clock {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
-  /** Moves time on by `ms`, firing each timer at its instant and settling promises after each. */
+  /** Moves time on by `ms`, firing each timer at its instant and settling promises after each. @throws RangeError for what is no number */
   async advance(ms: number): Promise<void> {
+    if (typeof ms !== 'number' || Number.isNaN(ms)) throw new RangeError(`ms must be a number, not ${String(ms)}`);
     const target = this.#monotonicMs + ms;
     await this.settle();
     for (let next = this.#next(); next !== undefined && next.dueMs <= target; next = this.#next()) {

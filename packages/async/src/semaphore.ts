@@ -1,3 +1,5 @@
+import { numberProblem } from './check-numbers.ts';
+
 interface Waiter {
   readonly grant: () => void;
 }
@@ -9,9 +11,10 @@ export class Semaphore {
   #active = 0;
   readonly #waiters = new Set<Waiter>();
 
-  /** @param limit at least 1; `Infinity` lets everybody in */
+  /** @param limit a whole number of at least 1; `Infinity` lets everybody in. @throws RangeError for any other */
   constructor(limit: number) {
-    if (!(limit >= 1)) throw new RangeError(`a semaphore's limit must be at least 1, not ${limit}`);
+    const problem = numberProblem({ limit }, { limit: 'limit' });
+    if (problem !== undefined) throw new RangeError(`a semaphore's ${problem}`);
     this.limit = limit;
   }
 

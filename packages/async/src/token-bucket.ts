@@ -1,3 +1,4 @@
+import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 
 /** How a bucket fills: `qps` tokens a second, up to `burst`. */
@@ -27,10 +28,11 @@ export class TokenBucket {
   readonly #rate: TokenRate;
   #level: TokenLevel | undefined;
 
-  /** @throws RangeError for a rate or burst that lets nothing through */
+  /** @throws RangeError for a rate or burst that lets nothing through, or is no number */
   constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'> }, rate: TokenRate) {
-    if (!(rate.qps > 0)) throw new RangeError(`qps must be above 0, not ${rate.qps}`);
-    if (!(rate.burst >= 1)) throw new RangeError(`burst must be at least 1, not ${rate.burst}`);
+    const { qps, burst } = rate;
+    checkNumbers({ qps }, { qps: 'positive' });
+    if (typeof burst !== 'number' || !(burst >= 1)) throw new RangeError(`burst must be at least 1, not ${burst}`);
     this.#clock = clock;
     this.#rate = rate;
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Backoff, every, LendingGate } from '../src/index.ts';
+import { Backoff, every, LendingGate, TokenBucket } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 test.each([
@@ -17,6 +17,20 @@ test.each([
   [{ maxOvertakes: -1 }, 'maxOvertakes must be at least 0, not -1'],
 ])('a gate refuses %j: it says which option makes no sense', (options, message) => {
   expect(() => new LendingGate({}, { concurrency: 1, overdueMs: 1, ...options })).toThrow(new RangeError(message));
+});
+
+test.each([
+  [{ qps: '5' as never }, 'qps must be above 0, not 5'],
+  [{ burst: '5' as never }, 'burst must be at least 1, not 5'],
+  [{ burst: 0.5 }, 'burst must be at least 1, not 0.5'],
+])('a bucket refuses %j: it says which number makes no sense', (rate, message) => {
+  expect(() => new TokenBucket({}, { qps: 1, burst: 1, ...rate })).toThrow(new RangeError(message));
+});
+
+test.each([Number.NaN, '5' as never, undefined as never])('a clock of a test does not go on by %s', async (ms) => {
+  const clock = new FakeClock();
+  await expect(clock.advance(ms)).rejects.toThrow(new RangeError(`ms must be a number, not ${ms}`));
+  expect(clock.monotonic()).toBe(0);
 });
 
 test.each([-1, Number.NaN])('a loop refuses a period of %s', async (periodMs) => {
