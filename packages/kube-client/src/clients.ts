@@ -98,6 +98,7 @@ export class KubeClients implements AsyncDisposable {
     for (const transport of this.#transports) transport.closeConnections();
   }
 
+  /** Ends all connections. A request after it is refused, as `ConnectionFailed`. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const transport of this.#transports) await transport[Symbol.asyncDispose]();
   }

@@ -45,6 +45,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   readonly #proxy: URL | undefined;
   #current: { readonly pool: ConnectionPool; readonly tls: TlsMaterial } | undefined;
   #timer: Timer | undefined;
+  #isDisposed = false;
 
   /** @throws KubeError `InvalidConfig` for a server that is no URL */
   constructor(components: NodeTransportComponents, options: NodeTransportOptions) {
@@ -62,8 +63,11 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     this.#proxy = options.proxy;
   }
 
+  /** @throws KubeError `ConnectionFailed` after it was disposed of; what keeps the request from being answered */
   async request(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
+    this.#expectInUse();
     const credentials = await this.#credentials.current(signal);
+    this.#expectInUse();
     const pool = this.#use(credentials);
     if (request.stream && this.#timer === undefined) this.#arm();
     const response = await pool.send(request, this.#headers(request, credentials), signal);
@@ -77,10 +81,17 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     this.#current = undefined;
   }
 
+  /** Ends all connections; no request makes a new one. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.closeConnections();
+  }
+
+  #expectInUse(): void {
+    if (!this.#isDisposed) return;
+    throw new KubeError({ code: 'ConnectionFailed', message: 'the client was disposed of' });
   }
 
   #use({ tls }: Credentials): ConnectionPool {

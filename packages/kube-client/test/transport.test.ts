@@ -106,6 +106,24 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect((await late).message).toBe('get /api/v1/nodes/a: no answer within 20000 ms');
   });
 
+  test('a request after the clients were disposed of is refused, and makes no connection', async () => {
+    const server = await f.tlsServer(http2);
+    const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
+    const clients = new KubeClients({ environment: {} }, { connection });
+    await clients.requests.get(resources.nodes, { name: 'a' });
+    const meanwhile = failureOf(clients.events.get(resources.nodes, { name: 'a' }));
+    await clients[Symbol.asyncDispose]();
+    const late = failureOf(clients.requests.get(resources.nodes, { name: 'a' }));
+    for (const error of await Promise.all([meanwhile, late])) {
+      expect([error.code, error.message]).toEqual([
+        'ConnectionFailed',
+        'get /api/v1/nodes/a: the client was disposed of',
+      ]);
+    }
+    expect(server.connections).toBe(1);
+    await expect(clients.requests.watch(resources.nodes, {})).rejects.toMatchObject({ code: 'ConnectionFailed' });
+  });
+
   test('N6: heartbeats have connections of their own and wait for no limit; closing the connections ends watches only for a moment', async () => {
     const server = await f.tlsServer(http2);
     const clock = new FakeClock();
