@@ -280,7 +280,13 @@ export class SecuredListener {
       })
       .finally(() => deadline.lift());
     if (reply === undefined || socket.destroyed) return;
-    socket.end(rawReply(reply));
+    try {
+      socket.end(rawReply(reply));
+    } catch (err) {
+      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP answer cannot be sent');
+      socket.destroy();
+      return;
+    }
     const late = clock.setTimer(CLOSING_MS, () => socket.destroy());
     socket.once('close', () => late.cancel());
     socket.resume();

@@ -263,6 +263,16 @@ describe('SecuredServer: requests', () => {
     expect(lines.filter(({ message }) => message === 'HTTP request failed')).toHaveLength(2);
   });
 
+  it('K4: breaks off, and says so, where what takes a connection over answers with a stream', async () => {
+    const { logger, lines } = captureLogger();
+    const answer = { status: 200, headers: {}, stream: [] } as never;
+    const port = await start({ ...open, logger, endpoints: {}, upgrades: { exec: async () => answer } });
+    const raw = await rawConnection(port);
+    raw.write('GET /exec/n/p/c HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    expect(await allOf(raw)).toBe('');
+    expect(lines.map(({ message }) => message)).toEqual(['HTTP answer cannot be sent']);
+  });
+
   it('K4: breaks off, and says so, where one version of HTTP alone refuses an answer', async () => {
     const { logger, lines } = captureLogger();
     const answer = { status: 200, headers: { Trailer: 'x' }, body: 'x' };
