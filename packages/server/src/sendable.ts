@@ -12,7 +12,7 @@ export function expectSendable<T extends Answer>(answer: T): T {
  * What keeps an answer from being sent, by whichever version of HTTP: its status is none of 200 to 599, a header has what no header may
  * have, its body is none. `undefined` where nothing does.
  */
-export function answerProblem(answer: Answer): string | undefined {
+function answerProblem(answer: Answer): string | undefined {
   const { status, headers } = answer;
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     return `status must be a whole number from 200 to 599, not ${String(status)}`;
