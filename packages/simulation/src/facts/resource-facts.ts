@@ -49,6 +49,7 @@ export class ResourceFacts {
   readonly #askedBefore = new Map<string, { readonly cpu: CpuPlan; readonly untilMs: number }[]>();
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
+  #granted: ReadonlyMap<string, Granted> = new Map();
 
   /** What the kubelet that runs was told of it, by any of its thresholds. */
   lackOf(of: Scarce): Lack {
@@ -217,9 +218,11 @@ export class ResourceFacts {
       this.#changedAtMs.set(uid, atMs + SEEN_MS);
   }
 
-  #onGrants(grants: ReadonlyMap<string, number>, atMs: number): void {
-    for (const [uid, millis] of grants) if (this.grants.get(uid) !== millis) this.#changedAtMs.set(uid, atMs);
-    this.grants = grants;
+  #onGrants(grants: ReadonlyMap<string, Granted>, atMs: number): void {
+    // What one container has more another may have less.
+    for (const [uid, { text }] of grants) if (this.#granted.get(uid)?.text !== text) this.#changedAtMs.set(uid, atMs);
+    this.#granted = grants;
+    this.grants = new Map(Array.from(grants, ([uid, { millis }]) => [uid, millis]));
   }
 }
 
@@ -232,20 +235,28 @@ function textOf(content: unknown): string {
 }
 
 interface Grants {
-  readonly entries?: Readonly<Record<string, { readonly ContainerResources?: Readonly<Record<string, Granted>> }>>;
+  readonly entries?: Readonly<Record<string, { readonly ContainerResources?: Readonly<Record<string, Resources>> }>>;
 }
 
-interface Granted {
+interface Resources {
   readonly requests?: { readonly cpu?: string };
 }
 
-function grantsIn(text: string): ReadonlyMap<string, number> {
+/** What a pod was granted. */
+interface Granted {
+  /** Of all its containers together. */
+  readonly millis: number;
+  /** Of each of them. */
+  readonly text: string;
+}
+
+function grantsIn(text: string): ReadonlyMap<string, Granted> {
   const { data } = JSON.parse(text) as { readonly data: string };
   const { entries = {} } = JSON.parse(data) as Grants;
   return new Map(
-    Object.entries(entries).map(([uid, { ContainerResources = {} }]) => [
-      uid,
-      Object.values(ContainerResources).reduce((sum, { requests }) => sum + millisOf(requests?.cpu ?? '0'), 0),
-    ]),
+    Object.entries(entries).map(([uid, { ContainerResources = {} }]) => {
+      const each = Object.values(ContainerResources).map(({ requests }) => millisOf(requests?.cpu ?? '0'));
+      return [uid, { millis: each.reduce((sum, millis) => sum + millis, 0), text: JSON.stringify(ContainerResources) }];
+    }),
   );
 }
