@@ -123,7 +123,7 @@ export class HttpListener {
 }
 
 /** What strangers are told of what has failed. */
-export function internalError(): Reply {
+function internalError(): Reply {
   return text(500, 'Internal Server Error\n');
 }
 

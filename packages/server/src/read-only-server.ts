@@ -4,7 +4,7 @@ import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@nod
 import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { type HealthCheck, pingCheck } from './healthz.ts';
 import { answerFixed } from './healthz-server.ts';
-import { checkPort, HttpListener, internalError, type ListenAddress } from './http-listener.ts';
+import { checkPort, HttpListener, type ListenAddress } from './http-listener.ts';
 import type { MetricsText } from './metrics-answer.ts';
 import { podList, runningPodList } from './pod-list.ts';
 import { json, type Reply, text } from './reply.ts';
@@ -54,7 +54,7 @@ const STATS_ENDPOINTS: readonly Endpoint[] = ['stats/summary', 'metrics/cadvisor
  * The kubelet's read-only port (`ListenAndServeKubeletReadOnlyServer`): everyone who reaches it may read, and there is
  * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/stats/summary`, `/metrics`,
  * `/metrics/probes`, `/metrics/cadvisor`, `/metrics/resource`, `/metrics/slis` and `/explain/pod/<namespace>/<name>`.
- * What fails is a 500 that does not say why: only the log does.
+ * What fails is a 500 that does not say why: only the log does. That of `/stats/summary` does, as upstream's.
  */
 export class ReadOnlyServer {
   readonly #components: WithDefaults<ReadOnlyServerComponents>;
@@ -106,10 +106,8 @@ export class ReadOnlyServer {
         const { renderProbeMetrics } = this.#components;
         return metricsReply((await renderProbeMetrics?.()) ?? { contentType: 'text/plain', text: '' });
       }
-      case 'stats/summary': {
-        const reply = stats ? await summaryReply(stats, found.query, logger, signal) : notFound();
-        return reply.status === 500 ? internalError() : reply;
-      }
+      case 'stats/summary':
+        return stats ? await summaryReply(stats, found.query, logger, signal) : notFound();
       case 'metrics/cadvisor':
         return stats ? metricsReply(scraped(await stats.cadvisorMetrics(signal))) : notFound();
       case 'metrics/resource':
