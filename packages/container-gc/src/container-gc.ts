@@ -5,6 +5,7 @@ import { type Logger, type WithDefaults, withDefaults } from '@node-agent/teleme
 import { ContainerGcError } from './errors.ts';
 import { type ListedContainer, listedContainer, listedSandbox } from './from-cri.ts';
 import { LogCleaner, type LogFiles } from './log-cleaner.ts';
+import { contestedUnits } from './newest-dead.ts';
 import { planContainerGc } from './plan-containers.ts';
 import { planDeletion } from './plan-deletion.ts';
 import { planSandboxGc } from './plan-sandboxes.ts';
@@ -22,7 +23,14 @@ export interface ContainerGcComponents {
     'listContainers' | 'listPodSandbox' | 'stopContainer' | 'stopPodSandbox' | 'removePodSandbox'
   >;
   /** Removes a container with its logs; one that is gone is removed. */
-  readonly runtime: { removeContainer(containerId: string, signal: AbortSignal): Promise<void> };
+  readonly runtime: {
+    removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
+    /**
+     * Whether a container that is listed as dead has never run, as its start was broken off: it is no record of how it ended. Absent: what is
+     * listed as dead has run.
+     */
+    hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
+  };
   readonly pods: PodStateProvider;
   readonly fs: LogFiles;
   /** A sandbox of the pod is gone: whoever keeps what the runtime has of it may look again, though no event comes. */
@@ -146,7 +154,8 @@ export class ContainerGc {
   async #collectContainers(options: GarbageCollectOptions, signal: AbortSignal): Promise<Collected> {
     const { clock, cri, pods } = this.#components;
     const listed = (await cri.listContainers({}, signal)).containers;
-    const planned = planContainerGc(kubeletContainers(listed), this.#policy, clock.now(), pods, options);
+    const containers = await this.#withoutUnrun(kubeletContainers(listed), options, signal);
+    const planned = planContainerGc(containers, this.#policy, clock.now(), pods, options);
     let removed = 0;
     for (const container of planned) {
       signal.throwIfAborted();
@@ -155,6 +164,33 @@ export class ContainerGc {
       }
     }
     return { removed, ...(planned.length === 0 && { listed }) };
+  }
+
+  /**
+   * The containers, those that are listed as dead and never ran as `created`: C2, C3, one of them must not cost the record of how its container
+   * ended last. Where that cannot be told it is taken to be so, and nothing goes that may count.
+   */
+  async #withoutUnrun(
+    containers: readonly ListedContainer[],
+    { evictNonDeletedPods }: GarbageCollectOptions,
+    signal: AbortSignal,
+  ): Promise<readonly ListedContainer[]> {
+    const { runtime, pods, logger } = this.#components;
+    if (runtime.hasNeverRun === undefined) return containers;
+    const unrun = new Set<string>();
+    for (const attempts of contestedUnits(containers)) {
+      for (const { id, podUid, state } of attempts) {
+        if (state !== 'exited' || isRemovable(podUid, pods, evictNonDeletedPods)) break;
+        const isUnrun = await runtime.hasNeverRun(id, signal).catch((err: unknown) => {
+          signal.throwIfAborted();
+          logger.error({ podUid, containerId: id, err }, 'Cannot tell whether a dead container has ever run');
+          return true;
+        });
+        if (!isUnrun) break;
+        unrun.add(id);
+      }
+    }
+    return containers.map((container) => (unrun.has(container.id) ? { ...container, state: 'created' } : container));
   }
 
   async #collectSandboxes(

@@ -1,3 +1,4 @@
+import { newestAttemptFirst, newestFirst } from './attempt-order.ts';
 import { type ContainerGcPolicy, type GarbageCollectOptions, isRemovable, type PodStateProvider } from './policy.ts';
 
 /** A container as the plan sees it. */
@@ -97,12 +98,4 @@ function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: 
     onItsWay,
     needed: runs || youngRan ? 0 : 1,
   };
-}
-
-function newestAttemptFirst(a: GcContainer, b: GcContainer): number {
-  return b.attempt - a.attempt || newestFirst(a, b);
-}
-
-function newestFirst(a: GcContainer, b: GcContainer): number {
-  return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }

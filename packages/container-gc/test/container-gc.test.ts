@@ -45,7 +45,10 @@ function called(call: string): void {
   if (failing.has(call)) throw new Error(`${call} failed`);
 }
 
-function makeGc(options: ContainerGcOptions = {}): ContainerGc {
+function makeGc(
+  options: ContainerGcOptions = {},
+  hasNeverRun?: (containerId: string) => Promise<boolean>,
+): ContainerGc {
   return new ContainerGc(
     {
       cri: {
@@ -77,6 +80,7 @@ function makeGc(options: ContainerGcOptions = {}): ContainerGc {
           called(`remove ${id}`);
           containers = containers.filter((container) => container.id !== id);
         },
+        ...(hasNeverRun && { hasNeverRun }),
       },
       pods: {
         shouldPodContentBeRemoved: (uid) => gone.has(uid) || evicted.has(uid),
@@ -135,6 +139,26 @@ describe('garbageCollect', () => {
     failing.add('stop hung 7');
     await makeGc().garbageCollect(ready, signal);
     expect(calls).toEqual(['stop lost 7', 'remove lost', 'stop hung 7']);
+  });
+
+  it('C2, C3: keeps how a container ended last beside dead ones that never ran, and where nobody can tell', async () => {
+    const unrun = new Set(['broken-off', 'again']);
+    const gc = makeGc({}, async (id) => {
+      called(`ask ${id}`);
+      return unrun.has(id);
+    });
+    for (const [at, id] of ['older', 'ended', 'again', 'broken-off'].entries()) addContainer(id, at);
+    addContainer('alone', 1, CONTAINER_EXITED, 'uid-2');
+    addContainer('of the gone', 1, CONTAINER_EXITED, 'uid-3');
+    addContainer('another of the gone', 2, CONTAINER_EXITED, 'uid-3');
+    gone.add('uid-3');
+    failing.add('ask broken-off');
+    await gc.garbageCollect(ready, signal);
+    const removed = ['remove older', 'remove of the gone', 'remove another of the gone'];
+    expect(calls.filter((call) => call.startsWith('ask'))).toEqual(['ask broken-off', 'ask again', 'ask ended']);
+    expect(calls.filter((call) => call.startsWith('remove ')).toSorted()).toEqual(
+      ['remove again', ...removed].toSorted(),
+    );
   });
 
   it("leaves other makers' containers and their sandboxes alone", async () => {

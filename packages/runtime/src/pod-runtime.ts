@@ -1,5 +1,5 @@
 import { type Clock, LendingGate, type Random } from '@node-agent/async';
-import type { ImageService, RuntimeService } from '@node-agent/cri-client';
+import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import {
   defaultRestartFeatures,
@@ -39,6 +39,7 @@ import type {
   PodUserNamespaces,
 } from './ports.ts';
 import { SandboxStarter } from './sandbox-starter.ts';
+import { toContainerStatus } from './status.ts';
 import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
 import { TriedAttempts } from './tried-attempts.ts';
 
@@ -252,6 +253,19 @@ export class PodRuntime {
   /** Removes a container that does not run, with its log. @throws CriError, and the file system's errors */
   removeContainer(containerId: string, signal: AbortSignal): Promise<void> {
     return this.#remover.remove(containerId, false, signal);
+  }
+
+  /**
+   * Whether a container that the runtime lists as dead has never run, as its start was broken off; not for one that is gone. @throws CriError
+   */
+  async hasNeverRun(containerId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
+      return status !== null && toContainerStatus(status, '').state === 'created';
+    } catch (err) {
+      if (CriError.from(err).code === 'NOT_FOUND') return false;
+      throw err;
+    }
   }
 
   /** Why a container's last start failed, as its waiting state shows it. */

@@ -1,3 +1,4 @@
+import { ContainerState } from '@node-agent/cri-client';
 import type { Script } from '@node-agent/fake-cri';
 import { describe, expect, test } from 'vitest';
 import { pod } from './builders.ts';
@@ -111,6 +112,20 @@ describe('K1: a start that was broken off', () => {
     await machine.sync(next, task);
     expect(machine.live()).toEqual(['a/0']);
     expect((await machine.status(next, task)).containers).toHaveLength(1);
+  });
+
+  test('C2: leaves a record of one that has never run, whatever it is listed as', async () => {
+    const machine = new Machine({ runtime: { script: breaksFirstStart() } });
+    const task = pod({ containers: [sleeper('a'), sleeper('b')] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, task);
+    const { containers } = await machine.status(kubelet, task);
+    const never = Promise.all(
+      [...containers.map(({ id }) => id), 'gone'].map((id) => kubelet.hasNeverRun(id, new AbortController().signal)),
+    );
+    expect([...(await machine.settle(never))].toSorted()).toEqual([false, false, true]);
+    const { containers: listed } = await machine.settle(machine.cri.listContainers({}));
+    expect(listed.map(({ state }) => state)).toContain(ContainerState.CONTAINER_EXITED);
   });
 
   test('C6: one that comes late, while its removal is made ready is kept', async () => {
