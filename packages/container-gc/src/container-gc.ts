@@ -5,8 +5,7 @@ import { type Logger, type WithDefaults, withDefaults } from '@node-agent/teleme
 import { ContainerGcError } from './errors.ts';
 import { type ListedContainer, listedContainer, listedSandbox } from './from-cri.ts';
 import { LogCleaner, type LogFiles } from './log-cleaner.ts';
-import { contestedUnits } from './newest-dead.ts';
-import { planContainerGc } from './plan-containers.ts';
+import { contestedAttempts, planContainerGc } from './plan-containers.ts';
 import { planDeletion } from './plan-deletion.ts';
 import { planSandboxGc } from './plan-sandboxes.ts';
 import {
@@ -178,7 +177,7 @@ export class ContainerGc {
     const { runtime, pods, logger } = this.#components;
     if (runtime.hasNeverRun === undefined) return containers;
     const unrun = new Set<string>();
-    for (const attempts of contestedUnits(containers)) {
+    for (const attempts of contestedAttempts(containers)) {
       for (const { id, podUid, state } of attempts) {
         if (state !== 'exited' || isRemovable(podUid, pods, evictNonDeletedPods)) break;
         const isUnrun = await runtime.hasNeverRun(id, signal).catch((err: unknown) => {

@@ -1,4 +1,3 @@
-import { newestAttemptFirst, newestFirst } from './attempt-order.ts';
 import { type ContainerGcPolicy, type GarbageCollectOptions, isRemovable, type PodStateProvider } from './policy.ts';
 
 /** A container as the plan sees it. */
@@ -32,7 +31,9 @@ export function planContainerGc<C extends GcContainer>(
 ): readonly C[] {
   const removed: C[] = [];
   const units: Unit<C>[] = [];
-  for (const unit of groupByUnit(containers, (container) => isTooYoung(container, policy, nowMs))) {
+  const isYoung = (container: C): boolean => isTooYoung(container, policy, nowMs);
+  for (const attempts of attemptsByUnit(containers)) {
+    const unit = toUnit(attempts, isYoung);
     const gone = isRemovable(unit.podUid, pods, options.evictNonDeletedPods);
     if (gone && options.allSourcesReady) removed.push(...unit.dead.reverse(), ...unit.onItsWay);
     else if (unit.dead.length > 0) units.push(unit);
@@ -68,10 +69,20 @@ function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolic
   return createdAtMs <= nowMs && nowMs - createdAtMs < minAgeMs;
 }
 
-function groupByUnit<C extends GcContainer>(
-  containers: readonly C[],
-  isYoung: (container: C) => boolean,
-): readonly Unit<C>[] {
+/**
+ * Of each container of a pod with more than one dead record, all records, the newest first: which of them is the newest that ran decides what
+ * goes. None of a container that runs: its record is kept anyway.
+ */
+export function contestedAttempts<C extends GcContainer>(containers: readonly C[]): readonly (readonly C[])[] {
+  return attemptsByUnit(containers).filter(
+    (attempts) =>
+      attempts.filter(({ state }) => state === 'exited').length > 1 &&
+      attempts.every(({ state }) => state !== 'running'),
+  );
+}
+
+/** The records of each container of each pod, the newest first. */
+function attemptsByUnit<C extends GcContainer>(containers: readonly C[]): readonly [C, ...C[]][] {
   const units = new Map<string, [C, ...C[]]>();
   for (const container of containers) {
     const key = `${container.podUid}/${container.name}`;
@@ -79,7 +90,15 @@ function groupByUnit<C extends GcContainer>(
     if (unit === undefined) units.set(key, [container]);
     else unit.push(container);
   }
-  return [...units.values()].map((unit) => toUnit(unit.sort(newestAttemptFirst), isYoung));
+  return Array.from(units.values(), (unit) => unit.sort(newestAttemptFirst));
+}
+
+function newestAttemptFirst(a: GcContainer, b: GcContainer): number {
+  return b.attempt - a.attempt || newestFirst(a, b);
+}
+
+function newestFirst(a: GcContainer, b: GcContainer): number {
+  return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
 /** @param attempts of one container, newest first */

@@ -123,7 +123,10 @@ export function staleness(
   { state: { pressing }, actionable }: PressureStep,
   { thresholds, observations }: Pick<PressureInput, 'thresholds' | 'observations'>,
 ): string | undefined {
-  const ofNoTime = thresholds.filter(({ signal }) => observations.has(signal) && atMsOf(signal) === undefined);
+  const ofNoTime = thresholds.filter(({ signal }) => {
+    const figures = observations.get(signal);
+    return figures !== undefined && figures.atMs === undefined;
+  });
   const old = pressing.filter((threshold) => !actionable.includes(threshold) && !ofNoTime.includes(threshold));
   const list = (all: readonly Threshold[]): string => [...new Set(all.map(({ signal }) => signal))].join(', ');
   const texts = [
@@ -133,10 +136,6 @@ export function staleness(
       : []),
   ];
   return texts.length > 0 ? `nobody is evicted: ${texts.join('; ')}` : undefined;
-
-  function atMsOf(signal: Signal): number | undefined {
-    return observations.get(signal)?.atMs;
-  }
 }
 
 /** Memory first: a node without it dies first. Otherwise as configured, hard ones first. */
