@@ -344,13 +344,18 @@ export class SyncHandler {
   }
 
   /**
-   * The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. What it has ended
-   * itself may still be, until its cache has heard of that: it is another pod when it comes again (N1, N9).
+   * The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. A static pod has kept
+   * its place only where it is among the first of its source: one that comes later was not wanted in between, while an API server's first list
+   * may be an old one. What this kubelet has ended itself may still be listed, until its cache has heard of that. Each of those is another pod
+   * when it comes again (N1, N9).
    */
-  #runsAlready({ metadata: { uid, name, namespace } }: Pod): boolean {
+  #runsAlready(pod: Pod): boolean {
+    const { uid, name, namespace } = pod.metadata;
+    const { podConfig, podCache } = this.#deps;
     const wasHere = this.#remembered.has(uid) || this.#outlived.has(uid);
-    if (wasHere && !this.#hasWorker(uid)) return false;
-    return this.#deps.podCache.runningPods(name, namespace)?.includes(uid) ?? false;
+    const isAnother = wasHere || (isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
+    if (isAnother && !this.#hasWorker(uid)) return false;
+    return podCache.runningPods(name, namespace)?.includes(uid) ?? false;
   }
 
   #isActive(pod: Pod): boolean {

@@ -229,6 +229,34 @@ describe('additions', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
+  test('N9: a static pod that ran before a restart, and comes after the first ones of its source, is asked for', () => {
+    const refuse = { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) as const };
+    const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    const ofFile = makePod('runs', { metadata: { annotations } });
+    const { handler, workers, status, setSourcesReady, readySources } = setUp({ admitHandlers: [refuse], running });
+    setSourcesReady(false);
+    readySources.add('http');
+    handler.handlePodAdditions([ofFile], signal);
+    expect(told(workers)).toEqual(['create runs']);
+    // One that goes and comes back while its worker has not been told to end.
+    readySources.add('file');
+    handler.handlePodRemoves([ofFile]);
+    handler.handlePodAdditions([ofFile], signal);
+    expect(told(workers)).toEqual(['create runs', 'create runs']);
+    expect([...status.statuses.keys()]).toEqual([]);
+
+    const late = setUp({ admitHandlers: [refuse], running });
+    late.handler.handlePodAdditions([ofFile], signal);
+    expect(told(late.workers)).toEqual([]);
+    expect(late.status.statuses.get('uid-runs')).toMatchObject({ phase: 'Failed', reason: 'NodeShutdown' });
+
+    // The first list of an API server may be older than the pod.
+    const listed = setUp({ admitHandlers: [refuse], running });
+    listed.handler.handlePodAdditions([makePod('runs')], signal);
+    expect(told(listed.workers)).toEqual(['create runs']);
+  });
+
   test.each([
     ['', false],
     [', and has not read it yet', true],

@@ -85,6 +85,8 @@ function makesRoom(uid: string, facts: Facts): boolean {
 export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   if (observation.kind !== 'podRefused') return undefined;
   const { uid, reason } = observation;
+  // It may have come later than the first pods of its source, which is to come anew.
+  if (facts.pods.isUnsure(uid)) return undefined;
   const life = facts.lives.runningOf(uid).find(({ startedAtMs }) => facts.pods.lastUnwantedAtMs(uid) < startedAtMs);
   return judged(life && `pod ${uid} is refused (${reason}) while its container ${life.name} runs`);
 });
