@@ -56,7 +56,9 @@ const CURVES: ReadonlyMap<number, string> = new Map([
   [24, 'P-384'],
   [25, 'P-521'],
   [29, 'X25519'],
+  [4587, 'SecP256r1MLKEM768'],
   [4588, 'X25519MLKEM768'],
+  [4589, 'SecP384r1MLKEM1024'],
 ]);
 
 /** What the settings mean for a TLS server. @throws ServerError `InvalidOptions` naming the setting */

@@ -54,7 +54,9 @@ describe('the TLS settings of a server', () => {
     [24, 'P-384'],
     [25, 'P-521'],
     [29, 'X25519'],
+    [4587, 'SecP256r1MLKEM768'],
     [4588, 'X25519MLKEM768'],
+    [4589, 'SecP384r1MLKEM1024'],
   ])('the group %i is %s', (number, curve) => {
     expect(tlsOptions({ curvePreferences: [number] })).toEqual({ minVersion: 'TLSv1.2', ecdhCurve: curve });
   });
