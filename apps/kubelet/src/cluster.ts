@@ -23,7 +23,7 @@ import { clusterAccess } from './credentials.ts';
 import { nodeCredentials } from './image-credentials.ts';
 import { fileSystemBytes } from './node-resources.ts';
 import { RequestedServingCertificate } from './serving-certificate.ts';
-import { heartbeatTimeoutMs } from './settings.ts';
+import { heartbeatTimeoutMs, requestRate } from './settings.ts';
 import { KUBELET_VERSION } from './version.ts';
 
 /** What the program gives. */
@@ -80,7 +80,7 @@ export async function joinCluster(
     { ...child('kube-client'), environment: process.env, ...(credentials && { credentials }) },
     {
       connection,
-      requests: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
+      requests: requestRate(configuration),
       // The recorder keeps to eventRecordQPS itself.
       events: { qps: 0, burst: 1 },
       heartbeatTimeoutMs: heartbeatTimeoutMs(configuration),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { listResourceConfig } from '@node-agent/cm-cgroups';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import { parseThresholds } from '@node-agent/eviction';
+import type { RateLimit } from '@node-agent/kube-client';
 import type { AssemblySettings, PodSourcePort } from '@node-agent/kubelet-assembly';
 import { gracePeriodsOf } from '@node-agent/node-shutdown';
 import { declaredFeatures, goArchitecture, initialLabels } from '@node-agent/node-status';
@@ -226,4 +227,15 @@ export function heartbeatTimeoutMs({
   nodeLeaseDurationSeconds,
 }: Pick<KubeletConfiguration, 'nodeStatusUpdateFrequencyMs' | 'nodeLeaseDurationSeconds'>): number {
   return Math.min(nodeStatusUpdateFrequencyMs, nodeLeaseDurationSeconds * 1000);
+}
+
+/** What client-go takes where it is told of none (`DefaultQPS`, `k8s.io/client-go/rest`). */
+const DEFAULT_QPS = 5;
+
+/** How many requests go to the API server: `kubeAPIQPS` 0 lifts no limit. */
+export function requestRate({
+  kubeAPIQPS,
+  kubeAPIBurst,
+}: Pick<KubeletConfiguration, 'kubeAPIQPS' | 'kubeAPIBurst'>): RateLimit {
+  return { qps: kubeAPIQPS || DEFAULT_QPS, burst: kubeAPIBurst };
 }

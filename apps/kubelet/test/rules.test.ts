@@ -20,7 +20,7 @@ import { nodeIdentity } from '../src/node-identity.ts';
 import { allocatableOf, expectCpus, readNodeResources } from '../src/node-resources.ts';
 import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
-import { assemblySettings, heartbeatTimeoutMs } from '../src/settings.ts';
+import { assemblySettings, heartbeatTimeoutMs, requestRate } from '../src/settings.ts';
 import { shownConfiguration } from '../src/shown-configuration.ts';
 
 describe('the node’s identity', () => {
@@ -437,4 +437,15 @@ test.each([
   [{ nodeStatusUpdateFrequencyMs: 60_000, nodeLeaseDurationSeconds: 5 }, 5_000],
 ])('N6: a heartbeat is waited for no longer than the node’s lease lasts: %j', (settings, timeoutMs) => {
   expect(heartbeatTimeoutMs(defaultConfiguration(settings))).toBe(timeoutMs);
+});
+
+test.each([
+  [{}, { qps: 50, burst: 100 }],
+  [
+    { kubeAPIQPS: 7, kubeAPIBurst: 9 },
+    { qps: 7, burst: 9 },
+  ],
+  [{ kubeAPIQPS: 0 }, { qps: 5, burst: 100 }],
+])('the API server is never asked without a limit: %j', (settings, rate) => {
+  expect(requestRate(defaultConfiguration(settings))).toEqual(rate);
 });

@@ -327,7 +327,7 @@ export interface KubeletConfiguration {
   readonly eventRecordQPS: number;
   /** How many events may be sent at once above eventRecordQPS. Default: 100. */
   readonly eventBurst: number;
-  /** How many requests go to the API server per second in the long run; events and heartbeats apart. Default: 50. */
+  /** How many requests go to the API server per second in the long run; events and heartbeats apart. 0: 5. Default: 50. */
   readonly kubeAPIQPS: number;
   /** How many requests may go to the API server at once above kubeAPIQPS. Default: 100. */
   readonly kubeAPIBurst: number;
@@ -729,7 +729,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly eventRecordQPS?: number;
   /** How many events may be sent at once above eventRecordQPS. Default: 100. */
   readonly eventBurst?: number;
-  /** How many requests go to the API server per second in the long run; events and heartbeats apart. Default: 50. */
+  /** How many requests go to the API server per second in the long run; events and heartbeats apart. 0: 5. Default: 50. */
   readonly kubeAPIQPS?: number;
   /** How many requests may go to the API server at once above kubeAPIQPS. Default: 100. */
   readonly kubeAPIBurst?: number;

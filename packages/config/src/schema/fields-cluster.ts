@@ -111,7 +111,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'kube-api-qps',
     check: notNegative,
 
-    doc: 'How many requests go to the API server per second in the long run; events and heartbeats apart.',
+    doc: 'How many requests go to the API server per second in the long run; events and heartbeats apart. 0: 5.',
   }),
   field({
     name: 'kubeAPIBurst',
