@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { arch, networkInterfaces } from 'node:os';
+import { arch, networkInterfaces, uptime } from 'node:os';
 import type { Clock, Random } from '@node-agent/async';
 import { type FeatureGates, isFeatureName, type KubeletConfiguration, type KubeletFlags } from '@node-agent/config';
 import { ApiEventRecorder, restEventSink } from '@node-agent/events';
@@ -144,6 +144,7 @@ export async function joinCluster(
         gateEnabled: declaring(featureGates),
         updateFrequencyMs: configuration.nodeStatusUpdateFrequencyMs,
         reportFrequencyMs: configuration.nodeStatusReportFrequencyMs,
+        uptimeMs: uptime() * 1000,
       },
       leaseDurationSeconds: configuration.nodeLeaseDurationSeconds,
       changeDetection: configuration.configMapAndSecretChangeDetectionStrategy,

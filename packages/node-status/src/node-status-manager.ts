@@ -94,7 +94,8 @@ export class NodeStatusManager {
     const { clock, logger, metrics } = components;
     this.#facts = new NodeFactCollector(components, { patienceMs: this.#settings.factPatienceMs });
     this.#registrar = new NodeRegistrar({ nodes: components.nodes, clock, logger }, this.#settings);
-    this.#startup = new StartupMetrics(metrics, this.#settings.nodeName, clock.monotonic());
+    const { nodeName, uptimeMs } = this.#settings;
+    this.#startup = new StartupMetrics(metrics, nodeName, clock.monotonic(), uptimeMs);
   }
 
   /** The node as it was seen or written last; `undefined` before it is registered. */

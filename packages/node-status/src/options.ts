@@ -49,6 +49,8 @@ export interface NodeStatusOptions {
   readonly requestTimeoutMs?: number;
   /** How long a round waits for a fact that is slow; 5 s where absent. */
   readonly factPatienceMs?: number;
+  /** For how long the machine has been up; the metrics that count from its boot are not there where absent. */
+  readonly uptimeMs?: number;
 }
 
 /** The options with their defaults, as the rules want them. */
@@ -59,7 +61,7 @@ export type NodeStatusSettings = StatusSettings &
       NodeStatusOptions,
       'registerNode' | 'resetExtendedResources' | 'updateFrequencyMs' | 'reportFrequencyMs' | 'requestTimeoutMs'
     >
-  > & { readonly factPatienceMs: number };
+  > & { readonly factPatienceMs: number } & Pick<NodeStatusOptions, 'uptimeMs'>;
 
 /** @throws RangeError naming the option that makes no sense */
 export function settingsOf(options: NodeStatusOptions): NodeStatusSettings {

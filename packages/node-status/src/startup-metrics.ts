@@ -4,11 +4,13 @@ import type { Metrics } from '@node-agent/telemetry';
 export class StartupMetrics {
   readonly #gauge: (phase: string, help: string, fromMs: number, toMs: number) => void;
   readonly #startMs: number;
+  readonly #bootMs: number | undefined;
   #attemptMs: number | undefined;
   #createdMs: number | undefined;
   #readyMs: number | undefined;
 
-  constructor(metrics: Metrics, nodeName: string, startMs: number) {
+  /** @param uptimeMs for how long the machine was up by then: without it no more is told than of the kubelet itself */
+  constructor(metrics: Metrics, nodeName: string, startMs: number, uptimeMs: number | undefined) {
     const name = {
       name: 'kubelet_node_name',
       help: "The node's name. The count is always 1.",
@@ -16,10 +18,11 @@ export class StartupMetrics {
     } as const;
     metrics.gauge<'node'>(name).set({ node: nodeName }, 1);
     this.#startMs = startMs;
+    this.#bootMs = uptimeMs === undefined ? undefined : startMs - uptimeMs;
     this.#gauge = (phase, when, fromMs, toMs) =>
       metrics
         .gauge({
-          name: `kubelet_node_startup_${phase}_duration_seconds`,
+          name: `kubelet_node_startup_${phase}duration_seconds`,
           help: `Duration in seconds of node startup ${when}.`,
         })
         .set({}, (toMs - fromMs) / 1000);
@@ -33,13 +36,17 @@ export class StartupMetrics {
   nodeCreated(nowMs: number): void {
     if (this.#attemptMs === undefined || this.#createdMs !== undefined) return;
     this.#createdMs = nowMs;
-    this.#gauge('pre_registration', 'before registration', this.#startMs, this.#attemptMs);
-    this.#gauge('registration', 'during registration', this.#attemptMs, nowMs);
+    if (this.#bootMs !== undefined) {
+      this.#gauge('pre_kubelet_', 'before kubelet starts', this.#bootMs, this.#startMs);
+    }
+    this.#gauge('pre_registration_', 'before registration', this.#startMs, this.#attemptMs);
+    this.#gauge('registration_', 'during registration', this.#attemptMs, nowMs);
   }
 
   nodeReady(nowMs: number): void {
     if (this.#createdMs === undefined || this.#readyMs !== undefined) return;
     this.#readyMs = nowMs;
-    this.#gauge('post_registration', 'after registration', this.#createdMs, nowMs);
+    this.#gauge('post_registration_', 'after registration', this.#createdMs, nowMs);
+    if (this.#bootMs !== undefined) this.#gauge('', 'in total', this.#bootMs, nowMs);
   }
 }

@@ -124,6 +124,23 @@ describe('registration', () => {
     expect(await metrics.text()).toContain('kubelet_node_startup_post_registration_duration_seconds');
   });
 
+  test('is timed from the boot of the machine to the first time that it is ready', async () => {
+    const { start, clock, host, metrics } = setUp({ uptimeMs: 60_000 });
+    host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
+    const startups = async (): Promise<Readonly<Record<string, number>>> => {
+      const lines = (await metrics.text()).matchAll(/^kubelet_node_startup_(\w*)duration_seconds (\S+)$/gm);
+      return Object.fromEntries([...lines].map(([, phase = '', value]) => [phase, Number(value)]));
+    };
+    await start();
+    expect(await startups()).toEqual({ pre_kubelet_: 60, pre_registration_: 0, registration_: 0 });
+    await clock.advance(2000);
+    host.readiness = { runtimeErrors: [], networkErrors: [] };
+    await clock.advance(1000);
+    const { '': total = 0, post_registration_: after = 0 } = await startups();
+    expect(after).toBeGreaterThanOrEqual(2);
+    expect(total).toBeCloseTo(60 + after, 6);
+  });
+
   test('is tried again after 100 ms, doubling to 7 s, while the API server is away or in conflict', async () => {
     const { start, api, clock } = setUp();
     const times: number[] = [];
