@@ -124,7 +124,8 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
       }),
     },
     logs: {
-      maxSizeBytes: configuration.containerLogMaxSizeBytes,
+      // No log is as large as what a number can say, and 1Ei is how some say that it has no limit.
+      maxSizeBytes: Math.min(configuration.containerLogMaxSizeBytes, Number.MAX_SAFE_INTEGER),
       maxFiles: configuration.containerLogMaxFiles,
       maxWorkers: configuration.containerLogMaxWorkers,
       monitorIntervalMs: configuration.containerLogMonitorIntervalMs,

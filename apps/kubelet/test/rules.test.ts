@@ -315,6 +315,14 @@ describe('settings', () => {
     expect(make('/l', {}, none).shutdown).toBeUndefined();
   });
 
+  test.each([
+    [10 * 2 ** 20, 10 * 2 ** 20],
+    [-1, -1],
+    [2 ** 60, Number.MAX_SAFE_INTEGER],
+  ])('containerLogMaxSize has no upper end: of %d bytes', (containerLogMaxSizeBytes, maxSizeBytes) => {
+    expect(make('/l', { containerLogMaxSizeBytes }).logs?.maxSizeBytes).toBe(maxSizeBytes);
+  });
+
   test('a second node on one machine does not write into /var/log/containers', () => {
     expect(make('/srv/n2/pods').containerLogsDirectory).toBe('/srv/n2/containers');
   });
