@@ -13,6 +13,7 @@ import { giveTree } from './helper/give-tree.ts';
 import { HeldPlaces } from './helper/held-places.ts';
 import { type HelperCalls, type HelperRequest, type HelperResponse, toHelperError } from './helper/protocol.ts';
 import { SwiftDirectory } from './helper/swift-directory.ts';
+import { makeDirectories } from './make-directories.ts';
 import { MAX_DEPTH, removeEntry } from './tree-removal.ts';
 import { walkUsage, withRoot } from './tree-usage.ts';
 
@@ -37,7 +38,7 @@ const handlers: Handlers = {
   realpath: async ([path]) => textOfBytes(await fsp.realpath(systemPath(path), { encoding: 'buffer' })),
   statfs: ([path]) => fileSystemSize(path),
   async makeDirectory([path, mode]) {
-    const made = await fsp.mkdir(systemPath(path), { recursive: true, mode });
+    const made = await makeDirectories(path, mode);
     // A directory that was there before keeps its own mode.
     if (made !== undefined) await fsp.chmod(systemPath(path), mode);
     return null;

@@ -8,6 +8,7 @@ import { systemPath, textOfBytes } from './byte-names.ts';
 import { entryOf, statOf } from './file-stat.ts';
 import type { DirectoryEntry, FileHandle, FileStat, FileSystem } from './file-system.ts';
 import { TreeGiver } from './give-tree.ts';
+import { makeDirectories } from './make-directories.ts';
 import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
@@ -68,7 +69,7 @@ export const nodeFileSystem: FileSystem = {
   },
   async mkdir(path, options) {
     const { mode } = options ?? {};
-    const made = await fsp.mkdir(systemPath(path), { recursive: true, ...(mode !== undefined && { mode }) });
+    const made = await makeDirectories(path, mode);
     // A directory that was there before keeps its own mode.
     if (made !== undefined && mode !== undefined && (mode & umask) !== 0) await fsp.chmod(systemPath(path), mode);
   },

@@ -43,6 +43,22 @@ function canMount(): boolean {
   }
 }
 
+it.skipIf(!canMount())('says why a directory cannot be made on a file system that is read-only', async () => {
+  await using fixture = await temporary();
+  await fs.mkdir(join(fixture.root, 'mounted'));
+  const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
+    for (const path of ['.', 'new', 'new/er']) {
+      await nodeFileSystem.mkdir('${fixture.root}/mounted/' + path).then(() => console.log('there'), (error) => console.log(error.message));
+    }`;
+  await fs.writeFile(join(fixture.root, 'program.mjs'), program);
+  const script = `mount -t tmpfs -o ro tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
+  const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
+    encoding: 'utf8',
+  });
+  const refused = `EROFS: read-only file system, mkdir '${fixture.root}/mounted/new'`;
+  expect(output).toBe(`there\n${refused}\n${refused}\n`);
+});
+
 describe('removeAll of nodeFileSystem', () => {
   it('goes deeper than a path may be long', async () => {
     await using fixture = await temporary();
