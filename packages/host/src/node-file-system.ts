@@ -13,7 +13,7 @@ import { TreeMeasurer } from './measure-tree.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { holdBeneath, openBeneath, openForReading } from './open-checked.ts';
 import { TreeRemover } from './remove-tree.ts';
-import { errorCode, isThere } from './system-error.ts';
+import { errorCode, isThere, withPath } from './system-error.ts';
 import { watchPath } from './watch-path.ts';
 import { writeDescriptor } from './write-descriptor.ts';
 
@@ -43,7 +43,7 @@ export const nodeFileSystem: FileSystem = {
   writeFileAtomic: (path, data, options) =>
     writeAtomically(
       {
-        createSynced: (temporary) => writeAll(temporary, 'wx', data, options?.mode, true),
+        createSynced: (temporary) => writeAll(temporary, 'wx', data, options?.mode, true, path),
         rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
         syncDirectory,
         remove: (temporary) => fsp.unlink(systemPath(temporary)),
@@ -149,12 +149,14 @@ class NodeFileHandle implements FileHandle {
   }
 }
 
+/** @param named the path that errors name: what is written is the temporary file of it */
 async function writeAll(
   path: string,
   flags: 'w' | 'wx',
   data: string | Uint8Array,
   mode: number | undefined,
   sync: boolean,
+  named = path,
 ): Promise<void> {
   // Where a mode is wanted the file is born private, so that nobody opens it in between.
   const fd = await openDescriptor(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
@@ -162,6 +164,8 @@ async function writeAll(
     if (mode !== undefined) await chmodDescriptor(fd, mode);
     if (data.length > 0) await writeDescriptor(fd, data);
     if (sync) await syncDescriptor(fd);
+  } catch (error) {
+    throw withPath(error, named);
   } finally {
     await closeDescriptor(fd);
   }

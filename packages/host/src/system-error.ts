@@ -26,6 +26,13 @@ export function errorCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** An error of a call on an open file, which names none, with the file's path in it; any other as it is. */
+export function withPath(error: unknown, path: string): unknown {
+  const code = errorCode(error);
+  if (code === undefined || !(error instanceof Error) || 'path' in error) return error;
+  return systemError(code, 'syscall' in error ? String(error.syscall) : 'write', path);
+}
+
 /** Whether the error says that the path leads to nothing. */
 export function isMissing(error: unknown): boolean {
   const code = errorCode(error);

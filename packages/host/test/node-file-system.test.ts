@@ -59,6 +59,22 @@ it.skipIf(!canMount())('says why a directory cannot be made on a file system tha
   expect(output).toBe(`there\n${refused}\n${refused}\n`);
 });
 
+it.skipIf(!canMount())('names the file that cannot be written on a full disk', async () => {
+  await using fixture = await temporary();
+  await fs.mkdir(join(fixture.root, 'mounted'));
+  const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
+    for (const write of ['writeFile', 'writeFileAtomic']) {
+      await nodeFileSystem[write]('${fixture.root}/mounted/file', 'x'.repeat(100_000)).catch((error) => console.log(error.message));
+    }`;
+  await fs.writeFile(join(fixture.root, 'program.mjs'), program);
+  const script = `mount -t tmpfs -o size=4k tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
+  const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
+    encoding: 'utf8',
+  });
+  const refused = `ENOSPC: no space left on device, write '${fixture.root}/mounted/file'`;
+  expect(output).toBe(`${refused}\n${refused}\n`);
+});
+
 describe('removeAll of nodeFileSystem', () => {
   it('goes deeper than a path may be long', async () => {
     await using fixture = await temporary();
