@@ -38,7 +38,7 @@ export interface KubeletWebhookAuthentication {
 
 /** Requests that show nothing. */
 export interface KubeletAnonymousAuthentication {
-  /** Whether they are let in as system:anonymous. Default true where no --config is given. Default: false. */
+  /** Whether requests that show neither a certificate nor a token are let in, as system:anonymous. Default true where no --config is given. Default: false. */
   readonly enabled: boolean;
 }
 
@@ -463,7 +463,7 @@ export interface KubeletWebhookAuthenticationV1beta1 {
 
 /** Requests that show nothing. */
 export interface KubeletAnonymousAuthenticationV1beta1 {
-  /** Whether they are let in as system:anonymous. Default true where no --config is given. Default: false. */
+  /** Whether requests that show neither a certificate nor a token are let in, as system:anonymous. Default true where no --config is given. Default: false. */
   readonly enabled?: boolean;
 }
 

@@ -201,7 +201,7 @@ export const authFields: readonly Field[] = [
             type: BOOLEAN,
             default: false,
             flag: 'anonymous-auth',
-            doc: 'Whether they are let in as system:anonymous. Default true where no --config is given.',
+            doc: 'Whether requests that show neither a certificate nor a token are let in, as system:anonymous. Default true where no --config is given.',
           }),
         ]),
         doc: 'Requests that show nothing.',
