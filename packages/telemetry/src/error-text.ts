@@ -19,13 +19,21 @@ const MAX_CAUSES = 4;
 /** What a thrown value and its causes say, each once: `cannot read: EACCES`. */
 export function errorChainText(thrown: unknown): string {
   let text = errorText(thrown);
+  let isStatus = hasDetails(thrown);
   let cause = causeOf(thrown);
   for (let depth = 0; depth < MAX_CAUSES && cause !== undefined; depth++) {
     const more = errorText(cause);
-    if (!text.includes(more)) text = `${text}: ${more}`;
+    // A status that was made of another one has said what that says, if not word for word.
+    if (!text.includes(more) && !(isStatus && hasDetails(cause))) text = `${text}: ${more}`;
+    isStatus = hasDetails(cause);
     cause = causeOf(cause);
   }
   return text;
+}
+
+/** Whether it is a status of gRPC, of whichever package. */
+function hasDetails(thrown: unknown): boolean {
+  return thrown instanceof Error && 'details' in thrown && typeof thrown.details === 'string';
 }
 
 function causeOf(thrown: unknown): unknown {

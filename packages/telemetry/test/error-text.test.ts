@@ -31,6 +31,20 @@ describe('a chain of causes', () => {
     expect(errorChainText(thrown)).toBe(text);
   });
 
+  test('says what a runtime said once, though what it was made of has it in other words', () => {
+    const given = Object.assign(new Error('14 UNAVAILABLE: away. Resolution note: '), {
+      details: 'away. Resolution note: ',
+    });
+    const statusMessage = 'rpc error: code = Unavailable desc = away';
+    const told = Object.assign(new Error('Status: UNAVAILABLE: away', { cause: given }), {
+      details: 'away',
+      statusMessage,
+    });
+    expect(errorChainText(told)).toBe(statusMessage);
+    expect(errorChainText(new Error('no pods', { cause: told }))).toBe(`no pods: ${statusMessage}`);
+    expect(errorChainText(new Error('no pods', { cause: given }))).toBe(`no pods: ${given.message}`);
+  });
+
   test('is logged as far, each with what else it carries', () => {
     expect(errorFields('no error')).toBe('no error');
     expect(errorFields(Object.assign(new Error('plain'), { name: 'Named', code: 7 }))).toEqual({
