@@ -42,15 +42,14 @@ export function connect(
     const named = asked.kubeconfig === undefined ? '' : ` ${asked.kubeconfig}`;
     throw new WhyError(`the kubeconfig${named} cannot be read: ${text(error)}`, { cause: error });
   }
-  if (asked.context !== undefined) {
-    if (config.getContextObject(asked.context) == null) {
-      const known = config.getContexts().map(({ name }) => name);
-      throw new WhyError(
-        `the kubeconfig has no context ${JSON.stringify(asked.context)}; it has ${known.join(', ') || 'none'}`,
-      );
-    }
-    config.setCurrentContext(asked.context);
+  const context = asked.context || config.getCurrentContext();
+  if (context && config.getContextObject(context) == null) {
+    const known = config.getContexts().map(({ name }) => name);
+    throw new WhyError(
+      `the kubeconfig has no context ${JSON.stringify(context)}; it has ${known.join(', ') || 'none'}`,
+    );
   }
+  config.setCurrentContext(context);
   const cluster = config.getCurrentCluster();
   if (cluster == null) throw new WhyError('the kubeconfig names no cluster: set a context, or give --context');
   const server = serverOf(cluster.server);

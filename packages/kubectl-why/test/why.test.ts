@@ -106,6 +106,16 @@ describe('kubectl why POD', () => {
 });
 
 describe('errors say what is wrong, and what to do', () => {
+  it('a kubeconfig whose current context is not there', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
+    const kubeconfig = join(directory, 'config');
+    const contexts = [{ name: 'main', context: { cluster: 'c', user: 'u' } }];
+    await writeFile(kubeconfig, JSON.stringify({ 'current-context': 'gone', contexts }));
+    const { code, err } = await api.why('x', '--kubeconfig', kubeconfig);
+    await rm(directory, { recursive: true });
+    expect([code, err]).toEqual([1, 'error: the kubeconfig has no context "gone"; it has main\n']);
+  });
+
   it.each(['not a url', '', 'ftp://example.com', 7])('a kubeconfig whose server is %j', async (server) => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
