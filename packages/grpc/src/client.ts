@@ -1,5 +1,6 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, checkNumbers, systemClock } from '@node-agent/async';
+import { ChannelSockets } from './channel-sockets.ts';
 import { GrpcError } from './errors.ts';
 import { socketPathProblem } from './socket-path.ts';
 import { startUnaryCall } from './unary-call.ts';
@@ -39,6 +40,7 @@ type Grpc = typeof import('@grpc/grpc-js');
 interface Connection {
   readonly grpc: Grpc;
   readonly client: Client;
+  readonly sockets: ChannelSockets;
 }
 
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -145,7 +147,14 @@ export class GrpcClient {
   close(): void {
     if (this.#closing !== undefined) return;
     const connection = this.#connection;
-    this.#closing = (async () => (await connection)?.client.close())().catch(() => {});
+    const end = async (): Promise<void> => {
+      const { client, sockets } = (await connection) ?? {};
+      client?.close();
+      // What it says at its end is said first.
+      await new Promise(setImmediate);
+      sockets?.close();
+    };
+    this.#closing = end().catch(() => {});
     for (const cancel of [...this.#underWay]) cancel();
   }
 
@@ -175,7 +184,8 @@ export class GrpcClient {
   async #connect(): Promise<Connection> {
     // Loaded here, because what imports this package for its types alone should not pay for it.
     const grpc = await import('@grpc/grpc-js');
-    const client = new grpc.Client(this.#target, grpc.credentials.createInsecure(), {
+    const sockets = new ChannelSockets();
+    const client = new grpc.Client(this.#target, sockets.follow(grpc.credentials.createInsecure()), {
       'grpc.default_authority': 'localhost',
       'grpc.max_receive_message_length': this.#maxMessageBytes,
       'grpc.initial_reconnect_backoff_ms': INITIAL_BACK_OFF_MS,
@@ -186,11 +196,13 @@ export class GrpcClient {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.service_config_disable_resolution': 1,
     });
-    if (this.#onConnectivity !== undefined) this.#watch({ grpc, client }, this.#onConnectivity);
-    return { grpc, client };
+    const connection = { grpc, client, sockets };
+    if (this.#onConnectivity !== undefined) this.#watch(connection, this.#onConnectivity);
+    return connection;
   }
 
-  #watch({ grpc, client }: Connection, onConnectivity: (isConnected: boolean) => void): void {
+  #watch(connection: Connection, onConnectivity: (isConnected: boolean) => void): void {
+    const { grpc, client } = connection;
     const channel = client.getChannel();
     const state = channel.getConnectivityState(false);
     const isConnected = state === grpc.connectivityState.READY;
@@ -199,9 +211,7 @@ export class GrpcClient {
       onConnectivity(isConnected);
     }
     if (state === grpc.connectivityState.SHUTDOWN) return;
-    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () =>
-      this.#watch({ grpc, client }, onConnectivity),
-    );
+    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection, onConnectivity));
   }
 
   /** Ends what is under way at its deadline, when its signal is aborted, and when the client closes; knows afterwards which. */

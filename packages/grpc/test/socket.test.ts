@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import { createServer } from 'node:http2';
-import { createServer as createPeer } from 'node:net';
+import { createServer as createPeer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { getChannelzHandlers } from '@grpc/grpc-js';
@@ -332,6 +332,24 @@ describe('GrpcClient and GrpcServer', () => {
       ...{ code: 'UNAVAILABLE', details: 'No connection established. Last error: Failed to connect' },
     });
     client.close();
+    peer.close();
+  });
+
+  it('K4: a client that is closed holds no connection to a peer that has never spoken', async () => {
+    const socketPath = path.join(directory, 'c.sock');
+    const open = new Set<Socket>();
+    const connected = Promise.withResolvers<void>();
+    const peer = createPeer((socket) => {
+      open.add(socket.resume().on('close', () => open.delete(socket)));
+      connected.resolve();
+    });
+    await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
+    client = new GrpcClient({}, { socketPath });
+    const connecting = errorOf(client.connect(5_000));
+    await connected.promise;
+    client.close();
+    expect(await connecting).toMatchObject({ code: 'CANCELLED' });
+    await expect.poll(() => open.size).toBe(0);
     peer.close();
   });
 
