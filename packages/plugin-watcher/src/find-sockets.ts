@@ -14,11 +14,15 @@ export interface FoundSockets {
 /** A plugin's socket is not further down, and a link that leads up is not followed. */
 const MAX_DEPTH = 8;
 
-/** Looks through a directory and those in it; what begins with a dot is nobody's (`pkg/kubelet/pluginmanager/pluginwatcher`). */
+/**
+ * Looks through a directory and those in it; what begins with a dot is nobody's (`pkg/kubelet/pluginmanager/pluginwatcher`).
+ * @param before what was found the last time: what cannot be looked at for once is taken to be as it was
+ */
 export async function findSockets(
   fs: Pick<FileSystem, 'readdir' | 'lstat'>,
   root: string,
   logger: Pick<Logger, 'warn'>,
+  before?: FoundSockets,
 ): Promise<FoundSockets> {
   const sockets = new Map<string, string>();
   const links = new Map<string, string>();
@@ -33,12 +37,22 @@ export async function findSockets(
         if (kind !== 'socket' && kind !== 'symlink') continue;
         (kind === 'socket' ? sockets : links).set(path, identityOf(await fs.lstat(path)));
       } catch (err) {
-        if (!isMissing(err)) logger.warn({ path, reason: errorText(err) }, 'Could not look at a plugin directory');
+        if (isMissing(err)) continue;
+        logger.warn({ path, reason: errorText(err) }, 'Could not look at a plugin directory');
+        keep(path, before?.sockets, sockets);
+        keep(path, before?.links, links);
       }
     }
   };
   await look(root, 0);
   return { sockets, links, directories };
+}
+
+/** What was at a path, or beneath it, is there still. */
+function keep(path: string, before: ReadonlyMap<string, string> | undefined, now: Map<string, string>): void {
+  for (const [known, identity] of before ?? []) {
+    if (known === path || known.startsWith(`${path}/`)) now.set(known, identity);
+  }
 }
 
 /** What differs where another file is in the place of one. */

@@ -3,7 +3,7 @@ import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } fr
 import { GrpcClient } from '@node-agent/grpc';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { errorText, type Gauge, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
-import { findSockets } from './find-sockets.ts';
+import { type FoundSockets, findSockets } from './find-sockets.ts';
 import { registrationRpcs } from './generated/services.ts';
 import { LinkTargets } from './link-targets.ts';
 import type { PluginHandler } from './plugin-handler.ts';
@@ -82,6 +82,7 @@ export class PluginWatcher {
   readonly #watched = new Map<string, LinkedAbort>();
   readonly #asked: Semaphore;
   #hinted: (() => void) | undefined;
+  #found: FoundSockets | undefined;
   #isLabelled = false;
   #tooMany = false;
 
@@ -144,7 +145,8 @@ export class PluginWatcher {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const found = await findSockets(this.#fs, this.#options.directory, this.#logger);
+    const found = await findSockets(this.#fs, this.#options.directory, this.#logger, this.#found);
+    this.#found = found;
     const sockets = new Map([...found.sockets, ...(this.#links?.sockets(found.links) ?? [])]);
     for (const [path, { identity, stop }] of [...this.#known]) {
       if (sockets.get(path) === identity) continue;

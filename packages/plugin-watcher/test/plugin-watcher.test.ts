@@ -241,6 +241,25 @@ describe('PluginWatcher', () => {
     await expect.poll(series).toEqual([ofQ]);
   });
 
+  it('W6: a directory that cannot be read for once takes no plugin back', async () => {
+    let isBroken = false;
+    const readdir: typeof nodeFileSystem.readdir = async (path) => {
+      if (isBroken && path.endsWith('/vendor'))
+        throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+      return await nodeFileSystem.readdir(path);
+    };
+    start({}, { fs: { ...nodeFileSystem, readdir } });
+    const first = await plugin('vendor/first.sock');
+    await expect.poll(() => first.told).toEqual(['registered']);
+    isBroken = true;
+    const second = await plugin('second.sock', { name: 'example.com/fan' });
+    await expect.poll(() => second.told).toEqual(['registered']);
+    expect(calls).toEqual(['register example.com/led first.sock', 'register example.com/fan second.sock']);
+    isBroken = false;
+    first.server.close();
+    await expect.poll(() => calls.at(-1)).toBe('deregister example.com/led first.sock');
+  });
+
   it('leaves plugins as they are when the kubelet ends', async () => {
     start();
     const { told } = await plugin('p.sock');
