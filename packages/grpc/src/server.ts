@@ -1,12 +1,7 @@
 import { existsSync } from 'node:fs';
+import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import type {
-  handleServerStreamingCall,
-  handleUnaryCall,
-  Server,
-  ServerCredentials,
-  UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { checkNumbers } from '@node-agent/async';
 import { GrpcError, grpcStatus } from './errors.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
@@ -29,6 +24,8 @@ type Handler = Service['handlers'][string];
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   #server: Server | undefined;
+  #listener: Listener | undefined;
+  readonly #sockets = new Set<Socket>();
   /** How often it was closed: one that begins meanwhile does not go on. */
   #closes = 0;
 
@@ -48,34 +45,49 @@ export class GrpcServer {
     const grpc = await import('@grpc/grpc-js');
     // With channelz off, forceShutdown of grpc-js 1.14 ends no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
+    const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+    const listener = createServer((socket) => {
+      this.#sockets.add(socket.on('close', () => this.#sockets.delete(socket)));
+      connections.injectConnection(socket);
+    });
     try {
       for (const { rpcs, handlers } of services) {
         server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
       }
-      await bind(server, socketPath, grpc.ServerCredentials.createInsecure());
+      await listen(listener, socketPath);
       if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed meanwhile`);
     } catch (error) {
       // grpc-js holds on to each server that was made until it is shut down.
       server.forceShutdown();
+      listener.close();
       throw error;
     }
     this.#server = server;
+    this.#listener = listener;
   }
 
-  /** Ends the calls that are under way, and the socket with them. */
+  /** Ends the calls that are under way, and the socket and all connections with them, whatever their callers do. */
   close(): void {
     this.#closes++;
+    this.#listener?.close();
     this.#server?.forceShutdown();
+    this.#listener = undefined;
     this.#server = undefined;
+    const sockets = [...this.#sockets];
+    // What is said at the end is said first.
+    setImmediate(() => {
+      for (const socket of sockets) socket.destroy();
+    });
   }
 }
 
-async function bind(server: Server, socketPath: string, credentials: ServerCredentials): Promise<void> {
+async function listen(listener: Listener, socketPath: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.bindAsync(`unix:${socketPath}`, credentials, (error) => {
-      if (error === null) resolve();
-      else reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
+    // Those that come later are of single connections, and end nothing.
+    listener.on('error', (error) => {
+      reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
     });
+    listener.listen(socketPath, resolve);
   });
 }
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import { createServer } from 'node:http2';
-import { createServer as createPeer, type Socket } from 'node:net';
+import { connect, createServer as createPeer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { getChannelzHandlers } from '@grpc/grpc-js';
@@ -351,6 +351,21 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await connecting).toMatchObject({ code: 'CANCELLED' });
     await expect.poll(() => open.size).toBe(0);
     peer.close();
+  });
+
+  it('K4: a server that is closed holds no connection, though its client keeps its own end open', async () => {
+    await serve();
+    const caller = connect({ path: path.join(directory, 's.sock'), allowHalfOpen: true });
+    caller.on('error', () => {});
+    // In the words of HTTP/2: a preface, and settings.
+    caller.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
+    await new Promise((resolve) => caller.once('data', resolve));
+    server?.close();
+    await new Promise((resolve) => caller.resume().once('end', resolve));
+    // Who has half of it open can write; nobody takes it where there is none.
+    const written = () => new Promise((resolve) => caller.write('x', resolve));
+    await expect.poll(written).toMatchObject({ code: 'EPIPE' });
+    caller.destroy();
   });
 
   it('a server whose directory is not there says so', async () => {
