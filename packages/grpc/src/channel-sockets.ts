@@ -3,7 +3,8 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 
 /**
  * The sockets of one channel. grpc-js 1.14 lets go of a connection whose peer has not spoken yet without closing it: where the peer never
- * does, it would stay for as long as the process.
+ * does, it would stay for as long as the process. What is looked into is no part of its documented API: where it is not there, nothing is
+ * followed.
  */
 export class ChannelSockets {
   readonly #open = new Set<Socket>();
@@ -11,7 +12,8 @@ export class ChannelSockets {
 
   /** @param insecure those that the channel is made with; its sockets are known here from then on */
   follow(insecure: ChannelCredentials): ChannelCredentials {
-    const connectorOf = insecure._createSecureConnector.bind(insecure);
+    const connectorOf = insecure._createSecureConnector?.bind(insecure);
+    if (connectorOf === undefined) return insecure;
     insecure._createSecureConnector = (...given) => {
       const connector = connectorOf(...given);
       return {
