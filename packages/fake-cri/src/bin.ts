@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { systemClock, systemRandom } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
@@ -42,6 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
       {
         images: (values.image ?? []).map((name) => busyboxImage(name)),
         latencies: values.instant ? {} : typicalLatencies,
+        mountpoint: tmpdir(),
         ...(values['pod-cidr'] === undefined ? {} : { podCidrs: values['pod-cidr'] }),
       },
     );

@@ -61,6 +61,8 @@ export interface FakeRuntimeOptions {
   readonly streamingUrl?: string;
   /** `cgroupfs` by default. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
+  /** Where the disk of images and containers is said to be: a kubelet measures it, so it is one that is there; `/var/lib/fake-cri` by default. */
+  readonly mountpoint?: string;
   /** What Version says; `1.0.0` by default. */
   readonly version?: string;
   /**
@@ -129,6 +131,7 @@ export class FakeRuntime extends DispatchedService {
       fs,
       latencies: { ...noLatencies, ...options.latencies },
       script: options.script ?? (() => undefined),
+      mountpoint: options.mountpoint ?? '/var/lib/fake-cri',
       runtimeHandlers: options.runtimeHandlers ?? ['', 'runc'],
       ipPools: (options.podCidrs ?? ['10.88.0.0/16']).map((cidr) => new IpPool(cidr)),
       images: new ImageStore([PAUSE_IMAGE, ...(options.images ?? [])]),

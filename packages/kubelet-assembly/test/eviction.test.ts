@@ -70,7 +70,7 @@ function evicting(
 /** Its runtime has its images on the disk of the kubelet. */
 async function measuredWorld(): Promise<World> {
   const world = await makeWorld();
-  await world.fs.mkdir('/var/lib/fake-cri/images');
+  await world.fs.mkdir('/var/lib/fake-cri');
   return world;
 }
 

@@ -66,7 +66,7 @@ export function imageRpcs(state: RuntimeState, registry: Registry): ImageHandler
       const usedBytes = images.reduce((sum, { image }) => sum + (image.sizeBytes ?? DEFAULT_IMAGE_SIZE_BYTES), 0);
       const usage = {
         timestamp: state.stampNs(),
-        fsId: { mountpoint: '/var/lib/fake-cri/images' },
+        fsId: { mountpoint: state.mountpoint },
         usedBytes: { value: usedBytes },
         inodesUsed: { value: images.length * 100 },
       };

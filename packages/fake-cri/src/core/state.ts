@@ -122,6 +122,8 @@ export interface RuntimeState {
   readonly fs: FakeCriFileSystem;
   readonly latencies: Latencies;
   readonly script: Script;
+  /** Where the disk of images and containers is. */
+  readonly mountpoint: string;
   readonly runtimeHandlers: readonly string[];
   readonly ipPools: readonly IpPool[];
   readonly images: ImageStore;

@@ -54,7 +54,7 @@ export function containerStats(state: RuntimeState, container: ContainerRecord):
     },
     writableLayer: {
       timestamp,
-      fsId: { mountpoint: '/var/lib/fake-cri/containers' },
+      fsId: { mountpoint: state.mountpoint },
       usedBytes: { value: 4096 },
       inodesUsed: { value: 1 },
     },

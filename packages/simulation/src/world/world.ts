@@ -32,7 +32,7 @@ export const OUTSIDE_DIRECTORY = '/srv/outside';
 /** What no pod asks for. */
 const UNUSED_IMAGE = 'registry.example/unused:1';
 /** Where the runtime says that its images are. */
-const IMAGES_DIRECTORY = '/var/lib/fake-cri/images';
+const IMAGES_DIRECTORY = '/var/lib/fake-cri';
 const SLOW_PULL_MS = 45_000;
 /** How many of the starts that are broken off leave a task behind: far more than with a real runtime. */
 const LEAKS = 0.7;

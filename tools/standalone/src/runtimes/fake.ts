@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { systemClock, systemRandom } from '@node-agent/async';
 import { busyboxImage, FakeCriServer, FakeRuntime, typicalLatencies } from '@node-agent/fake-cri';
 import { FakeStreamingServer } from '@node-agent/fake-cri/streaming';
@@ -10,7 +11,7 @@ const IMAGE = 'node-agent.local/busybox:1';
 export async function startFakeRuntime(socket: string): Promise<NodeRuntime> {
   const runtime = new FakeRuntime(
     { clock: systemClock, random: systemRandom, fs: nodeFileSystem },
-    { images: [busyboxImage(IMAGE)], latencies: typicalLatencies },
+    { images: [busyboxImage(IMAGE)], latencies: typicalLatencies, mountpoint: dirname(socket) },
   );
   const server = new FakeCriServer({ runtime }, { endpoint: `unix://${socket}` });
   const streaming = new FakeStreamingServer({ runtime });
