@@ -30,6 +30,14 @@ export function linkAbort(...parents: readonly (AbortSignal | undefined)[]): Lin
   return { signal: controller.signal, abort, [Symbol.dispose]: unlink };
 }
 
+/** Resolves once `signal` is aborted. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), ONCE);
+  });
+}
+
 /**
  * Waits for `promise`, but no longer than until `signal` is aborted: then it rejects with the signal's reason, and
  * what becomes of the promise is of no interest. No listener is left behind.

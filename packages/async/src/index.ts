@@ -1,4 +1,4 @@
-export { abortable, type LinkedAbort, linkAbort } from './abort.ts';
+export { abortable, type LinkedAbort, linkAbort, untilAborted } from './abort.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export { brand, hasBrand } from './brand.ts';
 export { Channel } from './channel.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { AsyncError, abortable, linkAbort, withTimeout } from '../src/index.ts';
+import { AsyncError, abortable, linkAbort, untilAborted, withTimeout } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
@@ -37,6 +37,17 @@ describe('linkAbort', () => {
     using link = linkAbort(parent.signal);
     link.abort('own');
     expect([link.signal.reason, parent.signal.aborted, listeners(parent.signal)]).toEqual(['own', false, 0]);
+  });
+});
+
+describe('untilAborted', () => {
+  it('resolves with the abort, and at once where that has been', async () => {
+    const controller = new AbortController();
+    const waiting = untilAborted(controller.signal);
+    await expect(Promise.race([waiting, Promise.resolve('not yet')])).resolves.toBe('not yet');
+    controller.abort(new Error('enough'));
+    await expect(waiting).resolves.toBeUndefined();
+    await expect(untilAborted(controller.signal)).resolves.toBeUndefined();
   });
 });
 

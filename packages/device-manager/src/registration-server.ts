@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, sleep, untilAborted } from '@node-agent/async';
 import { type GrpcTransport, service } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -55,7 +55,7 @@ export class RegistrationServer {
         await removeSockets(fs, this.#directory, { clock, logger });
         await server.start();
         this.#lastError = undefined;
-        await ended(signal);
+        await untilAborted(signal);
       } catch (err) {
         this.#lastError = errorText(err);
         logger.error({ err }, 'Failed to listen to socket while starting device plugin registry');
@@ -75,11 +75,4 @@ export class RegistrationServer {
       this.#parts.logger.error({ err, path: this.#directory }, message);
     }
   }
-}
-
-async function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Random, withTimeout } from '@node-agent/async';
+import { type Clock, type Random, untilAborted, withTimeout } from '@node-agent/async';
 import { Discovery, Reflector, type Resource, type RestClient, resources } from '@node-agent/kube-client';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
@@ -83,10 +83,7 @@ export class ClusterTrustBundles {
   /** Lets readers ask, and follows the bundles until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#life = signal;
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await untilAborted(signal);
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep } from '@node-agent/async';
+import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep, untilAborted } from '@node-agent/async';
 import { GrpcClient } from '@node-agent/grpc';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { errorText, type Gauge, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
@@ -216,7 +216,7 @@ export class PluginWatcher {
         const { handler, name, endpoint } = await this.#asked.run(() => this.#register(path, gone, ending), gone);
         this.#logger.info({ socketPath: path, name: shown(name) }, 'Plugin is registered');
         this.#count(path, ACTUAL, true);
-        await aborted(gone);
+        await untilAborted(gone);
         this.#count(path, ACTUAL, false);
         // A kubelet that ends leaves its plugins as they are.
         if (!ending.aborted) handler.deregister(name, endpoint);
@@ -285,11 +285,4 @@ export class PluginWatcher {
 
 function shown(text: string, maxLength: number = MAX_SHOWN): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength)}...`;
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

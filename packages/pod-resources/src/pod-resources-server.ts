@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Clock, sleep, TokenBucket } from '@node-agent/async';
+import { type Clock, sleep, TokenBucket, untilAborted } from '@node-agent/async';
 import { GrpcError, GrpcServer, type Init, type Service, service } from '@node-agent/grpc';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
@@ -74,7 +74,7 @@ export class PodResourcesServer {
         await this.#clear(socketPath);
         await server.start();
         this.#logger.info({ socketPath }, 'Starting to serve the podresources API');
-        await sleepUntilAborted(signal);
+        await untilAborted(signal);
       } catch (err) {
         this.#logger.error({ err }, 'Failed to create listener for podResources endpoint');
         await sleep(this.#clock, RETRY_MS, signal).catch(() => {});
@@ -169,11 +169,4 @@ export class PodResourcesServer {
       if (!isMissing(err)) throw err;
     }
   }
-}
-
-async function sleepUntilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,4 @@
-import { checkNumbers } from '@node-agent/async';
+import { checkNumbers, untilAborted } from '@node-agent/async';
 import {
   type Container,
   defaultRestartFeatures,
@@ -70,9 +70,7 @@ export class Prober {
     const { clock } = this.#components;
     this.#started = { wallMs: clock.now(), monotonicMs: clock.monotonic() };
     for (const workers of this.#pods.values()) for (const worker of workers.values()) this.#begin(worker);
-    if (!signal.aborted) {
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    }
+    await untilAborted(signal);
     this.#timetable.clear();
     for (const workers of this.#pods.values()) for (const worker of workers.values()) endProbe(worker);
     this.#started = undefined;

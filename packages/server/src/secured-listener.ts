@@ -7,7 +7,7 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
-import { type Clock, type LinkedAbort, linkAbort } from '@node-agent/async';
+import { type Clock, type LinkedAbort, linkAbort, untilAborted } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ClientAuthorities } from './client-ca-file.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
@@ -132,7 +132,7 @@ export class SecuredListener {
       await this.#listen(server, listen);
       const got = server.address();
       if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
-      await aborted(signal);
+      await untilAborted(signal);
       for (const link of [...this.#underWay]) link.abort(signal.reason);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       this.#ledger.end();
@@ -332,13 +332,6 @@ function expectUsable({ current }: ServingCertificate, settings: SecureContextOp
       err,
     );
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Queries hold commands, which may hold secrets (W4). */

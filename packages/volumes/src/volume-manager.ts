@@ -1,4 +1,4 @@
-import { type Clock, withTimeout } from '@node-agent/async';
+import { type Clock, untilAborted, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
@@ -120,9 +120,7 @@ export class VolumeManager {
   async start(signal: AbortSignal): Promise<void> {
     // It never rejects, and whoever ends waits for no disk that hangs.
     void this.#leftovers.takeIn(signal);
-    if (!signal.aborted) {
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    }
+    await untilAborted(signal);
     this.#operations.close(signal.reason);
   }
 

@@ -1,5 +1,5 @@
 import type { HeapProfiler, Profiler as InspectorProfilerDomain, Session } from 'node:inspector';
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, sleep, untilAborted } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ServerError } from '../errors.ts';
 import type { Profile } from './profile.ts';
@@ -41,10 +41,7 @@ export class InspectorProfiler implements Profiler {
     } catch (err) {
       this.#components.logger.warn({ err }, 'The heap cannot be sampled: there are no profiles of it');
     }
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await untilAborted(signal);
     this.#samples = false;
     this.#heap?.disconnect();
     this.#heap = undefined;
