@@ -1,6 +1,5 @@
 import type { JsonObject } from '@node-agent/checkpoint';
-import { formatResourceList, parseResourceList, type ResourceRequirements } from '@node-agent/pod-spec';
-import { goJson } from './go-json.ts';
+import { formatResourceList, goJson, parseResourceList, type ResourceRequirements } from '@node-agent/pod-spec';
 import type { PodResources } from './pod-resources.ts';
 
 /**

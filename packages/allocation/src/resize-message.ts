@@ -1,5 +1,4 @@
-import type { Container, Pod } from '@node-agent/pod-spec';
-import { goJson } from './go-json.ts';
+import { type Container, goJson, type Pod } from '@node-agent/pod-spec';
 
 /**
  * The text of an event about a resize: what it is, and as JSON the resources of all containers

@@ -1,3 +1,4 @@
+import { goJson } from '@node-agent/pod-spec';
 import type { DevicesByNuma } from './device.ts';
 
 /** Devices that a container holds, as they are written. */
@@ -204,13 +205,8 @@ export function jsonBytes(text: string): number {
   return PLAIN.test(text) ? text.length + 2 : Buffer.byteLength(goString(text));
 }
 
-/** A text in JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
 function goString(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
-  return JSON.stringify(text).replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return PLAIN.test(text) ? `"${text}"` : goJson(text);
 }
 
 type Named = readonly [name: string, ids: unknown];

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { goJson } from '@node-agent/pod-spec';
 import type { ConfiguredLogin, DockerConfig, LoginSource, RegistryLogin } from './docker-config.ts';
 
 /**
@@ -22,12 +23,4 @@ export function loginsWithSource(
     const source = sourceOf(login);
     return [registry, { username, password, ...(source && { source }) }];
   });
-}
-
-/** JSON as Go writes it: with what HTML might take for its own escaped. */
-function goJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[<>&\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

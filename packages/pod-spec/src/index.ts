@@ -43,6 +43,7 @@ export { defaultPod, type PodLike } from './defaults.ts';
 export { PodSpecError, type PodSpecErrorCode } from './errors.ts';
 export { expand, expandAll, MAX_EXPANDED_LENGTH } from './expand.ts';
 export { type FieldError, type FieldErrorType, formatFieldError } from './field-error.ts';
+export { goJson } from './go-json.ts';
 export {
   canonicalImageName,
   effectiveTag,

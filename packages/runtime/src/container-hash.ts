@@ -1,4 +1,4 @@
-import type { Container } from '@node-agent/pod-spec';
+import { type Container, goJson } from '@node-agent/pod-spec';
 
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
@@ -14,19 +14,11 @@ const DUMP_END = [...Buffer.from(']')];
  * `pkg/kubelet/container/helpers.go`), so that containers which that kubelet left running are kept.
  */
 export function containerHash(container: Pick<Container, 'name' | 'image'>): string {
-  const json = `{"image":${goJsonString(container.image ?? '')},"name":${goJsonString(container.name)}}`;
+  const json = `{"image":${goJson(container.image ?? '')},"name":${goJson(container.name)}}`;
   // Upstream hashes not these bytes but what its dump library prints of them: `([]uint8)[123 34 …]`.
   let hash = DUMP_BEGIN;
   for (const byte of Buffer.from(json.slice(1))) hash = fnv1a32(hash, AS_NEXT[byte] ?? []);
   return (fnv1a32(hash, DUMP_END) >>> 0).toString(16);
-}
-
-/** A JSON string as Go writes it: `<`, `>`, `&` and the two line separators are escaped too. */
-function goJsonString(text: string): string {
-  return JSON.stringify(text).replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 /** Goes on from `hash`, as a signed number. */

@@ -1,5 +1,5 @@
 /** JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped. */
-export function goJson(value: object): string {
+export function goJson(value: object | string): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
