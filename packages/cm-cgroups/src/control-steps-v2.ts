@@ -1,5 +1,5 @@
 import { type ControlStep, hugePageSteps, pidsMax } from './control-steps.ts';
-import { sharesToWeight } from './cpu.ts';
+import { sharesToWeight } from './cpu-weight.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 const DEFAULT_PERIOD_US = 100_000;

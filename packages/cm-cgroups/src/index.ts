@@ -2,14 +2,7 @@ export type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
 export { CgroupsSystemd, type CgroupsSystemdComponents } from './cgroups-systemd.ts';
 export { CgroupsV1 } from './cgroups-v1.ts';
 export { CgroupsV2 } from './cgroups-v2.ts';
-export {
-  milliCpuToQuotaUs,
-  milliCpuToShares,
-  quotaUsToMilliCpu,
-  sharesToMilliCpu,
-  sharesToWeight,
-  weightToShares,
-} from './cpu.ts';
+export { sharesToWeight, weightToShares } from './cpu-weight.ts';
 export { CgroupError, type CgroupErrorCode } from './errors.ts';
 export { type CgroupHierarchy, type CgroupV1Hierarchy, type CgroupV2Hierarchy, readHierarchy } from './hierarchy.ts';
 export { type HugePageLimits, hugePageLimits } from './huge-pages.ts';

@@ -1,5 +1,4 @@
-import { Quantity, type ResourceList } from '@node-agent/pod-spec';
-import { milliCpuToShares } from './cpu.ts';
+import { milliCpuToShares, Quantity, type ResourceList } from '@node-agent/pod-spec';
 import { hugePageLimits } from './huge-pages.ts';
 import type { ResourceConfig } from './resource-config.ts';
 

@@ -1,5 +1,5 @@
 import { abortable, type Clock, checkNumbers, KeyedMutex, Semaphore, sleep, systemClock } from '@node-agent/async';
-import { oncePer, type Pod, podQosClass } from '@node-agent/pod-spec';
+import { MIN_CPU_SHARES, oncePer, type Pod, podQosClass } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
   type Logger,
@@ -10,7 +10,6 @@ import {
   silentLogger,
 } from '@node-agent/telemetry';
 import type { CgroupManager } from './cgroup-manager.ts';
-import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import { growing } from './growing.ts';
 import { limitMemory } from './limit-memory.ts';

@@ -1,5 +1,14 @@
-import { type Pod, parseResourceList, podLimits, podQosClass, podRequests, type Quantity } from '@node-agent/pod-spec';
-import { MIN_CPU_SHARES, milliCpuToQuotaUs, milliCpuToShares } from './cpu.ts';
+import {
+  MIN_CPU_SHARES,
+  milliCpuToQuotaUs,
+  milliCpuToShares,
+  type Pod,
+  parseResourceList,
+  podLimits,
+  podQosClass,
+  podRequests,
+  type Quantity,
+} from '@node-agent/pod-spec';
 import { hugePageLimits } from './huge-pages.ts';
 import { type MemoryReservationPolicy, podMemoryProtection } from './memory-qos.ts';
 import type { ResourceConfig } from './resource-config.ts';

@@ -1,7 +1,7 @@
 import { type Clock, every } from '@node-agent/async';
+import { MIN_CPU_SHARES } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, type Logger, type ObjectReference } from '@node-agent/telemetry';
 import type { CgroupManager } from './cgroup-manager.ts';
-import { MIN_CPU_SHARES } from './cpu.ts';
 import { CgroupError } from './errors.ts';
 import type { CgroupName } from './names.ts';
 import { ENFORCED, NOT_ENFORCED } from './node-events.ts';

@@ -1,5 +1,4 @@
-import { type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
-import { MIN_CPU_SHARES, milliCpuToShares } from './cpu.ts';
+import { MIN_CPU_SHARES, milliCpuToShares, type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
 
 /**
  * The shares of the two QoS groups: what Burstable pods request together; the least there are for BestEffort

@@ -1,5 +1,5 @@
 import type { FileSystem } from '@node-agent/host';
-import { weightToShares } from './cpu.ts';
+import { weightToShares } from './cpu-weight.ts';
 import { CgroupError } from './errors.ts';
 import { readText, readWords } from './hierarchy.ts';
 import type { GroupLimits } from './resource-config.ts';

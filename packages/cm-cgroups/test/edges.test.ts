@@ -1,9 +1,9 @@
-import { type Pod, parseResourceList, Quantity } from '@node-agent/pod-spec';
+import { milliCpuToShares, type Pod, parseResourceList, Quantity, sharesToMilliCpu } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { v1Steps } from '../src/control-steps-v1.ts';
 import { v2Steps } from '../src/control-steps-v2.ts';
-import { milliCpuToShares, sharesToMilliCpu, sharesToWeight, weightToShares } from '../src/cpu.ts';
+import { sharesToWeight, weightToShares } from '../src/cpu-weight.ts';
 import { growing } from '../src/growing.ts';
 import { hugePageLimits, pageSizeName } from '../src/huge-pages.ts';
 import { killProcesses } from '../src/kill-processes.ts';

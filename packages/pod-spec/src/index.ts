@@ -38,6 +38,13 @@ export {
   type PodContainer,
 } from './containers.ts';
 export { type CpuMemory, cpuMemory, isResizable, limitsWithin, sameCpuMemory, sameResources } from './cpu-memory.ts';
+export {
+  MAX_CPU_SHARES,
+  MIN_CPU_SHARES,
+  milliCpuToQuotaUs,
+  milliCpuToShares,
+  sharesToMilliCpu,
+} from './cpu-time.ts';
 export { defaultPullPolicy } from './default-pull-policy.ts';
 export { defaultPod, type PodLike } from './defaults.ts';
 export { PodSpecError, type PodSpecErrorCode } from './errors.ts';

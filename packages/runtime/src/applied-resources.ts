@@ -3,12 +3,13 @@ import {
   type CpuMemory,
   cpuMemory,
   limitsWithin,
+  milliCpuToQuotaUs,
+  milliCpuToShares,
   type Pod,
   Quantity,
   type ResourceRequirements,
   type RuntimeContainerResources,
 } from '@node-agent/pod-spec';
-import { cpuQuotaUs, cpuShares } from './config/linux-resources.ts';
 
 /** What pods and containers were last given, as far as it can change while they run; survives the process: package `allocation`. */
 export interface AppliedResources {
@@ -55,8 +56,9 @@ export function adoptedResources(
   const wanted = cpuMemory(container.resources, pod.spec.resources);
   const { cpuRequestMilli: request, cpuLimitMilli: limit, memoryLimitBytes } = told ?? {};
   // The kernel knows neither a request nor a limit to the thousandth.
-  const sameRequest = request === undefined || cpuShares(request) === cpuShares(wanted.cpuRequestMilli);
-  const sameLimit = limit === undefined || cpuQuotaUs(limit, periodUs) === cpuQuotaUs(wanted.cpuLimitMilli, periodUs);
+  const sameRequest = request === undefined || milliCpuToShares(request) === milliCpuToShares(wanted.cpuRequestMilli);
+  const sameLimit =
+    limit === undefined || milliCpuToQuotaUs(limit, periodUs) === milliCpuToQuotaUs(wanted.cpuLimitMilli, periodUs);
   return withCpuMemory(container.resources, {
     ...wanted,
     ...(!sameRequest && { cpuRequestMilli: request }),

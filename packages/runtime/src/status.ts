@@ -6,19 +6,17 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
 } from '@node-agent/cri-client';
-import type {
-  RuntimeContainerResources,
-  RuntimeContainerState,
-  RuntimeContainerStatus,
-  RuntimePodStatus,
-  RuntimeSandboxStatus,
+import {
+  type RuntimeContainerResources,
+  type RuntimeContainerState,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type RuntimeSandboxStatus,
+  sharesToMilliCpu,
 } from '@node-agent/pod-spec';
 import { criAnnotations, parseContainerLabels, parseContainerVersion } from './config/labels.ts';
 import { stopSignalName } from './config/stop-signal.ts';
 import { byPrecedence } from './current-status.ts';
-
-const CPU_SHARES_PER_CPU = 1024;
-const MIN_CPU_SHARES = 2;
 
 /** A CRI time, in ns since the epoch, as ms; 0 for "never" and for nonsense. */
 export function criTimeMs(ns: number): number {
@@ -184,9 +182,9 @@ function toResources(status: ContainerStatus): RuntimeContainerResources | undef
   if (linux == null) return undefined;
   const resources: { -readonly [K in keyof RuntimeContainerResources]: RuntimeContainerResources[K] } = {};
   const limit = linux.cpuPeriod > 0 ? Math.floor((linux.cpuQuota * 1000) / linux.cpuPeriod) : 0;
-  const request = Math.ceil((linux.cpuShares * 1000) / CPU_SHARES_PER_CPU);
+  const request = sharesToMilliCpu(linux.cpuShares);
   if (limit > 0) resources.cpuLimitMilli = limit;
-  if (linux.cpuShares >= MIN_CPU_SHARES) resources.cpuRequestMilli = request;
+  if (request > 0) resources.cpuRequestMilli = request;
   if (linux.memoryLimitInBytes > 0) resources.memoryLimitBytes = linux.memoryLimitInBytes;
   return Object.keys(resources).length > 0 ? resources : undefined;
 }

@@ -1,4 +1,4 @@
-import { sharesToWeight } from '../cpu.ts';
+import { sharesToWeight } from '../cpu-weight.ts';
 import type { ResourceConfig } from '../resource-config.ts';
 import { cpuBits } from './cpu-bits.ts';
 import type { UnitProperty } from './systemd.ts';

@@ -2,15 +2,18 @@ import type { Init, LinuxContainerResources } from '@node-agent/cri-client';
 import {
   type Container,
   type ContainerType,
+  milliCpuToQuotaUs,
+  milliCpuToShares,
   type Pod,
   parseResourceList,
   podLimits,
   podRequests,
   Quantity,
+  sharesToMilliCpu,
 } from '@node-agent/pod-spec';
 import type { GroupResources } from '../resize-steps.ts';
 import { hugePageLimits } from './hugepages.ts';
-import { cpuMilliOf, cpuQuotaUs, cpuShares, linuxResources } from './linux-resources.ts';
+import { linuxResources } from './linux-resources.ts';
 import { memoryQosFiles } from './memory-qos.ts';
 import { oomScoreAdjust } from './oom-score.ts';
 import type { ResourceSettings } from './resource-settings.ts';
@@ -95,8 +98,10 @@ export function resizedSandboxResources(
   return {
     resources: {
       cpuPeriod: cpuPeriodUs,
-      cpuQuota: less(quotaUs, cpuQuotaUs(cpuMilli, cpuPeriodUs)),
-      ...(shares !== undefined && { cpuShares: cpuMilli === 0 ? shares : cpuShares(cpuMilliOf(shares) - cpuMilli) }),
+      cpuQuota: less(quotaUs, milliCpuToQuotaUs(cpuMilli, cpuPeriodUs)),
+      ...(shares !== undefined && {
+        cpuShares: cpuMilli === 0 ? shares : milliCpuToShares(sharesToMilliCpu(shares) - cpuMilli),
+      }),
       memoryLimitInBytes: less(memoryBytes, bytes(overhead.get('memory'))),
     },
     overhead: overheadResources(pod, settings),

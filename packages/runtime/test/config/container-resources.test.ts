@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { containerResources } from '../../src/config/container-resources.ts';
 import { cgroupPageSize } from '../../src/config/hugepages.ts';
-import { cpuQuotaUs, cpuShares } from '../../src/config/linux-resources.ts';
 import { oomScoreAdjust } from '../../src/config/oom-score.ts';
 import type { ResourceSettings } from '../../src/config/resource-settings.ts';
 import { GI, makeContainer, makePod, resourceSettings } from './fixtures.ts';
@@ -21,26 +20,6 @@ function resourcesOf(
 }
 
 describe('CPU and memory', () => {
-  it.each([
-    [0, 2],
-    [1, 2],
-    [10, 10],
-    [100, 102],
-    [1000, 1024],
-    [256_001, 262_144],
-  ])('%d milli CPU weigh %d shares', (milli, shares) => {
-    expect(cpuShares(milli)).toBe(shares);
-  });
-
-  it.each([
-    [0, 100_000, 0],
-    [1, 100_000, 1000],
-    [250, 100_000, 25_000],
-    [1500, 5000, 7500],
-  ])('%d milli CPU in a period of %d us are a quota of %d us', (milli, period, quota) => {
-    expect(cpuQuotaUs(milli, period)).toBe(quota);
-  });
-
   it('takes the limit for the request where there is no request', () => {
     expect(resourcesOf({ limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2048, cpuQuota: 200_000 });
     expect(resourcesOf({ requests: { cpu: '0' }, limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2 });

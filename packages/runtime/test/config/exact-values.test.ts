@@ -7,7 +7,6 @@ import { resizedSandboxResources } from '../../src/config/container-resources.ts
 import { type EnvironmentContext, makeEnvironment } from '../../src/config/environment.ts';
 import { asInvalidSpec, podFieldValue } from '../../src/config/field-path.ts';
 import { cgroupPageSize } from '../../src/config/hugepages.ts';
-import { cpuMilliOf } from '../../src/config/linux-resources.ts';
 import { legacyLogLink } from '../../src/config/log-paths.ts';
 import { memoryQosFiles } from '../../src/config/memory-qos.ts';
 import { imageUser, verifyRunAsNonRoot } from '../../src/config/non-root.ts';
@@ -186,18 +185,6 @@ describe('numbers', () => {
     [2n ** 61n, '2048PB'],
   ])('a page of %d bytes is one of %s', (bytes, size) => {
     expect(cgroupPageSize(bytes)).toBe(size);
-  });
-
-  test.each([
-    [0, 0],
-    [1, 0],
-    [2, 2],
-    [3, 3],
-    [102, 100],
-    [1024, 1000],
-    [1025, 1001],
-  ])('%d shares are %d thousandths of a CPU', (shares, milli) => {
-    expect(cpuMilliOf(shares)).toBe(milli);
   });
 
   test.each<[object | undefined, object, object]>([

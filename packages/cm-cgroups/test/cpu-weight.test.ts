@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { sharesToWeight, weightToShares } from '../src/index.ts';
+
+describe('CPU time', () => {
+  test.each([
+    [0, 1],
+    [2, 1],
+    [10, 1],
+    [102, 4],
+    [1024, 39],
+    [2048, 79],
+    [262_143, 9999],
+    [262_144, 10_000],
+    [999_999, 10_000],
+  ])('%i shares are a weight of %i', (shares, weight) => {
+    expect(sharesToWeight(shares)).toBe(weight);
+  });
+
+  test('weights grow with shares, stay in their range, and every weight is told back', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 262_144 }), fc.integer({ min: 0, max: 1000 }), (shares, more) => {
+        const weight = sharesToWeight(shares);
+        expect(weight).toBeGreaterThanOrEqual(1);
+        expect(weight).toBeLessThanOrEqual(10_000);
+        expect(sharesToWeight(shares + more)).toBeGreaterThanOrEqual(weight);
+        expect(Math.abs(sharesToWeight(weightToShares(weight)) - weight)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+});
