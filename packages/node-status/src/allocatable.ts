@@ -1,6 +1,5 @@
-import { Quantity, type ResourceList } from '@node-agent/pod-spec';
+import { isExtendedResource, isHugePageResource, Quantity, type ResourceList } from '@node-agent/pod-spec';
 import { type Reservations, reservationOfCapacity } from './reservation.ts';
-import { isExtendedResource, isHugePageResource } from './resource-names.ts';
 
 /**
  * What pods can have of the capacity (`nodestatus/setters.go`, MachineInfo): the capacity without what is kept back, never below 0.

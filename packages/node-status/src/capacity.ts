@@ -1,6 +1,5 @@
 import { Quantity, type ResourceList } from '@node-agent/pod-spec';
 import type { MachineInfo } from './machine-info.ts';
-import { hugePageResource } from './resource-names.ts';
 
 /** What device plugins have, by resource (`GetDevicePluginResourceCapacity`). */
 export interface DevicePluginResources {
@@ -57,9 +56,9 @@ export function machineCapacity({ cpuCount, memoryBytes, hugePages }: MachineInf
   return new Map([
     ['cpu', Quantity.ofMilli(cpuCount * 1000)],
     ['memory', Quantity.of(memoryBytes, 'BinarySI')],
-    ...hugePages.map(
-      ({ pageSizeBytes, count }) =>
-        [hugePageResource(pageSizeBytes), Quantity.of(BigInt(pageSizeBytes) * BigInt(count), 'BinarySI')] as const,
-    ),
+    ...hugePages.map(({ pageSizeBytes, count }) => {
+      const name = `hugepages-${Quantity.of(pageSizeBytes, 'BinarySI')}`;
+      return [name, Quantity.of(BigInt(pageSizeBytes) * BigInt(count), 'BinarySI')] as const;
+    }),
   ]);
 }

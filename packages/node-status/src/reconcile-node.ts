@@ -1,7 +1,6 @@
-import { parseQuantity, Quantity } from '@node-agent/pod-spec';
+import { isExtendedResource, isHugePageResource, parseQuantity, Quantity } from '@node-agent/pod-spec';
 import { reconcileAttachAnnotation, reconcileLabels } from './initial-node.ts';
 import { type Node, withStatus } from './node.ts';
-import { isExtendedResource, isHugePageResource } from './resource-names.ts';
 
 type Resources = Readonly<Record<string, string>>;
 

@@ -4,7 +4,6 @@ import { nodeAllocatable } from '../src/allocatable.ts';
 import { type CapacitySettings, nodeCapacity } from '../src/capacity.ts';
 import type { MachineInfo } from '../src/machine-info.ts';
 import { parseReservations, parseThreshold, reservationOfCapacity, reservationProblems } from '../src/reservation.ts';
-import { isExtendedResource } from '../src/resource-names.ts';
 
 const MACHINE: MachineInfo = {
   machineId: 'm',
@@ -253,15 +252,4 @@ test.each([
   expect(refused).toThrow(/^evictionHard/);
   expect(refused).not.toThrow(/evictionHard.*evictionHard/);
   expect(refused).not.toThrow(/Error/);
-});
-
-test.each([
-  ['example.com/gpu', true],
-  ['cpu', false],
-  ['hugepages-2Mi', false],
-  ['kubernetes.io/batch-cpu', false],
-  ['requests.example.com/gpu', false],
-  ['example.com/no/two', false],
-])('%s is an extended resource: %s', (name, extended) => {
-  expect(isExtendedResource(name)).toBe(extended);
 });
