@@ -28,6 +28,7 @@ export {
   type StatusReason,
 } from './errors.ts';
 export type { ExecResult, ExecRunner } from './exec-credentials.ts';
+export { ifFound } from './if-found.ts';
 export { inClusterConfig } from './in-cluster.ts';
 export { connectionOf, loadKubeconfig } from './kubeconfig.ts';
 export { nodeExec } from './node-exec.ts';

@@ -1,4 +1,4 @@
-import { type KubeClients, KubeError, resources } from '@node-agent/kube-client';
+import { ifFound, type KubeClients, resources } from '@node-agent/kube-client';
 import type { ClaimSource } from '@node-agent/volumes';
 
 /**
@@ -11,13 +11,4 @@ export function clusterClaims(client: Pick<KubeClients['requests'], 'get'>): Omi
       ifFound(client.get(resources.persistentVolumeClaims, { namespace, name }, signal)),
     getPersistentVolume: (name, signal) => ifFound(client.get(resources.persistentVolumes, { name }, signal)),
   };
-}
-
-async function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (KubeError.is(error) && error.code === 'NotFound') return undefined;
-    throw error;
-  }
 }

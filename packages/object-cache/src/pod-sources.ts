@@ -1,4 +1,4 @@
-import { KubeError } from '@node-agent/kube-client';
+import { ifFound } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import type { ObjectCache } from './object-cache.ts';
 import type { ConfigMap, Secret } from './object-store.ts';
@@ -38,13 +38,4 @@ export function podTokens(tokens: Pick<TokenManager, 'get'>): PodTokens {
       return (await tokens.get(podTokenQuery(pod, request), signal)).token;
     },
   };
-}
-
-async function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (KubeError.is(error) && error.code === 'NotFound') return undefined;
-    throw error;
-  }
 }
