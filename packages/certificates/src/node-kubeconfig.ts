@@ -1,4 +1,4 @@
-import type { FileSystem } from '@node-agent/host';
+import { errorCode, type FileSystem } from '@node-agent/host';
 import { type ConnectionConfig, KubeError, loadKubeconfig, type PemSource } from '@node-agent/kube-client';
 import { type CertificatePair, hasCertificate, parseCertificates, parsePair } from './certificate-pair.ts';
 import { CertificateError } from './errors.ts';
@@ -27,7 +27,7 @@ export async function kubeconfigProblem(
     }
     return undefined;
   } catch (error) {
-    const isBad = error instanceof CertificateError || KubeError.is(error) || hasCode(error, 'ENOENT');
+    const isBad = error instanceof CertificateError || KubeError.is(error) || errorCode(error) === 'ENOENT';
     if (isBad && error instanceof Error) return `${path}: ${error.message}`;
     throw error;
   }
@@ -47,10 +47,6 @@ export async function readPair(
 /** A PEM text, from where it is. @throws errors of the file system */
 async function textOf(fs: Pick<FileSystem, 'readFile'>, source: PemSource): Promise<string> {
   return 'data' in source ? source.data : Buffer.from(await fs.readFile(source.file)).toString();
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Clock, withTimeout } from '@node-agent/async';
-import { errorCodeOf, systemErrorOf } from './system-errors.ts';
+import { errorCode } from '@node-agent/host';
+import { systemErrorOf } from './system-errors.ts';
 
 /** Connecting, a proxy's part in it and the handshake may take so long together, in milliseconds (client-go's dialer). */
 const DIAL_TIMEOUT_MS = 30_000;
@@ -17,7 +18,7 @@ export async function withDialDeadline<T>(
   try {
     return await withTimeout(clock, DIAL_TIMEOUT_MS, dial, signal);
   } catch (error) {
-    if (signal?.aborted || errorCodeOf(error) !== 'Timeout') throw error;
+    if (signal?.aborted || errorCode(error) !== 'Timeout') throw error;
     throw systemErrorOf('ETIMEDOUT', `connect to ${authority}: no answer within ${DIAL_TIMEOUT_MS} ms`);
   }
 }

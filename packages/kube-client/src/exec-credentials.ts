@@ -1,4 +1,5 @@
 import type { Clock } from '@node-agent/async';
+import { errorCode } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { type ClusterConfig, type ExecConfig, record } from './connection-config.ts';
 import { KubeError } from './errors.ts';
@@ -70,7 +71,7 @@ export class ExecCredentials {
       result = await exec(command, args, { ...environment, ...own, KUBERNETES_EXEC_INFO: info }, signal);
     } catch (cause) {
       if (signal?.aborted) throw cause;
-      const missing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+      const missing = errorCode(cause) === 'ENOENT';
       const what = missing ? `executable ${command} not found` : errorText(cause);
       throw unavailable(`exec: ${what}${missing && installHint !== undefined ? `\n\n${installHint}` : ''}`, cause);
     }

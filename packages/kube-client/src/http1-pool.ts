@@ -1,10 +1,11 @@
 import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
+import { errorCode } from '@node-agent/host';
 import { retireAgent } from './agents.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { KubeError } from './errors.ts';
 import { http } from './node-http.ts';
-import { errorCodeOf, systemErrorOf, toError } from './system-errors.ts';
+import { systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
 /** Methods that may be sent again where a kept connection turned out to be closed by the server. */
@@ -47,7 +48,7 @@ export class Http1Pool implements ConnectionPool {
       try {
         return await sent.response;
       } catch (error) {
-        const closed = errorCodeOf(error) === 'ECONNRESET' && sent.outgoing.reusedSocket;
+        const closed = errorCode(error) === 'ECONNRESET' && sent.outgoing.reusedSocket;
         if (!first || !closed || !REPEATABLE.has(request.method)) throw error;
       }
     }

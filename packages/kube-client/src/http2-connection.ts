@@ -2,8 +2,9 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { Clock, Timer } from '@node-agent/async';
+import { errorCode } from '@node-agent/host';
 import type { ServerAddress } from './connection-pool.ts';
-import { errorCodeOf, systemErrorOf } from './system-errors.ts';
+import { systemErrorOf } from './system-errors.ts';
 import type { HttpRequest } from './transport.ts';
 
 /** A connection with open streams that is silent for so long is pinged (client-go's HTTP2_READ_IDLE_TIMEOUT_SECONDS). */
@@ -109,7 +110,7 @@ export class Http2Connection {
   /** Whether the server is sure not to have looked at a request that failed, so that any may be sent again. */
   wasRefused(stream: ClientHttp2Stream, error: unknown): boolean {
     if (stream.rstCode === REFUSED_STREAM) return true;
-    const code = errorCodeOf(error);
+    const code = errorCode(error);
     return code === 'ERR_HTTP2_GOAWAY_SESSION' || code === 'ERR_HTTP2_INVALID_SESSION';
   }
 

@@ -1,3 +1,4 @@
+import { errorCode } from '@node-agent/host';
 import { isTooLargeVersion, type KubeError } from './errors.ts';
 
 /** Errors of a connection that was there and broke, after which a read may simply be sent again. */
@@ -35,10 +36,7 @@ export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttem
 /** Whether a connection that had been made broke; not a refused one, nor one that could not be made. */
 function isBrokenConnection(error: KubeError): boolean {
   if (error.code !== 'ConnectionFailed') return false;
-  const { cause } = error;
-  return (
-    cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && BROKEN_CONNECTION.has(cause.code)
-  );
+  return BROKEN_CONNECTION.has(errorCode(error.cause) ?? '');
 }
 
 /** No server means more than this by `Retry-After`; a proxy with a wrong clock may say years. */

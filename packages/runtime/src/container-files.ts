@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { Random } from '@node-agent/async';
 import type { ContainerStatus } from '@node-agent/cri-client';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { parseContainerLabels } from './config/labels.ts';
 import { legacyLogLink, podLogsPath } from './config/log-paths.ts';
@@ -80,7 +80,7 @@ export class ContainerFiles {
     try {
       await this.#fs.symlink(target, link);
     } catch (err) {
-      if (isTaken(err)) return;
+      if (errorCode(err) === 'EEXIST') return;
       if (!isMissing(err)) throw err;
       await this.#fs.mkdir(containerLogsDirectory, { mode: 0o755 });
       await this.#fs.symlink(target, link);
@@ -117,8 +117,4 @@ export class ContainerFiles {
       if (!isMissing(err)) throw err;
     }
   }
-}
-
-function isTaken(err: unknown): boolean {
-  return err instanceof Error && 'code' in err && err.code === 'EEXIST';
 }
