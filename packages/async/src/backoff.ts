@@ -70,23 +70,11 @@ export class Backoff<K = string> {
     this.#entries.set(key, { delayMs: Math.min(delayMs, this.#options.maxMs), updatedAtMs });
   }
 
-  /** Whether less than the key's delay has passed since `eventTimeMs`. */
-  isInBackOffSince(key: K, eventTimeMs: number): boolean {
-    return this.remainingMs(key, eventTimeMs) > 0;
-  }
-
   /** How much of the key's delay is left, counted from `eventTimeMs`: 0 where it is over. */
   remainingMs(key: K, eventTimeMs: number): number {
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#hasExpired(entry, eventTimeMs)) return 0;
     return Math.max(entry.delayMs - (this.#clock.now() - eventTimeMs), 0);
-  }
-
-  /** Whether `eventTimeMs` is less than the key's delay after its last failure was counted. */
-  isInBackOffSinceUpdate(key: K, eventTimeMs: number): boolean {
-    const entry = this.#entries.get(key);
-    if (entry === undefined || this.#hasExpired(entry, eventTimeMs)) return false;
-    return eventTimeMs - entry.updatedAtMs < entry.delayMs;
   }
 
   /** Forgets the key. */

@@ -21,23 +21,12 @@ describe('Backoff', () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     const eventTimeMs = clock.now();
-    expect(backoff.isInBackOffSince('a', eventTimeMs)).toBe(false);
+    expect(backoff.remainingMs('a', eventTimeMs)).toBe(0);
     backoff.next('a', eventTimeMs);
     await clock.advance(9_999);
-    expect([backoff.isInBackOffSince('a', eventTimeMs), backoff.remainingMs('a', eventTimeMs)]).toEqual([true, 1]);
+    expect(backoff.remainingMs('a', eventTimeMs)).toBe(1);
     await clock.advance(1);
-    expect([backoff.isInBackOffSince('a', eventTimeMs), backoff.remainingMs('a', eventTimeMs)]).toEqual([false, 0]);
-  });
-
-  it('compares an event with the last failure where it is asked to', async () => {
-    const clock = new FakeClock();
-    const backoff = new Backoff({ clock }, options);
-    expect(backoff.isInBackOffSinceUpdate('a', clock.now())).toBe(false);
-    backoff.next('a', clock.now());
-    await clock.advance(9_999);
-    expect(backoff.isInBackOffSinceUpdate('a', clock.now())).toBe(true);
-    expect(backoff.isInBackOffSinceUpdate('a', clock.now() + 1)).toBe(false);
-    expect(backoff.isInBackOffSinceUpdate('a', clock.now() + 10 ** 9)).toBe(false);
+    expect(backoff.remainingMs('a', eventTimeMs)).toBe(0);
   });
 
   it.each([
@@ -52,7 +41,7 @@ describe('Backoff', () => {
     backoff.next('a', clock.now());
     expect(backoff.delayMs('a')).toBe(40 * SECOND);
     await clock.advance(seconds * SECOND + 1);
-    expect(backoff.isInBackOffSince('a', clock.now())).toBe(false);
+    expect(backoff.remainingMs('a', clock.now())).toBe(0);
     backoff.next('a', clock.now());
     expect(backoff.delayMs('a')).toBe(10 * SECOND);
   });
@@ -88,7 +77,7 @@ describe('Backoff', () => {
     const backoff = new Backoff({ clock }, options);
     backoff.restore('a', 40 * SECOND, clock.now());
     backoff.restore('b', 10_000 * SECOND, clock.now());
-    expect(backoff.isInBackOffSince('a', clock.now())).toBe(true);
+    expect(backoff.remainingMs('a', clock.now())).toBe(40 * SECOND);
     backoff.next('a', clock.now());
     expect([backoff.delayMs('a'), backoff.delayMs('b')]).toEqual([80 * SECOND, 300 * SECOND]);
   });

@@ -1,12 +1,11 @@
 import type { Clock } from '@node-agent/async';
 import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
 import type { Container, LifecycleHandler, Pod } from '@node-agent/pod-spec';
-import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
+import type { EventRecorder, Metrics } from '@node-agent/telemetry';
 
 /** What {@link LifecycleHooks} are made of. */
 export interface LifecycleHooksComponents {
   readonly clock?: Clock;
-  readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
   /** Runs a command in a container until it ends by itself, or `signal` is aborted. `timeoutMs` is 0: there is none. */

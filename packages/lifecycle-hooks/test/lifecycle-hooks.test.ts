@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@node-agent/async/testing';
 import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
 import type { LifecycleHandler, Pod } from '@node-agent/pod-spec';
-import { MemoryEventRecorder, MetricsRegistry, silentLogger } from '@node-agent/telemetry';
+import { MemoryEventRecorder, MetricsRegistry } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { LifecycleHooksComponents } from '../src/components.ts';
 import { LifecycleHooks } from '../src/lifecycle-hooks.ts';
@@ -29,7 +29,7 @@ function setUp(components: Partial<LifecycleHooksComponents> = {}) {
   const answers: HttpGetResult[] = [];
   const controller = new AbortController();
   const hooks = new LifecycleHooks({
-    ...{ clock, recorder, metrics: registry, logger: silentLogger },
+    ...{ clock, recorder, metrics: registry },
     exec: async (...call) => {
       commands.push(call.slice(0, 3));
       return { exitCode: 0, stdout: bytes(''), stderr: bytes('') };
@@ -165,7 +165,7 @@ describe('a request', () => {
     const { port } = server.address() as AddressInfo;
     const base = setUp();
     const hooks = new LifecycleHooks({
-      ...{ clock: base.clock, recorder: base.recorder, metrics: base.registry, logger: silentLogger },
+      ...{ clock: base.clock, recorder: base.recorder, metrics: base.registry },
       exec: () => Promise.reject(new Error('not to be asked')),
       podIps: async () => ['127.0.0.1'],
     });
