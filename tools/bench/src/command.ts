@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { cpus, loadavg, networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { unmountBelow } from '@node-agent/tools-containerd';
@@ -7,6 +7,19 @@ import { freeSubnets } from './subnets.ts';
 
 /** This repository's kubelet, as the build leaves it. */
 export const BUILT_KUBELET: string = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
+
+/** What happens is told on the standard error stream: the standard output has the results only. */
+export function say(text: string): void {
+  process.stderr.write(`bench: ${text}\n`);
+}
+
+/** The machine's load of the last minute; with more than `mostPerCpu` it is said that only ratios will mean something. */
+export function machineLoad(mostPerCpu: number): number {
+  const load = loadavg()[0] ?? 0;
+  const isBusy = load > cpus().length * mostPerCpu;
+  if (isBusy) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+  return load;
+}
 
 /** Runs a command: what it rejects with is told on the standard error stream, and makes its exit code 1. */
 export function runCommand(main: (argv: readonly string[]) => Promise<number>, say: (text: string) => void): void {

@@ -1,17 +1,12 @@
 import { access } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
+import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { type Found, findContainerd, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { runBench } from './bench.ts';
-import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from './command.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say, subnetsForPods } from './command.ts';
 import { figures } from './figures.ts';
 import { type BenchOptions, HELP, parseOptions } from './options.ts';
 import { jsonOf, tableOf } from './report.ts';
-
-/** What happens is told on the standard error stream: the standard output has the results only. */
-function say(text: string): void {
-  process.stderr.write(`bench: ${text}\n`);
-}
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseOptions(argv);
@@ -26,12 +21,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const { binaries } = found;
 
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
-    const load = loadavg()[0] ?? 0;
-    if (load > cpus().length) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+    const loadBefore = machineLoad(1);
     const subnets = subnetsForPods();
     const measured = await runBench(options, { binaries, program, directory, subnets, say }, signal);
     const result = figures(measured);
-    const run = { containerd: binaries.version, node: process.version, cpus: cpus().length, loadBefore: load };
+    const run = { containerd: binaries.version, node: process.version, cpus: cpus().length, loadBefore };
     process.stdout.write(options.json ? `${jsonOf(result, { ...run, measured })}\n` : tableOf(result));
     return 0;
   });

@@ -1,9 +1,8 @@
 import { access } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
-import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from '../command.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say, subnetsForPods } from '../command.ts';
 import { takeBareTurn } from './bare-turn.ts';
 import { type Bare, clusterFigureMeetsTarget, clusterFigures, type Turn } from './figures.ts';
 import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.ts';
@@ -13,11 +12,6 @@ import { type Storm, stormFigures } from './storm-figures.ts';
 import { clusterTable, stormTable } from './tables.ts';
 import { takeTurn } from './turn.ts';
 
-/** What happens is told on the standard error stream: the standard output has the results only. */
-function say(text: string): void {
-  process.stderr.write(`bench: ${text}\n`);
-}
-
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseClusterOptions(argv);
   if (options.help) {
@@ -26,14 +20,13 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   await access(BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
-    const load = loadavg()[0] ?? 0;
-    if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+    const loadBefore = machineLoad(0.5);
     const results = await measure(options, directory, signal);
     const { ours, go, bare, storm } = results;
     const figures = ours.length === 0 ? [] : clusterFigures(ours, go, bare);
     const ofStorm = storm === undefined ? [] : stormFigures(storm.ours, storm.go);
     if (options.json) {
-      const all = { node: process.version, loadBefore: load, figures, storm: ofStorm, measured: results };
+      const all = { node: process.version, loadBefore, figures, storm: ofStorm, measured: results };
       process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     } else {
       if (figures.length > 0) process.stdout.write(clusterTable(figures));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
-import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from '../command.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, say, subnetsForPods } from '../command.ts';
 import { hostileFigures, hostileTable } from './figures.ts';
 import { HOSTILE_KINDS } from './kinds.ts';
 import { type Harm, takeHostileTurn } from './turn.ts';
@@ -16,11 +16,6 @@ what they cost in memory and CPU, how long another pod takes meanwhile, and when
   --json          print JSON, on the standard output
   --help
 `;
-
-/** What happens is told on the standard error stream: the standard output has the results only. */
-function say(text: string): void {
-  process.stderr.write(`bench: ${text}\n`);
-}
 
 async function main(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({

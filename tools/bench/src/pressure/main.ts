@@ -1,14 +1,9 @@
 import { access } from 'node:fs/promises';
-import { inDirectoryOfItsOwn, runCommand } from '../command.ts';
+import { inDirectoryOfItsOwn, runCommand, say } from '../command.ts';
 import { takeSideBySide } from '../side-by-side.ts';
 import { pressureFigures, pressureTable } from './figures.ts';
 import { HELP, parsePressureOptions } from './options.ts';
 import { takePressureTurn } from './turn.ts';
-
-/** What happens is told on the standard error stream: the standard output has the results only. */
-function say(text: string): void {
-  process.stderr.write(`bench: ${text}\n`);
-}
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parsePressureOptions(argv);

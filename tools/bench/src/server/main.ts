@@ -1,15 +1,9 @@
 import { access } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
-import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand } from '../command.ts';
+import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say } from '../command.ts';
 import { takeSideBySide } from '../side-by-side.ts';
 import { serverFigures, serverTable } from './figures.ts';
 import { HELP, parseServerOptions } from './options.ts';
 import { takeServerTurn } from './turn.ts';
-
-/** What happens is told on the standard error stream: the standard output has the results only. */
-function say(text: string): void {
-  process.stderr.write(`bench: ${text}\n`);
-}
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseServerOptions(argv);
@@ -19,8 +13,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   await access(BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
-    const load = loadavg()[0] ?? 0;
-    if (load > cpus().length / 2) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+    const loadBefore = machineLoad(0.5);
     const { ours, go } = await takeSideBySide(options, { directory, say }, (plan) =>
       takeServerTurn({ ...plan, options, say }, signal),
     );
@@ -29,7 +22,7 @@ async function main(argv: readonly string[]): Promise<number> {
       [exec, resource, cadvisor].flatMap(({ problem }) => problem ?? []),
     );
     for (const problem of new Set(problems)) say(problem);
-    const all = { node: process.version, loadBefore: load, options, figures, measured: { ours, go } };
+    const all = { node: process.version, loadBefore, options, figures, measured: { ours, go } };
     process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : serverTable(figures));
     return 0;
   });
