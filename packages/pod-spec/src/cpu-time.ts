@@ -1,5 +1,6 @@
-/** The least and the most shares that the kernel takes (`MIN_SHARES`, `MAX_SHARES` in kernel/sched/sched.h). */
+/** The fewest shares that the kernel takes (`MIN_SHARES` in kernel/sched/sched.h). */
 export const MIN_CPU_SHARES = 2;
+/** The most shares that the kernel takes (`MAX_SHARES`). */
 export const MAX_CPU_SHARES = 262_144;
 const SHARES_PER_CPU = 1024;
 /** The kernel refuses a quota below 1 ms. */
