@@ -9,6 +9,7 @@ import {
   type RuntimePod,
 } from '@node-agent/pod-spec';
 import { pastActiveDeadline } from './active-deadline.ts';
+import { isActive } from './active-pod.ts';
 import { Admissions } from './admissions.ts';
 import type { Refusal } from './admit-handler.ts';
 import type { AllocationPort } from './allocation.ts';
@@ -361,13 +362,13 @@ export class SyncHandler {
   #isActive(pod: Pod): boolean {
     const { workers, status, allocation } = this.#deps;
     const { uid } = pod.metadata;
-    if (workers.isPodKnownTerminated(uid) || this.#admissions.isUndecided(uid)) return false;
-    // It was to end before it was admitted: nothing was given to it.
-    if (pod.metadata.deletionTimestamp !== undefined && !allocation.hasGrant(uid)) return false;
-    const terminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(status.getPodStatus(uid)?.phase);
-    // A terminal pod holds nothing, unless its containers are being stopped right now. One that was refused has none, however long its end
-    // waits for the runtime.
-    return !terminal || (workers.isPodTerminationRequested(uid) && allocation.hasGrant(uid));
+    return isActive(pod, {
+      isFinished: workers.isPodKnownTerminated(uid),
+      isUndecided: this.#admissions.isUndecided(uid),
+      hasGrant: allocation.hasGrant(uid),
+      isEnding: workers.isPodTerminationRequested(uid),
+      phase: status.getPodStatus(uid)?.phase,
+    });
   }
 
   /** Whether nothing is decided yet about a pod: what it waits for is its admission. */
