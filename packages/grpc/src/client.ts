@@ -1,7 +1,8 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, checkNumbers, systemClock } from '@node-agent/async';
-import { ChannelSockets } from './channel-sockets.ts';
 import { GrpcError } from './errors.ts';
+import { followSockets } from './follow-sockets.ts';
+import { OpenSockets } from './open-sockets.ts';
 import { socketPathProblem } from './socket-path.ts';
 import { startUnaryCall } from './unary-call.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
@@ -40,7 +41,7 @@ type Grpc = typeof import('@grpc/grpc-js');
 interface Connection {
   readonly grpc: Grpc;
   readonly client: Client;
-  readonly sockets: ChannelSockets;
+  readonly sockets: OpenSockets;
 }
 
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -184,8 +185,8 @@ export class GrpcClient {
   async #connect(): Promise<Connection> {
     // Loaded here, because what imports this package for its types alone should not pay for it.
     const grpc = await import('@grpc/grpc-js');
-    const sockets = new ChannelSockets();
-    const client = new grpc.Client(this.#target, sockets.follow(grpc.credentials.createInsecure()), {
+    const sockets = new OpenSockets();
+    const client = new grpc.Client(this.#target, followSockets(grpc.credentials.createInsecure(), sockets), {
       'grpc.default_authority': 'localhost',
       'grpc.max_receive_message_length': this.#maxMessageBytes,
       'grpc.initial_reconnect_backoff_ms': INITIAL_BACK_OFF_MS,

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { createServer, type Server as Listener, type Socket } from 'node:net';
+import { createServer, type Server as Listener } from 'node:net';
 import { dirname } from 'node:path';
 import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { checkNumbers } from '@node-agent/async';
 import { GrpcError, grpcStatus } from './errors.ts';
+import { OpenSockets } from './open-sockets.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
 import { socketPathProblem } from './socket-path.ts';
 
@@ -20,12 +21,17 @@ const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
 type Handler = Service['handlers'][string];
 
+/** One that listens, until it is closed. */
+interface Running {
+  readonly server: Server;
+  readonly listener: Listener;
+  readonly sockets: OpenSockets;
+}
+
 /** A gRPC server on a unix socket whose handlers are functions: see `Handlers`. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
-  #server: Server | undefined;
-  #listener: Listener | undefined;
-  readonly #sockets = new Set<Socket>();
+  #running: Running | undefined;
   /** How often it was closed: one that begins meanwhile does not go on. */
   #closes = 0;
 
@@ -46,10 +52,12 @@ export class GrpcServer {
     // With channelz off, forceShutdown of grpc-js 1.14 ends no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
     const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+    const sockets = new OpenSockets();
     const listener = createServer((socket) => {
-      this.#sockets.add(socket.on('close', () => this.#sockets.delete(socket)));
+      sockets.add(socket);
       connections.injectConnection(socket);
     });
+    const running = { server, listener, sockets };
     try {
       for (const { rpcs, handlers } of services) {
         server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
@@ -58,27 +66,25 @@ export class GrpcServer {
       if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed meanwhile`);
     } catch (error) {
       // grpc-js holds on to each server that was made until it is shut down.
-      server.forceShutdown();
-      listener.close();
+      end(running);
       throw error;
     }
-    this.#server = server;
-    this.#listener = listener;
+    this.#running = running;
   }
 
   /** Ends the calls that are under way, and the socket and all connections with them, whatever their callers do. */
   close(): void {
     this.#closes++;
-    this.#listener?.close();
-    this.#server?.forceShutdown();
-    this.#listener = undefined;
-    this.#server = undefined;
-    const sockets = [...this.#sockets];
-    // What is said at the end is said first.
-    setImmediate(() => {
-      for (const socket of sockets) socket.destroy();
-    });
+    if (this.#running !== undefined) end(this.#running);
+    this.#running = undefined;
   }
+}
+
+function end({ server, listener, sockets }: Running): void {
+  listener.close();
+  server.forceShutdown();
+  // What is said at the end is said first.
+  setImmediate(() => sockets.close());
 }
 
 async function listen(listener: Listener, socketPath: string): Promise<void> {
