@@ -1,5 +1,6 @@
 import {
   formatResourceList,
+  MIN_CPU_SHARES,
   oncePer,
   type Pod,
   type PodStatus,
@@ -8,6 +9,7 @@ import {
   podRequests,
   Quantity,
   type ResourceListJson,
+  sharesToMilliCpu,
 } from '@node-agent/pod-spec';
 
 type PodResources = Pick<PodStatus, 'allocatedResources' | 'resources'>;
@@ -20,12 +22,10 @@ export interface PodGroupLimits {
   readonly memoryBytes: number;
 }
 
-const MIN_SHARES = 2;
-const SHARES_PER_CPU = 1024;
 /** Thousandths of a CPU below which a limit is no other (`MinMilliCPULimit`). */
 export const MIN_CPU_LIMIT_MILLI = 10;
 /** Thousandths of a CPU below which a request is no other: upstream compares with the least shares. */
-export const MIN_CPU_REQUEST_MILLI: number = MIN_SHARES;
+export const MIN_CPU_REQUEST_MILLI: number = MIN_CPU_SHARES;
 
 /**
  * What is allocated to a pod as a whole, and what it is held to (KEP-5419; `convertToAPIPodLevelResourcesStatus` in
@@ -62,7 +62,7 @@ function enforced(pod: Pod, allocated: PodResources, group: PodGroupLimits): Non
   const own = pod.spec.resources;
   const requests: Record<string, string> = { ...own?.requests };
   const limits: Record<string, string> = { ...own?.limits };
-  const cpuRequest = Math.ceil((group.cpuShares * 1000) / SHARES_PER_CPU);
+  const cpuRequest = sharesToMilliCpu(group.cpuShares);
   if (Math.max(cpuRequest, milli(requests.cpu)) > MIN_CPU_REQUEST_MILLI) {
     requests.cpu = Quantity.ofMilli(cpuRequest).toString();
   }
