@@ -1,4 +1,4 @@
-import type { RunPodResult } from './run-once.ts';
+import type { RunPodResult } from './node/run-once.ts';
 
 /** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {

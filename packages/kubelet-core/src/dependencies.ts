@@ -1,10 +1,10 @@
 import type { Clock, Random } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { CommonPorts, EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
-import type { AdmitHandler } from './admit-handler.ts';
-import type { AllocationPort } from './allocation.ts';
-import type { PodExplanation } from './explain.ts';
-import type { PodJournal } from './pod-journal.ts';
+import type { AdmitHandler } from './admit/admit-handler.ts';
+import type { AllocationPort } from './admit/allocation.ts';
+import type { PodExplanation } from './explain/explain.ts';
+import type { PodJournal } from './explain/pod-journal.ts';
 import type {
   BackgroundService,
   ContainerGcPort,

@@ -1,6 +1,6 @@
-export { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
-export type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
-export { type AllocationPort, noAllocation } from './allocation.ts';
+export type { AdmitHandler, AdmitResult, Refusal } from './admit/admit-handler.ts';
+export { type AllocationPort, noAllocation } from './admit/allocation.ts';
+export { type PodFeatures, unsupportedFeatureHandler } from './admit/unsupported-features.ts';
 export type { Bootstrap } from './bootstrap.ts';
 export type {
   Dependencies,
@@ -13,10 +13,9 @@ export type {
   ServerName,
 } from './dependencies.ts';
 export { KubeletError, type KubeletErrorCode } from './errors.ts';
-export type { PodExplanation } from './explain.ts';
-export { explainNode, type NodeExplanation } from './explain-node.ts';
-export { nodeExplanationText, podExplanationText, type ToldEvent } from './explanation-text.ts';
-export { Kubelet } from './kubelet.ts';
+export type { PodExplanation } from './explain/explain.ts';
+export { explainNode, type NodeExplanation } from './explain/explain-node.ts';
+export { nodeExplanationText, podExplanationText, type ToldEvent } from './explain/explanation-text.ts';
 export {
   type EndStep,
   PodJournal,
@@ -24,9 +23,13 @@ export {
   type PodStep,
   type PodStepName,
   type StepDetail,
-} from './pod-journal.ts';
-export { noteConditions, type PlannedStep } from './pod-steps.ts';
-export type { PodWait } from './pod-waits.ts';
+} from './explain/pod-journal.ts';
+export { noteConditions, type PlannedStep } from './explain/pod-steps.ts';
+export type { PodWait } from './explain/pod-waits.ts';
+export { Kubelet } from './kubelet.ts';
+export type { RunPodResult } from './node/run-once.ts';
+export { DEADLINE_EXCEEDED, pastActiveDeadline } from './pods/active-deadline.ts';
+export { StartupLatency } from './pods/startup-latency.ts';
 export type {
   BackgroundService,
   ContainerGcPort,
@@ -61,6 +64,3 @@ export type {
   UserNamespacesPort,
   VolumesPort,
 } from './ports.ts';
-export type { RunPodResult } from './run-once.ts';
-export { StartupLatency } from './startup-latency.ts';
-export { type PodFeatures, unsupportedFeatureHandler } from './unsupported-features.ts';

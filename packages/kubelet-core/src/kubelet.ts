@@ -1,7 +1,7 @@
 import { checkNumbers, TaskGroup } from '@node-agent/async';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
-import { type AllocationPort, noAllocation } from './allocation.ts';
+import { type AllocationPort, noAllocation } from './admit/allocation.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import type {
   Dependencies,
@@ -13,21 +13,21 @@ import type {
   ServerName,
 } from './dependencies.ts';
 import { KubeletError } from './errors.ts';
-import { explainPod, type PodExplanation } from './explain.ts';
-import { collectGarbage } from './garbage-collection.ts';
-import { Housekeeper } from './housekeeper.ts';
-import { syncLoopFault } from './loop-health.ts';
-import { PodEvents } from './pod-events.ts';
-import { PodGroups } from './pod-groups.ts';
-import { PodJournal } from './pod-journal.ts';
-import { KubeletPodSyncer } from './pod-syncer.ts';
+import { explainPod, type PodExplanation } from './explain/explain.ts';
+import { PodJournal } from './explain/pod-journal.ts';
+import { firstPods, type RunPodResult, runPodsOnce } from './node/run-once.ts';
+import { runService } from './node/run-service.ts';
+import { RuntimeState } from './node/runtime-state.ts';
+import { RuntimeWatch } from './node/runtime-watch.ts';
+import { PodEvents } from './pods/pod-events.ts';
+import { KubeletPodSyncer } from './pods/pod-syncer.ts';
 import type { PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
-import { firstPods, type RunPodResult, runPodsOnce } from './run-once.ts';
-import { runService } from './run-service.ts';
-import { RuntimeState } from './runtime-state.ts';
-import { RuntimeWatch } from './runtime-watch.ts';
-import { SyncHandler } from './sync-handler.ts';
-import { SyncLoop } from './sync-loop.ts';
+import { collectGarbage } from './sync/garbage-collection.ts';
+import { Housekeeper } from './sync/housekeeper.ts';
+import { syncLoopFault } from './sync/loop-health.ts';
+import { PodGroups } from './sync/pod-groups.ts';
+import { SyncHandler } from './sync/sync-handler.ts';
+import { SyncLoop } from './sync/sync-loop.ts';
 
 /** How often it is looked whether resizes have waited for long. */
 const RESIZE_CHECK_MS = 30_000;

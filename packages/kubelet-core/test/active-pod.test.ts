@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isActive, type PodHolding } from '../src/active-pod.ts';
+import { isActive, type PodHolding } from '../src/pods/active-pod.ts';
 import { makePod } from './fakes.ts';
 
 const RUNS: PodHolding = { isFinished: false, isUndecided: false, hasGrant: true, isEnding: false, phase: 'Running' };

@@ -1,8 +1,8 @@
 import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Admissions } from '../src/admissions.ts';
-import type { AdmitHandler, AdmitResult } from '../src/admit-handler.ts';
+import { Admissions } from '../src/admit/admissions.ts';
+import type { AdmitHandler, AdmitResult } from '../src/admit/admit-handler.ts';
 import { makePod } from './fakes.ts';
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { type AllocationPort, noAllocation } from '../src/allocation.ts';
-import { explainPod } from '../src/explain.ts';
+import { type AllocationPort, noAllocation } from '../src/admit/allocation.ts';
+import { explainPod } from '../src/explain/explain.ts';
 import { makePod } from './fakes.ts';
 
 const context = {

@@ -1,7 +1,7 @@
 import type { Pod, PodSource, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { EarlyEnds } from '../src/early-ends.ts';
-import { staleNamesakes } from '../src/stale-namesakes.ts';
+import { EarlyEnds } from '../src/sync/early-ends.ts';
+import { staleNamesakes } from '../src/sync/stale-namesakes.ts';
 import { makePod, makeRuntimePod, PlainPodManager, RecordingWorkers, unreadCache } from './fakes.ts';
 
 const staticPod = (name: string, uid: string, source: PodSource = 'file'): Pod =>

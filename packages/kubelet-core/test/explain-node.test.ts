@@ -1,6 +1,6 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import { explainNode } from '../src/explain-node.ts';
+import { explainNode } from '../src/explain/explain-node.ts';
 
 test('a pod without a namespace is asked for without one', () => {
   const asked: string[] = [];

@@ -1,9 +1,9 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import { type ExplainContext, explainPod } from '../src/explain.ts';
-import { nodeExplanationText, podExplanationText } from '../src/explanation-text.ts';
-import type { PodStep, PodStepName } from '../src/pod-journal.ts';
-import { noteConditions } from '../src/pod-steps.ts';
+import { type ExplainContext, explainPod } from '../src/explain/explain.ts';
+import { nodeExplanationText, podExplanationText } from '../src/explain/explanation-text.ts';
+import type { PodStep, PodStepName } from '../src/explain/pod-journal.ts';
+import { noteConditions } from '../src/explain/pod-steps.ts';
 import { emptyStatus, makePod } from './fakes.ts';
 
 const T = Date.parse('2026-01-01T00:00:00Z');

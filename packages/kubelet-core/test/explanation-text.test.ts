@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { PodExplanation } from '../src/explain.ts';
-import type { NodeExplanation } from '../src/explain-node.ts';
-import { nodeExplanationText, podExplanationText, type ToldEvent } from '../src/explanation-text.ts';
-import type { PodStep } from '../src/pod-journal.ts';
+import type { PodExplanation } from '../src/explain/explain.ts';
+import type { NodeExplanation } from '../src/explain/explain-node.ts';
+import { nodeExplanationText, podExplanationText, type ToldEvent } from '../src/explain/explanation-text.ts';
+import type { PodStep } from '../src/explain/pod-journal.ts';
 
 const T = Date.parse('2026-01-01T00:00:00Z');
 const NOW = '2026-01-01T00:00:00.000Z';

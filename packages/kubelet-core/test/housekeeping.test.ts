@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type HousekeepingView, planHousekeeping } from '../src/housekeeping.ts';
 import type { PodWorkerSync } from '../src/ports.ts';
+import { type HousekeepingView, planHousekeeping } from '../src/sync/housekeeping.ts';
 import { makePod, makeRuntimePod } from './fakes.ts';
 
 const working: PodWorkerSync = { state: 'sync', orphan: false, hasConfig: true, static: true };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cleanUpOrphans, type OrphanComponents } from '../src/orphans.ts';
+import { cleanUpOrphans, type OrphanComponents } from '../src/sync/orphans.ts';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,7 +1,7 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import { PodGroups, runsOnce } from '../src/pod-groups.ts';
+import { PodGroups, runsOnce } from '../src/sync/pod-groups.ts';
 import { emptyStatus, makePod, PlainCgroups, recordEvents } from './fakes.ts';
 
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PodJournal, type PodStepName } from '../src/pod-journal.ts';
+import { PodJournal, type PodStepName } from '../src/explain/pod-journal.ts';
 
 let clock: FakeClock;
 let journal: PodJournal;

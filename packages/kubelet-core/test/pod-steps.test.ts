@@ -1,7 +1,7 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import type { PodStep, PodStepName } from '../src/pod-journal.ts';
-import { nextSteps, noteConditions, podSteps } from '../src/pod-steps.ts';
+import type { PodStep, PodStepName } from '../src/explain/pod-journal.ts';
+import { nextSteps, noteConditions, podSteps } from '../src/explain/pod-steps.ts';
 import { emptyStatus, makePod } from './fakes.ts';
 
 const T = Date.parse('2026-01-01T00:00:00Z');

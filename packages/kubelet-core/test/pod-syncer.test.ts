@@ -2,13 +2,13 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
-import { noAllocation } from '../src/allocation.ts';
-import { PodGroups } from '../src/pod-groups.ts';
-import { noJournal } from '../src/pod-journal.ts';
-import { KubeletPodSyncer } from '../src/pod-syncer.ts';
+import { noAllocation } from '../src/admit/allocation.ts';
+import { noJournal } from '../src/explain/pod-journal.ts';
+import { RuntimeState } from '../src/node/runtime-state.ts';
+import { KubeletPodSyncer } from '../src/pods/pod-syncer.ts';
+import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
 import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
-import { RuntimeState } from '../src/runtime-state.ts';
-import { withSandboxReady } from '../src/sandbox-ready.ts';
+import { PodGroups } from '../src/sync/pod-groups.ts';
 import {
   emptyStatus,
   makePod,

@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import type { PodStep, PodStepName } from '../src/pod-journal.ts';
-import { podWaits, type WaitContext } from '../src/pod-waits.ts';
+import type { PodStep, PodStepName } from '../src/explain/pod-journal.ts';
+import { podWaits, type WaitContext } from '../src/explain/pod-waits.ts';
 import { makePod } from './fakes.ts';
 
 const T = Date.parse('2026-01-01T00:00:00Z');

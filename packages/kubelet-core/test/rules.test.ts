@@ -1,11 +1,11 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
-import { pastActiveDeadline } from '../src/active-deadline.ts';
-import { admitPod } from '../src/admit-pod.ts';
-import { syncLoopFault } from '../src/loop-health.ts';
+import { admitPod } from '../src/admit/admit-pod.ts';
+import { unsupportedFeatureHandler } from '../src/admit/unsupported-features.ts';
+import { RuntimeState } from '../src/node/runtime-state.ts';
+import { pastActiveDeadline } from '../src/pods/active-deadline.ts';
 import type { RuntimeReadiness } from '../src/ports.ts';
-import { RuntimeState } from '../src/runtime-state.ts';
-import { unsupportedFeatureHandler } from '../src/unsupported-features.ts';
+import { syncLoopFault } from '../src/sync/loop-health.ts';
 import { makePod } from './fakes.ts';
 
 describe('pastActiveDeadline', () => {

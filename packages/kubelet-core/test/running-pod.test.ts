@@ -1,8 +1,8 @@
 import type { Pod, PodCondition, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, it, test } from 'vitest';
-import { oldestFirst } from '../src/oldest-first.ts';
-import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from '../src/running-pod.ts';
-import { withSandboxReady } from '../src/sandbox-ready.ts';
+import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from '../src/pods/running-pod.ts';
+import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
+import { oldestFirst } from '../src/sync/oldest-first.ts';
 import { emptyStatus, makePod } from './fakes.ts';
 
 type Container = RuntimePodStatus['containers'][number];

@@ -1,7 +1,7 @@
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { expect, test } from 'vitest';
-import { StartMetrics } from '../src/start-metrics.ts';
+import { StartMetrics } from '../src/pods/start-metrics.ts';
 
 const SEEN_MS = Date.UTC(2026, 0, 1);
 const seen: Pod = {

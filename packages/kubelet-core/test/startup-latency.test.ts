@@ -1,7 +1,7 @@
 import type { Pod, PodStatus, Volume } from '@node-agent/pod-spec';
 import type { MetricOptions, Metrics } from '@node-agent/telemetry';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { StartupLatency } from '../src/startup-latency.ts';
+import { StartupLatency } from '../src/pods/startup-latency.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';
 const CREATED_MS = Date.parse(CREATED);

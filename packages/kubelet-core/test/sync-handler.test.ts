@@ -2,10 +2,10 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, PodSource, PodStatus, RuntimePod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test, vi } from 'vitest';
-import type { AdmitHandler, AdmitResult } from '../src/admit-handler.ts';
-import { noAllocation } from '../src/allocation.ts';
-import { PodJournal } from '../src/pod-journal.ts';
-import { SyncHandler } from '../src/sync-handler.ts';
+import type { AdmitHandler, AdmitResult } from '../src/admit/admit-handler.ts';
+import { noAllocation } from '../src/admit/allocation.ts';
+import { PodJournal } from '../src/explain/pod-journal.ts';
+import { SyncHandler } from '../src/sync/sync-handler.ts';
 import {
   makePod,
   makeRuntimePod,

@@ -1,6 +1,16 @@
-export { computePodActions } from './actions.ts';
-export type { AppliedResources } from './applied-resources.ts';
-export type { BackOffLimits } from './backoff-delay.ts';
+export { computePodActions } from './actions/actions.ts';
+export type {
+  ContainerToKill,
+  ContainerToReset,
+  KillReason,
+  PodActions,
+  PodActionsContext,
+  ProbeResult,
+  ProbeResults,
+} from './actions/pod-actions.ts';
+export type { ContainerUpdate, ResizeContext, ResizedResource } from './actions/resize-actions.ts';
+export { podSandboxChanged, type SandboxVerdict } from './actions/sandbox-changed.ts';
+export type { BackOffLimits } from './backoff/backoff-delay.ts';
 export { generateContainerConfig } from './config/container-config.ts';
 export type {
   ContainerContext,
@@ -29,20 +39,7 @@ export {
 export type { MemoryQosSettings, ResourceSettings } from './config/resource-settings.ts';
 export { generateSandboxConfig } from './config/sandbox-config.ts';
 export type { ServiceData } from './config/service-variables.ts';
-export type { PodCgroups } from './container-context.ts';
-export { type ContainerNews, type CriPods, criPods, type PodCalls } from './cri-pods.ts';
-export type { EnvironmentFiles } from './env-files.ts';
 export { PodRuntimeError, type PodRuntimeErrorCode } from './errors.ts';
-export type {
-  ContainerToKill,
-  ContainerToReset,
-  KillReason,
-  PodActions,
-  PodActionsContext,
-  ProbeResult,
-  ProbeResults,
-} from './pod-actions.ts';
-export type { ResizableGroups, ResizeFeatures } from './pod-resizer.ts';
 export {
   PodRuntime,
   type PodRuntimeComponents,
@@ -60,13 +57,16 @@ export {
   type PodNetworkPort,
   type PodUserNamespaces,
 } from './ports.ts';
-export type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
-export type { GroupResources } from './resize-steps.ts';
+export type { PodCgroups } from './reconcile/container-context.ts';
+export type { EnvironmentFiles } from './reconcile/env-files.ts';
+export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './reconcile/sync-result.ts';
+export type { AppliedResources } from './resize/applied-resources.ts';
+export type { ResizableGroups, ResizeFeatures } from './resize/pod-resizer.ts';
+export type { GroupResources } from './resize/resize-steps.ts';
+export { type ContainerNews, type CriPods, criPods, type PodCalls } from './status/cri-pods.ts';
 export {
   type RuntimeCondition,
   type RuntimeHandlerInfo,
   type RuntimeStatus,
   readRuntimeStatus,
-} from './runtime-status.ts';
-export { podSandboxChanged, type SandboxVerdict } from './sandbox-changed.ts';
-export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './sync-result.ts';
+} from './status/runtime-status.ts';

@@ -9,27 +9,16 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import type { AppliedResources } from './applied-resources.ts';
-import { RestartBackOff } from './backoff.ts';
-import type { BackOffLimits } from './backoff-delay.ts';
+import type { ProbeResults } from './actions/pod-actions.ts';
+import { RestartBackOff } from './backoff/backoff.ts';
+import type { BackOffLimits } from './backoff/backoff-delay.ts';
 import type { NodeSettings } from './config/context.ts';
 import { DEFAULT_CONTAINER_LOGS_DIRECTORY } from './config/log-paths.ts';
 import type { ObjectSource } from './config/object-source.ts';
 import type { ServiceData } from './config/service-variables.ts';
-import { ConfigContexts, type PodCgroups } from './container-context.ts';
-import { ContainerFiles } from './container-files.ts';
-import { ContainerRemover } from './container-remover.ts';
-import { ContainerStarter } from './container-starter.ts';
-import { type ContainerNews, containerNews, listPods } from './cri-pods.ts';
 import { PodRuntimeError } from './errors.ts';
-import { Killer } from './kill.ts';
-import { LastErrors } from './last-errors.ts';
+import { Killer } from './kill/kill.ts';
 import { makeRuntimeMetrics, type RuntimeMetrics } from './metrics.ts';
-import type { ProbeResults } from './pod-actions.ts';
-import { PodContainers } from './pod-containers.ts';
-import { PodReconciler } from './pod-reconciler.ts';
-import { PodResizer, type PodResizerComponents, type ResizableGroups, type ResizeFeatures } from './pod-resizer.ts';
-import { PodStatusReader } from './pod-status-reader.ts';
 import type {
   ContainerGrants,
   ImagePuller,
@@ -38,10 +27,26 @@ import type {
   PodNetworkPort,
   PodUserNamespaces,
 } from './ports.ts';
-import { SandboxStarter } from './sandbox-starter.ts';
-import { toContainerStatus } from './status.ts';
-import { type PodSyncResult, type SyncFailure, SyncResults } from './sync-result.ts';
-import { TriedAttempts } from './tried-attempts.ts';
+import { ConfigContexts, type PodCgroups } from './reconcile/container-context.ts';
+import { ContainerFiles } from './reconcile/container-files.ts';
+import { ContainerRemover } from './reconcile/container-remover.ts';
+import { ContainerStarter } from './reconcile/container-starter.ts';
+import { LastErrors } from './reconcile/last-errors.ts';
+import { PodContainers } from './reconcile/pod-containers.ts';
+import { PodReconciler } from './reconcile/pod-reconciler.ts';
+import { SandboxStarter } from './reconcile/sandbox-starter.ts';
+import { type PodSyncResult, type SyncFailure, SyncResults } from './reconcile/sync-result.ts';
+import { TriedAttempts } from './reconcile/tried-attempts.ts';
+import type { AppliedResources } from './resize/applied-resources.ts';
+import {
+  PodResizer,
+  type PodResizerComponents,
+  type ResizableGroups,
+  type ResizeFeatures,
+} from './resize/pod-resizer.ts';
+import { type ContainerNews, containerNews, listPods } from './status/cri-pods.ts';
+import { PodStatusReader } from './status/pod-status-reader.ts';
+import { toContainerStatus } from './status/status.ts';
 
 /** The calls of the runtime that this package makes. */
 export type RuntimeCalls = Pick<

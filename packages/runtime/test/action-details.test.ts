@@ -1,11 +1,11 @@
 import { type Container, defaultRestartFeatures, type Pod, type ResourceRequirements } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { computePodActions } from '../src/actions.ts';
-import { shrinkProblem } from '../src/memory-shrink.ts';
-import type { PodActionsContext } from '../src/pod-actions.ts';
-import type { ResizeContext } from '../src/resize-actions.ts';
-import { heldAfter, memoryShrinks, type ResizePlan, resizeSteps } from '../src/resize-steps.ts';
-import { terminationPrerequisites } from '../src/termination-order.ts';
+import { computePodActions } from '../src/actions/actions.ts';
+import type { PodActionsContext } from '../src/actions/pod-actions.ts';
+import type { ResizeContext } from '../src/actions/resize-actions.ts';
+import { terminationPrerequisites } from '../src/actions/termination-order.ts';
+import { shrinkProblem } from '../src/resize/memory-shrink.ts';
+import { heldAfter, memoryShrinks, type ResizePlan, resizeSteps } from '../src/resize/resize-steps.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 const dead = [sandbox({ state: 'notReady' })];

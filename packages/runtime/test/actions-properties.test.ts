@@ -1,9 +1,9 @@
 import type { Container, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { computePodActions } from '../src/actions.ts';
-import { currentStatus } from '../src/current-status.ts';
-import type { ProbeResult } from '../src/pod-actions.ts';
+import { computePodActions } from '../src/actions/actions.ts';
+import { currentStatus } from '../src/actions/current-status.ts';
+import type { ProbeResult } from '../src/actions/pod-actions.ts';
 import { container, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 const policies = ['Always', 'OnFailure', 'Never'] as const;

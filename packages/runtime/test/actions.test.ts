@@ -1,8 +1,8 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { computePodActions } from '../src/actions.ts';
-import type { PodActions, PodActionsContext } from '../src/pod-actions.ts';
-import { surplusInitContainers } from '../src/prune-rule.ts';
+import { computePodActions } from '../src/actions/actions.ts';
+import type { PodActions, PodActionsContext } from '../src/actions/pod-actions.ts';
+import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 /** What a row expects; what it leaves out must be "nothing", on the sandbox that is there. */

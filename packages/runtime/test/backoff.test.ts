@@ -2,8 +2,8 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { RuntimeContainerStatus } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RestartBackOff } from '../src/backoff.ts';
-import { delayFromRuns, nextDelay, ranLong } from '../src/backoff-delay.ts';
+import { RestartBackOff } from '../src/backoff/backoff.ts';
+import { delayFromRuns, nextDelay, ranLong } from '../src/backoff/backoff-delay.ts';
 import { container, pod, record } from './builders.ts';
 
 const limits = { initialMs: 10_000, maxMs: 300_000 };

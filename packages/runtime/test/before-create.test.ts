@@ -2,8 +2,8 @@ import { FakeClock } from '@node-agent/async/testing';
 import { CriError } from '@node-agent/cri-client';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { beforeCreate } from '../src/before-create.ts';
-import { isNameTaken, TriedAttempts } from '../src/tried-attempts.ts';
+import { beforeCreate } from '../src/reconcile/before-create.ts';
+import { isNameTaken, TriedAttempts } from '../src/reconcile/tried-attempts.ts';
 import { record } from './builders.ts';
 
 describe('C1: before a container is created', () => {

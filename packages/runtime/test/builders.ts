@@ -5,8 +5,8 @@ import type {
   RuntimePodStatus,
   RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
-import { containerHash } from '../src/container-hash.ts';
-import type { PodActionsContext, ProbeResult } from '../src/pod-actions.ts';
+import type { PodActionsContext, ProbeResult } from '../src/actions/pod-actions.ts';
+import { containerHash } from '../src/reconcile/container-hash.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

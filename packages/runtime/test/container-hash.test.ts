@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { containerHash } from '../src/container-hash.ts';
+import { containerHash } from '../src/reconcile/container-hash.ts';
 
 test('the hash of a container is the upstream one, so that its containers survive the change of kubelet', () => {
   expect(containerHash({ name: 'test_container', image: 'foo/image:v1' })).toBe('8e45cbd0');

@@ -1,7 +1,7 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readEnvironmentFiles } from '../src/env-files.ts';
+import { readEnvironmentFiles } from '../src/reconcile/env-files.ts';
 import { makeContainer, makePod } from './config/fixtures.ts';
 
 const VOLUME = '/pods/uid-1/volumes/kubernetes.io~empty-dir/v';

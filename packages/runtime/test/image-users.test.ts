@@ -1,6 +1,6 @@
 import { type Image, type ImageService, messages } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
-import { ImageUsers } from '../src/image-users.ts';
+import { ImageUsers } from '../src/reconcile/image-users.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 

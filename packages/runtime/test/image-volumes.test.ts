@@ -1,7 +1,7 @@
 import { CriError } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
-import { ImageVolumePulls } from '../src/image-volumes.ts';
 import type { ImagePuller } from '../src/index.ts';
+import { ImageVolumePulls } from '../src/reconcile/image-volumes.ts';
 import { pod } from './builders.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 

@@ -1,7 +1,7 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { computePodActions } from '../src/actions.ts';
-import type { PodActionsContext } from '../src/pod-actions.ts';
+import { computePodActions } from '../src/actions/actions.ts';
+import type { PodActionsContext } from '../src/actions/pod-actions.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 interface Expected {

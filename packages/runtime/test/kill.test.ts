@@ -1,8 +1,8 @@
 import type { LifecycleHandler, Pod, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { stopTimeoutSeconds, terminationGracePeriodSeconds } from '../src/grace-period.ts';
-import type { KillReason } from '../src/pod-actions.ts';
-import { terminationPrerequisites } from '../src/termination-order.ts';
+import type { KillReason } from '../src/actions/pod-actions.ts';
+import { terminationPrerequisites } from '../src/actions/termination-order.ts';
+import { stopTimeoutSeconds, terminationGracePeriodSeconds } from '../src/kill/grace-period.ts';
 import { container, pod, sidecar } from './builders.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RestartBackOff } from '../src/backoff.ts';
+import { RestartBackOff } from '../src/backoff/backoff.ts';
 
 test.each([
   [{ initialMs: -1 }, 'initialMs must be at least 0, not -1'],

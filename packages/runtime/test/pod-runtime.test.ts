@@ -1,6 +1,6 @@
 import { CriError } from '@node-agent/cri-client';
 import { describe, expect, test } from 'vitest';
-import { readRuntimeStatus } from '../src/runtime-status.ts';
+import { readRuntimeStatus } from '../src/status/runtime-status.ts';
 import { pod } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 

@@ -7,14 +7,14 @@ import {
 } from '@node-agent/cri-client';
 import type { RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { delayFromRuns } from '../src/backoff-delay.ts';
-import { endedUnseen } from '../src/before-create.ts';
-import { containerHash } from '../src/container-hash.ts';
-import { tailOfCriLog } from '../src/cri-log-tail.ts';
-import { byPrecedence, currentStatus } from '../src/current-status.ts';
-import { stopTimeoutSeconds } from '../src/grace-period.ts';
-import { surplusInitContainers } from '../src/prune-rule.ts';
-import { podsBeyondLabels, toRuntimeContainer, toRuntimePods } from '../src/runtime-pods.ts';
+import { byPrecedence, currentStatus } from '../src/actions/current-status.ts';
+import { surplusInitContainers } from '../src/actions/prune-rule.ts';
+import { delayFromRuns } from '../src/backoff/backoff-delay.ts';
+import { stopTimeoutSeconds } from '../src/kill/grace-period.ts';
+import { endedUnseen } from '../src/reconcile/before-create.ts';
+import { containerHash } from '../src/reconcile/container-hash.ts';
+import { tailOfCriLog } from '../src/status/cri-log-tail.ts';
+import { podsBeyondLabels, toRuntimeContainer, toRuntimePods } from '../src/status/runtime-pods.ts';
 import {
   criTimeMs,
   newestContainersFirst,
@@ -22,7 +22,7 @@ import {
   sandboxIps,
   toContainerStatus,
   toSandboxStatus,
-} from '../src/status.ts';
+} from '../src/status/status.ts';
 import { container, pod, record } from './builders.ts';
 
 const labels = { 'io.kubernetes.pod.uid': 'u1', 'io.kubernetes.container.name': 'app' };

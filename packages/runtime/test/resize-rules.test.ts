@@ -2,10 +2,10 @@ import type { PodSandboxStats } from '@node-agent/cri-client';
 import { type Container, defaultPod, type Pod, type ResourceRequirements } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { adoptedResources, resourcesToApply, withCpuMemory } from '../src/applied-resources.ts';
 import { computePodActions, type ResizeContext } from '../src/index.ts';
-import { shrinkingContainers, shrinkProblem } from '../src/memory-shrink.ts';
-import { type GroupResources, type ResizePlan, resizeSteps } from '../src/resize-steps.ts';
+import { adoptedResources, resourcesToApply, withCpuMemory } from '../src/resize/applied-resources.ts';
+import { shrinkingContainers, shrinkProblem } from '../src/resize/memory-shrink.ts';
+import { type GroupResources, type ResizePlan, resizeSteps } from '../src/resize/resize-steps.ts';
 
 const MIB = 2 ** 20;
 const exactly = (cpu: string, memory: string): ResourceRequirements => ({

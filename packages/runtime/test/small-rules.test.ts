@@ -1,10 +1,10 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
-import { restartCountFromLogs } from '../src/container-files.ts';
-import { LastErrors } from '../src/last-errors.ts';
-import { surplusInitContainers } from '../src/prune-rule.ts';
-import { SyncResults } from '../src/sync-result.ts';
-import { TerminationTurns } from '../src/termination-turns.ts';
+import { surplusInitContainers } from '../src/actions/prune-rule.ts';
+import { TerminationTurns } from '../src/kill/termination-turns.ts';
+import { restartCountFromLogs } from '../src/reconcile/container-files.ts';
+import { LastErrors } from '../src/reconcile/last-errors.ts';
+import { SyncResults } from '../src/reconcile/sync-result.ts';
 import { container, pod, record } from './builders.ts';
 
 test.each([

@@ -8,16 +8,16 @@ import {
 } from '@node-agent/cri-client';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { byPrecedence } from '../src/current-status.ts';
-import { podsBeyondLabels, toRuntimePods } from '../src/runtime-pods.ts';
-import { podSandboxChanged } from '../src/sandbox-changed.ts';
+import { byPrecedence } from '../src/actions/current-status.ts';
+import { podSandboxChanged } from '../src/actions/sandbox-changed.ts';
+import { podsBeyondLabels, toRuntimePods } from '../src/status/runtime-pods.ts';
 import {
   newestContainersFirst,
   sandboxIps,
   toContainerStatus,
   toRuntimePodStatus,
   toSandboxStatus,
-} from '../src/status.ts';
+} from '../src/status/status.ts';
 import { pod, record, sandbox } from './builders.ts';
 
 const labels = {

@@ -3,8 +3,8 @@ import { type ContainerStatus, messages } from '@node-agent/cri-client';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { tailOfCriLog } from '../src/cri-log-tail.ts';
-import { joinMessages, readTerminationMessage } from '../src/termination-message.ts';
+import { tailOfCriLog } from '../src/status/cri-log-tail.ts';
+import { joinMessages, readTerminationMessage } from '../src/status/termination-message.ts';
 
 const FILE = '/var/lib/kubelet/pods/u/containers/a/1';
 const LOG = '/var/log/pods/a/0.log';

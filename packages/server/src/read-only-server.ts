@@ -1,16 +1,16 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import type { HealthcheckSlis } from './healthcheck-slis.ts';
-import { type HealthCheck, pingCheck } from './healthz.ts';
-import { answerFixed } from './healthz-server.ts';
-import { checkPort, HttpListener, type ListenAddress } from './http-listener.ts';
-import type { MetricsText } from './metrics-answer.ts';
-import { podList, runningPodList } from './pod-list.ts';
-import { json, type Reply, text } from './reply.ts';
+import type { MetricsText } from './endpoints/metrics-answer.ts';
+import { podList, runningPodList } from './endpoints/pod-list.ts';
+import { METRICS_TYPE, type StatsPages, summaryReply } from './endpoints/stats-endpoints.ts';
+import type { HealthcheckSlis } from './health/healthcheck-slis.ts';
+import { type HealthCheck, pingCheck } from './health/healthz.ts';
+import { answerFixed } from './health/healthz-server.ts';
+import { json, type Reply, text } from './http/reply.ts';
+import { checkPort, HttpListener, type ListenAddress } from './listen/http-listener.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { type Endpoint, type Route, route } from './route.ts';
-import { METRICS_TYPE, type StatsPages, summaryReply } from './stats-endpoints.ts';
 
 /** What {@link ReadOnlyServer} works with: each value that it serves is a function. */
 export interface ReadOnlyServerComponents {

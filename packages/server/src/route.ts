@@ -1,4 +1,4 @@
-import type { HealthzQuery } from './healthz.ts';
+import type { HealthzQuery } from './health/healthz.ts';
 
 /** What a request asks for. */
 export type Route =

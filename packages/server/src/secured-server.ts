@@ -1,15 +1,16 @@
 import { abortable } from '@node-agent/async';
 import { type Metrics, withDefaults } from '@node-agent/telemetry';
-import { AccessControl, type AccessControlComponents } from './access-control.ts';
-import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './call.ts';
+import { AccessControl, type AccessControlComponents } from './access/access-control.ts';
+import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './endpoints/call.ts';
 import { checkOptions } from './errors.ts';
-import type { Answer, Exchange, UpgradeRequest } from './exchange.ts';
-import { checkPort, type ListenAddress } from './http-listener.ts';
-import { InFlightLimit } from './in-flight.ts';
-import { type BytesReply, type Reply, text } from './reply.ts';
+import type { Answer, Exchange, UpgradeRequest } from './http/exchange.ts';
+import { type BytesReply, type Reply, text } from './http/reply.ts';
+import { parseRequestPath, type RequestPath } from './http/request-path.ts';
+import { checkPort, type ListenAddress } from './listen/http-listener.ts';
+import { InFlightLimit } from './listen/in-flight.ts';
+import { SecuredListener, type SecuredListenerComponents, type ServerLimits } from './listen/secured-listener.ts';
+import { type TlsSettings, tlsOptions } from './listen/tls-settings.ts';
 import { RequestMetrics } from './request-metrics.ts';
-import { parseRequestPath, type RequestPath } from './request-path.ts';
-import { SecuredListener, type SecuredListenerComponents, type ServerLimits } from './secured-listener.ts';
 import {
   isAlwaysOn,
   isDebuggingPath,
@@ -18,7 +19,6 @@ import {
   type SecuredEndpoint,
   securedRoute,
 } from './secured-routes.ts';
-import { type TlsSettings, tlsOptions } from './tls-settings.ts';
 
 /** What {@link SecuredServer} works with. */
 export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {

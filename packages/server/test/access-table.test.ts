@@ -1,7 +1,7 @@
 import type { Agent } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Endpoint, Endpoints } from '../src/call.ts';
-import { text } from '../src/reply.ts';
+import type { Endpoint, Endpoints } from '../src/endpoints/call.ts';
+import { text } from '../src/http/reply.ts';
 import type { SecuredEndpoint } from '../src/secured-routes.ts';
 import { type KeyPair, Pki } from './pki.ts';
 import {

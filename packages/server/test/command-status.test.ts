@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commandStatus, failedCommand } from '../src/command-status.ts';
-import { TerminalSizes } from '../src/terminal-sizes.ts';
+import { commandStatus, failedCommand } from '../src/streams/command-status.ts';
+import { TerminalSizes } from '../src/streams/terminal-sizes.ts';
 
 /** As Go writes it, for a client that reads it byte for byte. */
 function internal(words: string): string {

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { Http2ServerRequest } from 'node:http2';
 import { describe, expect, it } from 'vitest';
-import { keyOf, socketOf } from '../src/request-socket.ts';
-import { isFinished, isGone } from '../src/response-state.ts';
-import { trackConnections } from '../src/track-connections.ts';
+import { keyOf, socketOf } from '../src/http/request-socket.ts';
+import { isFinished, isGone } from '../src/http/response-state.ts';
+import { trackConnections } from '../src/listen/track-connections.ts';
 
 const IDLE_MS = 1000;
 const ENDS = { remoteAddress: '10.0.0.1', remotePort: 4000, localAddress: '10.0.0.2', localPort: 10_250 };

@@ -6,7 +6,7 @@ import {
   healthProblems,
   logCheck,
   pingCheck,
-} from '../src/healthz.ts';
+} from '../src/health/healthz.ts';
 
 const good: HealthCheck = { name: 'syncloop', check: () => undefined };
 const bad: HealthCheck = { name: 'pleg', check: () => 'pleg was last seen active 4m ago' };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lastWordOf } from '../src/last-word.ts';
+import { lastWordOf } from '../src/http/last-word.ts';
 
 /** A frame of a server, of any length that its head can say. */
 function webSocketFrame(opcode: number, payload: Uint8Array, isMasked = false): Buffer {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it, vi } from 'vitest';
-import { LendingConnection } from '../src/lending-connection.ts';
+import { LendingConnection } from '../src/streams/lending-connection.ts';
 
 const disposals: (() => void)[] = [];
 afterEach(() => {

@@ -1,8 +1,8 @@
 import type { ContainerStatus } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { logContainer } from '../src/log-container.ts';
-import { parseLogQuery } from '../src/log-query.ts';
+import { logContainer } from '../src/endpoints/log-container.ts';
+import { parseLogQuery } from '../src/endpoints/log-query.ts';
 import { podWith, quiet } from './log-pods.ts';
 
 const undecodable = { status: 400, message: '{"message": "Unable to decode query."}' };

@@ -2,10 +2,11 @@ import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { prefersText, takesGzip } from '../src/accept.ts';
-import type { Call, Endpoint } from '../src/call.ts';
-import type { Answer } from '../src/exchange.ts';
-import { explanationText } from '../src/explanation-text.ts';
+import type { Call, Endpoint } from '../src/endpoints/call.ts';
+import { explanationText } from '../src/endpoints/explanation-text.ts';
+import { zpageForm } from '../src/endpoints/zpages.ts';
+import { prefersText, takesGzip } from '../src/http/accept.ts';
+import type { Answer } from '../src/http/exchange.ts';
 import {
   checkpointEndpoints,
   disabledEndpoints,
@@ -17,7 +18,6 @@ import {
   verbosityEndpoints,
   zpageEndpoints,
 } from '../src/index.ts';
-import { zpageForm } from '../src/zpages.ts';
 
 interface Asked {
   readonly params?: Partial<Call['params']>;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { directoryPage } from '../src/directory-page.ts';
+import { directoryPage } from '../src/endpoints/directory-page.ts';
 import { journalArgs, UNITS_ARGS } from '../src/node-log/journal.ts';
 import { parseNodeLogQuery } from '../src/node-log/node-log-query.ts';
 import { patternProblem } from '../src/node-log/pattern-problem.ts';

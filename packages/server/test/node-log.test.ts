@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { FakeClock } from '@node-agent/async/testing';
 import { nodeFileSystem } from '@node-agent/host';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call } from '../src/call.ts';
+import type { Call } from '../src/endpoints/call.ts';
 import { hostLogEndpoints, journalctl, type NodeJournal } from '../src/index.ts';
 import { UNITS_ARGS } from '../src/node-log/journal.ts';
 

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { prefersText, takesGzip } from '../src/accept.ts';
-import { protocolsWithoutToken } from '../src/bearer-token.ts';
-import { directoryPage } from '../src/directory-page.ts';
-import { disabledEndpoints } from '../src/disabled-endpoints.ts';
-import { explanationText } from '../src/explanation-text.ts';
-import { podList, runningPodList } from '../src/pod-list.ts';
+import { protocolsWithoutToken } from '../src/access/bearer-token.ts';
+import { ANONYMOUS, withAuthenticatedGroup } from '../src/access/user.ts';
+import { directoryPage } from '../src/endpoints/directory-page.ts';
+import { disabledEndpoints } from '../src/endpoints/disabled-endpoints.ts';
+import { explanationText } from '../src/endpoints/explanation-text.ts';
+import { podList, runningPodList } from '../src/endpoints/pod-list.ts';
+import { zpageEndpoints, zpageForm } from '../src/endpoints/zpages.ts';
+import { prefersText, takesGzip } from '../src/http/accept.ts';
+import { json, text } from '../src/http/reply.ts';
 import { taskProfile } from '../src/pprof/async-tasks.ts';
 import { indexPage } from '../src/pprof/index-page.ts';
 import { profileText } from '../src/pprof/profile-text.ts';
-import { json, text } from '../src/reply.ts';
-import { ANONYMOUS, withAuthenticatedGroup } from '../src/user.ts';
-import { asksForCommandChannels, tunnelProtocol } from '../src/web-socket-protocols.ts';
-import { zpageEndpoints, zpageForm } from '../src/zpages.ts';
+import { asksForCommandChannels, tunnelProtocol } from '../src/streams/web-socket-protocols.ts';
 
 const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 const TEXT = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { FakeClock } from '@node-agent/async/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call } from '../src/call.ts';
+import type { Call } from '../src/endpoints/call.ts';
 import { InspectorProfiler, type Profiler, pprofEndpoints, ServerError } from '../src/index.ts';
 import { encodeProfile } from '../src/pprof/encode-profile.ts';
 import { deltaOf, type Profile } from '../src/pprof/profile.ts';

@@ -3,6 +3,7 @@ import { Agent, request } from 'node:https';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Clock, seededRandom, systemClock } from '@node-agent/async';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import type { AccessReviewSpec, AccessReviewStatus, Reviewer, TokenReviewStatus } from '../src/access/reviews.ts';
 import {
   Authentication,
   type Authorization,
@@ -12,7 +13,6 @@ import {
   type SecuredServerOptions,
   WebhookAuthorization,
 } from '../src/index.ts';
-import type { AccessReviewSpec, AccessReviewStatus, Reviewer, TokenReviewStatus } from '../src/reviews.ts';
 import type { KeyPair, Pki } from './pki.ts';
 
 /** An API server that knows some tokens and some rights, and counts what it is asked. */

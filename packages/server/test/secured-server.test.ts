@@ -7,12 +7,12 @@ import { FakeClock } from '@node-agent/async/testing';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Call } from '../src/call.ts';
-import { ConnectionLedger } from '../src/connection-ledger.ts';
-import type { Answer } from '../src/exchange.ts';
+import type { Call } from '../src/endpoints/call.ts';
+import type { Answer } from '../src/http/exchange.ts';
+import { json, text } from '../src/http/reply.ts';
 import { alwaysAllow, stateEndpoints } from '../src/index.ts';
-import { json, text } from '../src/reply.ts';
-import { trackConnections } from '../src/track-connections.ts';
+import { ConnectionLedger } from '../src/listen/connection-ledger.ts';
+import { trackConnections } from '../src/listen/track-connections.ts';
 import { type KeyPair, Pki } from './pki.ts';
 import {
   allOf,

@@ -6,10 +6,10 @@ import { FakeClock } from '@node-agent/async/testing';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Labels, type Metrics, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HealthcheckSlis } from '../src/healthcheck-slis.ts';
-import type { HealthCheck } from '../src/healthz.ts';
-import { HealthzServer } from '../src/healthz-server.ts';
-import type { MetricsText } from '../src/metrics-answer.ts';
+import type { MetricsText } from '../src/endpoints/metrics-answer.ts';
+import { HealthcheckSlis } from '../src/health/healthcheck-slis.ts';
+import type { HealthCheck } from '../src/health/healthz.ts';
+import { HealthzServer } from '../src/health/healthz-server.ts';
 import { ReadOnlyServer, type ReadOnlyServerComponents } from '../src/read-only-server.ts';
 
 const pod: Pod = {

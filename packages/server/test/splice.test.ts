@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { FakeClock } from '@node-agent/async/testing';
 import { expect, test } from 'vitest';
-import { splice } from '../src/splice.ts';
+import { splice } from '../src/streams/splice.ts';
 
 /** An end that takes what is written when it is told to, one piece at a time. */
 class SlowEnd extends Duplex {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readySandbox, runningContainer } from '../src/running-container.ts';
-import { forwardedPorts, remoteCommandOptions } from '../src/stream-options.ts';
-import { parseStreamingUrl } from '../src/streaming-url.ts';
+import { readySandbox, runningContainer } from '../src/endpoints/running-container.ts';
+import { forwardedPorts, remoteCommandOptions } from '../src/streams/stream-options.ts';
+import { parseStreamingUrl } from '../src/streams/streaming-url.ts';
 import { container, pod, running, sandbox } from './running-pod.ts';
 
 describe('rules of streams', () => {

@@ -6,7 +6,7 @@ import { type Clock, seededRandom, systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Call, UpgradeCall } from '../src/call.ts';
+import type { Call, UpgradeCall } from '../src/endpoints/call.ts';
 import { alwaysAllow, type StreamComponents, type StreamRuntime, streamEndpoints } from '../src/index.ts';
 import { type KeyPair, Pki } from './pki.ts';
 import { pod, running } from './running-pod.ts';

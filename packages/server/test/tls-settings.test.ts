@@ -1,6 +1,6 @@
 import { DEFAULT_CIPHERS } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { tlsOptions } from '../src/tls-settings.ts';
+import { tlsOptions } from '../src/listen/tls-settings.ts';
 
 const TLS13 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
 

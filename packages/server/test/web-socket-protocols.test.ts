@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { spdyHeaders, tunnelHeaders, upgradeHeaders } from '../src/upgrade-headers.ts';
-import { webSocketRefusal } from '../src/web-socket.ts';
-import { asksForCommandChannels, tunnelledProtocols } from '../src/web-socket-protocols.ts';
+import { spdyHeaders, tunnelHeaders, upgradeHeaders } from '../src/http/upgrade-headers.ts';
+import { webSocketRefusal } from '../src/streams/web-socket.ts';
+import { asksForCommandChannels, tunnelledProtocols } from '../src/streams/web-socket-protocols.ts';
 
 const offers = (protocols: string, upgrade = 'websocket') => ({ upgrade, 'sec-websocket-protocol': protocols });
 

@@ -1,23 +1,23 @@
-export type { AtomicWriterComponents } from './atomic-writer.ts';
-export type { ClaimData, ClaimSource, PersistentVolumeData } from './claim-source.ts';
-export { containerMounts, type SubPathPlace } from './container-mounts.ts';
-export { DiskCommand, type DiskCommandComponents } from './disk-command.ts';
-export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './empty-dir.ts';
+export type { ClaimData, ClaimSource, PersistentVolumeData } from './claims/claim-source.ts';
+export type { LocalDevices } from './claims/local-staging.ts';
+export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './claims/local-volume.ts';
 export { VolumeError, type VolumeErrorCode } from './errors.ts';
-export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './host-path.ts';
-export { ImageVolumePlugin } from './image-volume.ts';
-export type { LocalDevices } from './local-staging.ts';
-export { type LocalVolumeComponents, type LocalVolumeFiles, LocalVolumePlugin } from './local-volume.ts';
-export { MountCommand } from './mount-command.ts';
-export type { FsGroup, MountContext } from './mount-context.ts';
-export type { Mounter } from './mounter.ts';
-export { readNoswapSupport } from './noswap.ts';
-export type { MountedVolume, NodeVolumePlugin, VolumePlugin } from './plugin.ts';
-export { PodPaths } from './pod-paths.ts';
-export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projection-plugin.ts';
-export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
-export type { ScratchComponents } from './scratch-directory.ts';
-export { type SharedDirectoryComponents, shareDirectory } from './shared-directory.ts';
+export { containerMounts, type SubPathPlace } from './manager/container-mounts.ts';
+export type { MountedVolume, NodeVolumePlugin, VolumePlugin } from './manager/plugin.ts';
+export { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from './manager/resolved-volume.ts';
+export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './manager/volume-manager.ts';
+export type { VolumeUsage } from './manager/volume-usage.ts';
+export { DiskCommand, type DiskCommandComponents } from './mount/disk-command.ts';
+export { MountCommand } from './mount/mount-command.ts';
+export type { FsGroup, MountContext } from './mount/mount-context.ts';
+export type { Mounter } from './mount/mounter.ts';
+export { readNoswapSupport } from './mount/noswap.ts';
+export { type SharedDirectoryComponents, shareDirectory } from './mount/shared-directory.ts';
+export { PodPaths } from './paths/pod-paths.ts';
+export type { MountVariable } from './paths/sub-path.ts';
+export type { SubPathForeignFiles } from './paths/sub-path-mounts.ts';
+export type { AtomicWriterComponents } from './projected/atomic-writer.ts';
+export { type ProjectionComponents, type ProjectionOptions, projectionPlugins } from './projected/projection-plugin.ts';
 export type {
   ClusterTrustBundleSource,
   ConfigMapData,
@@ -28,8 +28,8 @@ export type {
   TokenRequest,
   TokenSource,
   TrustBundleSource,
-} from './sources.ts';
-export type { MountVariable } from './sub-path.ts';
-export type { SubPathForeignFiles } from './sub-path-mounts.ts';
-export { VolumeManager, type VolumeManagerComponents, type VolumeManagerOptions } from './volume-manager.ts';
-export type { VolumeUsage } from './volume-usage.ts';
+} from './projected/sources.ts';
+export { type EmptyDirComponents, type EmptyDirOptions, EmptyDirPlugin } from './types/empty-dir.ts';
+export { checkHostPath, type HostPathCheck, type HostPathFiles, HostPathPlugin } from './types/host-path.ts';
+export { ImageVolumePlugin } from './types/image-volume.ts';
+export type { ScratchComponents } from './types/scratch-directory.ts';

@@ -6,8 +6,8 @@ import { FakeClock } from '@node-agent/async/testing';
 import { type FileSystem, nodeFileSystem } from '@node-agent/host';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { describe, expect, it } from 'vitest';
-import { AtomicWriter } from '../src/atomic-writer.ts';
-import type { Payload, ProjectedFile } from '../src/payload.ts';
+import { AtomicWriter } from '../src/projected/atomic-writer.ts';
+import type { Payload, ProjectedFile } from '../src/projected/payload.ts';
 
 const TARGET = '/volume';
 const CLOCK = new FakeClock();

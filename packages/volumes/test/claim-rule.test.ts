@@ -11,8 +11,8 @@ import {
   ownerProblem,
   persistentVolumeType,
   volumeGid,
-} from '../src/claim-rule.ts';
-import type { ClaimData, PersistentVolumeData } from '../src/claim-source.ts';
+} from '../src/claims/claim-rule.ts';
+import type { ClaimData, PersistentVolumeData } from '../src/claims/claim-source.ts';
 import { podOf } from './helpers.ts';
 
 const volumeOf = (spec?: PersistentVolumeData['spec']): PersistentVolumeData => ({

@@ -1,6 +1,6 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import type { ClaimData, PersistentVolumeData } from '../src/claim-source.ts';
+import type { ClaimData, PersistentVolumeData } from '../src/claims/claim-source.ts';
 import { EMPTY_DIRS, errorOf, MemoryClaims, podOf, setUp } from './helpers.ts';
 
 const claimed = (claimName: string, readOnly?: boolean): NonNullable<PodSpec['volumes']>[number] => ({

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, test } from 'vitest';
-import { CommandShell } from '../src/command-shell.ts';
+import { CommandShell } from '../src/mount/command-shell.ts';
 
 const { signal } = new AbortController();
 const source = new URL('../src/command-shell.ts', import.meta.url).href;

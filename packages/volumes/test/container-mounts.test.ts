@@ -1,6 +1,6 @@
 import type { VolumeMount } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import { containerMounts, unsupportedMounts } from '../src/container-mounts.ts';
+import { containerMounts, unsupportedMounts } from '../src/manager/container-mounts.ts';
 import { podOf, setUp } from './helpers.ts';
 
 const volumes = new Map([

@@ -6,13 +6,13 @@ import { systemClock } from '@node-agent/async';
 import { nodeFileSystem as fs, nodeForeignFiles } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DiskCommand } from '../src/disk-command.ts';
-import { diskFormat, isBroken, makeCommand, probeArguments } from '../src/disk-format.ts';
-import { LocalVolumePlugin } from '../src/local-volume.ts';
-import { MountCommand } from '../src/mount-command.ts';
-import { mountPointsWithin } from '../src/mounter.ts';
-import { PodPaths } from '../src/pod-paths.ts';
-import type { VolumeSpec } from '../src/resolved-volume.ts';
+import { LocalVolumePlugin } from '../src/claims/local-volume.ts';
+import type { VolumeSpec } from '../src/manager/resolved-volume.ts';
+import { DiskCommand } from '../src/mount/disk-command.ts';
+import { diskFormat, isBroken, makeCommand, probeArguments } from '../src/mount/disk-format.ts';
+import { MountCommand } from '../src/mount/mount-command.ts';
+import { mountPointsWithin } from '../src/mount/mounter.ts';
+import { PodPaths } from '../src/paths/pod-paths.ts';
 import { errorOf, podOf } from './helpers.ts';
 
 describe('what is on a disk', () => {

@@ -1,6 +1,6 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import { isFresh } from '../src/freshness.ts';
+import { isFresh } from '../src/manager/freshness.ts';
 
 const spec = { containers: [] };
 const pod = (metadata: Partial<Pod['metadata']> = {}, itsSpec: Pod['spec'] = spec): Pod => ({

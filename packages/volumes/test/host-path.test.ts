@@ -1,7 +1,7 @@
 import type { FileKind } from '@node-agent/host';
 import { describe, expect, it } from 'vitest';
-import { checkHostPath, HostPathPlugin } from '../src/host-path.ts';
-import { podVolume } from '../src/resolved-volume.ts';
+import { podVolume } from '../src/manager/resolved-volume.ts';
+import { checkHostPath, HostPathPlugin } from '../src/types/host-path.ts';
 import { errorOf, podOf, setUp } from './helpers.ts';
 
 const KINDS: readonly (FileKind | undefined)[] = [

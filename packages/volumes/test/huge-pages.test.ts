@@ -1,6 +1,6 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import { hugePageSize, isHugePageMedium } from '../src/huge-pages.ts';
+import { hugePageSize, isHugePageMedium } from '../src/types/huge-pages.ts';
 import { EMPTY_DIRS, errorOf, podOf, ROOT, setUp } from './helpers.ts';
 
 const asking = (...names: string[]): Partial<PodSpec> => ({

@@ -1,10 +1,10 @@
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
-import type { PersistentVolumeData } from '../src/claim-source.ts';
-import { isForGroup } from '../src/fs-group.ts';
-import { LocalStaging } from '../src/local-staging.ts';
-import { localNodeVolume } from '../src/local-volume-rule.ts';
+import type { PersistentVolumeData } from '../src/claims/claim-source.ts';
+import { LocalStaging } from '../src/claims/local-staging.ts';
+import { localNodeVolume } from '../src/claims/local-volume-rule.ts';
+import { isForGroup } from '../src/mount/fs-group.ts';
 import { errorOf, MemoryClaims, podOf, ROOT, setUp } from './helpers.ts';
 
 const STAGED = `${ROOT}/plugins/kubernetes.io/local-volume/mounts/pv-1`;

@@ -1,6 +1,6 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 import { expect, it } from 'vitest';
-import { memoryVolumeBytes } from '../src/memory-size.ts';
+import { memoryVolumeBytes } from '../src/types/memory-size.ts';
 import { podOf } from './helpers.ts';
 
 const container = (name: string, memory?: string) => ({

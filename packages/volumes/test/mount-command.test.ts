@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { systemClock } from '@node-agent/async';
 import { type Mount, MountTable, nodeFileSystem, parseMounts } from '@node-agent/host';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { EmptyDirPlugin } from '../src/empty-dir.ts';
-import { MountCommand } from '../src/mount-command.ts';
-import { mountPointsWithin } from '../src/mounter.ts';
-import { PodPaths } from '../src/pod-paths.ts';
-import { podVolume } from '../src/resolved-volume.ts';
-import { shareDirectory } from '../src/shared-directory.ts';
+import { podVolume } from '../src/manager/resolved-volume.ts';
+import { MountCommand } from '../src/mount/mount-command.ts';
+import { mountPointsWithin } from '../src/mount/mounter.ts';
+import { shareDirectory } from '../src/mount/shared-directory.ts';
+import { PodPaths } from '../src/paths/pod-paths.ts';
+import { EmptyDirPlugin } from '../src/types/empty-dir.ts';
 import { errorOf, podOf } from './helpers.ts';
 
 const mounter = new MountCommand({ fs: nodeFileSystem, clock: systemClock });

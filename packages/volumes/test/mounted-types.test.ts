@@ -1,6 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MountedTypes } from '../src/mounted-types.ts';
+import { MountedTypes } from '../src/mount/mounted-types.ts';
 
 let clock: FakeClock;
 let ids: Map<string, string>;

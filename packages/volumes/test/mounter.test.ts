@@ -1,6 +1,6 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { expect, it } from 'vitest';
-import { MountCommand } from '../src/mount-command.ts';
+import { MountCommand } from '../src/mount/mount-command.ts';
 
 it('reads the mount table of proc(5), and gives the same map for the same table', async () => {
   let lines = [

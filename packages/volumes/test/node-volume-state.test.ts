@@ -5,8 +5,8 @@ import {
   type NodeVolumeStep,
   nextNodeVolumeStep,
   nodeVolumeUse,
-} from '../src/node-volume-state.ts';
-import { nextVolumeStep, type VolumeState } from '../src/volume-state.ts';
+} from '../src/manager/node-volume-state.ts';
+import { nextVolumeStep, type VolumeState } from '../src/manager/volume-state.ts';
 
 const idle: NodeVolumeState = { wanted: true, inPods: true, presence: 'staged', busy: false, retryAtMs: undefined };
 

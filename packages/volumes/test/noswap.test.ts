@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { supportsNoswap } from '../src/noswap.ts';
+import { supportsNoswap } from '../src/mount/noswap.ts';
 import { podOf, setUp } from './helpers.ts';
 
 const WHOLE = '         0          0 4294967295\n';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { CommandShell } from '../src/command-shell.ts';
-import { EmptyDirPlugin } from '../src/empty-dir.ts';
-import { projectionPlugins } from '../src/projection-plugin.ts';
+import { CommandShell } from '../src/mount/command-shell.ts';
+import { projectionPlugins } from '../src/projected/projection-plugin.ts';
+import { EmptyDirPlugin } from '../src/types/empty-dir.ts';
 
 test.each([
   [{ deadlineMs: 0 }, 'deadlineMs must be above 0, not 0'],

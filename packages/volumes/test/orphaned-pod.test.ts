@@ -1,9 +1,9 @@
 import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { expect, test } from 'vitest';
-import { MountCommand } from '../src/mount-command.ts';
-import { removeOrphanedPod } from '../src/orphaned-pod.ts';
-import { PodPaths } from '../src/pod-paths.ts';
+import { MountCommand } from '../src/mount/mount-command.ts';
+import { removeOrphanedPod } from '../src/paths/orphaned-pod.ts';
+import { PodPaths } from '../src/paths/pod-paths.ts';
 
 test('N5: what is mounted is read anew before a directory is removed, however short ago it was read for another', async () => {
   const clock = new FakeClock();

@@ -2,11 +2,11 @@ import { posix } from 'node:path';
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { downwardApiPayload } from '../src/downward-api-payload.ts';
-import { nestedMountPoints, nestedMounts } from '../src/nested-mounts.ts';
-import { configMapPayload, type KeySelection, secretPayload } from '../src/object-payload.ts';
-import { cleanPayload, type Payload } from '../src/payload.ts';
-import { podUser, tokenMode } from '../src/token-owner.ts';
+import { nestedMountPoints, nestedMounts } from '../src/mount/nested-mounts.ts';
+import { downwardApiPayload } from '../src/projected/downward-api-payload.ts';
+import { configMapPayload, type KeySelection, secretPayload } from '../src/projected/object-payload.ts';
+import { cleanPayload, type Payload } from '../src/projected/payload.ts';
+import { podUser, tokenMode } from '../src/projected/token-owner.ts';
 import { podOf } from './helpers.ts';
 
 const shown = (payload: Payload): string[] =>

@@ -1,6 +1,6 @@
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
-import type { ConfigMapData, ProjectionSources, SecretData, TokenRequest } from '../src/sources.ts';
+import type { ConfigMapData, ProjectionSources, SecretData, TokenRequest } from '../src/projected/sources.ts';
 import { errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { fileSystemOf, isDisk, isReadWriteOncePod, localNodeVolume, localPath } from '../src/local-volume-rule.ts';
-import { mountContext } from '../src/mount-context.ts';
-import { mountedVolumes, usedVolumes } from '../src/pod-volumes.ts';
-import type { VolumeSpec } from '../src/resolved-volume.ts';
+import {
+  fileSystemOf,
+  isDisk,
+  isReadWriteOncePod,
+  localNodeVolume,
+  localPath,
+} from '../src/claims/local-volume-rule.ts';
+import { mountedVolumes, usedVolumes } from '../src/manager/pod-volumes.ts';
+import type { VolumeSpec } from '../src/manager/resolved-volume.ts';
+import { mountContext } from '../src/mount/mount-context.ts';
 import { podOf } from './helpers.ts';
 
 const spec = (its?: NonNullable<VolumeSpec['persistent']>['spec']): VolumeSpec => ({

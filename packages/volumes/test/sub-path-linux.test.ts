@@ -7,10 +7,10 @@ import { nodeFileSystem as fs, nodeForeignFiles } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VolumeError } from '../src/errors.ts';
-import { MountCommand } from '../src/mount-command.ts';
-import { mountPointsWithin } from '../src/mounter.ts';
-import { PodPaths } from '../src/pod-paths.ts';
-import { type SubPath, SubPathMounts } from '../src/sub-path-mounts.ts';
+import { MountCommand } from '../src/mount/mount-command.ts';
+import { mountPointsWithin } from '../src/mount/mounter.ts';
+import { PodPaths } from '../src/paths/pod-paths.ts';
+import { type SubPath, SubPathMounts } from '../src/paths/sub-path-mounts.ts';
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 const mount = (...args: string[]): void => void execFileSync('mount', args);

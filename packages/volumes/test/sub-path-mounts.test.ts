@@ -1,7 +1,7 @@
 import type { Pod, VolumeMount } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, it } from 'vitest';
-import { SubPathMounts } from '../src/sub-path-mounts.ts';
+import { SubPathMounts } from '../src/paths/sub-path-mounts.ts';
 import { EMPTY_DIRS, errorOf, type Fixture, podOf, ROOT, setUp } from './helpers.ts';
 
 const POD = `${ROOT}/pods/u1`;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { subPathOf } from '../src/sub-path.ts';
+import { subPathOf } from '../src/paths/sub-path.ts';
 
 const environment = [
   { name: 'POD', value: 'web-0' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextBackOffMs, nextVolumeStep, type VolumeState, type VolumeStep } from '../src/volume-state.ts';
+import { nextBackOffMs, nextVolumeStep, type VolumeState, type VolumeStep } from '../src/manager/volume-state.ts';
 
 const idle: VolumeState = {
   wanted: true,

@@ -2,8 +2,8 @@ import { FakeClock } from '@node-agent/async/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Payload } from '../src/payload.ts';
-import { payloadDigest, WrittenPayloads } from '../src/written-payloads.ts';
+import type { Payload } from '../src/projected/payload.ts';
+import { payloadDigest, WrittenPayloads } from '../src/projected/written-payloads.ts';
 
 async function setUp() {
   const clock = new FakeClock();

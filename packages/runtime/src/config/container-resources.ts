@@ -11,7 +11,7 @@ import {
   Quantity,
   sharesToMilliCpu,
 } from '@node-agent/pod-spec';
-import type { GroupResources } from '../resize-steps.ts';
+import type { GroupResources } from '../resize/resize-steps.ts';
 import { hugePageLimits } from './hugepages.ts';
 import { linuxResources } from './linux-resources.ts';
 import { memoryQosFiles } from './memory-qos.ts';

@@ -6,8 +6,8 @@ import {
   type Pod,
   type ResourceListJson,
 } from '@node-agent/pod-spec';
-import type { EnvironmentFiles } from '../env-files.ts';
 import { PodRuntimeError } from '../errors.ts';
+import type { EnvironmentFiles } from '../reconcile/env-files.ts';
 import { type FileVariables, variablesOfFile } from './env-file.ts';
 import { asInvalidSpec, type PodAddresses, podFieldValue } from './field-path.ts';
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../reply.ts';
+import type { Reply } from '../http/reply.ts';
 
 /** What each profile is. */
 const PROFILES: Readonly<Record<string, string>> = {

@@ -1,0 +1,197 @@
+import type { PodWorkerView } from '../ports.ts';
+import type { PodExplanation } from './explain.ts';
+import type { NodeExplanation } from './explain-node.ts';
+import type { PodStep } from './pod-journal.ts';
+import type { PodWait } from './pod-waits.ts';
+
+/** An event about a pod, as much of it as is told. */
+export interface ToldEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  readonly lastAtMs: number;
+}
+
+/** What a probe says of itself, as much of it as is told (`ProbeExplanation` of `@node-agent/prober`). */
+interface ToldProbe {
+  readonly kind: string;
+  readonly container: string;
+  readonly result?: string;
+  readonly waitsFor?: string;
+  readonly dueInMs?: number;
+  readonly last?: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
+}
+
+/** What eviction says of itself, as much of it as is told (`EvictionExplanation` of `@node-agent/eviction`). */
+interface ToldEviction {
+  readonly thresholds?: readonly {
+    readonly threshold: string;
+    readonly available?: string;
+    readonly capacity?: string;
+    readonly met: boolean;
+  }[];
+  readonly [other: string]: unknown;
+}
+
+/** So many steps to come are told: the others follow from these. */
+const MAX_NEXT = 6;
+
+/** Why a pod is as it is, as a person reads it at a terminal: what it waits for first, then what comes next, then what happened. */
+export function podExplanationText(explanation: PodExplanation & { readonly events?: readonly ToldEvent[] }): string {
+  const {
+    pod,
+    phase,
+    reason,
+    message,
+    atMs,
+    waitingFor,
+    next,
+    steps,
+    worker,
+    probes,
+    evictions = [],
+    events = [],
+  } = explanation;
+  const why = [reason, message].flatMap((text) => (text ? oneLine(text) : []));
+  const lines = [
+    `Pod ${pod.namespace}/${pod.name} is ${phase ?? 'without a status yet'}${why.length > 0 ? ` (${why.join(': ')})` : ''}`,
+    `uid ${pod.uid}, at ${time(atMs)}`,
+    '',
+    ...section('Waits for', waits(waitingFor, atMs), 'nothing'),
+    ...section('Next', nextLines(next, worker), 'nothing: it is as wanted'),
+    ...section('Steps', stepLines(steps, atMs), 'none is known'),
+    ...section(
+      'Probes',
+      probes.map((probe) => probeLine(probe as ToldProbe)),
+    ),
+    ...section(
+      'Evictions',
+      evictions.map((one) => oneLine(JSON.stringify(one))),
+    ),
+    ...section('Events', events.map(eventLine)),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** Which pods of a node wait, and for what, as a person reads it. */
+export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeExplanation, atMs: number): string {
+  const lines = [
+    `${pods} pod${pods === 1 ? '' : 's'}, of which ${waiting.length} wait${waiting.length === 1 ? 's' : ''}; at ${time(atMs)}`,
+    '',
+    ...section('Problems', problems.map(oneLine), 'none'),
+    ...section(
+      'Waiting',
+      waiting.flatMap(({ pod, phase, waitingFor }) => [
+        `${pod.namespace}/${pod.name} (${phase ?? 'no status'})`,
+        ...waits(waitingFor, atMs).map((line) => `  ${line}`),
+      ]),
+      'none',
+    ),
+    ...(eviction === undefined
+      ? []
+      : section('Eviction', evictionLines(eviction as ToldEviction), 'nothing is known yet')),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** What the node has of what pods are evicted for; anything else of it in JSON. */
+function evictionLines({ thresholds = [], ...rest }: ToldEviction): readonly string[] {
+  const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
+    const of = capacity === undefined ? '' : ` of ${capacity}`;
+    return oneLine(`${threshold}: ${available}${of} available${met ? ', which is too little' : ''}`);
+  });
+  const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
+  const others = Object.entries(rest).filter(([, value]) => !isEmpty(value));
+  return [...lines, ...others.map(([name, value]) => oneLine(`${name}: ${JSON.stringify(value)}`))];
+}
+
+/** @param none what stands there where there are no lines; without it the section is left out then */
+function section(title: string, lines: readonly string[], none?: string): readonly string[] {
+  if (lines.length > 0) return [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
+  return none === undefined ? [] : [`${title}: ${none}`, ''];
+}
+
+function waits(waitingFor: readonly PodWait[], atMs: number): readonly string[] {
+  return waitingFor.map(({ what, sinceMs, untilMs }) => {
+    const times = [
+      ...(sinceMs === undefined ? [] : [`for ${duration(atMs - sinceMs)}, since ${time(sinceMs)}`]),
+      ...(untilMs === undefined
+        ? []
+        : [untilMs > atMs ? `tried again in ${duration(untilMs - atMs)}` : 'tried again now']),
+    ];
+    return `- ${oneLine(what)}${times.length === 0 ? '' : ` (${times.join('; ')})`}`;
+  });
+}
+
+function nextLines(next: PodExplanation['next'], worker: unknown): readonly string[] {
+  const lines = next
+    .slice(0, MAX_NEXT)
+    .map(({ step, target }) => `- ${target === undefined ? step : `${step} ${target}`}`);
+  if (next.length > MAX_NEXT) lines.push(`- and ${next.length - MAX_NEXT} more`);
+  const activity = (worker as PodWorkerView | undefined)?.activity;
+  if (activity?.kind !== 'backingOff' || activity.untilMs === undefined) return lines;
+  return [...lines, `the next try is due at ${time(activity.untilMs)}`];
+}
+
+function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
+  const rows = steps.map(({ step, target = '', startedAtMs, endedAtMs, outcome, message, times }) => {
+    const took = endedAtMs === undefined ? `${duration(atMs - startedAtMs)}...` : duration(endedAtMs - startedAtMs);
+    const how = endedAtMs === undefined ? 'goes on' : outcome;
+    const detail = [
+      ...(how === undefined || how === 'done' ? [] : [how]),
+      ...(message === undefined ? [] : [oneLine(message)]),
+      ...(times === undefined ? [] : [`begun ${times} times`]),
+    ];
+    return {
+      at: time(startedAtMs),
+      took: endedAtMs === startedAtMs ? '' : took,
+      ...{ step, target, detail: detail.join('; ') },
+    };
+  });
+  const widthOf = (column: 'at' | 'took' | 'step' | 'target'): number =>
+    Math.max(...rows.map((row) => row[column].length));
+  const widths = { at: widthOf('at'), took: widthOf('took'), step: widthOf('step'), target: widthOf('target') };
+  return rows.map(({ at, took, step, target, detail }) => {
+    const before = [at.padEnd(widths.at), took.padEnd(widths.took), step.padEnd(widths.step)];
+    return [...before, target.padEnd(widths.target), detail].join('  ').trimEnd();
+  });
+}
+
+function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ToldProbe): string {
+  const newest = last?.at(-1);
+  const facts = [
+    `${kind} of ${container}: ${result ?? 'no result yet'}`,
+    ...(newest === undefined ? [] : [`last ${newest.result} at ${time(newest.atMs)}: ${oneLine(newest.output)}`]),
+    ...(waitsFor === undefined ? [] : [`waits for ${waitsFor}`]),
+    ...(dueInMs === undefined ? [] : [`due in ${duration(dueInMs)}`]),
+  ];
+  return facts.join('; ');
+}
+
+function eventLine({ lastAtMs, type, reason, message, count }: ToldEvent): string {
+  return `${time(lastAtMs)}  ${type}  ${reason}${count > 1 ? ` (${count} times)` : ''}: ${oneLine(message)}`;
+}
+
+/** Nothing that a pod or a container says may draw on the terminal or break the line. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
+}
+
+/** UTC, to the millisecond. */
+function time(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
+}
+
+/** `340ms`, `12.3s`, `4m5s`, `3h20m`, `5d2h`. */
+function duration(ms: number): string {
+  const positive = Math.max(0, ms);
+  if (positive < 1_000) return `${Math.round(positive)}ms`;
+  const seconds = positive / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(1)}s`;
+  const whole = Math.floor(seconds);
+  if (whole < 3_600) return `${Math.floor(whole / 60)}m${whole % 60}s`;
+  if (whole < 86_400) return `${Math.floor(whole / 3_600)}h${Math.floor((whole % 3_600) / 60)}m`;
+  return `${Math.floor(whole / 86_400)}d${Math.floor((whole % 86_400) / 3_600)}h`;
+}

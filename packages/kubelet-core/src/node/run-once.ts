@@ -1,0 +1,100 @@
+import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
+import { admitPod, confirmAll } from '../admit/admit-pod.ts';
+import type { AllocationPort } from '../admit/allocation.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { KubeletError } from '../errors.ts';
+import type { KubeletPodSyncer } from '../pods/pod-syncer.ts';
+import { waited } from '../sync/sync-loop.ts';
+
+/** How it went with one pod. */
+export interface RunPodResult {
+  readonly pod: Pod;
+  /** Why it does not run; absent where it does. */
+  readonly error?: Error;
+}
+
+type Components = Pick<Dependencies, 'clock' | 'admitHandlers' | 'runtime'> & {
+  readonly syncer: Pick<KubeletPodSyncer, 'syncPod'>;
+  readonly allocation: Pick<AllocationPort, 'grant'>;
+};
+
+/** A pod is looked at again after 1 s, then 2 s, 4 s, ...; after so many looks it is given up. */
+const FIRST_DELAY_MS = 1000;
+const MAX_RETRIES = 10;
+
+/** The pods of all sources, as soon as each has said what it has. */
+export async function firstPods(
+  podConfig: Pick<Dependencies['podConfig'], 'updates' | 'seenAllSources'>,
+  signal: AbortSignal,
+): Promise<readonly Pod[]> {
+  const pods = new Map<string, Pod>();
+  for await (const { op, pods: changed } of podConfig.updates) {
+    signal.throwIfAborted();
+    for (const pod of changed) {
+      if (op === 'REMOVE') pods.delete(pod.metadata.uid);
+      else pods.set(pod.metadata.uid, pod);
+    }
+    if (podConfig.seenAllSources()) break;
+  }
+  return [...pods.values()];
+}
+
+/** Starts each pod that is admitted, all of them side by side, and waits until its containers run or have ended. */
+export async function runPodsOnce(
+  pods: readonly Pod[],
+  components: Components,
+  signal: AbortSignal,
+): Promise<readonly RunPodResult[]> {
+  const admitted: Pod[] = [];
+  const results: Promise<RunPodResult>[] = [];
+  for (const pod of pods) {
+    const verdict = await admitPod(components.admitHandlers, pod, [...admitted], signal);
+    signal.throwIfAborted();
+    if (verdict.admit) {
+      confirmAll(components.admitHandlers, pod);
+      admitted.push(pod);
+      components.allocation.grant(pod);
+      results.push(outcome(pod, runPod(pod, components, signal)));
+    } else {
+      results.push(outcome(pod, Promise.reject(new KubeletError('Refused', `${verdict.reason}: ${verdict.message}`))));
+    }
+  }
+  return await Promise.all(results);
+}
+
+async function outcome(pod: Pod, work: Promise<void>): Promise<RunPodResult> {
+  try {
+    await work;
+    return { pod };
+  } catch (err) {
+    return { pod, error: err instanceof Error ? err : new Error(String(err)) };
+  }
+}
+
+async function runPod(pod: Pod, { clock, runtime, syncer }: Components, signal: AbortSignal): Promise<void> {
+  const { uid, name, namespace } = pod.metadata;
+  let error: unknown;
+  for (let retry = 0; retry <= MAX_RETRIES; retry++) {
+    const status = await runtime.getPodStatus(uid, name, namespace, signal);
+    if (isUp(pod, status)) return;
+    try {
+      const { isTerminal } = await syncer.syncPod('create', pod, undefined, status, signal);
+      if (isTerminal) return;
+      error = undefined;
+    } catch (err) {
+      error = err;
+    }
+    if (isUp(pod, await runtime.getPodStatus(uid, name, namespace, signal))) return;
+    if (!(await waited(clock, FIRST_DELAY_MS * 2 ** retry, signal))) signal.throwIfAborted();
+  }
+  throw new KubeletError('NotUp', `timeout: pod ${namespace}/${name} does not run after ${MAX_RETRIES} retries`, {
+    cause: error,
+  });
+}
+
+/** Whether each main container runs in its newest attempt. */
+function isUp(pod: Pod, status: RuntimePodStatus): boolean {
+  return pod.spec.containers.every(
+    ({ name }) => status.containers.find((container) => container.name === name)?.state === 'running',
+  );
+}

@@ -1,0 +1,66 @@
+import type { Logger } from '@node-agent/telemetry';
+import type { PodJournal } from '../explain/pod-journal.ts';
+import type {
+  ContainerGcPort,
+  PlegPort,
+  PodCachePort,
+  PodLifecycleEvent,
+  PodWorkersPort,
+  ProbeUpdate,
+  StatusPort,
+} from '../ports.ts';
+
+interface Components {
+  readonly logger: Logger;
+  readonly pleg: Pick<PlegPort, 'hint'>;
+  readonly podCache: PodCachePort;
+  readonly status: Pick<StatusPort, 'setContainerReadiness' | 'setContainerStartup'>;
+  readonly containerGc: Pick<ContainerGcPort, 'deleteContainersInPod'>;
+  readonly journal: Pick<PodJournal, 'mark'>;
+  readonly workers: Pick<PodWorkersPort, 'couldHaveRunningContainers' | 'shouldPodContentBeRemoved'>;
+  /** Has pods looked at again. */
+  readonly syncPods: (uids: readonly string[]) => void;
+}
+
+/** What is done at once when something has happened to a pod's containers (`syncLoopIteration` of `pkg/kubelet/kubelet.go`). */
+export class PodEvents {
+  readonly #components: Components;
+
+  constructor(components: Components) {
+    this.#components = components;
+  }
+
+  /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
+  probed({ podUid, containerId, kind, result }: ProbeUpdate): void {
+    const { status, logger, pleg, syncPods } = this.#components;
+    this.#note(podUid, containerId, kind, result);
+    if (kind === 'liveness' && result !== 'failure') return;
+    // It may have ended, and nobody was told.
+    if (kind !== 'readiness' && result === 'failure') pleg.hint(podUid);
+    if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
+    if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
+    logger.debug({ podUid, containerId, kind, result }, 'Sync loop probe');
+    syncPods([podUid]);
+  }
+
+  /** The runtime's side of a pod is another one. */
+  changed(event: PodLifecycleEvent): void {
+    const { podCache, containerGc, logger, workers, syncPods } = this.#components;
+    logger.trace({ ...event }, 'Sync loop PLEG event');
+    if (event.type !== 'ContainerRemoved') syncPods([event.podUid]);
+    if (event.type !== 'ContainerDied' || event.containerId === undefined) return;
+    const entry = podCache.get(event.podUid);
+    if (entry === undefined || entry.error !== undefined) return;
+    // While an evicted pod is still being ended its status is read from what is left of its containers.
+    const ended = !workers.couldHaveRunningContainers(event.podUid);
+    const removeAll = ended && workers.shouldPodContentBeRemoved(event.podUid);
+    containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
+  }
+
+  #note(podUid: string, containerId: string, kind: ProbeUpdate['kind'], result: ProbeUpdate['result']): void {
+    const { podCache, journal } = this.#components;
+    const container = podCache.get(podUid)?.status.containers.find(({ id }) => id === containerId);
+    const outcome = result === 'failure' ? 'failed' : 'done';
+    journal.mark(podUid, 'Probe', { target: `${kind} of ${container?.name ?? containerId}`, message: result, outcome });
+  }
+}

@@ -1,0 +1,191 @@
+import {
+  type Container,
+  defaultRestartFeatures,
+  type Pod,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  restartsAfterKill,
+  shouldStart,
+  withoutStrayAttempts,
+} from '@node-agent/pod-spec';
+import { containerHash } from '../reconcile/container-hash.ts';
+import { currentStatus } from './current-status.ts';
+import { computeInitActions } from './init-actions.ts';
+import type { KillReason, PodActions, PodActionsContext, PodActionsDraft, Situation } from './pod-actions.ts';
+import { containersToReset } from './reset-actions.ts';
+import { addResize, podLevelDiffers } from './resize-actions.ts';
+import { podSandboxChanged } from './sandbox-changed.ts';
+
+/**
+ * What is to be done so that the runtime agrees with a pod that shall run: pure, and the heart of this package
+ * (`computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+ *
+ * Back-off is not part of it: a container that is to start may still have to wait (see `RestartBackOff`).
+ */
+export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
+  const { features = defaultRestartFeatures } = context;
+  const situation: Situation = {
+    pod,
+    status: withoutStrayAttempts(pod, status, features),
+    probes: context.probes,
+    features,
+    containerHash: context.containerHash ?? containerHash,
+    resize: context.resize,
+  };
+  const sandbox = podSandboxChanged(pod, status);
+  const actions: PodActionsDraft = {
+    killPod: sandbox.changed,
+    createSandbox: sandbox.changed,
+    sandboxId: sandbox.sandboxId,
+    attempt: sandbox.attempt,
+    initContainersToStart: [],
+    containersToStart: [],
+    ephemeralContainersToStart: [],
+    containersToKill: new Map(),
+    containersToReset: [],
+    containersToUpdate: { memory: [], cpu: [] },
+    updatePodResources: context.resize?.groupDiffers ?? false,
+    updatePodLevelResources: false,
+  };
+
+  const reset = containersToReset(pod, status, features);
+  if (reset.length > 0) {
+    // All go first, the sandbox stays or is looked at in the next pass; only then anything starts.
+    return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };
+  }
+  if (sandbox.changed) {
+    computeNewSandboxActions(situation, actions);
+    return actions;
+  }
+  const here = inThisSandbox(situation, actions);
+  for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
+    // Ephemeral containers never run twice; one that was created and not started has not run.
+    const state = currentStatus(here.status.containers, name)?.state;
+    if (state === undefined || state === 'created') actions.ephemeralContainersToStart.push(index);
+  }
+  killSurplus(here, actions);
+  const initialized = computeInitActions(here, actions);
+  if (!actions.killPod && initialized) computeMainActions(here, actions);
+  if (!actions.killPod) actions.updatePodLevelResources = podLevelDiffers(pod, context.resize);
+  return actions;
+}
+
+/**
+ * The pod starts over in a new sandbox, unless it has nothing left to do there. What has run is asked by its own rules
+ * and its own policy, what has not is still to run: upstream gives a pod of policy Never no second sandbox, and so
+ * leaves one waiting for ever whose sandbox died before all of its containers had run.
+ */
+function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft): void {
+  const { pod, status } = situation;
+  const toStart: number[] = [];
+  for (const [index, container] of pod.spec.containers.entries()) {
+    if (runsInNewSandbox(situation, container)) toStart.push(index);
+  }
+  if (toStart.length === 0 && hasAnyMainContainer(pod, status)) {
+    actions.createSandbox = false;
+    return;
+  }
+  if ((pod.spec.initContainers ?? []).length > 0) actions.initContainersToStart = [0];
+  else actions.containersToStart = toStart;
+}
+
+function runsInNewSandbox({ pod, status, features }: Situation, container: Container): boolean {
+  const current = currentStatus(status.containers, container.name);
+  // What runs is killed first: it has no exit code yet.
+  const killed = current?.state === 'running' || current?.state === 'unknown';
+  return killed ? restartsAfterKill(pod, container, features) : shouldStart(pod, container, current, features);
+}
+
+function hasAnyMainContainer(pod: Pod, status: RuntimePodStatus): boolean {
+  return pod.spec.containers.some(({ name }) => {
+    const state = currentStatus(status.containers, name)?.state;
+    return state !== undefined && state !== 'unknown';
+  });
+}
+
+function computeMainActions(situation: Situation, actions: PodActionsDraft): void {
+  const { pod, status, features } = situation;
+  let kept = 0;
+  for (const [index, container] of pod.spec.containers.entries()) {
+    const current = currentStatus(status.containers, container.name);
+    if (current?.state !== 'running') {
+      if (!shouldStart(pod, container, current, features)) continue;
+      actions.containersToStart.push(index);
+      if (current?.state === 'unknown') {
+        // It may run or not: without killing it first there could be two (C1).
+        const message = 'Container is in "unknown" state, try killing it before restart';
+        actions.containersToKill.set(current.id, { name: container.name, message, reason: 'Unknown' });
+      }
+      continue;
+    }
+    const cause = killCause(situation, container, current);
+    if (cause === undefined) {
+      if (addResize(pod, container, 'main', current, situation.resize, actions)) actions.containersToStart.push(index);
+      else kept++;
+      continue;
+    }
+    const restart = cause.always || restartsAfterKill(pod, container, features);
+    if (restart) actions.containersToStart.push(index);
+    const message = restart ? `${cause.message}, will be restarted` : cause.message;
+    actions.containersToKill.set(current.id, { name: container.name, message, reason: cause.reason });
+  }
+  if (kept === 0 && actions.containersToStart.length === 0) {
+    actions.killPod = true;
+    // Sidecars alone do not keep a pod alive.
+    actions.initContainersToStart = [];
+  }
+}
+
+interface KillCause {
+  readonly message: string;
+  readonly reason: KillReason;
+  /** Whether it is to run again whatever the restart policy. */
+  readonly always: boolean;
+}
+
+function killCause(
+  { containerHash, probes }: Situation,
+  container: Container,
+  status: RuntimeContainerStatus,
+): KillCause | undefined {
+  const { name } = container;
+  // A runtime that lost the annotation must not have its containers killed for ever.
+  if (status.hash !== '' && status.hash !== containerHash(container)) {
+    return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };
+  }
+  if (probes.liveness(status.id) === 'failure') {
+    return { message: `Container ${name} failed liveness probe`, reason: 'LivenessProbe', always: false };
+  }
+  if (probes.startup(status.id) === 'failure') {
+    return { message: `Container ${name} failed startup probe`, reason: 'StartupProbe', always: false };
+  }
+  return undefined;
+}
+
+/**
+ * The situation with those containers as unknown, and to be killed, that may run in another sandbox than the pod's:
+ * their network is gone, and they must not be taken for the pod's own.
+ */
+function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
+  const { status } = situation;
+  const containers = status.containers.map((container): RuntimeContainerStatus => {
+    const { id, name, state, sandboxId } = container;
+    if (sandboxId === '' || sandboxId === actions.sandboxId) return container;
+    const mayRun = state === 'running' || (state === 'unknown' && currentStatus(status.containers, name) === container);
+    if (!mayRun) return container;
+    const message = `Container ${name} is in a sandbox that was replaced`;
+    actions.containersToKill.set(id, { name, message, reason: 'Unknown' });
+    return { ...container, state: 'unknown' };
+  });
+  return { ...situation, status: { ...status, containers } };
+}
+
+/** Where two containers of one name run all the same, all but the one that counts must go (C1). */
+function killSurplus({ status }: Situation, actions: PodActionsDraft): void {
+  for (const container of status.containers) {
+    if (container.state !== 'running' || container.name === '') continue;
+    if (currentStatus(status.containers, container.name) === container) continue;
+    const message = `Container ${container.name} runs twice, stopping attempt ${container.restartCount}`;
+    actions.containersToKill.set(container.id, { name: container.name, message, reason: 'Unknown' });
+  }
+}

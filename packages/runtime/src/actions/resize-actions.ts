@@ -1,0 +1,89 @@
+import {
+  type Container,
+  type ContainerType,
+  type CpuMemory,
+  cpuMemory,
+  isResizable,
+  type Pod,
+  type RuntimeContainerStatus,
+  sameCpuMemory,
+} from '@node-agent/pod-spec';
+import type { AppliedResources } from '../resize/applied-resources.ts';
+import type { PodActionsDraft } from './pod-actions.ts';
+
+/** What the rules of resizing look at beside the pod. */
+export interface ResizeContext {
+  readonly applied: Pick<AppliedResources, 'appliedToContainer' | 'appliedToPod'>;
+  /** InPlacePodVerticalScalingInitContainers. */
+  readonly initContainers: boolean;
+  /** InPlacePodLevelResourcesVerticalScaling. */
+  readonly podLevel: boolean;
+  /** Whether the pod's group is held to something else than it is to be. */
+  readonly groupDiffers: boolean;
+}
+
+/** A running container that gets other resources. */
+export interface ContainerUpdate {
+  readonly id: string;
+  readonly container: Container;
+  readonly type: ContainerType;
+  readonly current: CpuMemory;
+  readonly desired: CpuMemory;
+}
+
+/** The resources that are changed by themselves: the pod's group is changed before or after each. */
+export type ResizedResource = 'memory' | 'cpu';
+
+const FIGURES = {
+  memory: { limit: 'memoryLimitBytes', request: 'memoryRequestBytes' },
+  cpu: { limit: 'cpuLimitMilli', request: 'cpuRequestMilli' },
+} as const satisfies Record<ResizedResource, Record<'limit' | 'request', keyof CpuMemory>>;
+
+/**
+ * Adds to `actions` what a running container needs to have what its pod was granted: an update in place, those that make it
+ * smaller before all others; or its end, where its `resizePolicy` says so (`computePodResizeAction` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+ * @returns whether it is to begin anew
+ */
+export function addResize(
+  pod: Pod,
+  container: Container,
+  type: ContainerType,
+  status: RuntimeContainerStatus,
+  context: ResizeContext | undefined,
+  actions: PodActionsDraft,
+): boolean {
+  if (context === undefined || status.state !== 'running' || !isResizable(type, context)) return false;
+  const desired = cpuMemory(container.resources, context.podLevel ? pod.spec.resources : undefined);
+  const current = cpuMemory(context.applied.appliedToContainer(pod.metadata.uid, container.name));
+  if (sameCpuMemory(current, desired)) return false;
+  const changes = (resource: ResizedResource): boolean =>
+    Object.values(FIGURES[resource]).some((figure) => desired[figure] !== current[figure]);
+  const resources = (['memory', 'cpu'] as const).filter(changes);
+  if (resources.some((resource) => restartsFor(container, resource))) {
+    const message = `Container ${container.name} resize requires restart`;
+    actions.containersToKill.set(status.id, { name: container.name, message, reason: 'Unknown' });
+    actions.updatePodResources = true;
+    return true;
+  }
+  for (const resource of resources) {
+    const { limit, request } = FIGURES[resource];
+    // Where the limit stays, the request decides.
+    const figure = desired[limit] === current[limit] ? request : limit;
+    const update = { id: status.id, container, type, current, desired };
+    if (desired[figure] < current[figure]) actions.containersToUpdate[resource].unshift(update);
+    else actions.containersToUpdate[resource].push(update);
+  }
+  return false;
+}
+
+/** Whether the pod's own resources are to be changed (`computePodLevelResourcesResizeAction`). */
+export function podLevelDiffers(pod: Pod, context: ResizeContext | undefined): boolean {
+  if (context === undefined || !context.podLevel) return false;
+  return !sameCpuMemory(cpuMemory(context.applied.appliedToPod(pod.metadata.uid)), cpuMemory(pod.spec.resources));
+}
+
+function restartsFor({ resizePolicy = [] }: Container, resource: ResizedResource): boolean {
+  // NotRequired is the default.
+  return resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === 'RestartContainer';
+}

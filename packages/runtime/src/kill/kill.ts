@@ -1,0 +1,367 @@
+import { AsyncError, abortable, type Clock, linkAbort, sleep, withTimeout } from '@node-agent/async';
+import { ContainerState, CriError, type RuntimeService } from '@node-agent/cri-client';
+import {
+  type AnyContainer,
+  containerReference,
+  findContainer,
+  isRestartableInit,
+  type LifecycleHandler,
+  type Pod,
+  type RuntimeContainer,
+  type RuntimePod,
+} from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
+import type { KillReason } from '../actions/pod-actions.ts';
+import { terminationPrerequisites } from '../actions/termination-order.ts';
+import { parseContainerAnnotations, parseContainerLabels } from '../config/labels.ts';
+import { PodRuntimeError } from '../errors.ts';
+import type { LifecycleHooks } from '../ports.ts';
+import type { SyncResults } from '../reconcile/sync-result.ts';
+import { isUnanswered } from '../reconcile/unanswered.ts';
+import { stopTimeoutSeconds, terminationGracePeriodSeconds } from './grace-period.ts';
+import { type Killing, Killings } from './killings.ts';
+import { TerminationTurns } from './termination-turns.ts';
+
+/** How long a container is asked for that is to be killed: as long as what is left to one whose grace is over. */
+const ASK_MS = 2_000;
+
+export interface KillerComponents {
+  readonly cri: Pick<RuntimeService, 'stopContainer' | 'stopPodSandbox' | 'containerStatus'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly hooks: LifecycleHooks;
+}
+
+/** Which container is to be killed, and why. */
+export interface KillRequest {
+  readonly id: string;
+  readonly name: string;
+  /** The text of the `Killing` event; the usual one where '' or absent. */
+  readonly message?: string;
+  readonly reason: KillReason;
+  /** Instead of what pod and probe say. */
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly turns?: TerminationTurns;
+}
+
+/**
+ * Stops containers and pods, however often it is asked to: the `preStop` hook runs within the grace period, then the
+ * runtime signals the container and, when the period is over, kills it (C5).
+ */
+export class Killer {
+  readonly #components: KillerComponents;
+  readonly #killings = new Killings();
+
+  constructor(components: KillerComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * Kills all containers of a pod at once, sidecars in their order (C4), then stops its sandboxes. How each went is
+   * added to `results`.
+   * @param pod `undefined` where only the runtime knows it: what it said at creation is read from there then
+   */
+  async killPod(
+    pod: Pod | undefined,
+    runningPod: RuntimePod,
+    gracePeriodSeconds: number | undefined,
+    results: SyncResults,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { cri, clock, logger } = this.#components;
+    const known = runningPod.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+    const doubtful = created(runningPod);
+    const turns = pod?.spec.initContainers?.some(isRestartableInit)
+      ? new TerminationTurns({ clock }, terminationPrerequisites(pod, names([...known, ...doubtful])))
+      : undefined;
+    const { uid, namespace } = runningPod;
+    const owner = pod ?? { metadata: { uid, name: runningPod.name, namespace }, spec: { containers: [] } };
+    let ok = true;
+    /** Whether some may still be told to stop. */
+    let isWaitedFor = false;
+    const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
+      ok = false;
+      results.add(action, target, { reason: `${action}Error`, message: errorText(err) });
+      logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop a part of a pod');
+    };
+
+    const killAll = (some: readonly RuntimeContainer[], inTurns?: TerminationTurns) =>
+      Promise.all(
+        some.map(async ({ id, name }) => {
+          try {
+            const turn = inTurns && { turns: inTurns };
+            await this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds, ...turn }, signal);
+            results.add('KillContainer', name);
+          } catch (err) {
+            failed('KillContainer', name, err);
+            isWaitedFor ||= !this.#killings.isHopeless(runningPod.uid, id);
+          }
+        }),
+      );
+    // Sidecars end after whoever runs by now, known or not; nobody else waits to hear who does.
+    const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
+      if (turns === undefined) return [];
+      const { running } = await this.#startedLate(runningPod.uid, doubtful, signal);
+      const live = names([...known, ...running]);
+      for (const { name } of doubtful) if (!live.has(name)) turns.ended(name);
+      await killAll(running, turns);
+      return running;
+    };
+    const killKnown = killAll(known, turns);
+    const early = await killEarly().finally(() => killKnown);
+    if (!isWaitedFor) {
+      const left = doubtful.filter((container) => !early.includes(container));
+      const late = await this.#startedLate(runningPod.uid, left, signal);
+      await Promise.all([
+        killAll(late.running),
+        // Where it is not known that there is anything to tell, what cannot be told holds nothing back.
+        ...late.unknown.map(({ id, name }) =>
+          this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
+            logger.warn({ podUid: runningPod.uid, container: name, err }, 'Cannot stop what may have started late'),
+          ),
+        ),
+      ]);
+    }
+    signal.throwIfAborted();
+    // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
+    if (isWaitedFor) return false;
+    await Promise.all(
+      runningPod.sandboxes.map(async ({ id }) => {
+        try {
+          await ignoreMissing(cri.stopPodSandbox({ podSandboxId: id }, signal));
+        } catch (err) {
+          failed('KillPodSandbox', runningPod.uid, err);
+        }
+      }),
+    );
+    if (!ok) return false;
+    results.add('KillPodSandbox', runningPod.uid);
+    // Nothing runs in a sandbox that has stopped: no hook has anything left to prepare.
+    for (const { id } of runningPod.containers) this.#killings.ended(runningPod.uid, id);
+    return true;
+  }
+
+  /**
+   * Kills one container; one that is gone is killed.
+   * @param pod its name alone where only the runtime knows it
+   * @throws CriError where the runtime could not stop it
+   */
+  async killContainer(pod: Pod, request: KillRequest, signal: AbortSignal): Promise<void> {
+    const { cri, clock, logger, recorder } = this.#components;
+    const { id, name, turns } = request;
+    const found = findContainer(pod, name);
+    const spec = found ? { pod, container: found.container } : await this.#specFromRuntime(pod, request, signal);
+    if (spec === undefined) {
+      turns?.ended(name);
+      return;
+    }
+    const graceSeconds =
+      request.gracePeriodSeconds ?? terminationGracePeriodSeconds(spec.pod, spec.container, request.reason);
+    const message = (request.message || `Stopping container ${name}`).replaceAll(id, name);
+    recorder.event(containerReference(spec.pod, name), 'Normal', eventReasons.killingContainer, message);
+
+    const { uid } = spec.pod.metadata;
+    const killing = this.#killings.of(uid, id);
+    killing.begin(clock.monotonic(), graceSeconds * 1000);
+    await this.#preStop(spec, id, killing, signal);
+    const leftMs = killing.leftMs(clock.monotonic());
+    if (turns !== undefined && leftMs > 0) await turns.wait(name, leftMs, signal);
+
+    const timeout = stopTimeoutSeconds(killing.leftMs(clock.monotonic()));
+    logger.info({ podUid: uid, container: name, containerId: id, timeout }, 'Killing container');
+    try {
+      await ignoreMissing(cri.stopContainer({ containerId: id, timeout }, signal));
+    } catch (err) {
+      signal.throwIfAborted();
+      if (isUnanswered(err)) killing.notTold();
+      if (isUnanswered(err) || !killing.refused(clock.monotonic())) throw err;
+      await this.#killUntold(uid, { id, name }, killing, err, signal);
+    }
+    this.#killings.ended(uid, id);
+    turns?.ended(name);
+  }
+
+  /** Kills a container that the runtime cannot tell to stop: it has had the time that it was to have. */
+  async #killUntold(
+    podUid: string,
+    { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
+    killing: Killing,
+    refusal: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { cri, logger } = this.#components;
+    logger.warn(
+      { podUid, container: name, containerId: id, err: refusal },
+      'Killing a container that cannot be told to stop',
+    );
+    try {
+      await ignoreMissing(cri.stopContainer({ containerId: id, timeout: 0 }, signal));
+    } catch (err) {
+      killing.isHopeless = !isUnanswered(err);
+      throw err;
+    }
+  }
+
+  /**
+   * Which containers run that were created only, as far as was known: a start may go through late, after its call has timed out, and
+   * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever, but
+   * for one that was found to run, and whose killing was broken off.
+   */
+  async #startedLate(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<StartedLate> {
+    if (created.length === 0) return { running: [], unknown: [] };
+    const { cri, clock, logger } = this.#components;
+    const late = new AbortController();
+    using asking = linkAbort(signal, late.signal);
+    const timer = clock.setTimer(ASK_MS, () => late.abort(new DOMException('no answer in time', 'TimeoutError')));
+    const states = await Promise.all(
+      created.map(async ({ id, name }) => {
+        try {
+          const { status } = await abortable(cri.containerStatus({ containerId: id }, asking.signal), asking.signal);
+          const ranBefore = status?.state === ContainerState.CONTAINER_UNKNOWN && this.#killings.ran(uid, id);
+          return ranBefore ? ContainerState.CONTAINER_RUNNING : status?.state;
+        } catch (err) {
+          if (CriError.from(err).code === 'NOT_FOUND') {
+            this.#killings.ended(uid, id);
+            return undefined;
+          }
+          logger.debug(
+            { podUid: uid, container: name, containerId: id, err },
+            'Cannot tell whether it has started late',
+          );
+          return this.#killings.ran(uid, id) ? ContainerState.CONTAINER_RUNNING : undefined;
+        }
+      }),
+    ).finally(() => timer.cancel());
+    signal.throwIfAborted();
+    const those = (state: ContainerState) => created.filter((_, index) => states[index] === state);
+    const running = those(ContainerState.CONTAINER_RUNNING);
+    for (const { id } of running) this.#killings.of(uid, id).ran = true;
+    return {
+      running,
+      unknown: those(ContainerState.CONTAINER_UNKNOWN),
+    };
+  }
+
+  /** Forgets a pod that is gone. */
+  forget(podUid: string): void {
+    this.#killings.forget(podUid);
+  }
+
+  /**
+   * Runs the hook, if there is one, and waits for as long as the grace period allows; how it ends does not matter. One that takes
+   * longer runs on until the container has stopped. A try that is broken off leaves it running: the next one waits for it.
+   */
+  async #preStop({ pod, container }: Spec, id: string, killing: Killing, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    const handler = container.lifecycle?.preStop;
+    const leftMs = killing.leftMs(clock.monotonic());
+    if (handler != null && leftMs > 0) killing.preStop ??= this.#hook({ pod, container }, id, handler, leftMs, killing);
+    if (killing.preStop === undefined) return;
+    const ended = new AbortController();
+    using waiting = linkAbort(signal, ended.signal);
+    const hook = killing.preStop.finally(() => ended.abort());
+    await Promise.race([hook, sleep(clock, Math.max(0, leftMs), waiting.signal).catch(() => {})]);
+    signal.throwIfAborted();
+  }
+
+  async #hook(
+    { pod, container }: Spec,
+    id: string,
+    handler: LifecycleHandler,
+    graceMs: number,
+    killing: Killing,
+  ): Promise<void> {
+    const { logger, recorder, hooks } = this.#components;
+    const { signal } = killing.hook;
+    try {
+      await hooks.preStop(pod, container, id, handler, graceMs, signal);
+    } catch (err) {
+      if (signal.aborted && !killing.stopped) return;
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
+      logger.warn({ ...fields, err }, 'PreStop hook failed');
+      // Not its words: they may be what a server answered, and hold secrets.
+      const reference = containerReference(pod, container.name);
+      recorder.event(reference, 'Warning', eventReasons.failedPreStopHook, 'PreStopHook failed');
+    }
+  }
+
+  /**
+   * What killing must know of a container whose spec is gone: the kubelet wrote it down when it was created.
+   * `undefined` where the container is gone too. Where the answer takes too long, a container whose grace period is known is
+   * stopped as if nothing had been written down of it (W6).
+   */
+  async #specFromRuntime(
+    pod: Pod,
+    { id, name, gracePeriodSeconds }: KillRequest,
+    signal: AbortSignal,
+  ): Promise<Spec | undefined> {
+    const { cri, clock, logger } = this.#components;
+    const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
+    const asking = withTimeout(clock, ASK_MS, ask, signal);
+    let answer: Awaited<typeof asking> | undefined;
+    try {
+      answer = await ignoreMissing(asking);
+    } catch (err) {
+      const graceSeconds =
+        gracePeriodSeconds ?? pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
+      if (!AsyncError.is(err) || graceSeconds == null) throw err;
+      const fields = { podUid: pod.metadata.uid, container: name, containerId: id };
+      logger.warn({ ...fields, err }, 'Killing a container without what was written down of it');
+      return { pod: withContainer(pod, { name }), container: { name } };
+    }
+    if (answer === undefined) return undefined;
+    const { status } = answer;
+    if (status === null) throw new PodRuntimeError('BadAnswer', `container ${id} has no status`);
+    const labels = parseContainerLabels(status.labels);
+    const annotations = parseContainerAnnotations(status.annotations);
+    const deletion = pod.metadata.deletionGracePeriodSeconds ?? annotations.podDeletionGracePeriodSeconds;
+    const termination = pod.spec.terminationGracePeriodSeconds ?? annotations.podTerminationGracePeriodSeconds;
+    const { preStopHandler: preStop, ports } = annotations;
+    const container: AnyContainer = {
+      name: labels.containerName || name,
+      ...(ports && { ports }),
+      ...(preStop && { lifecycle: { preStop } }),
+    };
+    const { metadata, spec } = withContainer(pod, container);
+    const restored: Pod = {
+      metadata: { ...metadata, ...(deletion != null && { deletionGracePeriodSeconds: deletion }) },
+      spec: { ...spec, ...(termination != null && { terminationGracePeriodSeconds: termination }) },
+    };
+    return { pod: restored, container };
+  }
+}
+
+interface StartedLate {
+  readonly running: readonly RuntimeContainer[];
+  /** They may run or not. */
+  readonly unknown: readonly RuntimeContainer[];
+}
+
+interface Spec {
+  readonly pod: Pod;
+  readonly container: AnyContainer;
+}
+
+/** A pod as it was while it had a container: events are told of what is in it. */
+function withContainer(pod: Pod, container: AnyContainer): Pod {
+  return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
+}
+
+function created({ containers }: RuntimePod): readonly RuntimeContainer[] {
+  return containers.filter(({ state }) => state === 'created');
+}
+
+function names(containers: readonly RuntimeContainer[]): ReadonlySet<string> {
+  return new Set(containers.map(({ name }) => name));
+}
+
+/** What a call answers; `undefined` where the runtime does not know what it is about. */
+async function ignoreMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (CriError.from(err).code !== 'NOT_FOUND') throw err;
+    return undefined;
+  }
+}

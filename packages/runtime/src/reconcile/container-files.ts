@@ -1,0 +1,120 @@
+import { basename, dirname, join } from 'node:path';
+import type { Random } from '@node-agent/async';
+import type { ContainerStatus } from '@node-agent/cri-client';
+import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
+import type { Container, Pod } from '@node-agent/pod-spec';
+import { parseContainerLabels } from '../config/labels.ts';
+import { legacyLogLink, podLogsPath } from '../config/log-paths.ts';
+import { createTerminationMessageFile } from '../config/termination-file.ts';
+
+/** Where the kubelet keeps what belongs to pods. */
+export interface ContainerDirectories {
+  /** The kubelet's root directory; a container's own files are in `pods/<uid>/containers/<name>` below it. */
+  readonly rootDirectory: string;
+  readonly podLogsDirectory: string;
+  /** Where the links to logs are made. */
+  readonly containerLogsDirectory: string;
+}
+
+type Files = Pick<FileSystem, 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'>;
+
+/**
+ * How often a container was started before, by its log files `<attempt>.log`, rotated ones included: what remains
+ * when the runtime has lost its records (`calcRestartCountByLogDir` upstream).
+ */
+export function restartCountFromLogs(fileNames: readonly string[]): number {
+  let count = 0;
+  for (const name of fileNames) {
+    const attempt = Number(/^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? -1);
+    if (Number.isSafeInteger(attempt)) count = Math.max(count, attempt + 1);
+  }
+  return count;
+}
+
+/** Makes and removes the files on the host that go with a container. */
+export class ContainerFiles {
+  readonly #fs: Files;
+  readonly #random: Random;
+  readonly #directories: ContainerDirectories;
+
+  constructor({ fs, random }: { readonly fs: Files; readonly random: Random }, directories: ContainerDirectories) {
+    this.#fs = fs;
+    this.#random = random;
+    this.#directories = directories;
+  }
+
+  podLogs({ metadata: { namespace, name, uid } }: Pod): string {
+    return podLogsPath(this.#directories.podLogsDirectory, namespace, name, uid);
+  }
+
+  async makePodLogs(pod: Pod): Promise<void> {
+    await this.#fs.mkdir(this.podLogs(pod), { mode: 0o755 });
+  }
+
+  async makeContainerLogs(pod: Pod, container: Container): Promise<void> {
+    await this.#fs.mkdir(join(this.podLogs(pod), container.name), { mode: 0o755 });
+  }
+
+  /** {@link restartCountFromLogs} of a container's log directory; 0 where there is none. */
+  async restartCount(pod: Pod, container: Container): Promise<number> {
+    return restartCountFromLogs(await this.#list(join(this.podLogs(pod), container.name)));
+  }
+
+  /**
+   * An empty file, for everybody to write, that takes a container's termination message; `undefined` where the
+   * container has no path for one.
+   */
+  async makeTerminationMessageFile(pod: Pod, container: Container): Promise<string | undefined> {
+    if (!container.terminationMessagePath) return undefined;
+    const { rootDirectory } = this.#directories;
+    return createTerminationMessageFile(this.#fs, this.#random, rootDirectory, pod.metadata.uid, container.name);
+  }
+
+  /** Links a container's log for log collectors; nothing where the runtime keeps no log file. */
+  async linkLog(pod: Pod, container: Container, containerId: string, logPath: string): Promise<void> {
+    const target = join(this.podLogs(pod), logPath);
+    if (!(await this.#fs.exists(target))) return;
+    const { name, namespace } = pod.metadata;
+    const { containerLogsDirectory } = this.#directories;
+    const link = legacyLogLink(containerLogsDirectory, name, namespace, container.name, containerId);
+    try {
+      await this.#fs.symlink(target, link);
+    } catch (err) {
+      if (errorCode(err) === 'EEXIST') return;
+      if (!isMissing(err)) throw err;
+      await this.#fs.mkdir(containerLogsDirectory, { mode: 0o755 });
+      await this.#fs.symlink(target, link);
+    }
+  }
+
+  /** Removes a container's log, what was rotated of it, and its link. */
+  async removeLogs(status: ContainerStatus): Promise<void> {
+    if (status.logPath !== '') {
+      const directory = dirname(status.logPath);
+      const prefix = basename(status.logPath);
+      for (const name of await this.#list(directory)) {
+        if (name === prefix || name.startsWith(`${prefix}.`)) await this.#removeFile(join(directory, name));
+      }
+    }
+    const { podName, podNamespace, containerName } = parseContainerLabels(status.labels);
+    const { containerLogsDirectory } = this.#directories;
+    await this.#removeFile(legacyLogLink(containerLogsDirectory, podName, podNamespace, containerName, status.id));
+  }
+
+  async #list(directory: string): Promise<readonly string[]> {
+    try {
+      return (await this.#fs.readdir(directory)).filter(({ kind }) => kind !== 'directory').map(({ name }) => name);
+    } catch (err) {
+      if (isMissing(err)) return [];
+      throw err;
+    }
+  }
+
+  async #removeFile(path: string): Promise<void> {
+    try {
+      await this.#fs.remove(path);
+    } catch (err) {
+      if (!isMissing(err)) throw err;
+    }
+  }
+}

@@ -1,0 +1,331 @@
+import type { Clock, LendingGate, Semaphore } from '@node-agent/async';
+import {
+  type ContainerConfig,
+  CriError,
+  type Init,
+  type PodSandboxConfig,
+  type RuntimeService,
+} from '@node-agent/cri-client';
+import {
+  type AnyContainer,
+  type ContainerType,
+  containerReference,
+  type Pod,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
+import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
+import { currentStatus } from '../actions/current-status.ts';
+import type { RestartBackOff } from '../backoff/backoff.ts';
+import { generateContainerConfig } from '../config/container-config.ts';
+import type { ContainerContext } from '../config/context.ts';
+import { criLabels } from '../config/labels.ts';
+import { PodRuntimeError } from '../errors.ts';
+import type { Killer } from '../kill/kill.ts';
+import { containerTypeLabel, type RuntimeMetrics } from '../metrics.ts';
+import type { LifecycleHooks } from '../ports.ts';
+import { type AppliedResources, resourcesToApply } from '../resize/applied-resources.ts';
+import { toRuntimeContainer } from '../status/runtime-pods.ts';
+import { toContainerStatus } from '../status/status.ts';
+import { beforeCreate, endedUnseen, type ListedContainer } from './before-create.ts';
+import type { ConfigContexts } from './container-context.ts';
+import type { ContainerFiles } from './container-files.ts';
+import { containerHash } from './container-hash.ts';
+import { type ContainerRemover, isLeaked } from './container-remover.ts';
+import type { PulledImages, PullOutcome } from './image-volumes.ts';
+import { patiently } from './patience.ts';
+import type { SyncFailure } from './sync-result.ts';
+import type { TriedAttempts } from './tried-attempts.ts';
+
+export interface StarterComponents {
+  readonly cri: Pick<
+    RuntimeService,
+    'listContainers' | 'containerStatus' | 'createContainer' | 'startContainer' | 'stopContainer'
+  >;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly metrics: RuntimeMetrics;
+  readonly hooks: LifecycleHooks;
+  readonly gate: LendingGate;
+  readonly files: ContainerFiles;
+  readonly contexts: ConfigContexts;
+  readonly remover: ContainerRemover;
+  readonly killer: Killer;
+  readonly backOff: RestartBackOff;
+  readonly tried: TriedAttempts;
+  /** Told before a container is created. */
+  readonly applied: AppliedResources | undefined;
+}
+
+/** One container to start. */
+export interface StartRequest {
+  readonly pod: Pod;
+  readonly container: AnyContainer;
+  readonly type: ContainerType;
+  /** The pod as it was when this sync began. */
+  readonly status: RuntimePodStatus;
+  readonly sandboxId: string;
+  readonly sandboxConfig: Init<PodSandboxConfig>;
+  readonly podIps: readonly string[];
+  /** Whether the runtime can have no container of the pod yet. */
+  readonly empty: boolean;
+  readonly pull: Promise<PullOutcome>;
+  /** How many of its pod may be made ready and started at once: what one is made of may be large. No limit where absent. */
+  readonly turns?: Semaphore;
+}
+
+/** A step that failed, and what is to be said of it. */
+class StepError extends Error {
+  readonly reason: string;
+  /** '' before the container is there. */
+  readonly containerId: string;
+
+  constructor(reason: string, cause: unknown, containerId = '') {
+    super(CriError.is(cause) ? cause.details : errorText(cause), { cause });
+    this.reason = reason;
+    this.containerId = containerId;
+  }
+}
+
+/** Creates and starts containers: image, configuration, CreateContainer, StartContainer, hook. */
+export class ContainerStarter {
+  readonly #components: StarterComponents;
+
+  constructor(components: StarterComponents) {
+    this.#components = components;
+  }
+
+  /** Starts a container. @returns why it did not start; `undefined` where it did. Never throws but on abort. */
+  async start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { metrics, logger } = this.#components;
+    const { pod, container, type } = request;
+    const container_type = containerTypeLabel[type];
+    metrics.startedContainers.inc({ container_type });
+    const failure = await this.#start(request, signal);
+    await this.#countImageVolumes(request, failure);
+    if (failure === undefined) return undefined;
+    signal.throwIfAborted();
+    metrics.startedContainerErrors.inc({ container_type, code: failure.reason });
+    const { reason, message } = failure;
+    logger.warn({ podUid: pod.metadata.uid, container: container.name, reason, message }, 'Container did not start');
+    return failure;
+  }
+
+  /** As upstream counts them: a start that failed for another reason counts as one that mounted its images. */
+  async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
+    const pulled = await pull;
+    if ('failures' in pulled || pulled.imageVolumes.size === 0) return;
+    const { metrics } = this.#components;
+    metrics.imageVolumesRequested.inc({}, pulled.imageVolumes.size);
+    const mounts = container.volumeMounts?.filter(({ name }) => pulled.imageVolumes.has(name)) ?? [];
+    const failed = failure?.reason === 'CreateContainerError' && failure.message.startsWith('ImageVolumeMountFailed');
+    (failed ? metrics.imageVolumeErrors : metrics.imageVolumesMounted).inc({}, mounts.length);
+  }
+
+  async #start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { pod, container } = request;
+    const pulled = await request.pull;
+    signal.throwIfAborted();
+    if ('failures' in pulled) {
+      for (const { reason } of pulled.failures) {
+        this.#event(request, '', 'Warning', eventReasons.failedToCreateContainer, `Error: ${reason}`);
+      }
+      return pulled.failures.at(-1);
+    }
+    let id: string | undefined;
+    try {
+      id = await this.#makeReadyAndStart(request, pulled, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (!(err instanceof StepError)) throw err;
+      const reason =
+        err.reason === 'RunContainerError' ? eventReasons.failedToStartContainer : eventReasons.failedToCreateContainer;
+      this.#event(request, err.containerId, 'Warning', reason, `Error: ${err.message}`);
+      const retryAtMs = this.#components.tried.retryAtMs(pod.metadata.uid, container.name);
+      return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
+    }
+    return id === undefined ? undefined : this.#postStart(request, id, signal);
+  }
+
+  /** @returns its id; `undefined` where the container runs already */
+  async #makeReadyAndStart(
+    request: StartRequest,
+    pulled: PulledImages,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { gate, contexts } = this.#components;
+    const { pod, container, podIps } = request;
+    using _turn = await request.turns?.acquire(signal);
+    const [context] = await step('CreateContainerConfigError', () =>
+      Promise.all([
+        contexts.container(pod, container, pulled, podIps, targetId(request), signal),
+        // Meanwhile, where nothing can be in its way.
+        request.empty && this.#noteResources(request),
+      ]),
+    );
+    const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
+    if (started === undefined) return undefined;
+    await this.#link(request, started.id, started.config);
+    return started.id;
+  }
+
+  /**
+   * Before the container is there: one of which nothing is known would be resized as if it had nothing. But not before the one in its place
+   * has gone, which would be taken to have these, should it run yet.
+   */
+  async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
+    if (type === 'ephemeral') return;
+    const resources = resourcesToApply(pod, container);
+    await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
+  }
+
+  /** @returns `undefined` where the container runs already */
+  async #createAndStart(
+    request: StartRequest,
+    context: ContainerContext,
+    signal: AbortSignal,
+  ): Promise<{ readonly id: string; readonly config: Init<ContainerConfig> } | undefined> {
+    const { cri, clock, backOff, tried } = this.#components;
+    const { pod, container, type, sandboxId, sandboxConfig, status } = request;
+    const { uid } = pod.metadata;
+
+    const attempt = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
+    if (attempt === undefined) return undefined;
+    const config = await step('CreateContainerConfigError', async () => {
+      if (!request.empty) await this.#noteResources(request);
+      return generateContainerConfig(pod, container, type, attempt, context);
+    });
+    const { containerId: id } = await step('CreateContainerError', async () => {
+      try {
+        const create = { podSandboxId: sandboxId, config, sandboxConfig };
+        return await patiently(clock, signal, (late) => cri.createContainer(create, late));
+      } catch (err) {
+        tried.failed(uid, container.name, attempt, err);
+        throw err;
+      }
+    });
+    tried.succeeded(uid, container.name);
+    backOff.started(pod, container, containerHash(container), status.containers);
+    this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
+    const start = (late: AbortSignal) => cri.startContainer({ containerId: id }, late);
+    await step('RunContainerError', () => patiently(clock, signal, start), id);
+    this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
+    return { id, config };
+  }
+
+  /**
+   * Sees to it that no other container of this name lives, or can come alive (C1).
+   * @returns the number of the attempt that comes now; `undefined` where one runs already
+   */
+  async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | undefined> {
+    const { cri, files, remover, tried, logger } = this.#components;
+    const { pod, container } = request;
+    const { uid } = pod.metadata;
+    const listed = request.empty ? [] : await this.#listed(request, signal);
+    const plan = beforeCreate(listed, container.name, tried.get(uid, container.name));
+    if (plan.kind === 'running') {
+      tried.succeeded(uid, container.name);
+      logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
+      return undefined;
+    }
+    const ended = endedUnseen(listed, request.status.containers);
+    if (ended !== undefined) {
+      throw new PodRuntimeError('EndedUnseen', `container ${ended.id} has run and ended since the pod was looked at`);
+    }
+    for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
+    let { attempt } = plan;
+    // What is removed may be all that tells it, and what is to be done before the next one is created may fail.
+    if (plan.remove.length > 0 && attempt !== undefined) tried.next(uid, container.name, attempt);
+    for (const { id, restartCount, startOver } of plan.remove) {
+      const fields = { podUid: uid, container: container.name, containerId: id };
+      logger.info(fields, 'Removing a container that never started');
+      try {
+        await remover.remove(id, false, signal);
+      } catch (err) {
+        signal.throwIfAborted();
+        if (startOver !== true || !isLeaked(err)) {
+          // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
+          tried.inTheWay(uid, container.name, restartCount);
+          throw err;
+        }
+        logger.warn({ ...fields, err }, 'A container that never started cannot be removed: the next takes its place');
+        attempt = Math.max(attempt ?? 0, restartCount + 1);
+      }
+    }
+    return attempt ?? (await files.restartCount(pod, container));
+  }
+
+  /** The containers of this name, those whose start was broken off as `created`, whatever the list calls them. */
+  async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<ListedContainer[]> {
+    const { cri } = this.#components;
+    const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
+    const { containers } = await cri.listContainers({ filter }, signal);
+    const sameName = containers.map(toRuntimeContainer).filter(({ name }) => name === container.name);
+    return Promise.all(
+      sameName.map(async (listed) => {
+        const known = status.containers.find(({ id }) => id === listed.id);
+        if (listed.state !== 'exited' || known?.state === 'exited') return listed;
+        // It ended since the pod was looked at, or never began: only its status tells which.
+        const answer = await cri.containerStatus({ containerId: listed.id }, signal);
+        if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
+        const { state } = toContainerStatus(answer.status, listed.sandboxId);
+        return { ...listed, state, startOver: state === 'created' };
+      }),
+    );
+  }
+
+  async #link({ pod, container }: StartRequest, id: string, config: Init<ContainerConfig>): Promise<void> {
+    try {
+      await this.#components.files.linkLog(pod, container, id, config.logPath ?? '');
+    } catch (err) {
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id, err };
+      this.#components.logger.warn(fields, 'The link to the log of the container could not be made');
+    }
+  }
+
+  async #postStart(request: StartRequest, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { hooks, killer, logger } = this.#components;
+    const { pod, container } = request;
+    const handler = container.lifecycle?.postStart;
+    if (handler == null) return undefined;
+    try {
+      await hooks.postStart(pod, container, id, handler, signal);
+      return undefined;
+    } catch (err) {
+      signal.throwIfAborted();
+      const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
+      logger.warn({ ...fields, err }, 'PostStart hook failed');
+      // Not its words: they may be what a server answered, and hold secrets.
+      this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
+      const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
+      await killer.killContainer(pod, kill, signal).catch((killError: unknown) => {
+        logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
+      });
+      return { reason: 'PostStartHookError', message: errorText(err) };
+    }
+  }
+
+  /** Container ids change with each attempt: left in messages they would make every event a new one. */
+  #event({ pod, container }: StartRequest, id: string, type: EventType, reason: string, message: string): void {
+    const text = id === '' ? message : message.replaceAll(id, container.name);
+    this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
+  }
+}
+
+/** The container whose processes an ephemeral one asks to see. */
+function targetId({ container, status }: StartRequest): string | undefined {
+  const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
+  if (!name) return undefined;
+  const target = currentStatus(status.containers, name);
+  if (target === undefined)
+    throw new StepError('CreateContainerConfigError', `unable to find target container ${name}`);
+  return target.id;
+}
+
+async function step<T>(reason: string, work: () => Promise<T>, containerId?: string): Promise<T> {
+  try {
+    return await work();
+  } catch (err) {
+    throw err instanceof StepError ? err : new StepError(reason, err, containerId);
+  }
+}

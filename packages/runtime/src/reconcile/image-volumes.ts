@@ -1,0 +1,103 @@
+import { Semaphore } from '@node-agent/async';
+import type { ImageSpec, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { Container, Pod, Volume } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import type { ImagePuller } from '../ports.ts';
+import type { SyncFailure } from './sync-result.ts';
+
+/** So many images of a pod are asked for at once: those of other pods shall not wait behind thousands of them (C7). */
+const AT_ONCE = 8;
+
+/** What was pulled for a container. */
+export interface PulledImages {
+  /** What the runtime knows the container's own image by. */
+  readonly imageRef: string;
+  /** The images of the volumes that it mounts, by the volume's name. */
+  readonly imageVolumes: ReadonlyMap<string, Init<ImageSpec>>;
+}
+
+/** How the pulls for a container went: it waits for the last of its failures, of which there is one at least, and all are told. */
+export type PullOutcome = PulledImages | { readonly failures: readonly SyncFailure[] };
+
+interface VolumeImages {
+  readonly images: ReadonlyMap<string, Init<ImageSpec>>;
+  readonly failures: readonly SyncFailure[];
+}
+
+type VolumePull = { readonly image: Init<ImageSpec> } | { readonly failure: SyncFailure };
+
+/**
+ * Pulls the images of a pod's volumes in one sync (KEP-4639; `getImageVolumes` of `pkg/kubelet/kuberuntime`): those that containers
+ * mount which start now, each once.
+ */
+export class ImageVolumePulls {
+  /** By which all images of this sync are asked for, those of its containers too. */
+  readonly images: ImagePuller;
+  readonly #pod: Pod;
+  readonly #sandboxConfig: Init<PodSandboxConfig>;
+  readonly #signal: AbortSignal;
+  readonly #volumes: ReadonlyMap<string, Volume>;
+  readonly #pulls = new Map<string, Promise<VolumePull>>();
+
+  constructor(
+    { images }: { readonly images: ImagePuller },
+    pod: Pod,
+    sandboxConfig: Init<PodSandboxConfig>,
+    signal: AbortSignal,
+  ) {
+    this.images = fewAtOnce(images);
+    this.#pod = pod;
+    const ofImages = pod.spec.volumes?.filter(({ image }) => image !== undefined);
+    this.#volumes = new Map(ofImages?.map((volume) => [volume.name, volume]));
+    this.#sandboxConfig = sandboxConfig;
+    this.#signal = signal;
+  }
+
+  /** The images that a container mounts, or why it has not all of them, in the order of its mounts. Never rejects. */
+  async of({ volumeMounts = [] }: Container): Promise<VolumeImages> {
+    const names = new Set(volumeMounts.map(({ name }) => name));
+    const wanted = [...names].flatMap((name) => this.#volumes.get(name) ?? []);
+    const images = new Map<string, Init<ImageSpec>>();
+    const failures: SyncFailure[] = [];
+    const pulls = wanted.map(async (volume) => ({ volume, pull: await this.#pull(volume) }));
+    for (const { volume, pull } of await Promise.all(pulls)) {
+      if ('image' in pull) images.set(volume.name, pull.image);
+      else failures.push(pull.failure);
+    }
+    return { images, failures };
+  }
+
+  #pull(volume: Volume): Promise<VolumePull> {
+    const known = this.#pulls.get(volume.name);
+    if (known !== undefined) return known;
+    const pull = this.#pulled(volume);
+    this.#pulls.set(volume.name, pull);
+    return pull;
+  }
+
+  async #pulled({ image: { reference = '', pullPolicy } = {} }: Volume): Promise<VolumePull> {
+    const wanted = { image: reference, ...(pullPolicy !== undefined && { imagePullPolicy: pullPolicy }) };
+    try {
+      const found = await this.images.ensureImageExists(this.#pod, wanted, this.#sandboxConfig, '', this.#signal);
+      const annotations = { ...this.#pod.metadata.annotations };
+      return { image: { image: found.imageRef, userSpecifiedImage: reference, runtimeHandler: '', annotations } };
+    } catch (err) {
+      return { failure: pullFailure(err) };
+    }
+  }
+}
+
+function fewAtOnce(images: ImagePuller): ImagePuller {
+  const turns = new Semaphore(AT_ONCE);
+  return {
+    ensureImageExists: (pod, container, config, handler, signal) =>
+      turns.run(() => images.ensureImageExists(pod, container, config, handler, signal), signal),
+  };
+}
+
+/** An image that could not be had, as its container waits for it. */
+export function pullFailure(err: unknown): SyncFailure {
+  const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
+  const reason = typeof code === 'string' ? code : 'ErrImagePull';
+  return { reason, message: errorText(err), ...(typeof retryAtMs === 'number' && { retryAtMs }) };
+}

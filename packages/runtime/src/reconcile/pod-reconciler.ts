@@ -1,0 +1,343 @@
+import { linkAbort } from '@node-agent/async';
+import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
+import {
+  type AnyContainer,
+  type ContainerType,
+  formatPod,
+  isRestartableInit,
+  type Pod,
+  podReference,
+  type RestartFeatures,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '@node-agent/pod-spec';
+import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
+import { computePodActions } from '../actions/actions.ts';
+import type { PodActions, ProbeResults } from '../actions/pod-actions.ts';
+import { attemptAfter, surplusInitContainers } from '../actions/prune-rule.ts';
+import { PodRuntimeError } from '../errors.ts';
+import type { Killer } from '../kill/kill.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import type { ImagePuller } from '../ports.ts';
+import type { PodResizer } from '../resize/pod-resizer.ts';
+import type { PodStatusReader } from '../status/pod-status-reader.ts';
+import type { ConfigContexts } from './container-context.ts';
+import { type ContainerRemover, isLeaked } from './container-remover.ts';
+import { ImageVolumePulls } from './image-volumes.ts';
+import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
+import type { SandboxStarter } from './sandbox-starter.ts';
+import { type PodSyncResult, SyncResults } from './sync-result.ts';
+import type { TriedAttempts } from './tried-attempts.ts';
+
+export interface PodReconcilerComponents {
+  readonly logger: Logger;
+  readonly recorder: EventRecorder;
+  readonly metrics: RuntimeMetrics;
+  readonly probes: ProbeResults;
+  readonly features: RestartFeatures;
+  readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
+  readonly isPodTerminationRequested: (uid: string) => boolean;
+  readonly onSandboxReady: (pod: Pod) => void;
+  readonly images: ImagePuller;
+  readonly contexts: ConfigContexts;
+  readonly remover: ContainerRemover;
+  readonly killer: Killer;
+  readonly sandboxes: SandboxStarter;
+  readonly starts: PodContainers;
+  readonly tried: TriedAttempts;
+  readonly reader: Pick<PodStatusReader, 'read'>;
+  /** Absent: running containers keep what they were created with. */
+  readonly resizer: PodResizer | undefined;
+}
+
+/**
+ * Makes the runtime agree with a pod, step by step: kill what must go, run the sandbox, start the containers
+ * (`SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). What happens to a container is a result, not an error.
+ */
+export class PodReconciler {
+  readonly #components: PodReconcilerComponents;
+
+  constructor(components: PodReconcilerComponents) {
+    this.#components = components;
+  }
+
+  async sync(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult> {
+    const results = new SyncResults();
+    try {
+      await this.#sync({ pod, status, results, signal });
+    } catch (err) {
+      results.fail(err instanceof Error ? err : new Error(String(err)));
+    }
+    const result = results.done();
+    this.#countUserNamespace(pod, result);
+    return result;
+  }
+
+  async #sync(given: Run): Promise<void> {
+    await this.#components.resizer?.adopt(given.pod, given.status);
+    const planned = this.#actions(given.pod, given.status);
+    // Probes of a container fail that has ended, too, and of that its pod's status may not know yet: then its policy decides (C6).
+    const run = blamesProbe(planned) ? await this.#lookedAtAgain(given) : given;
+    const actions = run === given ? planned : this.#actions(run.pod, run.status);
+    if (actions.containersToReset.length === 0) return this.#apply(run, actions);
+    // Its status has to say so first: how a container ended whose record is gone is told by it (P7).
+    if (run !== given) return run.results.outdated();
+    if (!(await this.#reset(run, actions))) return;
+    // The records are gone: what follows is known without looking again.
+    const gone = new Set(actions.containersToReset.map(({ id }) => id));
+    const status = { ...run.status, containers: run.status.containers.filter(({ id }) => !gone.has(id)) };
+    await this.#apply({ ...run, status }, this.#actions(run.pod, status));
+  }
+
+  async #lookedAtAgain(run: Run): Promise<Run> {
+    const { uid, name, namespace } = run.pod.metadata;
+    return { ...run, status: await this.#components.reader.read(uid, name, namespace, run.signal) };
+  }
+
+  /** A user namespace may turn out not to work at any step of a pod's start. */
+  #countUserNamespace({ spec: { hostUsers } }: Pod, { results, error }: PodSyncResult): void {
+    const { startedUserNamespacedPods, startedUserNamespacedPodErrors } = this.#components.metrics;
+    if (hostUsers !== false || !results.some(({ action }) => action === 'CreatePodSandbox')) return;
+    startedUserNamespacedPods.inc({});
+    if (error !== undefined) startedUserNamespacedPodErrors.inc({});
+  }
+
+  #actions(pod: Pod, status: RuntimePodStatus): PodActions {
+    const { probes, features, logger, resizer } = this.#components;
+    const resize = resizer?.context(pod);
+    const actions = computePodActions(pod, status, { probes, features, ...(resize && { resize }) });
+    logger.debug({ podUid: pod.metadata.uid, actions }, 'Computed what to do for a pod');
+    return actions;
+  }
+
+  async #apply(run: Run, actions: PodActions): Promise<void> {
+    if (actions.killPod) {
+      if (!(await this.#killPod(run, actions)) || !actions.createSandbox) return;
+    } else if (!(await this.#killContainers(run, actions))) return;
+    await this.#prune(run, actions.createSandbox);
+    // What starts finds its pod as large as it is to be.
+    await this.#resize(run, actions);
+
+    const { pod, signal } = run;
+    const toStart =
+      actions.ephemeralContainersToStart.length +
+      actions.initContainersToStart.length +
+      actions.containersToStart.length;
+    if (!actions.createSandbox && toStart === 0) return;
+
+    const sandboxConfig = await this.#sandboxConfig(run, actions);
+    if (sandboxConfig === undefined) return;
+    const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
+    const placing = this.#place(run, actions, sandboxConfig);
+    // Where a sandbox could not be made, nothing is said of images again and again before one is there.
+    if (failedBefore && (await placing) === undefined) return;
+    // Nobody could end a pull that went on after this sync: where there is no place for its container it ends here.
+    using pulls = linkAbort(signal);
+    try {
+      await this.#start(run, actions, placing, sandboxConfig, pulls.signal);
+    } finally {
+      pulls.abort(new PodRuntimeError('SyncPod', 'the sync that the pull was begun for has ended'));
+    }
+  }
+
+  /** Starts containers, once they have their place; their images come while that is made. */
+  async #start(
+    run: Run,
+    actions: PodActions,
+    placing: Promise<Place | undefined>,
+    sandboxConfig: Init<PodSandboxConfig>,
+    pulls: AbortSignal,
+  ): Promise<void> {
+    const { starts } = this.#components;
+    const { initContainers = [], containers, ephemeralContainers = [] } = run.pod.spec;
+    const volumes = new ImageVolumePulls(this.#components, run.pod, sandboxConfig, pulls);
+    const candidates = (type: ContainerType, list: readonly AnyContainer[], indexes: readonly number[]): Candidate[] =>
+      indexes.flatMap((index) => {
+        const container = list[index];
+        if (container === undefined) return [];
+        const kind = type === 'init' && isRestartableInit(container) ? 'sidecar' : type;
+        return [starts.candidate({ ...run, signal: pulls }, container, kind, sandboxConfig, volumes)];
+      });
+    const ephemeral = candidates('ephemeral', ephemeralContainers, actions.ephemeralContainersToStart);
+    const init = candidates('init', initContainers, actions.initContainersToStart);
+    const main = candidates('main', containers, actions.containersToStart);
+
+    const place = await placing;
+    if (place === undefined) return;
+    run.signal.throwIfAborted();
+    await allOf([
+      starts.inOrder(run, place, ephemeral, () => true),
+      starts.inOrder(run, place, init, isRestartableInit).then(async (initialized) => {
+        if (initialized) await starts.sideBySide(run, place, main);
+      }),
+    ]);
+  }
+
+  async #resize({ pod, results, signal }: Run, actions: PodActions): Promise<void> {
+    const { resizer } = this.#components;
+    if (!resizer?.isDue(actions)) return;
+    results.add('ResizePodInPlace', formatPod(pod), await resizer.resize(pod, actions, signal));
+  }
+
+  async #killPod({ pod, status, results, signal }: Run, actions: PodActions): Promise<boolean> {
+    const { recorder, killer } = this.#components;
+    if (actions.createSandbox && actions.sandboxId !== '') {
+      const message = 'Pod sandbox changed, it will be killed and re-created.';
+      recorder.event(podReference(pod), 'Normal', eventReasons.sandboxChanged, message);
+    }
+    if (status.sandboxes.length === 0 && status.containers.length === 0) return true;
+    const runningPod = { ...status, createdAtMs: 0 };
+    return killer.killPod(pod, runningPod, undefined, results, signal);
+  }
+
+  /** @returns whether all that had to go is gone: nothing may start before */
+  async #killContainers({ pod, results, signal }: Run, { containersToKill }: PodActions): Promise<boolean> {
+    const outcomes = await Promise.all(
+      [...containersToKill].map(async ([id, { name, message, reason }]) => {
+        try {
+          await this.#components.killer.killContainer(pod, { id, name, message, reason }, signal);
+          results.add('KillContainer', name);
+          return true;
+        } catch (err) {
+          results.add('KillContainer', name, { reason: 'KillContainerError', message: errorText(err) });
+          return false;
+        }
+      }),
+    );
+    return outcomes.every((ok) => ok);
+  }
+
+  /** Removes all records, in their order, so that all containers begin anew. Their logs stay until the pod goes. */
+  async #reset({ pod, results, signal }: Run, { containersToReset }: PodActions): Promise<boolean> {
+    const { killer, remover, logger } = this.#components;
+    for (const { id, name, kill, neverRan } of containersToReset) {
+      try {
+        if (kill) {
+          const request = {
+            id,
+            name,
+            message: 'killing',
+            reason: 'RestartAllContainers',
+            gracePeriodSeconds: 0,
+          } as const;
+          await killer.killContainer(pod, request, signal);
+        }
+      } catch (err) {
+        results.add('RemoveContainer', name, { reason: 'KillContainerError', message: errorText(err) });
+        return false;
+      }
+      try {
+        await remover.remove(id, true, signal);
+        results.add('RemoveContainer', name);
+      } catch (err) {
+        if (!neverRan || !isLeaked(err)) {
+          results.add('RemoveContainer', name, { reason: 'RemoveContainerError', message: errorText(err) });
+          return false;
+        }
+        const fields = { podUid: pod.metadata.uid, container: name, containerId: id, err };
+        logger.warn(fields, 'A container that never started cannot be removed: the next takes its place');
+      }
+    }
+    return true;
+  }
+
+  /** Keeps the records of init containers few; in a new sandbox none at all. What stays is left to garbage collection. */
+  async #prune({ pod, status, signal }: Run, newSandbox: boolean): Promise<void> {
+    const { remover, tried, logger } = this.#components;
+    const prune = async (record: RuntimeContainerStatus): Promise<void> => {
+      const { id, name } = record;
+      if (newSandbox) tried.next(pod.metadata.uid, name, attemptAfter(record));
+      try {
+        await remover.remove(id, false, signal);
+      } catch (err) {
+        logger.warn(
+          { podUid: pod.metadata.uid, container: name, containerId: id, err },
+          'Failed to remove init container',
+        );
+      }
+    };
+    await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
+  }
+
+  async #sandboxConfig(
+    { pod, results, signal }: Run,
+    actions: PodActions,
+  ): Promise<Init<PodSandboxConfig> | undefined> {
+    const { contexts, recorder, metrics, tried } = this.#components;
+    try {
+      // A number that was tried is above what is known where its name has leaked.
+      const attempt = actions.createSandbox
+        ? Math.max(actions.attempt, tried.get(pod.metadata.uid, '') ?? 0)
+        : actions.attempt;
+      return await contexts.sandboxConfig(pod, attempt, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (!actions.createSandbox) {
+        const message = `GeneratePodSandboxConfig for pod "${formatPod(pod)}" failed: ${errorText(err)}`;
+        results.fail(new PodRuntimeError('SyncPod', message, { cause: err }));
+        return undefined;
+      }
+      metrics.startedPods.inc({});
+      metrics.startedPodErrors.inc({});
+      const message = `Failed to generate sandbox config for pod "${formatPod(pod)}": ${errorText(err)}`;
+      results.add('CreatePodSandbox', formatPod(pod), { reason: 'CreatePodSandboxError', message });
+      const text = `Failed to create pod sandbox: ${errorText(err)}`;
+      recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
+      return undefined;
+    }
+  }
+
+  /** Where the containers go: into the sandbox that is there, or a new one; `undefined` where that cannot be made. */
+  async #place(run: Run, actions: PodActions, sandboxConfig: Init<PodSandboxConfig>): Promise<Place | undefined> {
+    if (actions.createSandbox) return this.#makeSandbox(run, actions, sandboxConfig);
+    return { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: run.status.ips };
+  }
+
+  async #makeSandbox(
+    { pod, status, results, signal }: Run,
+    { attempt }: PodActions,
+    sandboxConfig: Init<PodSandboxConfig>,
+  ): Promise<Place | undefined> {
+    const { sandboxes, recorder, metrics, logger, tried } = this.#components;
+    const target = formatPod(pod);
+    metrics.startedPods.inc({});
+    let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
+    try {
+      const handler = await this.#components.runtimeHandler(pod, signal);
+      sandbox = await sandboxes.run(pod, sandboxConfig, handler, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      // A pod that is being deleted may well take its network away under the sandbox.
+      if (this.#components.isPodTerminationRequested(pod.metadata.uid)) return undefined;
+      metrics.startedPodErrors.inc({});
+      if (tried.get(pod.metadata.uid, '') === undefined) tried.failed(pod.metadata.uid, '', attempt, err);
+      const message = `Failed to create sandbox for pod "${target}": ${errorText(err)}`;
+      const retryAtMs = tried.retryAtMs(pod.metadata.uid, '');
+      const wait = retryAtMs === undefined ? {} : { retryAtMs };
+      results.add('CreatePodSandbox', target, { reason: 'CreatePodSandboxError', message, ...wait });
+      const text = `Failed to create pod sandbox: ${errorText(err)}`;
+      recorder.event(podReference(pod), 'Warning', eventReasons.failedCreatePodSandBox, text);
+      return undefined;
+    }
+    const sandboxId = sandbox.id;
+    results.add('CreatePodSandbox', target);
+    logger.info({ podUid: pod.metadata.uid, sandboxId, attempt }, 'Sandbox runs');
+    try {
+      const podIps = await sandboxes.ips(pod, sandboxId, signal);
+      this.#components.onSandboxReady(pod);
+      // Nothing but what an earlier sandbox left could be in the way of the containers.
+      const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;
+      return { sandboxId, sandboxConfig, empty, podIps: pod.spec.hostNetwork ? status.ips : podIps };
+    } catch (err) {
+      signal.throwIfAborted();
+      const text = `Unable to get pod sandbox status: ${errorText(err)}`;
+      recorder.event(podReference(pod), 'Warning', eventReasons.failedStatusPodSandBox, text);
+      results.fail(new PodRuntimeError('SyncPod', text, { cause: err }));
+      return undefined;
+    }
+  }
+}
+
+function blamesProbe({ containersToKill }: PodActions): boolean {
+  return [...containersToKill.values()].some(({ reason }) => reason === 'LivenessProbe' || reason === 'StartupProbe');
+}

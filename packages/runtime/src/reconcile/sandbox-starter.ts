@@ -1,0 +1,102 @@
+import type { Clock, LendingGate } from '@node-agent/async';
+import {
+  type Init,
+  type PodSandboxConfig,
+  PodSandboxState,
+  type RunPodSandboxResponse,
+  type RuntimeService,
+} from '@node-agent/cri-client';
+import type { Pod } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { criLabels } from '../config/labels.ts';
+import { PodRuntimeError } from '../errors.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import type { PodStatusReader } from '../status/pod-status-reader.ts';
+import type { ContainerFiles } from './container-files.ts';
+import { patiently } from './patience.ts';
+import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
+import { isUnanswered } from './unanswered.ts';
+
+export interface SandboxStarterComponents {
+  readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'listPodSandbox'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly gate: LendingGate;
+  readonly files: ContainerFiles;
+  readonly tried: TriedAttempts;
+  readonly reader: PodStatusReader;
+}
+
+/** Runs sandboxes. */
+export class SandboxStarter {
+  readonly #components: SandboxStarterComponents;
+
+  constructor(components: SandboxStarterComponents) {
+    this.#components = components;
+  }
+
+  /**
+   * Runs a pod's sandbox, or finds the one that an earlier call made whose answer was lost.
+   * @returns its id, and whether this very call made it, so that nothing can be in it yet
+   */
+  async run(
+    pod: Pod,
+    config: Init<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly id: string; readonly fresh: boolean }> {
+    const { cri, clock, gate, metrics, files, tried } = this.#components;
+    await files.makePodLogs(pod);
+    const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
+      const startMs = clock.monotonic();
+      try {
+        const call = (late: AbortSignal): Promise<RunPodSandboxResponse> =>
+          cri.runPodSandbox({ config, runtimeHandler }, late);
+        const { podSandboxId } = await patiently(clock, signal, call);
+        tried.succeeded(pod.metadata.uid, '');
+        return { id: podSandboxId, fresh: true };
+      } catch (err) {
+        tried.failed(pod.metadata.uid, '', config.metadata?.attempt ?? 0, err);
+        metrics.runSandboxErrors.inc({ runtime_handler: runtimeHandler });
+        const id = signal.aborted ? undefined : await this.#findAfter(err, pod, config, signal);
+        if (id === undefined) throw err;
+        tried.succeeded(pod.metadata.uid, '');
+        return { id, fresh: false };
+      } finally {
+        metrics.runSandboxSeconds.observe({ runtime_handler: runtimeHandler }, (clock.monotonic() - startMs) / 1000);
+      }
+    };
+    const sandbox = await gate.run('normal', work, signal);
+    if (sandbox.id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox answered without an id');
+    return sandbox;
+  }
+
+  /** The addresses of a sandbox that was just made. */
+  async ips({ metadata: { uid } }: Pod, sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
+    return (await this.#components.reader.readSandbox(uid, sandboxId, signal)).ips;
+  }
+
+  /** The sandbox of this very attempt, where the call that failed, or one before it, made it all the same (C1). */
+  async #findAfter(
+    err: unknown,
+    pod: Pod,
+    config: Init<PodSandboxConfig>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (!isUnanswered(err) && !isNameTaken(err)) return undefined;
+    const { cri, logger } = this.#components;
+    const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
+    const { items } = await cri.listPodSandbox({ filter }, signal).catch((cause: unknown) => {
+      logger.warn({ err: cause, podUid: pod.metadata.uid }, 'Could not look for the sandbox of a call that failed');
+      return { items: [] };
+    });
+    const found = items.find(
+      ({ state, metadata }) =>
+        state === PodSandboxState.SANDBOX_READY && metadata?.attempt === (config.metadata?.attempt ?? 0),
+    );
+    if (found === undefined) return undefined;
+    logger.info({ podUid: pod.metadata.uid, sandboxId: found.id }, 'Found the sandbox that an earlier call had made');
+    return found.id;
+  }
+}

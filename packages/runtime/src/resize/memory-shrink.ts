@@ -1,0 +1,50 @@
+import type { PodSandboxStats } from '@node-agent/cri-client';
+import { aggregateText } from '@node-agent/telemetry';
+import type { ContainerUpdate } from '../actions/resize-actions.ts';
+
+/** Memory limits that are to become smaller. */
+export interface ShrinkingMemory {
+  /** Of the pod; absent where it does not shrink. */
+  readonly podBytes?: number;
+  /** By container name. */
+  readonly containers: ReadonlyMap<string, number>;
+}
+
+/** The containers whose memory limit becomes smaller, or that get one, with what it is to be. */
+export function shrinkingContainers(updates: readonly ContainerUpdate[]): ReadonlyMap<string, number> {
+  return new Map(
+    updates.flatMap(({ container: { name }, current, desired }) => {
+      const { memoryLimitBytes: limit } = desired;
+      const shrinks = limit !== 0 && (current.memoryLimitBytes === 0 || limit < current.memoryLimitBytes);
+      return shrinks ? [[name, limit] as const] : [];
+    }),
+  );
+}
+
+/**
+ * Why memory limits cannot become smaller now: somebody uses more, and would be killed for it (`validateMemoryResizeAction` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). `undefined` where they can. Of a container, upstream tells the pod's usage.
+ */
+export function shrinkProblem({ podBytes, containers }: ShrinkingMemory, stats: PodSandboxStats): string | undefined {
+  const problems: string[] = [];
+  if (podBytes !== undefined) {
+    const used = stats.linux?.memory?.usageBytes?.value;
+    if (used === undefined) problems.push('missing pod memory usage');
+    else if (used >= podBytes) {
+      problems.push(`attempting to set pod memory limit (${podBytes}) below current usage (${used})`);
+    }
+  }
+  for (const { attributes, memory } of stats.linux?.containers ?? []) {
+    const name = attributes?.metadata?.name ?? '';
+    const limit = containers.get(name);
+    if (limit === undefined) continue;
+    const used = memory?.usageBytes?.value;
+    if (used === undefined) problems.push(`missing container ${JSON.stringify(name)} memory usage`);
+    else if (used >= limit) {
+      const what = `container ${JSON.stringify(name)} memory limit (${limit})`;
+      problems.push(`attempting to set ${what} below current usage (${used})`);
+    }
+  }
+  if (problems.length === 0) return undefined;
+  return `cannot decrease memory limits: ${aggregateText(problems)}`;
+}

@@ -1,0 +1,187 @@
+import type { Clock } from '@node-agent/async';
+import {
+  type Container,
+  CriError,
+  type PodSandbox,
+  PodSandboxState,
+  type PodSandboxStatus,
+  type RuntimeService,
+} from '@node-agent/cri-client';
+import type { FileSystem, ForeignFiles } from '@node-agent/host';
+import {
+  cpuMemory,
+  type RuntimeContainer,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
+import { criLabels, parseContainerLabels } from '../config/labels.ts';
+import { containerFilesPath } from '../config/termination-file.ts';
+import { PodRuntimeError } from '../errors.ts';
+import type { AppliedResources } from '../resize/applied-resources.ts';
+import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
+import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
+import { isFinalMessage, joinMessages, readTerminationMessage } from './termination-message.ts';
+
+export interface PodStatusReaderComponents {
+  readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
+  readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
+  /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
+  readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
+  readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
+}
+
+/** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
+export class PodStatusReader {
+  readonly #components: PodStatusReaderComponents;
+  readonly #rootDirectory: string;
+  /** By pod, then by id: sandboxes that were ready and had their addresses. Nothing changes of one until it is not ready. */
+  readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
+  /** The pods that a list by label does not show whole. */
+  readonly #beyondLabels = new Set<string>();
+
+  /** By pod, then by id: containers that have ended, with all that they had to say. Nothing changes of one any more. */
+  readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
+
+  /** @param options the kubelet's root directory: what is a container's own in it is no file of a volume */
+  constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
+    this.#components = components;
+    this.#rootDirectory = rootDirectory;
+  }
+
+  /** @throws CriError, and PodRuntimeError `BadAnswer` */
+  async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
+    const { cri, clock } = this.#components;
+    // What is read is at least as new as this instant.
+    const observedAtMs = clock.monotonic();
+    const whole = this.#beyondLabels.has(uid);
+    const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
+    const [{ items: listed }, { containers }] = await Promise.all([
+      cri.listPodSandbox(request, signal),
+      cri.listContainers(request, signal),
+    ]);
+    if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
+    // Without them its containers would look as if they had no sandbox, and be killed for that.
+    const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
+    if (listed.some((sandbox) => isNameless(sandbox) && (!whole || sandbox.labels[criLabels.podUid] === uid))) {
+      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
+    }
+    const items = listed.filter(({ metadata }) => metadata?.uid === uid);
+    const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
+    const [sandboxes, statuses] = await Promise.all([
+      this.#sandboxes(uid, items, signal),
+      Promise.all((pod?.containers ?? []).map((container) => this.#container(uid, container, signal))),
+    ]);
+    this.#forgetAllBut(uid, containers);
+    const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
+    return toRuntimePodStatus(identity, sandboxes, statuses.flat(), observedAtMs);
+  }
+
+  /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */
+  listed(sandboxes: readonly PodSandbox[], containers: readonly Container[]): void {
+    for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
+  }
+
+  /** The same of a sandbox that an event shows: it may be of a pod that was never in a list. */
+  told(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
+    const { uid = '' } = sandbox.metadata ?? {};
+    if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);
+  }
+
+  /** A sandbox of a pod that was just made. @throws CriError, and PodRuntimeError `BadAnswer` */
+  async readSandbox(uid: string, id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
+    const sandbox = await this.#sandbox(id, signal);
+    this.#remember(uid, [...(this.#ready.get(uid)?.values() ?? []), sandbox]);
+    return sandbox;
+  }
+
+  /** Forgets what is remembered of a pod that is gone. */
+  forget(uid: string): void {
+    this.#ready.delete(uid);
+    this.#beyondLabels.delete(uid);
+    this.#ended.delete(uid);
+  }
+
+  async #sandboxes(uid: string, items: readonly PodSandbox[], signal?: AbortSignal): Promise<RuntimeSandboxStatus[]> {
+    const known = this.#ready.get(uid);
+    const read = await Promise.all(
+      items.map(({ id, state }) => {
+        const ready = state === PodSandboxState.SANDBOX_READY ? known?.get(id) : undefined;
+        return ready ?? unlessGone(this.#sandbox(id, signal));
+      }),
+    );
+    const sandboxes = read.filter((sandbox) => sandbox !== undefined);
+    this.#remember(uid, sandboxes);
+    return sandboxes;
+  }
+
+  #remember(uid: string, sandboxes: readonly RuntimeSandboxStatus[]): void {
+    const ready = sandboxes.filter(({ state, ips }) => state === 'ready' && ips.length > 0);
+    if (ready.length > 0) this.#ready.set(uid, new Map(ready.map((sandbox) => [sandbox.id, sandbox])));
+    else this.#ready.delete(uid);
+  }
+
+  async #sandbox(id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
+    const { status } = await this.#components.cri.podSandboxStatus({ podSandboxId: id }, signal);
+    if (status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
+    // To take an unheard-of state for "not ready" would kill all that is in the sandbox.
+    if (!Object.values<number>(PodSandboxState).includes(status.state)) {
+      throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${status.state}`);
+    }
+    return toSandboxStatus(status);
+  }
+
+  async #container(
+    uid: string,
+    { id, sandboxId, state }: RuntimeContainer,
+    signal?: AbortSignal,
+  ): Promise<RuntimeContainerStatus[]> {
+    const { cri, fs, foreignFiles } = this.#components;
+    const known = state === 'exited' ? this.#ended.get(uid)?.get(id) : undefined;
+    if (known !== undefined) return [known];
+    const answer = await unlessGone(cri.containerStatus({ containerId: id }, signal));
+    if (answer === undefined) return [];
+    if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${id} is nil`);
+    const status = toContainerStatus(answer.status, sandboxId);
+    if (status.state !== 'exited') return [this.#withApplied(uid, status)];
+    const own = containerFilesPath(this.#rootDirectory, uid, '');
+    const said = await readTerminationMessage(fs, answer.status, async (path) => {
+      if (!path.startsWith(own)) await foreignFiles?.lstat(path, signal);
+    });
+    const ended = { ...status, message: joinMessages(status.message, said) };
+    if (isFinalMessage(said, answer.status)) {
+      const all = this.#ended.get(uid) ?? new Map<string, RuntimeContainerStatus>();
+      this.#ended.set(uid, all.set(id, ended));
+    }
+    return [ended];
+  }
+
+  /** What the runtime does not tell of a container's resources is what was applied last (`toKubeContainerStatus`). */
+  #withApplied(uid: string, status: RuntimeContainerStatus): RuntimeContainerStatus {
+    const applied = this.#components.applied?.appliedToContainer(uid, status.name);
+    if (applied === undefined) return status;
+    const { memoryRequestBytes, ...figures } = cpuMemory(applied);
+    const known = status.resources ?? figures;
+    return { ...status, resources: { ...known, ...(memoryRequestBytes > 0 && { memoryRequestBytes }) } };
+  }
+
+  /** What the runtime no longer lists is not kept (K4). */
+  #forgetAllBut(uid: string, listed: readonly { readonly id: string }[]): void {
+    const ended = this.#ended.get(uid);
+    if (ended === undefined) return;
+    const ids = new Set(listed.map(({ id }) => id));
+    for (const id of ended.keys()) if (!ids.has(id)) ended.delete(id);
+    if (ended.size === 0) this.#ended.delete(uid);
+  }
+}
+
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (CriError.from(err).code === 'NOT_FOUND') return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,68 @@
+import type { Clock, Random } from '@node-agent/async';
+import { withDefaults } from '@node-agent/telemetry';
+import { checkOptions, ServerError } from '../errors.ts';
+import { ReviewCache } from './review-cache.ts';
+import { type AccessReviewStatus, accessReviewSpec, type Reviewer } from './reviews.ts';
+import type { UserInfo } from './user.ts';
+
+/** Decides whether somebody may use a subresource of this node. */
+export interface Authorization {
+  /** Whether they may: `true` alone lets them. @throws whatever keeps it from being known; the signal's reason */
+  allows(user: UserInfo, verb: string, subresource: string, signal: AbortSignal): Promise<boolean>;
+}
+
+/** The mode `AlwaysAllow`: whoever is let in may do everything. */
+export const alwaysAllow: Authorization = { allows: async () => true };
+
+/** What {@link WebhookAuthorization} works with. */
+export interface WebhookAuthorizationComponents {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Who reviews what somebody may do: the API server, by SubjectAccessReviews. */
+  readonly reviewer: Pick<Reviewer, 'reviewAccess'>;
+}
+
+export interface WebhookAuthorizationOptions {
+  /** The node whose subresources are asked about. */
+  readonly nodeName: string;
+  /** How long a yes is believed, in milliseconds; 5 min by default. */
+  readonly allowedTtlMs?: number;
+  /** How long a no is believed, in milliseconds; 30 s by default. */
+  readonly deniedTtlMs?: number;
+}
+
+/** What is longer than this is asked for anew each time (`shouldCache` of upstream's webhook authorizer). */
+const MAX_KEY_LENGTH = 10_000;
+
+/** The mode `Webhook`: the API server decides, and its answers are believed for a time, though it is away. */
+export class WebhookAuthorization implements Authorization {
+  readonly #reviewer: Pick<Reviewer, 'reviewAccess'>;
+  readonly #nodeName: string;
+  readonly #reviews: ReviewCache<AccessReviewStatus & { readonly isTooLong: boolean }>;
+
+  /** @throws ServerError `InvalidOptions` naming the time that makes no sense */
+  constructor(
+    given: WebhookAuthorizationComponents,
+    { nodeName, allowedTtlMs = 300_000, deniedTtlMs = 30_000 }: WebhookAuthorizationOptions,
+  ) {
+    checkOptions({ allowedTtlMs, deniedTtlMs }, { allowedTtlMs: 'notNegative', deniedTtlMs: 'notNegative' });
+    const components = withDefaults(given);
+    this.#reviewer = components.reviewer;
+    this.#nodeName = nodeName;
+    this.#reviews = new ReviewCache(components, {
+      ttlMs: ({ allowed, isTooLong }) => (isTooLong ? 0 : allowed ? allowedTtlMs : deniedTtlMs),
+    });
+  }
+
+  async allows(user: UserInfo, verb: string, subresource: string, signal: AbortSignal): Promise<boolean> {
+    const spec = accessReviewSpec(user, this.#nodeName, verb, subresource);
+    const key = JSON.stringify(spec);
+    const isTooLong = key.length > MAX_KEY_LENGTH;
+    const review = async (asking: AbortSignal) => ({ ...(await this.#reviewer.reviewAccess(spec, asking)), isTooLong });
+    const { allowed = false, denied = false } = await this.#reviews.ask(key, review, signal);
+    if (allowed && denied) {
+      throw new ServerError('BadReview', 'webhook subject access review returned both allow and deny response');
+    }
+    return allowed === true;
+  }
+}

@@ -1,0 +1,88 @@
+import { X509Certificate } from 'node:crypto';
+import { type Clock, every } from '@node-agent/async';
+import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { ServerError } from '../errors.ts';
+
+/** The authorities whose client certificates are believed. */
+export interface ClientAuthorities {
+  /** All of them, PEM. */
+  readonly pem: string;
+  /** Their SHA-256 fingerprints, as TLS writes them. */
+  readonly fingerprints: ReadonlySet<string>;
+  /** Calls `listener` whenever they are others. @returns ends that */
+  onChange(listener: () => void): () => void;
+}
+
+/** What {@link ClientCaFile} works with. */
+export interface ClientCaFileComponents {
+  readonly fs: { readFile(path: string): Promise<Uint8Array> };
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+/** As often as upstream looks (`dynamiccertificates.FileRefreshDuration`). */
+const PERIOD_MS = 60_000;
+const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** The authorities in a file (`clientCAFile`), read again every minute. While it is not readable, the last good ones hold. */
+export class ClientCaFile implements ClientAuthorities {
+  readonly #components: WithDefaults<ClientCaFileComponents>;
+  readonly #path: string;
+  readonly #listeners = new Set<() => void>();
+  #pem = '';
+  #fingerprints: ReadonlySet<string> = new Set();
+
+  constructor(components: ClientCaFileComponents, path: string) {
+    this.#components = withDefaults(components);
+    this.#path = path;
+  }
+
+  get pem(): string {
+    return this.#pem;
+  }
+
+  get fingerprints(): ReadonlySet<string> {
+    return this.#fingerprints;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Reads the file. @throws ServerError `InvalidOptions` naming it, where it has no certificate; errors of the file system */
+  async load(): Promise<void> {
+    const pem = Buffer.from(await this.#components.fs.readFile(this.#path)).toString();
+    if (pem === this.#pem) return;
+    let fingerprints: string[];
+    try {
+      fingerprints = (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block).fingerprint256);
+    } catch (cause) {
+      throw new ServerError('InvalidOptions', `${this.#path}: a certificate in it cannot be read`, cause);
+    }
+    if (fingerprints.length === 0) throw new ServerError('InvalidOptions', `${this.#path}: no certificate in it`);
+    this.#pem = pem;
+    this.#fingerprints = new Set(fingerprints);
+    this.#components.logger.info(
+      { path: this.#path, fingerprints },
+      'Client certificates of these authorities are believed',
+    );
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Reads the file again and again until `signal` is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#components;
+    const look = async (): Promise<void> => {
+      try {
+        await this.load();
+      } catch (err) {
+        logger.warn(
+          { err, path: this.#path },
+          'The authorities of client certificates cannot be read; the last ones hold',
+        );
+      }
+    };
+    await every(clock, PERIOD_MS, look, signal, { immediate: false });
+  }
+}

@@ -1,0 +1,67 @@
+import { errorText, type Logger, withDefaults } from '@node-agent/telemetry';
+import type { Answer } from '../http/exchange.ts';
+import { type Reply, text } from '../http/reply.ts';
+import type { Call, Endpoints } from './call.ts';
+import { metricsAnswer } from './metrics-answer.ts';
+
+/** The figures of the node, its pods and containers, as texts. */
+export interface StatsPages {
+  /** The JSON of a summary. @throws where there is none to be had */
+  summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<string>;
+  /** Prometheus' text format 0.0.4, as is that of {@link resourceMetrics}. */
+  cadvisorMetrics(signal: AbortSignal): Promise<string>;
+  resourceMetrics(signal: AbortSignal): Promise<string>;
+}
+
+export interface StatsPagesComponents {
+  readonly logger?: Logger;
+  readonly stats: StatsPages;
+}
+
+/** The content type of the texts that are made for one scrape. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+/** A form that asks for a summary has one short field. */
+const MAX_FORM_BYTES = 64 * 1024;
+
+/** `/stats/summary`, `/metrics/cadvisor` and `/metrics/resource` of a {@link SecuredServer} (`pkg/kubelet/server/stats/handler.go`). */
+export function statsEndpoints(given: StatsPagesComponents): Endpoints {
+  const { logger, stats } = withDefaults(given);
+  const page = async (call: Call, render: (signal: AbortSignal) => Promise<string>): Promise<Answer> =>
+    await metricsAnswer({ contentType: METRICS_TYPE, text: await render(call.signal) }, call);
+  return {
+    stats: async (call) => {
+      const reply = await summaryReply(stats, await formOf(call), logger, call.signal);
+      if (reply.status !== 200) return reply;
+      return await metricsAnswer({ contentType: 'application/json', text: reply.body }, call);
+    },
+    cadvisorMetrics: (call) => page(call, (signal) => stats.cadvisorMetrics(signal)),
+    resourceMetrics: (call) => page(call, (signal) => stats.resourceMetrics(signal)),
+  };
+}
+
+/** What is asked for may be in the query, or in the form of a POST: both count, as to Go. */
+async function formOf({ method, headers, query, body }: Call): Promise<URLSearchParams> {
+  const isForm = headers['content-type']?.split(';')[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
+  if (method !== 'POST' || !isForm) return query;
+  const form = await body(MAX_FORM_BYTES);
+  return new URLSearchParams([...new URLSearchParams(form?.toString() ?? ''), ...query]);
+}
+
+/** A summary, or why there is none, in upstream's words. */
+export async function summaryReply(
+  stats: Pick<StatsPages, 'summary'>,
+  form: URLSearchParams,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Reply> {
+  const wanted = form.getAll('only_cpu_and_memory');
+  const onlyCpuAndMemory = wanted.length === 1 && wanted[0] === 'true';
+  try {
+    const body = `${await stats.summary(onlyCpuAndMemory, signal)}\n`;
+    return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+  } catch (err) {
+    signal.throwIfAborted();
+    logger.error({ err, request: '/stats/summary' }, 'HTTP InternalServerError serving');
+    return text(500, `Internal Error: ${errorText(err)}`);
+  }
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '@node-agent/async';
+import { errorText, type Logger } from '@node-agent/telemetry';
+import { checkOptions, ServerError } from '../errors.ts';
+import { http } from '../http/node-http.ts';
+import { type Reply, text } from '../http/reply.ts';
+import { expectSendable } from '../http/sendable.ts';
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** An IP address of this machine; `127.0.0.1` for the machine alone. */
+  readonly address: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+}
+
+/** @param port the default where absent @throws ServerError `InvalidOptions` for one that nobody can listen on */
+export function checkPort(port: number = 0): void {
+  checkOptions({ port }, { port: 'port' });
+}
+
+/** Answers one request; `signal` is aborted when nobody waits for the answer any more. */
+export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | Promise<Reply>;
+
+/** How long an idle connection is kept, as upstream. */
+const IDLE_MS = 90_000;
+/** How long a client may take to send its request. */
+const RECEIVE_MS = 30_000;
+/** How long an answer may take to be made. */
+const ANSWER_MS = 60_000;
+const MAX_CONNECTIONS = 256;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/**
+ * An HTTP/1.1 server around a function. Requests have no body here: a connection that sends one is closed after its
+ * answer. Slow, idle and too many connections are closed; a handler that fails, or gives what cannot be sent, is a 500, one that is late a 504.
+ */
+export class HttpListener {
+  readonly #components: { readonly clock: Clock; readonly logger: Logger };
+  readonly #handler: Handler;
+
+  constructor(components: { readonly clock: Clock; readonly logger: Logger }, handler: Handler) {
+    this.#components = components;
+    this.#handler = handler;
+  }
+
+  /**
+   * Listens until `signal` is aborted, and is done when all connections are closed.
+   * @param onListening told the address that it got, before the first request
+   * @throws ServerError `ListenFailed`
+   */
+  async run(listen: ListenAddress, onListening: (got: ListenAddress) => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const server = http.createServer(
+      {
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: RECEIVE_MS,
+        requestTimeout: RECEIVE_MS,
+        keepAliveTimeout: IDLE_MS,
+      },
+      (request, response) => void this.#serve(request, response),
+    );
+    boundConnections(server);
+    await this.#listen(server, listen);
+    const got = server.address();
+    if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
+    await new Promise<void>((resolve) => {
+      const stop = (): void => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      };
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  #listen(server: Server, { address, port }: ListenAddress): Promise<void> {
+    return new Promise((resolve, reject) => {
+      server.once('error', (error) => {
+        reject(new ServerError('ListenFailed', `cannot listen on ${address}:${port}: ${error.message}`, error));
+      });
+      server.listen({ host: address, port }, () => {
+        server.removeAllListeners('error');
+        // What comes later, as a failing accept, concerns one connection and not the server.
+        server.on('error', (err) => this.#components.logger.warn({ err, port }, 'HTTP server had an error'));
+        resolve();
+      });
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, logger } = this.#components;
+    const { method = 'GET', url = '/' } = request;
+    const controller = new AbortController();
+    response.on('close', () => controller.abort(new Error('the client has gone')));
+    let reply: Reply;
+    const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
+    try {
+      reply = expectSendable(
+        await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)]),
+      );
+    } catch (err) {
+      const late = controller.signal.aborted;
+      if (!late) logger.error({ err, method, url }, 'HTTP request failed');
+      // Whoever reaches the port may ask: what an error says is for the log alone.
+      reply = late ? text(504, `${errorText(controller.signal.reason)}\n`) : internalError();
+    } finally {
+      timer.cancel();
+    }
+    if (response.destroyed) return;
+    const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
+    const closing = hasBody ? { Connection: 'close' } : {};
+    const length = { 'Content-Length': Buffer.byteLength(reply.body) };
+    try {
+      response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
+      response.end(method === 'HEAD' ? undefined : reply.body);
+    } catch (err) {
+      logger.error({ err, method, url }, 'HTTP answer cannot be sent');
+      response.destroy();
+    }
+  }
+}
+
+/** What strangers are told of what has failed. */
+function internalError(): Reply {
+  return text(500, 'Internal Server Error\n');
+}
+
+/** Whoever opens too many loses the oldest: a flood closes its own connections, and keeps nobody out. */
+function boundConnections(server: Server): void {
+  /** In the order in which they came. */
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    const [oldest] = open;
+    if (open.size <= MAX_CONNECTIONS || oldest === undefined) return;
+    open.delete(oldest);
+    oldest.destroy();
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,135 @@
+import type { Clock } from '@node-agent/async';
+import {
+  type Counter,
+  errorText,
+  type Logger,
+  type Metrics,
+  type WithDefaults,
+  withDefaults,
+} from '@node-agent/telemetry';
+import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from '../endpoints/call.ts';
+import { runningContainer } from '../endpoints/running-container.ts';
+import { checkOptions } from '../errors.ts';
+import type { Answer } from '../http/exchange.ts';
+import { type Reply, text } from '../http/reply.ts';
+import { type Carrying, spliceStream, translateStream, tunnelStream } from './carry-stream.ts';
+import {
+  attachLocation,
+  execLocation,
+  forwardLocation,
+  type Location,
+  prepare,
+  type StreamNode,
+} from './stream-location.ts';
+import { forwardedPorts, remoteCommandOptions } from './stream-options.ts';
+import { asksForCommandChannels, tunnelledProtocols } from './web-socket-protocols.ts';
+
+/** What streams need of a node. */
+export interface StreamComponents extends StreamNode {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+}
+
+export interface StreamOptions {
+  /** `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds; 4 hours by default. */
+  readonly idleTimeoutMs?: number;
+  /**
+   * `ExtendWebSocketsToKubelet` (KEP-4006), true by default: exec and attach by `v5.channel.k8s.io` are carried to a runtime's
+   * SPDY, and so is port-forward by `SPDY/3.1+portforward.k8s.io`. Without, they are the runtime's to understand.
+   */
+  readonly extendWebSockets?: boolean;
+}
+
+const FOUR_HOURS_MS = 14_400_000;
+
+type StreamName = 'exec' | 'attach' | 'portForward';
+
+/**
+ * `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. Streams by SPDY, and by WebSocket up to
+ * `v4.channel.k8s.io`, are spliced, byte for byte, with the runtime's own: nothing of them is read here. The newer protocols by
+ * WebSocket, which runtimes do not speak, are carried to the runtime's SPDY. Answers are upstream's (`pkg/kubelet/server/server.go`).
+ */
+export function streamEndpoints(
+  given: StreamComponents,
+  { idleTimeoutMs = FOUR_HOURS_MS, extendWebSockets = true }: StreamOptions = {},
+): { readonly endpoints: Endpoints; readonly upgrades: UpgradeEndpoints } {
+  checkOptions({ idleTimeoutMs }, { idleTimeoutMs: 'positive' });
+  const node = withDefaults(given);
+  const requests = node.metrics.counter({
+    name: 'kubelet_websocket_streaming_requests_total',
+    help: 'Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.',
+    labels: ['subresource'],
+  });
+  const carrying = { clock: node.clock, idleMs: idleTimeoutMs };
+  const endpoints: Partial<Record<StreamName | 'run', Endpoint>> = { run: (call) => run(node, call) };
+  const upgrades: Partial<Record<StreamName, UpgradeEndpoint>> = {};
+  for (const name of ['exec', 'attach', 'portForward'] as const) {
+    upgrades[name] = (call) => stream(node, name, call, wayOf(name, call, extendWebSockets), { ...carrying, requests });
+    // Upstream asks the runtime first, and answers 500; what is missing is the client's to say.
+    endpoints[name] = (call) => {
+      const query = name === 'portForward' ? forwardedPorts(call.query, false) : remoteCommandOptions(call.query);
+      const ready = prepare<object>(node, call, query);
+      return ready.options === undefined ? ready.refusal : text(400, 'Upgrade request required\n');
+    };
+  }
+  return { endpoints, upgrades };
+}
+
+/** How a stream is carried: as it comes, or between protocols. */
+type Way = 'splice' | 'translate' | 'tunnel';
+
+function wayOf(name: StreamName, { headers }: Call, extendWebSockets: boolean): Way {
+  if (!extendWebSockets) return 'splice';
+  if (name === 'portForward') return tunnelledProtocols(headers).length > 0 ? 'tunnel' : 'splice';
+  return asksForCommandChannels(headers) ? 'translate' : 'splice';
+}
+
+async function stream(
+  node: WithDefaults<StreamComponents>,
+  name: StreamName,
+  call: UpgradeCall,
+  way: Way,
+  { requests, ...carrying }: Carrying & { readonly requests: Counter<'subresource'> },
+): Promise<Reply | undefined> {
+  try {
+    const location = await locate(node, name, call, way);
+    if (location.url === undefined) return location.refusal;
+    if (way !== 'splice') requests.inc({ subresource: name.toLowerCase() });
+    if (way === 'translate') return await translateStream(call, location, carrying);
+    return await (way === 'tunnel' ? tunnelStream : spliceStream)(call, location.url, carrying);
+  } catch (err) {
+    call.signal.throwIfAborted();
+    node.logger.error({ err }, 'Error while proxying request');
+    return text(500, `${errorText(err)}\n`);
+  }
+}
+
+function locate(node: StreamNode, name: StreamName, call: Call, way: Way): Promise<Location> {
+  switch (name) {
+    case 'exec':
+      return execLocation(node, call);
+    case 'attach':
+      return attachLocation(node, call);
+    case 'portForward':
+      return forwardLocation(node, call, way === 'tunnel');
+  }
+}
+/** Runs a command to its end and answers with what it wrote (`RunInContainer`). */
+async function run(node: StreamComponents, call: Call): Promise<Answer> {
+  const { params, query, signal } = call;
+  // For legacy reasons, as upstream: one string, and no quotes.
+  const ready = prepare(node, call, { options: (query.get('cmd') ?? '').split(' ') });
+  if (ready.options === undefined) return ready.refusal;
+  const { options: cmd, pod } = ready;
+  const running = runningContainer(await node.getRunningPods(signal), pod, params.container);
+  if (running.id === undefined) return text(500, running.message);
+  call.takeTime();
+  const { stdout, stderr, exitCode } = await node.runtime.execSync(
+    { containerId: running.id, cmd, timeout: 0 },
+    signal,
+  );
+  if (exitCode !== 0) return text(500, `command '${cmd.join(' ')}' exited with ${exitCode}: ${Buffer.from(stderr)}`);
+  // Byte for byte: what a command writes need be no text.
+  return { status: 200, headers: { 'Content-Type': 'application/json' }, bytes: Buffer.concat([stdout, stderr]) };
+}

@@ -1,0 +1,127 @@
+import { findContainer, type Pod, type RuntimePod } from '@node-agent/pod-spec';
+import { errorText } from '@node-agent/telemetry';
+import type { Call } from '../endpoints/call.ts';
+import { type Running, readySandbox, runningContainer } from '../endpoints/running-container.ts';
+import { type Reply, text } from '../http/reply.ts';
+import { forwardedPorts, type RemoteCommandOptions, remoteCommandOptions, type StreamQuery } from './stream-options.ts';
+
+/** What of the runtime is asked for streams: `RuntimeService` of `cri-client` is one. */
+export interface StreamRuntime {
+  exec(request: RemoteCommandOptions & { containerId: string; cmd: string[] }, signal?: AbortSignal): Promise<Streamed>;
+  attach(request: RemoteCommandOptions & { containerId: string }, signal?: AbortSignal): Promise<Streamed>;
+  portForward(request: { podSandboxId: string; port: number[] }, signal?: AbortSignal): Promise<Streamed>;
+  execSync(
+    request: { containerId: string; cmd: string[]; timeout: number },
+    signal?: AbortSignal,
+  ): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }>;
+}
+
+/** Where the runtime serves a stream. */
+export interface Streamed {
+  readonly url: string;
+}
+
+/** What is asked of a node to find where a stream is to be taken. */
+export interface StreamNode {
+  readonly runtime: StreamRuntime;
+  /** A pod of this node. */
+  getPodByName(namespace: string, name: string): Pod | undefined;
+  /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */
+  translatePodUid(uid: string): string;
+  /** The pods of which anything runs. */
+  getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
+}
+
+/** Where a stream is to be taken, and which streams of a command the runtime was asked for; or the answer to who asked. */
+export type Location =
+  | { readonly url: string; readonly streams: RemoteCommandOptions }
+  | { readonly url?: undefined; readonly refusal: Reply };
+
+const NO_STREAMS: RemoteCommandOptions = { stdin: false, stdout: false, stderr: false, tty: false };
+
+/** What can be said before the runtime is asked. */
+export type Prepared<T extends object> =
+  | { readonly options: T; readonly pod: Pod }
+  | { readonly options?: undefined; readonly refusal: Reply };
+
+export function prepare<T extends object>(node: StreamNode, { params }: Call, query: StreamQuery<T>): Prepared<T> {
+  if ('message' in query) return { refusal: text(400, query.message) };
+  const pod = node.getPodByName(params.namespace, params.pod);
+  if (pod === undefined) return { refusal: text(404, 'pod does not exist') };
+  const isAnother = params.uid !== '' && node.translatePodUid(params.uid) !== pod.metadata.uid;
+  return isAnother ? { refusal: text(404, 'pod not found') } : { options: query.options, pod };
+}
+
+/** Where a command is run (`GetExec`, `pkg/kubelet/kubelet_pods.go`). */
+export async function execLocation(node: StreamNode, call: Call): Promise<Location> {
+  const ready = prepare(node, call, remoteCommandOptions(call.query));
+  if (ready.options === undefined) return ready;
+  const { options, pod } = ready;
+  const cmd = call.query.getAll('command');
+  return await asked(async () => {
+    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
+    return await located(running, options, (containerId) =>
+      node.runtime.exec({ ...options, containerId, cmd }, call.signal),
+    );
+  }, call.signal);
+}
+
+/** Where a container is joined (`GetAttach`). */
+export async function attachLocation(node: StreamNode, call: Call): Promise<Location> {
+  const ready = prepare(node, call, remoteCommandOptions(call.query));
+  if (ready.options === undefined) return ready;
+  const { options, pod } = ready;
+  // Whether there is a terminal was settled when the container was started.
+  const tty = findContainer(pod, call.params.container)?.container.tty ?? false;
+  const streams = { ...options, tty, stderr: options.stderr && !tty };
+  return await asked(async () => {
+    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
+    return await located(running, streams, (containerId) =>
+      node.runtime.attach({ ...streams, containerId }, call.signal),
+    );
+  }, call.signal);
+}
+
+/**
+ * Where ports are reached (`GetPortForward`).
+ * @param tunnels whether the client tells SPDY by WebSocket, which names ports stream by stream as SPDY does
+ */
+export async function forwardLocation(node: StreamNode, call: Call, tunnels: boolean): Promise<Location> {
+  const ready = prepare(node, call, forwardedPorts(call.query, isWebSocket(call.headers) && !tunnels));
+  if (ready.options === undefined) return ready;
+  const { options, pod } = ready;
+  return await asked(async () => {
+    const sandbox = readySandbox(await node.getRunningPods(call.signal), pod);
+    const port = [...options];
+    return await located(sandbox, NO_STREAMS, (podSandboxId) =>
+      node.runtime.portForward({ podSandboxId, port }, call.signal),
+    );
+  }, call.signal);
+}
+
+async function located(
+  running: Running,
+  streams: RemoteCommandOptions,
+  ask: (id: string) => Promise<Streamed>,
+): Promise<Location> {
+  if (running.id !== undefined) return { url: (await ask(running.id)).url, streams };
+  return { refusal: text(500, running.message) };
+}
+
+/** What the runtime refuses is refused in its words (`WriteError`, `k8s.io/cri-streaming/pkg/streaming`). */
+async function asked(ask: () => Promise<Location>, signal: AbortSignal): Promise<Location> {
+  try {
+    return await ask();
+  } catch (error) {
+    signal.throwIfAborted();
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'NOT_FOUND') return { refusal: text(404, errorText(error)) };
+    // After so many seconds the runtime has forgotten the streams that nobody came for.
+    if (code === 'RESOURCE_EXHAUSTED') return { refusal: text(429, errorText(error), { 'Retry-After': '60' }) };
+    return { refusal: text(500, errorText(error)) };
+  }
+}
+
+function isWebSocket({ upgrade }: Call['headers']): boolean {
+  return upgrade?.toLowerCase() === 'websocket';
+}

@@ -1,0 +1,278 @@
+import { type Clock, every, type Timer, withTimeout } from '@node-agent/async';
+import { SpdyConnection, type SpdyStream } from '@node-agent/spdy';
+import { errorText } from '@node-agent/telemetry';
+import { ServerError } from '../errors.ts';
+import { type IdleLimits, IdleWatch } from '../listen/idle-watch.ts';
+import type { CommandChannels } from './command-channels.ts';
+import { type CommandStatus, commandStatus, failedCommand } from './command-status.ts';
+import type { Dialled } from './runtime-dial.ts';
+import type { RemoteCommandOptions } from './stream-options.ts';
+
+export interface TranslationComponents {
+  readonly clock: Clock;
+  readonly channels: CommandChannels;
+  /** Asks the runtime for SPDY. */
+  dial(signal: AbortSignal): Promise<Dialled>;
+}
+
+/** The protocols of exec and attach by SPDY that are offered, the best first; by SPDY v5 is what v4 is. */
+export const OFFERED_PROTOCOLS: readonly string[] = ['v5', 'v4', 'v3', 'v2'].map(
+  (version) => `${version}.channel.k8s.io`,
+);
+
+/** How long a runtime has to answer each stream, as upstream. */
+const OPEN_MS = 30_000;
+/** How often a runtime is asked whether it is there, as by upstream, and a client that is not listened to. */
+export const ASK_MS = 5000;
+/** How long both ends have when the server ends. */
+const FAREWELL_MS = 1000;
+/** What a runtime says of a command's end, at most: the command itself is in it. */
+const MAX_STATUS_BYTES = 1024 * 1024;
+
+/**
+ * Carries an exec or attach between a client of channels over WebSocket and a runtime of streams over SPDY, as upstream's
+ * `StreamTranslatorHandler` (`k8s.io/apiserver/pkg/util/proxy`): no faster than either takes it, until both have ended (W2).
+ * The client is told how the command ended, or why it was not run, on its channel of errors.
+ */
+export async function translateCommand(
+  components: TranslationComponents,
+  asked: RemoteCommandOptions,
+  limits: IdleLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const { channels } = components;
+  let runtime: CommandStreams;
+  try {
+    runtime = await openStreams(components, asked, signal);
+  } catch (error) {
+    if (signal.aborted) channels.close(1001);
+    else channels.end(failedCommand(errorText(error)));
+    const timer = components.clock.setTimer(limits.lingerMs, () => channels.destroy());
+    await channels.closed;
+    timer.cancel();
+    return;
+  }
+  await new Translation(components, runtime, limits).run(signal);
+}
+
+/** A runtime's end of it. */
+interface CommandStreams {
+  readonly connection: SpdyConnection;
+  readonly protocol: string;
+  readonly error: SpdyStream;
+  readonly stdin: SpdyStream | undefined;
+  readonly stdout: SpdyStream | undefined;
+  readonly stderr: SpdyStream | undefined;
+  readonly resize: SpdyStream | undefined;
+}
+
+/** @throws ServerError `StreamingFailed` where the runtime refuses; SpdyError; the signal's reason */
+async function openStreams(
+  { clock, dial }: TranslationComponents,
+  { stdin, stdout, stderr, tty }: RemoteCommandOptions,
+  signal: AbortSignal,
+): Promise<CommandStreams> {
+  const dialled = await dial(signal);
+  if (dialled.connection === undefined) {
+    throw new ServerError('StreamingFailed', `unable to upgrade connection: ${refusalWords(dialled.refusal.body)}`);
+  }
+  const socket = dialled.connection;
+  const protocol = String(dialled.headers['x-stream-protocol-version'] ?? '');
+  if (dialled.headers.upgrade?.toLowerCase() !== 'spdy/3.1' || !OFFERED_PROTOCOLS.includes(protocol)) {
+    socket.destroy();
+    throw new ServerError('StreamingFailed', 'unable to upgrade connection: the runtime speaks another protocol');
+  }
+  const connection = new SpdyConnection(socket, { role: 'client', head: dialled.rest });
+  const open = (type: string): Promise<SpdyStream> => connection.open({ streamtype: type });
+  try {
+    // In the order in which upstream opens them.
+    const opened = Promise.all([
+      open('error'),
+      stdin ? open('stdin') : undefined,
+      stdout ? open('stdout') : undefined,
+      stderr ? open('stderr') : undefined,
+      tty && protocol !== 'v2.channel.k8s.io' ? open('resize') : undefined,
+    ]);
+    const [error, ...others] = await withTimeout(clock, OPEN_MS, () => opened, signal);
+    return { connection, protocol, error, stdin: others[0], stdout: others[1], stderr: others[2], resize: others[3] };
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+/** What a refusal says, where it is a status too (`upgradeErrorMessage`, `k8s.io/streaming/pkg/httpstream/spdy`). */
+function refusalWords(body: string): string {
+  try {
+    const { message, error } = JSON.parse(body);
+    for (const words of [message, error]) if (typeof words === 'string' && words.trim() !== '') return words.trim();
+  } catch {
+    // No status, but words.
+  }
+  return body.trim() === '' ? 'empty server response' : body.trim();
+}
+
+/** One stream of either end under way. */
+class Translation {
+  readonly #clock: Clock;
+  readonly #channels: CommandChannels;
+  readonly #runtime: CommandStreams;
+  readonly #watch: IdleWatch;
+  #farewell: Timer | undefined;
+  /** The terminal's size, while the runtime has not taken the one before it. */
+  #size: string | undefined;
+  #isSizing = false;
+
+  constructor({ clock, channels }: TranslationComponents, runtime: CommandStreams, limits: IdleLimits) {
+    this.#clock = clock;
+    this.#channels = channels;
+    this.#runtime = runtime;
+    this.#watch = new IdleWatch(clock, limits, () => this.#breakOff());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { connection } = this.#runtime;
+    const end = (): void => this.#end();
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+    const asking = new AbortController();
+    void every(this.#clock, ASK_MS, () => this.#ask(), asking.signal, { immediate: false });
+    this.#takeInput();
+    void this.#tellOutcome();
+    await Promise.all([connection.closed, this.#channels.closed]);
+    asking.abort();
+    signal.removeEventListener('abort', end);
+    this.#watch.cancel();
+    this.#farewell?.cancel();
+  }
+
+  /** Hands on what the client says. */
+  #takeInput(): void {
+    const { stdin, resize } = this.#runtime;
+    const wantMore = (): void => this.#channels.wantMore();
+    // Nothing is said to this side on these, but that nothing more is taken.
+    for (const stream of [stdin, resize]) stream?.resume();
+    stdin?.on('drain', wantMore).on('close', wantMore);
+    stdin?.on('end', () => stdin.end());
+    this.#channels.listen({
+      input: (data) => this.#input(data),
+      inputEnd: () => void stdin?.end(),
+      resize: (size) => this.#resize(size),
+      gone: () => this.#clientGone(),
+    });
+  }
+
+  #input(data: Buffer): boolean {
+    const { stdin } = this.#runtime;
+    this.#watch.heard();
+    if (stdin === undefined || !stdin.writable) return true;
+    return stdin.write(data);
+  }
+
+  /**
+   * A terminal has one size: of those that come while the runtime takes none, the last is kept, and the client is listened to, or
+   * that it goes would not be heard of. What nobody takes keeps nothing open.
+   */
+  #resize(size: string): void {
+    this.#size = size;
+    if (!this.#isSizing) this.#sayResize();
+  }
+
+  #sayResize(): void {
+    const { resize } = this.#runtime;
+    if (this.#size === undefined || resize === undefined || !resize.writable) return;
+    this.#isSizing = true;
+    resize.write(this.#size, (error) => {
+      if (error != null) return;
+      this.#watch.heard();
+      this.#isSizing = false;
+      this.#sayResize();
+    });
+    this.#size = undefined;
+  }
+
+  /** Hands on what the runtime says, and then how it ended. */
+  async #tellOutcome(): Promise<void> {
+    const { stdout, stderr, error, protocol } = this.#runtime;
+    const [said] = await Promise.all([
+      this.#errorText(error),
+      this.#copy('stdout', stdout),
+      this.#copy('stderr', stderr),
+    ]);
+    if (this.#channels.isGone) return;
+    this.#watch.linger();
+    this.#channels.end(this.#statusOf(protocol, said));
+  }
+
+  #statusOf(protocol: string, said: string | undefined): CommandStatus {
+    if (said === undefined)
+      return failedCommand(`error reading from error stream: more than ${MAX_STATUS_BYTES} bytes`);
+    return commandStatus(protocol, said);
+  }
+
+  /** Resolves when all of it was said to the client, or nobody listens. */
+  #copy(name: 'stdout' | 'stderr', stream: SpdyStream | undefined): Promise<void> {
+    if (stream === undefined) return Promise.resolve();
+    stream.on('data', (chunk: Buffer) => {
+      // What is said to nobody is heard to its end, and keeps nothing open.
+      if (this.#channels.isGone) return;
+      this.#watch.heard();
+      const onDrain = (): void => {
+        this.#watch.heard();
+        stream.resume();
+      };
+      if (!this.#channels.say(name, chunk, onDrain)) stream.pause();
+    });
+    return endOf(stream);
+  }
+
+  /** What is said on the stream of errors; `undefined` where it is too much. */
+  async #errorText(stream: SpdyStream): Promise<string | undefined> {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    stream.on('data', (piece: Buffer) => {
+      size += piece.length;
+      if (size <= MAX_STATUS_BYTES) pieces.push(piece);
+      else pieces.length = 0;
+    });
+    await endOf(stream);
+    return size > MAX_STATUS_BYTES ? undefined : Buffer.concat(pieces).toString();
+  }
+
+  #clientGone(): void {
+    const { stdin, stdout, stderr, connection } = this.#runtime;
+    this.#watch.linger();
+    for (const output of [stdout, stderr]) output?.resume();
+    // As a client of SPDY that has gone: a runtime that is told farewell has its command run on.
+    const hangUp = (): void => connection.hangUp();
+    if (stdin === undefined || stdin.destroyed || stdin.writableFinished) hangUp();
+    // What it said before it went is handed on still.
+    else stdin.once('finish', hangUp).once('close', hangUp).end();
+  }
+
+  /** Nobody waits any more: the client has gone, which is heard of in its own way, or the server ends. */
+  #end(): void {
+    if (this.#channels.isGone) return;
+    this.#channels.close(1001);
+    this.#runtime.connection.hangUp();
+    this.#farewell = this.#clock.setTimer(FAREWELL_MS, () => this.#breakOff());
+  }
+
+  #ask(): void {
+    this.#runtime.connection.ping();
+    this.#channels.probe();
+  }
+
+  #breakOff(): void {
+    this.#channels.destroy();
+    this.#runtime.connection.destroy();
+  }
+}
+
+/** Resolves when nothing more is read from a stream. */
+function endOf(stream: SpdyStream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.readableEnded || stream.destroyed) resolve();
+    else stream.once('end', resolve).once('close', resolve);
+  });
+}

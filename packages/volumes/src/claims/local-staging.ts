@@ -1,0 +1,125 @@
+import { dirname, join, relative } from 'node:path';
+import { type FileKind, type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import type { NodeVolumePlugin } from '../manager/plugin.ts';
+import type { NodeVolume, ResolvedVolume } from '../manager/resolved-volume.ts';
+import { mountAt } from '../mount/mount-at.ts';
+import { isMountPoint, type Mounter, realDirectory } from '../mount/mounter.ts';
+import { takeAway } from '../mount/take-away.ts';
+import type { PodPaths } from '../paths/pod-paths.ts';
+import { readDirectory } from '../paths/volumes-on-disk.ts';
+import { optionsFor } from './claim-rule.ts';
+import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from './local-volume-rule.ts';
+
+/** Disks of this machine. */
+export interface LocalDevices {
+  /**
+   * Mounts a disk, which is first given a file system where it has none at all, and checked where it has one. With `ro` among its options
+   * nothing is written to it. @throws VolumeError `MountFailed`, `FileSystemMismatch`
+   */
+  formatAndMount(
+    device: string,
+    target: string,
+    fsType: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** What {@link LocalStaging} works with. */
+export interface LocalStagingComponents {
+  readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
+  readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
+  readonly mounter: Mounter;
+  readonly devices: LocalDevices;
+  readonly paths: PodPaths;
+  readonly logger: Logger;
+}
+
+/**
+ * The node level of local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted below
+ * `<root>/plugins/kubernetes.io/local-volume/mounts`; for a directory there is nothing to do.
+ */
+export class LocalStaging implements NodeVolumePlugin {
+  readonly #components: LocalStagingComponents;
+
+  constructor(components: LocalStagingComponents) {
+    this.#components = components;
+  }
+
+  async stage({ name, spec }: NodeVolume, signal: AbortSignal): Promise<void> {
+    if (spec === undefined) throw new VolumeError('InvalidSource', `it is not known where volume ${name} is`);
+    const device = localPath(spec);
+    if (!isDisk(device, await this.#kindOf(device, signal))) return;
+    const { devices } = this.#components;
+    const directory = this.#directoryOf(name);
+    if (await isMountPoint(this.#components, directory)) return;
+    const fsType = fileSystemOf(spec);
+    const mount = (): Promise<void> =>
+      devices.formatAndMount(device, directory, fsType, optionsFor(spec), signal).catch((error: unknown) => {
+        const { code, message } = VolumeError.from(error);
+        const what = `local: failed to mount device ${device} at ${directory} (fstype: ${fsType})`;
+        throw new VolumeError(code, `${what}, error ${message}`, error);
+      });
+    await mountAt(this.#components, directory, mount, signal);
+  }
+
+  async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
+    const directory = this.#directoryOf(name);
+    if (await isMountPoint(this.#components, directory)) {
+      // Nobody may know of a pod that has it: its directory could not be read when the kubelet started.
+      const inPods = await this.#mountedInPods(name);
+      if (inPods.length > 0) {
+        throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
+      }
+    }
+    await takeAway(this.#components, directory, signal);
+  }
+
+  async reconstruct(_podUid: string, directoryName: string): Promise<NodeVolume> {
+    return localNodeVolume(directoryName);
+  }
+
+  async staged(): Promise<readonly NodeVolume[]> {
+    const { fs, paths } = this.#components;
+    return (await readDirectory(fs, paths.stagedDir(LOCAL_VOLUME))).map(({ name }) => localNodeVolume(name));
+  }
+
+  /** What is bound into pods: the directory itself, or where the disk is mounted. @throws VolumeError, a system error */
+  async sourceOf(volume: ResolvedVolume, signal: AbortSignal): Promise<string> {
+    const path = localPath(volume);
+    if (!isDisk(path, await this.#kindOf(path, signal))) return path;
+    const directory = this.#directoryOf(volume.directoryName);
+    if (await isMountPoint(this.#components, directory)) return directory;
+    throw new VolumeError('MountFailed', `${path} is not mounted at ${directory} any more`);
+  }
+
+  #directoryOf(name: string): string {
+    return this.#components.paths.stagedVolumeDir(LOCAL_VOLUME, name);
+  }
+
+  /** Where pods have a volume, whoever has mounted it there (`GetDeviceMountRefs`). */
+  async #mountedInPods(name: string): Promise<readonly string[]> {
+    const { fs, mounter, paths } = this.#components;
+    const someone = await realDirectory(fs, paths.podDir('uid'));
+    if (someone === undefined) return [];
+    const podsDir = dirname(someone);
+    const inPod = relative(paths.podDir('uid'), paths.volumeDir('uid', LOCAL_VOLUME, name));
+    const points = [...(await mounter.mountPoints()).keys()];
+    return points.filter((point) => {
+      const [uid = ''] = relative(podsDir, point).split('/');
+      return point === join(podsDir, uid, inPod);
+    });
+  }
+
+  /** Links followed: what local volumes are named by most often is a link to a disk. */
+  async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
+    try {
+      return (await this.#components.foreignFiles.stat(path, signal)).kind;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw VolumeError.from(error);
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import type { FileSystem } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import type { PodPaths } from '../paths/pod-paths.ts';
+import type { SubPathMounts } from '../paths/sub-path-mounts.ts';
+import { isOfPlugin, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import type { VolumePlugin } from './plugin.ts';
+import { takeInFromDisk } from './take-in.ts';
+import { foreignActions, volumeActions } from './volume-actions.ts';
+import type { VolumeActions } from './volume-entry.ts';
+import type { VolumeMetrics } from './volume-metrics.ts';
+import type { VolumeOperations } from './volume-operations.ts';
+
+/** What {@link Leftovers} works with. */
+export interface LeftoversComponents {
+  readonly fs: Pick<FileSystem, 'readdir' | 'remove'>;
+  readonly paths: PodPaths;
+  readonly plugins: readonly VolumePlugin[];
+  readonly logger: Logger;
+  readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
+  readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
+  readonly subPaths: Pick<SubPathMounts, 'clean'>;
+}
+
+/** What the disk shows of volumes, whoever made them: nothing else has to be remembered across a restart (K1). */
+export class Leftovers {
+  readonly #components: LeftoversComponents;
+
+  constructor(components: LeftoversComponents) {
+    this.#components = components;
+  }
+
+  /** All that a former process left: nothing of it is touched before its pod is heard of, but what it had begun to remove. */
+  async takeIn(signal: AbortSignal): Promise<void> {
+    await takeInFromDisk(
+      {
+        ...this.#components,
+        takeIn: (podUid, volume) => this.#takeIn(podUid, volume, signal),
+        takeInStaged: () => this.#takeInStaged(),
+      },
+      signal,
+    );
+  }
+
+  /** Whatever there is of a pod is to go. */
+  async remove(podUid: string): Promise<void> {
+    const { fs, paths, operations, subPaths } = this.#components;
+    for (const volume of await volumesOnDisk(fs, paths, podUid)) {
+      const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
+      operations.remove(key, await this.#actions(podUid, volume));
+    }
+    // Volumes that leave nothing else on the disk may have been mounted by a former process.
+    for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
+      const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
+      operations.remove(key, volumeActions(subPaths, { podUid, directoryName, plugin: undefined }));
+    }
+  }
+
+  async #takeIn(podUid: string, volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const { logger, operations } = this.#components;
+    const plugin = this.#pluginOf(volume);
+    if (plugin === undefined) return;
+    if (plugin.isRemoving(volume.name)) {
+      await plugin.tearDown(podUid, volume.name, signal);
+      logger.info({ podUid, volume: volume.name }, 'Volume is removed whose removal had been cut short');
+      return;
+    }
+    const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
+    operations.found(key, await this.#actions(podUid, volume));
+  }
+
+  /** Once it is known which pods may have them: what none has is unstaged. */
+  async #takeInStaged(): Promise<void> {
+    for (const { name, node: plugin } of this.#components.plugins) {
+      for (const volume of (await plugin?.staged()) ?? []) {
+        if (plugin) this.#components.operations.foundStaged({ volume, pluginName: name, plugin });
+      }
+    }
+  }
+
+  async #actions(podUid: string, volume: VolumeOnDisk): Promise<VolumeActions> {
+    const plugin = this.#pluginOf(volume);
+    if (plugin === undefined) return foreignActions(this.#components, podUid, volume);
+    const directoryName = volume.name;
+    const node = await plugin.node?.reconstruct(podUid, directoryName);
+    return volumeActions(this.#components.subPaths, { podUid, directoryName, plugin, node });
+  }
+
+  #pluginOf(volume: VolumeOnDisk): VolumePlugin | undefined {
+    return this.#components.plugins.find((plugin) => isOfPlugin(volume, plugin));
+  }
+}

@@ -1,0 +1,349 @@
+import { abortable, type Clock } from '@node-agent/async';
+import type { Pod } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import { BackOff } from './back-off.ts';
+import { isFresh } from './freshness.ts';
+import { nodeVolumeUse } from './node-volume-state.ts';
+import { NodeVolumes, type StagedVolume } from './node-volumes.ts';
+import type { ResolvedVolume } from './resolved-volume.ts';
+import {
+  isSettled,
+  namesOf,
+  newEntry,
+  type ReadyVolume,
+  type VolumeActions,
+  type VolumeEntry,
+  type VolumeKey,
+} from './volume-entry.ts';
+import type { VolumeMetrics } from './volume-metrics.ts';
+import { nextVolumeStep, type VolumeState } from './volume-state.ts';
+
+/** What {@link VolumeOperations} works with. */
+export interface VolumeOperationsComponents {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: VolumeMetrics;
+  /** A volume could not be set up, or `staged` for the node. */
+  readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
+  /** A volume became ready that nobody waits for any more. */
+  readonly onReady: (podUid: string) => void;
+}
+
+/** How a volume stands, once no first attempt is under way. */
+export interface VolumeOutcome {
+  readonly name: string;
+  /** Why it is not as it should be; `undefined` where it is. */
+  readonly failure: VolumeError | undefined;
+  readonly retryAtMs: number | undefined;
+}
+
+/**
+ * Runs the operations of volumes, one at a time for each and no one waiting for another's (C7), and tries again what
+ * failed: 500 ms later, then after twice as long, up to 122 s. What is to be done is {@link nextVolumeStep}'s to say, and of
+ * what is the node's {@link NodeVolumes}'.
+ * An operation outlives those who wait for it, as upstream's do (`pkg/volume/util/operationexecutor`).
+ */
+export class VolumeOperations {
+  readonly #components: VolumeOperationsComponents;
+  readonly #nodes: NodeVolumes;
+  readonly #entries = new Map<string, VolumeEntry>();
+  readonly #byPod = new Map<string, Map<string, VolumeEntry>>();
+  readonly #life = new AbortController();
+
+  constructor(components: VolumeOperationsComponents) {
+    this.#components = components;
+    this.#nodes = new NodeVolumes({ ...components, onChange: (uniqueName) => this.#onNodeVolume(uniqueName) });
+  }
+
+  /** Wants a volume, and its content up to date. */
+  want(pod: Pod, volume: ResolvedVolume, id: string, actions: VolumeActions): void {
+    const key = { podUid: pod.metadata.uid, directoryName: volume.directoryName, id };
+    const entry = this.#entry(key, actions, 'absent');
+    if (entry.wanted !== true) this.#begin(entry, true);
+    entry.actions = actions;
+    entry.wantedAs.set(volume.volume.name, volume.readOnly ?? false);
+    entry.request = { pod, volume };
+    entry.stale ||= entry.actions.refreshes && !isFresh(entry.filling, pod, this.#components.clock.monotonic());
+    this.#step(entry);
+  }
+
+  /** A volume is on the disk, and who wants it is not known yet. */
+  found(key: VolumeKey, actions: VolumeActions): void {
+    this.#step(this.#entry(key, actions, 'uncertain'));
+  }
+
+  /** A node volume is staged, or may be, whether or not a pod has it. */
+  foundStaged(staged: StagedVolume): void {
+    this.#nodes.found(staged);
+  }
+
+  /** A volume is on the disk, and nobody wants it. */
+  remove(key: VolumeKey, actions: VolumeActions): void {
+    const entry = this.#entry(key, actions, 'uncertain');
+    if (entry.presence === 'absent' && !entry.busy) entry.presence = 'uncertain';
+    this.#unwant(entry);
+  }
+
+  /** Wants nothing of a pod any more. */
+  release(podUid: string): void {
+    for (const entry of [...this.#of(podUid)]) this.#unwant(entry);
+  }
+
+  /** Something has changed that may cure what failed for a pod, or be news for the content of its volumes: now, not later. */
+  refresh(podUid: string): void {
+    for (const entry of [...this.#of(podUid)]) {
+      if (entry.wanted !== true || !entry.actions.refreshes) continue;
+      entry.backOff.forgive();
+      entry.stale = true;
+      this.#step(entry);
+    }
+  }
+
+  /** A volume that is ready, as the pod calls it. */
+  mounted(podUid: string, name: string): ReadyVolume | undefined {
+    let found: ReadyVolume | undefined;
+    for (const entry of this.#of(podUid)) if (entry.wantedAs.has(name)) found = readyAs(entry, name) ?? found;
+    return found;
+  }
+
+  /** All volumes of a pod that are ready, by name. */
+  allMounted(podUid: string): ReadonlyMap<string, ReadyVolume> {
+    const ready = new Map<string, ReadyVolume>();
+    for (const entry of this.#of(podUid)) {
+      for (const name of entry.wantedAs.keys()) {
+        const volume = readyAs(entry, name);
+        if (volume !== undefined) ready.set(name, volume);
+      }
+    }
+    return ready;
+  }
+
+  /** The volumes of a pod for which something is still to be done before they are as they should be. */
+  unsettled(podUid: string): readonly string[] {
+    return [...this.#of(podUid)].filter((entry) => !this.#isSettled(entry)).flatMap(namesOf);
+  }
+
+  /**
+   * Waits until each volume of a pod is ready, gone, or has failed. That content is brought up to date is not waited for.
+   * @throws the signal's reason
+   */
+  async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+    const entries = [...this.#of(podUid)];
+    await Promise.all(entries.map((entry) => this.#settled(entry, signal)));
+    signal.throwIfAborted();
+    return entries.flatMap((entry) => {
+      const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
+      const { failure, retryAtMs } = this.#lastFailure(entry);
+      return namesOf(entry).map((name) => ({ name, failure: isRight ? undefined : failure, retryAtMs }));
+    });
+  }
+
+  /** Ends everything: nothing is begun any more, and what runs is aborted. */
+  close(reason: unknown): void {
+    this.#life.abort(reason);
+    this.#nodes.close(reason);
+    for (const { timer } of this.#entries.values()) timer?.cancel();
+  }
+
+  async #settled(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
+    while (!this.#isSettled(entry)) {
+      let wake = (): void => {};
+      const ended = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      entry.waiters.add(wake);
+      try {
+        await abortable(ended, signal);
+      } finally {
+        entry.waiters.delete(wake);
+      }
+    }
+  }
+
+  #of(podUid: string): Iterable<VolumeEntry> {
+    return this.#byPod.get(podUid)?.values() ?? [];
+  }
+
+  #entry(key: VolumeKey, actions: VolumeActions, presence: VolumeState['presence']): VolumeEntry {
+    const { podUid } = key;
+    const name = nameOf(key);
+    const known = this.#entries.get(name);
+    if (known !== undefined) return known;
+    const entry = newEntry(key, actions, presence, new BackOff(this.#components.clock));
+    this.#entries.set(name, entry);
+    const ofPod = this.#byPod.get(podUid) ?? new Map<string, VolumeEntry>();
+    this.#byPod.set(podUid, ofPod.set(name, entry));
+    return entry;
+  }
+
+  #unwant(entry: VolumeEntry): void {
+    if (entry.wanted !== false) this.#begin(entry, false);
+    this.#step(entry);
+  }
+
+  /** What failed before was another thing. */
+  #begin(entry: VolumeEntry, wanted: boolean): void {
+    entry.backOff.forgive();
+    entry.wanted = wanted;
+  }
+
+  #onNodeVolume(uniqueName: string): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.actions.node?.volume.uniqueName === uniqueName) this.#step(entry);
+    }
+  }
+
+  #step(entry: VolumeEntry): void {
+    if (this.#life.signal.aborted) return;
+    const { clock } = this.#components;
+    entry.timer?.cancel();
+    entry.timer = undefined;
+    this.#noteUse(entry);
+    const nowMs = clock.monotonic();
+    const { retryAtMs } = entry.backOff;
+    const step = nextVolumeStep({ ...entry, node: this.#nodeStateOf(entry), retryAtMs }, nowMs);
+    entry.waitsForNode = step === 'stage';
+    if (entry.waitsForNode) this.#tellStageFailure(entry);
+    if (step === 'setUp' || step === 'tearDown') void this.#run(entry, step);
+    else if (step === 'forget') this.#forget(entry);
+    else if (step === 'wait' && retryAtMs !== undefined) {
+      entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
+    }
+    this.#count(entry);
+    if (this.#isSettled(entry)) for (const wake of [...entry.waiters]) wake();
+  }
+
+  #nodeStateOf({ actions: { node } }: VolumeEntry): VolumeState['node'] {
+    if (node === undefined) return 'none';
+    return this.#nodes.isStaged(node.volume.uniqueName) ? 'staged' : 'notStaged';
+  }
+
+  /** Before anything is mounted for the pod, and when the last of it is gone. */
+  #noteUse(entry: VolumeEntry): void {
+    const { node } = entry.actions;
+    if (node !== undefined) this.#nodes.note(node, nameOf(entry), nodeVolumeUse(entry));
+  }
+
+  /** Each pod that waits is told once of each failure. */
+  #tellStageFailure(entry: VolumeEntry): void {
+    const { failure } = this.#lastFailure(entry);
+    const { request, toldFailure } = entry;
+    if (failure === undefined || failure === toldFailure || request === undefined) return;
+    entry.toldFailure = failure;
+    this.#components.onFailure(request.pod, request.volume, failure, 'stage');
+  }
+
+  /** Of itself or, where it waits for that, of its node volume. */
+  #lastFailure({
+    waitsForNode,
+    actions: { node },
+    backOff,
+  }: VolumeEntry): Partial<Pick<BackOff, 'failure' | 'retryAtMs'>> {
+    if (!waitsForNode || node === undefined) return backOff;
+    return this.#nodes.stageFailure(node.volume.uniqueName) ?? {};
+  }
+
+  #isSettled(entry: VolumeEntry): boolean {
+    return isSettled(entry, this.#lastFailure(entry).failure);
+  }
+
+  /** Never rejects. */
+  async #run(entry: VolumeEntry, step: 'setUp' | 'tearDown'): Promise<void> {
+    const { clock, metrics } = this.#components;
+    const { signal } = this.#life;
+    const startedAtMs = clock.monotonic();
+    entry.busy = true;
+    // What becomes stale from here on is not seen by this operation.
+    entry.stale = false;
+    let failure: VolumeError | undefined;
+    try {
+      if (step === 'setUp') await this.#setUp(entry, signal);
+      else await this.#tearDown(entry, signal);
+    } catch (error) {
+      failure = VolumeError.from(error);
+    }
+    entry.busy = false;
+    if (signal.aborted) return;
+    const operation = step === 'setUp' ? 'volume_mount' : 'volume_unmount';
+    metrics.operation(entry.actions.pluginName, operation, failure === undefined, clock.monotonic() - startedAtMs);
+    if (failure === undefined) entry.backOff.forgive();
+    else this.#failed(entry, step, failure);
+    this.#step(entry);
+  }
+
+  async #setUp(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
+    const { request, actions, presence } = entry;
+    if (request === undefined) return;
+    const { pod, volume } = request;
+    if (volume.node?.exclusive && this.#nodes.isInAnotherPod(volume.node.uniqueName, nameOf(entry))) {
+      const message = 'volume uses the ReadWriteOncePod access mode and is already in use by another pod';
+      throw new VolumeError('InUse', message);
+    }
+    if (presence === 'absent') entry.presence = 'uncertain';
+    this.#noteUse(entry);
+    entry.filling = { pod, atMs: this.#components.clock.monotonic() };
+    entry.mounted = { ...(await actions.setUp(pod, volume, signal)), resolved: volume };
+    entry.presence = 'ready';
+    if (presence !== 'ready' && entry.waiters.size === 0 && entry.wanted) {
+      this.#components.onReady(entry.podUid);
+    }
+  }
+
+  async #tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
+    entry.presence = 'uncertain';
+    entry.mounted = undefined;
+    await entry.actions.tearDown(signal);
+    entry.presence = 'absent';
+  }
+
+  #failed(entry: VolumeEntry, step: 'setUp' | 'tearDown', failure: VolumeError): void {
+    const { logger, onFailure } = this.#components;
+    const { request, podUid, directoryName, wanted, backOff } = entry;
+    if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
+    // It was about what is not to be any more.
+    if ((step === 'setUp') !== (wanted === true)) {
+      backOff.forgive();
+      return;
+    }
+    entry.stale ||= step === 'setUp' && entry.presence === 'ready';
+    entry.filling = undefined;
+    const backOffMs = backOff.failed(failure);
+    logger.warn({ err: failure, podUid, volume: directoryName, backOffMs, step }, 'Volume operation failed');
+  }
+
+  #forget(entry: VolumeEntry): void {
+    const name = nameOf(entry);
+    if (this.#entries.get(name) !== entry) return;
+    this.#entries.delete(name);
+    const ofPod = this.#byPod.get(entry.podUid);
+    ofPod?.delete(name);
+    if (ofPod?.size === 0) this.#byPod.delete(entry.podUid);
+  }
+
+  /** That one alone: all of them, with each step of one, would hold up everything else where a pod has thousands. */
+  #count(entry: VolumeEntry): void {
+    const { counted, actions, wanted, presence } = entry;
+    const now = { plugin: actions.pluginName, isWanted: wanted === true, isThere: presence !== 'absent' };
+    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isThere === now.isThere) return;
+    entry.counted = now;
+    this.#components.metrics.recount(counted, now);
+  }
+}
+
+/** A volume by a name that its pod calls it; `undefined` where it is not ready, or not wanted any more. */
+function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
+  if (!wanted || mounted === undefined) return undefined;
+  return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
+}
+
+/** Tells the volumes of all pods apart. */
+function nameOf({ podUid, id }: VolumeKey): string {
+  return `${podUid}/${id}`;
+}
+
+/** When the first of those that failed is tried again. */
+export function earliestRetry(outcomes: readonly VolumeOutcome[]): number | undefined {
+  const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
+  return times.length > 0 ? Math.min(...times) : undefined;
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '@node-agent/async';
+import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import type { LocalDevices } from '../claims/local-staging.ts';
+import { VolumeError } from '../errors.ts';
+import { CommandShell } from './command-shell.ts';
+import { diskFormat, isBroken, makeCommand, probeArguments } from './disk-format.ts';
+import type { Mounter } from './mounter.ts';
+
+/** What {@link DiskCommand} works with. */
+export interface DiskCommandComponents {
+  readonly mounter: Pick<Mounter, 'mount'>;
+  readonly clock?: Pick<Clock, 'setTimer'>;
+  readonly logger?: Logger;
+}
+
+/** A file system is made or checked for so long at most, in milliseconds. */
+const DEADLINE_MS = 3_600_000;
+
+/**
+ * Disks by blkid(8), mkfs(8) and fsck(8), as upstream has them (`SafeFormatAndMount` of `k8s.io/mount-utils`). A disk gets a file system only
+ * where it has nothing on it that is known.
+ */
+export class DiskCommand implements LocalDevices {
+  readonly #components: WithDefaults<DiskCommandComponents>;
+  readonly #shell: CommandShell;
+
+  constructor(given: DiskCommandComponents) {
+    this.#components = withDefaults(given);
+    this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS });
+  }
+
+  async formatAndMount(
+    device: string,
+    target: string,
+    fsType: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { mounter, logger } = this.#components;
+    const isReadOnly = options.includes('ro');
+    const format = diskFormat(device, await this.#run('blkid', probeArguments(device), signal, true));
+    if (format === undefined && isReadOnly) {
+      const why = 'as we are manipulating it in read-only mode';
+      throw new VolumeError('MountFailed', `cannot mount unformatted disk ${device} ${why}`);
+    }
+    if (format === undefined) await this.#format(device, fsType, signal);
+    const isAnother = format !== undefined && format !== fsType;
+    if (isAnother) logger.warn({ device, fsType, format }, 'A disk has another file system than it is said to have');
+    if (format !== undefined && !isReadOnly) await this.#check(device, signal);
+    const mounting = mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
+    await (isAnother ? mounting.catch(asMismatch) : mounting);
+  }
+
+  async #format(device: string, fsType: string, signal: AbortSignal): Promise<void> {
+    const [command, args] = makeCommand(device, fsType);
+    this.#components.logger.info({ device, fsType }, 'A disk without anything on it is given a file system');
+    const { exitCode, output } = await this.#run(command, args, signal);
+    if (exitCode === 0) return;
+    const why = `errcode:(${exitCode}) output:(${output})`;
+    throw new VolumeError('MountFailed', `format of disk "${device}" failed: type:("${fsType}") ${why}`);
+  }
+
+  async #check(device: string, signal: AbortSignal): Promise<void> {
+    const { exitCode, output } = await this.#run('fsck', ['-a', device], signal);
+    if (exitCode === 0) return;
+    if (isBroken(exitCode)) {
+      const message = `'fsck' found errors on device ${device} but could not correct them: ${output}`;
+      throw new VolumeError('MountFailed', message);
+    }
+    this.#components.logger.warn({ device, exitCode, output }, 'fsck has something to say of a disk');
+  }
+
+  async #run(
+    command: string,
+    args: readonly string[],
+    signal: AbortSignal,
+    alwaysTells = false,
+  ): Promise<{ readonly exitCode: number; readonly output: string }> {
+    return await this.#shell.run(command, args, signal, { alwaysTells }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${errorText(error)}`, error);
+    });
+  }
+}
+
+function asMismatch(error: unknown): never {
+  throw new VolumeError('FileSystemMismatch', errorText(error), error);
+}

@@ -1,0 +1,75 @@
+import type { Clock } from '@node-agent/async';
+import { type FileSystem, NewestMountTable } from '@node-agent/host';
+import { errorText } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import { CommandShell } from './command-shell.ts';
+import { type Mounter, readMountInfo } from './mounter.ts';
+
+/** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
+export class MountCommand implements Mounter {
+  readonly #fs: Pick<FileSystem, 'readFile'>;
+  readonly #shell: CommandShell;
+  readonly #tables = new NewestMountTable();
+
+  constructor(components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> }) {
+    this.#fs = components.fs;
+    this.#shell = new CommandShell(components);
+  }
+
+  async mountPoints(): Promise<ReadonlyMap<string, string>> {
+    return this.#tables.of(await readMountInfo(this.#fs)).types;
+  }
+
+  mount(
+    source: string,
+    target: string,
+    fsType: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const optionArguments = options.length > 0 ? ['-o', options.join(',')] : [];
+    return this.#run('mount', ['-t', fsType, ...optionArguments, '--', source, target], signal);
+  }
+
+  bind(source: string, target: string, signal: AbortSignal): Promise<void> {
+    // As it is: where the handle's link seems to lead is only a name.
+    return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', source, target], signal);
+  }
+
+  rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void> {
+    const all = ['bind', 'remount', ...options].join(',');
+    return this.#run('mount', ['--no-canonicalize', '-o', all, '--', source, target], signal);
+  }
+
+  /** Mounts a directory on itself, with all that is mounted below it, and shares that with whoever sees it. @throws VolumeError `MountFailed` */
+  async shareOnItself(directory: string, signal: AbortSignal): Promise<void> {
+    await this.#run('mount', ['-o', 'rbind', '--', directory, directory], signal);
+    try {
+      await this.#run('mount', ['--make-rshared', '--', directory], signal);
+    } catch (error) {
+      // Not one on top of the other with each further try.
+      await this.unmount(directory, signal, { lazy: true }).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async unmount(
+    target: string,
+    signal: AbortSignal,
+    { lazy = false }: { readonly lazy?: boolean } = {},
+  ): Promise<void> {
+    // Without this, what is below would be unmounted wherever it is shared with (mount_namespaces(7)).
+    if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
+    await this.#run('umount', [...(lazy ? ['--lazy'] : []), '--', target], signal);
+  }
+
+  async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+    const failed = (why: string, cause?: unknown): VolumeError =>
+      new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${why}`, cause);
+    const { exitCode, output } = await this.#shell.run(command, args, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw failed(errorText(error), error);
+    });
+    if (exitCode !== 0) throw failed(output || `exit code ${exitCode}`);
+  }
+}

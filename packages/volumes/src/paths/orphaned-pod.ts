@@ -1,0 +1,51 @@
+import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
+import { VolumeError } from '../errors.ts';
+import { type Mounter, mountPointsWithin } from '../mount/mounter.ts';
+import type { PodPaths } from './pod-paths.ts';
+import { type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
+
+/** What {@link removeOrphanedPod} works with. */
+export interface OrphanComponents {
+  readonly fs: Pick<FileSystem, 'readdir' | 'remove' | 'removeAll' | 'realpath'>;
+  readonly mounter: Pick<Mounter, 'mountPoints'>;
+  readonly paths: PodPaths;
+}
+
+/**
+ * Removes the directory of a pod that nobody knows any more (`cleanupOrphanedPodDirs` of
+ * `pkg/kubelet/kubelet_volumes.go`). Its volumes must be gone: where something is mounted anywhere in the directory, it
+ * is left alone as a whole; and below `volumes` only empty directories are removed, never a file.
+ * @throws VolumeError `StillMounted`, naming what is in the way
+ */
+export async function removeOrphanedPod(components: OrphanComponents, uid: string): Promise<void> {
+  const { fs, paths } = components;
+  const directory = paths.podDir(uid);
+  const mounts = await mountPointsWithin(components, directory);
+  if (mounts.length > 0) {
+    const message = `orphaned pod "${uid}" found, but volumes are still mounted: ${mounts.join(', ')}`;
+    throw new VolumeError('StillMounted', message);
+  }
+  for (const volume of await volumesOnDisk(fs, paths, uid)) await removeEmptyVolume(components, uid, volume);
+  for (const { name } of await fs.readdir(directory)) await fs.removeAll(`${directory}/${name}`);
+  await fs.remove(directory);
+}
+
+/**
+ * Removes a volume's directory that no plugin has anything to do with.
+ * @throws VolumeError `StillMounted` where it holds anything: its content may be precious to whoever put it there
+ */
+export async function removeEmptyVolume(
+  { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'remove'> },
+  uid: string,
+  { plugin, name, isDirectory }: VolumeOnDisk,
+): Promise<void> {
+  const path = `${paths.volumesDir(uid)}/${plugin}/${name}`;
+  if (!isDirectory) throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it is no directory`);
+  try {
+    await fs.remove(path);
+  } catch (error) {
+    if (isMissing(error)) return;
+    const why = errorCode(error) === 'ENOTEMPTY' ? 'it is not empty' : 'it cannot be removed';
+    throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and ${why}`, error);
+  }
+}

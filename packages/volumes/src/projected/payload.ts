@@ -1,0 +1,59 @@
+import { posix } from 'node:path';
+import { VolumeError } from '../errors.ts';
+
+/** One file of a volume that the kubelet fills. */
+export interface ProjectedFile {
+  readonly data: Uint8Array;
+  /** Permission bits. */
+  readonly mode: number;
+  /** Who owns it; the kubelet's own user where absent. */
+  readonly ownerUid?: number;
+}
+
+/** The files of a volume by their paths in it. */
+export type Payload = ReadonlyMap<string, ProjectedFile>;
+
+const PATH_MAX_BYTES = 4096;
+const NAME_MAX_BYTES = 255;
+
+/**
+ * A payload with its paths in their shortest form; of two that are the same then, the later one holds.
+ * @throws VolumeError `InvalidPath` for a path that leads out of the volume, that the kernel cannot hold, that is the
+ *   writer's own (`..data`), or that needs a file to be a directory (W3)
+ */
+export function cleanPayload(payload: Payload): Payload {
+  const clean = new Map<string, ProjectedFile>();
+  for (const [path, file] of payload) {
+    const problem = payloadPathProblem(path);
+    if (problem !== undefined) throw new VolumeError('InvalidPath', `invalid path: ${problem}`);
+    clean.set(posix.normalize(path).replace(/\/$/, ''), file);
+  }
+  for (const path of clean.keys()) {
+    for (let parent = posix.dirname(path); parent !== '.'; parent = posix.dirname(parent)) {
+      if (!clean.has(parent)) continue;
+      throw new VolumeError('InvalidPath', `invalid path: ${path} is below ${parent}, which is a file`);
+    }
+  }
+  return clean;
+}
+
+/** What is wrong with the path of a file in a volume (`validatePath` of `pkg/volume/util/atomic_writer.go`). */
+function payloadPathProblem(path: string): string | undefined {
+  if (path === '') return 'must not be empty: ""';
+  if (path.startsWith('/')) return `must be relative path: ${path}`;
+  if (path.includes('\0')) return 'must not contain a NUL character';
+  if (Buffer.byteLength(path) > PATH_MAX_BYTES) return `must be less than or equal to ${PATH_MAX_BYTES} characters`;
+  const names = path.split('/');
+  if (names.includes('..')) return `must not contain '..': ${path}`;
+  if (names.some((name) => Buffer.byteLength(name) > NAME_MAX_BYTES)) {
+    return `filenames must be less than or equal to ${NAME_MAX_BYTES} characters`;
+  }
+  const first = firstName(posix.normalize(path));
+  if (first.startsWith('..')) return `must not start with '..': ${path}`;
+  return first === '.' ? `must name a file: ${path}` : undefined;
+}
+
+/** The name in the volume's own directory that a path begins with. */
+export function firstName(path: string): string {
+  return path.replace(/\/.*/s, '');
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { checkNumbers } from '@node-agent/async';
+import type { FileSystem, TreeUsage } from '@node-agent/host';
+import { oncePer, type Pod, type Volume } from '@node-agent/pod-spec';
+import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { VolumeError } from '../errors.ts';
+import type { MountedVolume, VolumePlugin } from '../manager/plugin.ts';
+import type { ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
+import type { MountContext } from '../mount/mount-context.ts';
+import { nestedMountPoints, nestedMounts } from '../mount/nested-mounts.ts';
+import type { PodPaths } from '../paths/pod-paths.ts';
+import { memoryVolumeBytes } from '../types/memory-size.ts';
+import {
+  isRemovingName,
+  type ScratchComponents,
+  ScratchDirectories,
+  type ScratchPaths,
+} from '../types/scratch-directory.ts';
+import { AtomicWriter, type AtomicWriterComponents } from './atomic-writer.ts';
+import type { Payload } from './payload.ts';
+import { type Projection, projectionsOf } from './projections.ts';
+import type { ProjectionSources } from './sources.ts';
+import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
+
+/** What the plugins of {@link projectionPlugins} work with. */
+export interface ProjectionComponents
+  extends Omit<ScratchComponents, 'clock'>,
+    Omit<AtomicWriterComponents, 'clock' | 'random'> {
+  /** The machine's own where absent. */
+  readonly clock?: AtomicWriterComponents['clock'];
+  /** The machine's own where absent. */
+  readonly random?: AtomicWriterComponents['random'];
+  readonly fs: FileSystem;
+  readonly paths: PodPaths;
+  readonly sources: ProjectionSources;
+}
+
+export interface ProjectionOptions {
+  /** Memory that pods of this node may use: what a volume in memory is held to. */
+  readonly allocatableMemoryBytes: number;
+}
+
+/** The plugin whose directories these volumes are made of, as upstream remembers them. */
+const WRAPPED_PLUGIN = 'kubernetes.io/empty-dir';
+
+/**
+ * The plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of objects also
+ * `configMap` and `secret`. A projected volume with a part that no source is there for is refused by name.
+ * @throws RangeError naming the option that makes no sense
+ */
+export function projectionPlugins(given: ProjectionComponents, options: ProjectionOptions): readonly VolumePlugin[] {
+  checkNumbers(options, { allocatableMemoryBytes: 'notNegative' });
+  const components = withDefaults(given);
+  return projectionsOf(components.sources).map((projection) => new ProjectionPlugin(components, options, projection));
+}
+
+/**
+ * One type of volume that the kubelet fills: read-only for containers, collected anew at each sync of the pod, and
+ * replaced as a whole where anything in it has changed. Where it cannot be collected, what was there stays as it is.
+ */
+class ProjectionPlugin implements VolumePlugin {
+  readonly name: string;
+  readonly refreshes = true;
+  readonly #components: WithDefaults<ProjectionComponents>;
+  readonly #options: ProjectionOptions;
+  readonly #projection: Projection;
+  readonly #directories: ScratchDirectories;
+  readonly #writer: AtomicWriter;
+  readonly #written: WrittenPayloads;
+  /** The directories of volumes that this process has tried to set up. */
+  readonly #tried = new Set<string>();
+  readonly #nestedMounts = oncePer(nestedMounts);
+
+  constructor(components: WithDefaults<ProjectionComponents>, options: ProjectionOptions, projection: Projection) {
+    this.name = projection.name;
+    this.#components = components;
+    this.#options = options;
+    this.#projection = projection;
+    this.#directories = new ScratchDirectories(components);
+    this.#writer = new AtomicWriter(components);
+    this.#written = new WrittenPayloads(withDefaults(components));
+  }
+
+  canSupport({ volume }: VolumeSpec): boolean {
+    return this.#projection.canSupport(volume);
+  }
+
+  unsupported(volume: Volume): string | undefined {
+    const kinds = [...new Set(this.#projection.unsupported(volume))];
+    if (kinds.length === 0) return undefined;
+    return `volume ${volume.name}: projected source ${kinds.join(', ')} is not supported by this kubelet`;
+  }
+
+  async setUp(
+    pod: Pod,
+    { volume }: ResolvedVolume,
+    { fsGroup: group }: MountContext,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
+    const unsupported = this.unsupported(volume);
+    if (unsupported !== undefined) throw new VolumeError('UnsupportedVolume', unsupported);
+    const paths = this.#pathsOf(pod.metadata.uid, volume.name);
+    const { medium } = this.#projection;
+    const fsGroup = group?.gid;
+    const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
+    const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
+    const make = (): Promise<boolean> => this.#directories.make({ ...paths, ...on, fsGroup }, signal);
+    // A mount takes as long as an answer of the API server: at first neither waits for the other.
+    const making = medium === 'Memory' && !this.#tried.has(paths.directory) ? make() : undefined;
+    this.#tried.add(paths.directory);
+    const payload = await this.#collected(pod, volume, making, signal);
+    const nested = nestedMountPoints(this.#nestedMounts(pod), volume.name);
+    const digest = payloadDigest(payload, nested, fsGroup);
+    const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
+    const holds = await this.#written.holds(paths.directory, digest);
+    // What is under way is awaited in any case: nothing of the volume is made once this has ended.
+    if (making !== undefined || !holds) await (making ?? make());
+    if (holds) return mounted;
+    for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
+    await this.#writer.write(paths.directory, payload, fsGroup);
+    await this.#written.remember(paths.directory, digest);
+    return mounted;
+  }
+
+  tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
+    const paths = this.#pathsOf(podUid, directoryName);
+    this.#written.forget(paths.directory);
+    this.#tried.delete(paths.directory);
+    return this.#directories.remove(paths, signal);
+  }
+
+  usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
+    return this.#directories.usage(hostPath);
+  }
+
+  isRemoving(directoryName: string): boolean {
+    return isRemovingName(directoryName);
+  }
+
+  /**
+   * What may be missing: a pod that waits for its secret has no empty volume meanwhile.
+   * @param making of the volume's directory, which is under way; it is for the caller to say what it rejects with
+   */
+  async #collected(
+    pod: Pod,
+    volume: Volume,
+    making: Promise<boolean> | undefined,
+    signal: AbortSignal,
+  ): Promise<Payload> {
+    const made = making?.catch(() => false);
+    try {
+      return await this.#projection.collect(pod, volume, signal);
+    } catch (error) {
+      const paths = this.#pathsOf(pod.metadata.uid, volume.name);
+      // What cannot be removed is filled by the next try, or goes with its pod.
+      if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #pathsOf(uid: string, name: string): ScratchPaths {
+    const { paths } = this.#components;
+    return {
+      directory: paths.volumeDir(uid, this.name, name),
+      stateDirectory: paths.pluginDir(uid, WRAPPED_PLUGIN, `wrapped_${name}`),
+    };
+  }
+}

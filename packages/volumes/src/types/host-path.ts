@@ -1,0 +1,104 @@
+import { dirname } from 'node:path';
+import { type FileKind, type ForeignFiles, isMissing } from '@node-agent/host';
+import type { Pod } from '@node-agent/pod-spec';
+import { VolumeError } from '../errors.ts';
+import type { MountedVolume, VolumePlugin } from '../manager/plugin.ts';
+import type { ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
+import type { MountContext } from '../mount/mount-context.ts';
+
+/** What is to be done for a host path of some type: nothing, making it, or refusing it. */
+export type HostPathCheck =
+  | { readonly action: 'none' | 'makeDirectory' | 'makeFile' }
+  | { readonly action: 'refuse'; readonly message: string };
+
+interface HostPathRule {
+  readonly kind: FileKind;
+  readonly words: string;
+  readonly make?: 'makeDirectory' | 'makeFile';
+}
+
+const RULES: Readonly<Record<string, HostPathRule>> = {
+  DirectoryOrCreate: { kind: 'directory', words: 'a directory', make: 'makeDirectory' },
+  Directory: { kind: 'directory', words: 'a directory' },
+  FileOrCreate: { kind: 'file', words: 'a file', make: 'makeFile' },
+  File: { kind: 'file', words: 'a file' },
+  Socket: { kind: 'socket', words: 'a socket file' },
+  CharDevice: { kind: 'charDevice', words: 'a character device' },
+  BlockDevice: { kind: 'blockDevice', words: 'a block device' },
+};
+
+/**
+ * What a `hostPath.type` asks for (`pkg/volume/hostpath/host_path.go`). The empty type asks for nothing at all.
+ * @param found what is at the path, links followed; `undefined` where there is nothing
+ */
+export function checkHostPath(path: string, type: string, found: FileKind | undefined): HostPathCheck {
+  if (type === '') return { action: 'none' };
+  const rule = Object.hasOwn(RULES, type) ? RULES[type] : undefined;
+  if (rule === undefined) return { action: 'refuse', message: `${type} is an invalid volume type` };
+  if (found === undefined && rule.make !== undefined) return { action: rule.make };
+  if (found === rule.kind) return { action: 'none' };
+  return { action: 'refuse', message: `hostPath type check failed: ${path} is not ${rule.words}` };
+}
+
+/** What of foreign files a host path needs. */
+export type HostPathFiles = Pick<ForeignFiles, 'stat' | 'makeDirectory' | 'makeFile'>;
+
+/**
+ * `hostPath` volumes, a pod's own and those of claims: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. Its file
+ * system may never answer: it is asked through what ends in time (W6).
+ */
+export class HostPathPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/host-path';
+  readonly #files: HostPathFiles;
+
+  constructor(components: { readonly foreignFiles: HostPathFiles }) {
+    this.#files = components.foreignFiles;
+  }
+
+  canSupport({ volume, persistent }: VolumeSpec): boolean {
+    return (persistent?.spec?.hostPath ?? volume.hostPath) !== undefined;
+  }
+
+  async setUp(
+    _pod: Pod,
+    { volume, persistent, readOnly = false }: ResolvedVolume,
+    _context: MountContext,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
+    const { path = '', type = '' } = persistent?.spec?.hostPath ?? volume.hostPath ?? {};
+    if (path.split('/').includes('..')) {
+      throw new VolumeError('InvalidPath', `invalid HostPath \`${path}\`: must not contain '..'`);
+    }
+    const check = checkHostPath(path, type, type === '' ? undefined : await this.#kindOf(path, signal));
+    if (check.action === 'refuse') throw new VolumeError('TypeCheckFailed', check.message);
+    if (check.action === 'makeDirectory') await this.#files.makeDirectory(path, 0o755, signal);
+    if (check.action === 'makeFile') await this.#makeFile(path, signal);
+    return { hostPath: path, readOnly, selinuxRelabel: false, foreign: true };
+  }
+
+  async tearDown(): Promise<void> {
+    // It has nothing in the pod's directory.
+  }
+
+  isRemoving(): boolean {
+    return false;
+  }
+
+  async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
+    try {
+      return (await this.#files.stat(path, signal)).kind;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw VolumeError.from(error);
+    }
+  }
+
+  async #makeFile(path: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#files.makeFile(path, signal);
+    } catch (error) {
+      const detail = isMissing(error) ? `: the directory ${dirname(path)} does not exist` : '';
+      throw new VolumeError('TypeCheckFailed', `hostPath file ${path} cannot be made${detail}`, error);
+    }
+  }
+}

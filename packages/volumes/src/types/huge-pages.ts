@@ -1,0 +1,44 @@
+import { type Pod, parseQuantity, type Quantity } from '@node-agent/pod-spec';
+import { VolumeError } from '../errors.ts';
+
+const MEDIUM = 'HugePages';
+const MEDIUM_PREFIX = 'HugePages-';
+const RESOURCE_PREFIX = 'hugepages-';
+
+/** Whether a medium is huge pages: `HugePages`, or of one size, as `HugePages-2Mi`. */
+export function isHugePageMedium(medium: string): boolean {
+  return medium === MEDIUM || medium.startsWith(MEDIUM_PREFIX);
+}
+
+/**
+ * The page size that a volume of such a medium is mounted with: the medium's, where something in the pod asks for pages of
+ * that size, or the only one that the pod asks for (`getPageSizeMountOption` of `pkg/volume/emptydir`).
+ * @throws VolumeError `InvalidSource`
+ */
+export function hugePageSize(medium: string, pod: Pod): string {
+  const wanted = medium === MEDIUM ? undefined : sizeOf(medium, medium.slice(MEDIUM_PREFIX.length));
+  const { containers, initContainers = [], resources } = pod.spec;
+  const requests = [resources, ...[...containers, ...initContainers].map((container) => container.resources)];
+  let found: Quantity | undefined;
+  for (const name of requests.flatMap((each) => Object.keys(each?.requests ?? {}))) {
+    if (!name.startsWith(RESOURCE_PREFIX)) continue;
+    const size = sizeOf(name, name.slice(RESOURCE_PREFIX.length));
+    if (wanted !== undefined && size.value() !== wanted.value()) continue;
+    if (found !== undefined && found.value() !== size.value()) {
+      const message = `medium: ${medium} can't be used if container requests multiple huge page sizes`;
+      throw new VolumeError('InvalidSource', message);
+    }
+    found = size;
+  }
+  if (found !== undefined) return found.toString();
+  const message = `medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`;
+  throw new VolumeError('InvalidSource', message);
+}
+
+function sizeOf(name: string, size: string): Quantity {
+  try {
+    return parseQuantity(size);
+  } catch (cause) {
+    throw new VolumeError('InvalidSource', `${name}: ${JSON.stringify(size)} is no size of huge pages`, cause);
+  }
+}
