@@ -30,6 +30,7 @@ const commands = {
     program: 'tools/conformance/src/main.ts',
   },
   mutation: { build: [], generate: true, program: 'tools/mutation/src/main.ts' },
+  prose: { build: [], program: 'tools/prose/src/main.ts' },
   bench: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/main.ts' },
   release: { build: 'all', program: 'tools/packaging/src/release/main.ts' },
   build: { build: 'all' },

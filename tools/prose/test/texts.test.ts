@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { sentencesOf, textsOfMarkdown, textsOfSource } from '../src/texts.ts';
+
+const found = (file: string, source: string): readonly string[] =>
+  textsOfSource(file, source).map(({ kind, text, line }) => `${line} ${kind}: ${text}`);
+
+describe('textsOfSource', () => {
+  it('joins consecutive line comments and removes the stars of block comments', () => {
+    expect(
+      found('src/a.ts', '// one\n// two\n\n/**\n * Returns it.\n * @returns a number\n */\nlet a = 1; // last\n'),
+    ).toEqual(['1 comment: one\ntwo', '4 comment: Returns it.\n@returns a number', '8 comment: last']);
+  });
+
+  it('leaves out comments that instruct a tool', () => {
+    expect(found('src/a.ts', '// biome-ignore lint/x: y\n// @ts-expect-error no\nlet a = 1;\n')).toEqual([]);
+  });
+
+  it('finds the names of tests and groups, also behind it.each and describe.skipIf', () => {
+    const source = "describe.skipIf(x)('a group', () => { it.each([1])('takes %s', () => {}); it(`b ${c}`, f); });";
+    expect(found('test/a.test.ts', source)).toEqual([
+      '1 test name: a group',
+      '1 test name: takes %s',
+      '1 test name: b ${c}',
+    ]);
+  });
+
+  it('finds strings of four words and more as messages, but not in tests or imports', () => {
+    const source =
+      "import 'a module of four'; throw new Error('could not read the file'); const a = 'three words only';";
+    expect(found('src/a.ts', source)).toEqual(['1 message: could not read the file']);
+    expect(found('test/a.test.ts', source)).toEqual([]);
+  });
+
+  it('names the file that does not parse', () => {
+    expect(() => textsOfSource('src/broken.ts', 'let = = 1')).toThrow(/^parse src\/broken\.ts: /);
+  });
+});
+
+describe('textsOfMarkdown', () => {
+  it('returns paragraphs, list items and table cells without headings and code', () => {
+    const page =
+      '# Title\n\nOne\nparagraph.\n\n- an item\n- another\n\n```sh\ncode here\n```\n| a | b |\n| --- | --- |\n| x | four words are here |\n';
+    expect(textsOfMarkdown(page).map(({ text, line }) => `${line} ${text}`)).toEqual([
+      '3 One\nparagraph.',
+      '6 - an item',
+      '7 - another',
+      '14 four words are here',
+    ]);
+  });
+});
+
+describe('sentencesOf', () => {
+  it('splits at full stops, tags and list items, not at line breaks', () => {
+    expect(sentencesOf('Reads a\nfile. Then stops.\n@returns the text\n- one')).toEqual([
+      'Reads a file.',
+      'Then stops.',
+      '@returns the text',
+      '- one',
+    ]);
+  });
+});
