@@ -1,6 +1,7 @@
 import { DeviceManager } from '@node-agent/device-manager';
-import type { Kubelet, PodJournalPort } from '@node-agent/kubelet-core';
+import type { PodJournalPort } from '@node-agent/kubelet-core';
 import type { PodConfig } from '@node-agent/pod-config';
+import type { Pod } from '@node-agent/pod-spec';
 import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
@@ -10,9 +11,8 @@ export interface DeviceParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
-  /** Made later. */
-  readonly kubelet: () => Pick<Kubelet, 'activePods'>;
-  /** The node has other devices. */
+  readonly activePods: () => readonly Pod[];
+  /** Called when the node's devices have changed. */
   readonly onResourcesChanged: () => void;
 }
 
@@ -21,7 +21,7 @@ export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,
   { devices }: Pick<AssemblySettings, 'devices'>,
-  { pods, podConfig, journal, kubelet, onResourcesChanged }: DeviceParts,
+  { pods, podConfig, journal, activePods, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
   if (devices === undefined) return undefined;
   const { healthStatus = true, ...options } = devices;
@@ -30,7 +30,7 @@ export function nodeDevices(
       ...child('device-manager'),
       fs,
       pods: {
-        active: () => kubelet().activePods(),
+        active: activePods,
         mayRun: (uid) => pods.couldHaveRunningContainers(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },

@@ -6,72 +6,68 @@ import { hostIpsOf } from './host-ips.ts';
 import type { AssemblySettings } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** Who knows the node as its cluster has it. */
-interface NodeSource {
+/** The node as its cluster has it. */
+interface ClusterSource {
   readonly node: Node | undefined;
   refresh(signal: AbortSignal): Promise<void>;
 }
 
-/** Who knows the devices of the node. */
-type DeviceSource = Pick<DeviceManager, 'resources' | 'allocatableFor'>;
+/** What the view reads, beside the settings. */
+export interface NodeViewSources {
+  readonly facts: Pick<RuntimeFacts, 'features'>;
+  /** Returns `undefined` if the node has no API server. */
+  readonly clusterNode: () => ClusterSource | undefined;
+  /** `undefined` if the node has no devices. */
+  readonly devices: Pick<DeviceManager, 'resources' | 'allocatableFor'> | undefined;
+}
 
-/** The node as the API server has it, or as it was set up where there is none, or before that has told it. */
+/** The node as the API server has it. Before the API server has answered, and without one, the node as it was configured. */
 export class NodeView {
   readonly #settings: AssemblySettings;
-  readonly #facts: RuntimeFacts;
-  #cluster: NodeSource | undefined;
-  #devices: DeviceSource | undefined;
+  readonly #sources: NodeViewSources;
 
-  constructor(settings: AssemblySettings, facts: RuntimeFacts) {
+  constructor(settings: AssemblySettings, sources: NodeViewSources) {
     this.#settings = settings;
-    this.#facts = facts;
-  }
-
-  /** From now on the cluster's word counts. */
-  join(cluster: NodeSource): void {
-    this.#cluster = cluster;
-  }
-
-  /** From now on the node has devices. */
-  joinDevices(devices: DeviceSource): void {
-    this.#devices = devices;
+    this.#sources = sources;
   }
 
   /** Primary first. */
   hostIps(): readonly string[] {
-    const told = hostIpsOf(this.#cluster?.node ?? {});
-    return told.length > 0 ? told : this.#settings.nodeIps;
+    const reported = hostIpsOf(this.#clusterNode ?? {});
+    return reported.length > 0 ? reported : this.#settings.nodeIps;
   }
 
   /** What pods may use of the node; empty where nobody has said it. */
   allocatable(): ResourceListJson {
-    return this.#cluster?.node?.status?.allocatable ?? this.#settings.nodeAllocatable ?? {};
+    return this.#clusterNode?.status?.allocatable ?? this.#settings.nodeAllocatable ?? {};
   }
 
   /** Those of its own set-up until its cluster has told them. */
   labels(): Readonly<Record<string, string>> {
-    return this.#cluster?.node?.metadata.labels ?? this.#settings.nodeLabels ?? {};
-  }
-
-  annotations(): Readonly<Record<string, string>> | undefined {
-    return this.#cluster?.node?.metadata.annotations;
+    return this.#clusterNode?.metadata.labels ?? this.#settings.nodeLabels ?? {};
   }
 
   /** What admission looks at for a pod. */
   forAdmission(pod: Pod): AdmissionNode {
-    const node = this.#cluster?.node ?? this.#alone();
+    const node = this.#clusterNode ?? this.#alone();
     const allocatable = node.status?.allocatable;
-    if (this.#devices === undefined || allocatable === undefined) return node;
-    const forPod = this.#devices.allocatableFor(pod, allocatable);
+    const { devices } = this.#sources;
+    if (devices === undefined || allocatable === undefined) return node;
+    const forPod = devices.allocatableFor(pod, allocatable);
     return forPod === allocatable ? node : { ...node, status: { ...node.status, allocatable: forPod } };
   }
 
-  /** Where nobody else says what the node is. */
+  get #clusterNode(): Node | undefined {
+    return this.#sources.clusterNode()?.node;
+  }
+
+  /** Describes the node from its settings, for a node without an API server. */
   #alone(): AdmissionNode {
     const { nodeName, nodeLabels, nodeAllocatable } = this.#settings;
-    const features = this.#facts.features();
-    const devices = this.#devices && formatResourceList(this.#devices.resources().allocatable);
-    const allocatable = nodeAllocatable && { ...nodeAllocatable, ...devices };
+    const { facts, devices } = this.#sources;
+    const features = facts.features();
+    const devicesAllocatable = devices && formatResourceList(devices.resources().allocatable);
+    const allocatable = nodeAllocatable && { ...nodeAllocatable, ...devicesAllocatable };
     return {
       metadata: { name: nodeName, ...(nodeLabels && { labels: nodeLabels }) },
       status: { ...(allocatable && { allocatable }), ...(features && { features }) },
@@ -80,6 +76,6 @@ export class NodeView {
 
   /** Reads it anew; where it cannot be read, what is known stays. Never throws but for the abort. */
   async refresh(signal: AbortSignal): Promise<void> {
-    await this.#cluster?.refresh(signal);
+    await this.#sources.clusterNode()?.refresh(signal);
   }
 }

@@ -1,6 +1,7 @@
 import type { PodWorkers } from '@node-agent/pod-workers';
+import type { Deferred } from './deferred.ts';
 
-type Asked = Pick<
+type PodWorkerQueries = Pick<
   PodWorkers,
   | 'wake'
   | 'isPodTerminationRequested'
@@ -12,47 +13,43 @@ type Asked = Pick<
   | 'killPodNow'
 >;
 
-/**
- * What the parts ask the pod workers, and tell them. The workers are made last, around the kubelet that they call: nothing runs
- * before, so until then no pod is known.
- */
-export class PodLinks implements Asked {
-  #workers: Asked | undefined;
+/** The methods of the pod workers that other parts call. The kubelet stage makes the pod workers, after all of these parts. */
+export class PodLinks implements PodWorkerQueries {
+  readonly #workers: Deferred<PodWorkers>;
 
-  /** From now on `workers` answer. */
-  join(workers: Asked): void {
+  constructor(workers: Deferred<PodWorkers>) {
     this.#workers = workers;
   }
 
   wake(uid: string): void {
-    this.#workers?.wake(uid);
+    this.#workers.value.wake(uid);
   }
 
   isPodTerminationRequested(uid: string): boolean {
-    return this.#workers?.isPodTerminationRequested(uid) ?? false;
+    return this.#workers.value.isPodTerminationRequested(uid);
   }
 
   shouldPodContentBeRemoved(uid: string): boolean {
-    return this.#workers?.shouldPodContentBeRemoved(uid) ?? false;
+    return this.#workers.value.shouldPodContentBeRemoved(uid);
   }
 
   shouldPodRuntimeBeRemoved(uid: string): boolean {
-    return this.#workers?.shouldPodRuntimeBeRemoved(uid) ?? false;
+    return this.#workers.value.shouldPodRuntimeBeRemoved(uid);
   }
 
   couldHaveRunningContainers(uid: string): boolean {
-    return this.#workers?.couldHaveRunningContainers(uid) ?? true;
+    return this.#workers.value.couldHaveRunningContainers(uid);
   }
 
   shouldPodBeFinished(uid: string): boolean {
-    return this.#workers?.shouldPodBeFinished(uid) ?? false;
+    return this.#workers.value.shouldPodBeFinished(uid);
   }
 
   async killPodNow(...kill: Parameters<PodWorkers['killPodNow']>): Promise<void> {
-    await this.#workers?.killPodNow(...kill);
+    await this.#workers.value.killPodNow(...kill);
   }
 
   isPodForMirrorPodTerminatingByFullName(fullName: string, nextUid?: string): boolean {
-    return this.#workers?.isPodForMirrorPodTerminatingByFullName(fullName, nextUid) ?? false;
+    return this.#workers.value.isPodForMirrorPodTerminatingByFullName(fullName, nextUid);
   }
 }

@@ -1,0 +1,50 @@
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { ClusterNode } from '../cluster-node.ts';
+import type { AssemblyBase } from './base.ts';
+import type { ResourcesStage } from './resources.ts';
+import type { RuntimeStage } from './runtime.ts';
+import type { SourcesStage } from './sources.ts';
+
+/** Stage 4: the node as an object of its cluster. Returns `undefined` if the node has no API server. */
+export function assembleCluster(
+  { ports, settings, child, late, pods }: AssemblyBase,
+  { journal, status, podManager, podConfig, objects }: SourcesStage,
+  { facts, devices, podCidr, containers }: RuntimeStage,
+  { shutdown, eviction }: ResourcesStage,
+): ClusterNode | undefined {
+  return late.clusterNode.set(
+    ports.cluster?.node(child, settings, {
+      ...{ journal, devices },
+      statuses: status,
+      pods: podManager,
+      runtime: facts,
+      kubelet: () => late.kubelet.value,
+      shutdownErrors: () => shutdown?.shutdownErrors() ?? [],
+      pressure: () => eviction?.pressure() ?? { memory: false, disk: false, pid: false },
+      onPodCidr: (cidr, signal) => podCidr.update(cidr, signal),
+      onServerHeard: () => objects?.clusterServices.retryNow(),
+      onStoreLost: () => objects?.listAnew(),
+      safety: {
+        couldHaveRunningContainers: (uid) => pods.couldHaveRunningContainers(uid),
+        podResourcesAreReclaimed: (uid) => nothingLeft(containers.podCache.get(uid)?.status),
+      },
+      mirrors: {
+        isTerminating: (fullName, next) => pods.isPodForMirrorPodTerminatingByFullName(fullName, next),
+        sourcesReady: () => podConfig.seenAllSources(),
+      },
+    }),
+  );
+}
+
+/**
+ * Reports whether no container of the pod may run and no sandbox is ready (S5). The pod's volumes need no check: the pod
+ * worker reports a pod as finished only after its volumes are unmounted.
+ */
+function nothingLeft(status: RuntimePodStatus | undefined): boolean {
+  if (status === undefined) return true;
+  return !status.sandboxes.some(({ state }) => state === 'ready') && !status.containers.some(mayStillRun);
+}
+
+function mayStillRun({ state }: RuntimePodStatus['containers'][number]): boolean {
+  return state === 'running' || state === 'unknown';
+}

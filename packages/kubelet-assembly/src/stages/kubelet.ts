@@ -1,0 +1,189 @@
+import { every } from '@node-agent/async';
+import { type BackgroundService, type Dependencies, Kubelet, type RuntimeGate } from '@node-agent/kubelet-core';
+import type { PodCache } from '@node-agent/pleg';
+import type { PodConfig } from '@node-agent/pod-config';
+import { PodWorkers, type PodWorkersComponents } from '@node-agent/pod-workers';
+import { podSandboxChanged } from '@node-agent/runtime';
+import { generateApiPodStatus } from '@node-agent/status';
+import type { ClusterNode } from '../cluster-node.ts';
+import { nodeReference } from '../node-reference.ts';
+import type { PodSourcePort } from '../ports.ts';
+import type { AssemblyBase } from './base.ts';
+import type { ResourcesStage } from './resources.ts';
+import type { RuntimeStage } from './runtime.ts';
+import type { SourcesStage } from './sources.ts';
+
+const RESOLVER_CHECK_MS = 30_000;
+
+/** The output of the four stages before the kubelet itself. */
+export interface AssembledParts {
+  readonly sources: SourcesStage;
+  readonly runtime: RuntimeStage;
+  readonly resources: ResourcesStage;
+  readonly clusterNode: ClusterNode | undefined;
+}
+
+/** Stage 5: the class `Kubelet` over all other parts, with the pod workers between. */
+export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledParts): Kubelet<C> {
+  const { settings, child, late } = base;
+  const { sources, runtime, resources, clusterNode } = parts;
+  const { cgroups, userNamespaces, devices, images, containers } = runtime;
+  const { eviction } = resources;
+  const { podConfig, podManager, status, startup, journal, prober } = sources;
+  const kubelet = new Kubelet<C>(
+    {
+      ...child('kubelet'),
+      ...{ podConfig, podManager, status, startup, journal },
+      podWorkers: podWorkers(base, parts),
+      pleg: containers.pleg,
+      podCache: containers.podCache,
+      runtime: runtimePort(runtime),
+      ...(clusterNode && {
+        statusSeen: (uid) => clusterNode.statusWriter.hint(uid),
+        mirrorPods: clusterNode.mirrorPods,
+      }),
+      generatePodStatus: podStatusGenerator(base, parts),
+      volumes: runtime.volumes,
+      ...(cgroups && { cgroups }),
+      ...(userNamespaces && { userNamespaces }),
+      ...(devices && { devices }),
+      probes: prober,
+      containerGc: containers.gc,
+      ...(images.gc && { imageGc: images.gc }),
+      ...(eviction && { eviction }),
+      admitHandlers: late.admitHandlers.value,
+      allocation: runtime.allocation,
+      services: services(base, parts),
+      servers: settings.servers,
+      runtimeDependentServices: runtimeDependentServices(parts),
+    },
+    {
+      configuration: settings.configuration,
+      nodeRef: nodeReference(settings.nodeName),
+      syncFrequencyMs: settings.syncFrequencyMs,
+    },
+  );
+  late.kubelet.set(kubelet);
+  return kubelet;
+}
+
+/**
+ * Makes the pod workers around the syncer of the kubelet. One call of `syncPod` passes these layers, from the outside in:
+ *
+ * 1. `PodWorkers` calls the syncer when the pod's worker has an update and the runtime is healthy ({@link gatedCache}).
+ * 2. `ClusterObjects.holding` registers the secrets and config maps of the pod before its first sync, and lets go of them
+ *    after its last. Absent without an API server.
+ * 3. `Decorations.podSyncer` of the program: the simulation and tests watch the steps there. Absent in the real kubelet.
+ * 4. `Kubelet` notes the outcome for retries of waiting resizes and for its health.
+ * 5. `KubeletPodSyncer` of kubelet-core does the work.
+ */
+function podWorkers<C>(
+  { child, settings, decorations, late }: AssemblyBase<C>,
+  { sources: { objects }, runtime: { containers } }: AssembledParts,
+): Dependencies['podWorkers'] {
+  return (kubeletSyncer, gate) => {
+    const decorated = decorations.podSyncer?.(kubeletSyncer) ?? kubeletSyncer;
+    const syncer = objects?.holding(decorated) ?? decorated;
+    const podCache = gatedCache(containers.podCache, gate);
+    return late.workers.set(
+      new PodWorkers({ ...child('pod-workers'), syncer, podCache }, { resyncIntervalMs: settings.syncFrequencyMs }),
+    );
+  };
+}
+
+/** Returns the pod cache as the workers read it. Each read waits until the runtime is healthy, and each worker step begins with one. */
+function gatedCache(cache: PodCache, gate: RuntimeGate): PodWorkersComponents['podCache'] {
+  return {
+    get: (uid) => cache.get(uid),
+    hasSeen: (uid) => cache.hasSeen(uid),
+    runningPods: (name, namespace) => cache.runningPods(name, namespace),
+    async getNewerThan(uid, minTimeMs, signal) {
+      await gate.passed(signal);
+      return await cache.getNewerThan(uid, minTimeMs, signal);
+    },
+  };
+}
+
+function runtimePort({ containers: { runtime }, facts }: RuntimeStage): Dependencies['runtime'] {
+  return {
+    getPods: (signal) => runtime.getPods(signal),
+    getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
+    syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
+    killPod: (pod, running, graceSeconds, signal) => runtime.killPod(pod, running, graceSeconds, signal),
+    forget: (uid) => runtime.forget(uid),
+    status: (signal) => facts.status(signal),
+  };
+}
+
+function podStatusGenerator(
+  { settings }: AssemblyBase,
+  { sources: { prober }, runtime: stage }: AssembledParts,
+): Dependencies['generatePodStatus'] {
+  const { restartFeatures, node } = settings;
+  const { facts, containers, allocation, devices, cgroups, supportsRecursiveReadOnly } = stage;
+  return (pod, runtimeStatus, context) =>
+    generateApiPodStatus(pod, runtimeStatus, {
+      ...context,
+      runtimeName: facts.name ?? 'unknown',
+      startFailure: (container) => containers.runtime.lastErrors(pod.metadata.uid, container),
+      probes: prober.results,
+      sandboxReady: !podSandboxChanged(pod, runtimeStatus).changed,
+      hostIps: stage.node.hostIps(),
+      ...(node.podIpFamily && { podIpFamily: node.podIpFamily }),
+      stopSignals: node.containerStopSignals,
+      recursiveReadOnly: supportsRecursiveReadOnly(pod),
+      resizeConditions: allocation.conditions(pod.metadata.uid),
+      ...(devices &&
+        settings.devices?.healthStatus !== false && {
+          resourcesStatus: (container: string) => devices.resourcesStatus(pod.metadata.uid, container),
+        }),
+      groupLimits: cgroups?.knownLimits(pod.metadata.uid),
+      ...(restartFeatures && { restartFeatures }),
+    });
+}
+
+/** Returns the services that run beside the sync loop from the start. */
+function services(
+  { ports: { clock }, settings }: AssemblyBase,
+  { sources, runtime, resources, clusterNode }: AssembledParts,
+): readonly BackgroundService[] {
+  const { podConfig, prober, objects } = sources;
+  const { network, devices, plugins, oomWatcher } = runtime;
+  const { measured, stats } = resources;
+  const podSources = [...settings.sources, ...(clusterNode ? [clusterNode.podSource] : [])];
+  return [
+    ...podSources.map((source) => sourceService(source, podConfig)),
+    {
+      name: 'resolver file check',
+      start: (signal) => every(clock, RESOLVER_CHECK_MS, () => network.checkResolvConf(), signal),
+    },
+    ...optional('device plugins', devices),
+    ...optional('plugin watcher', plugins),
+    ...optional('prober', prober),
+    ...optional('measuring of volumes', stats && measured),
+    ...optional('OOM watcher', oomWatcher),
+    ...(objects?.services ?? []),
+    ...(clusterNode?.services ?? []),
+  ];
+}
+
+/** Returns the services that start when the runtime has answered for the first time. */
+function runtimeDependentServices({ runtime, resources }: AssembledParts): readonly BackgroundService[] {
+  return [
+    ...optional('pod CIDR', runtime.podCidr),
+    ...optional('cgroups', runtime.cgroups),
+    ...runtime.containers.services,
+    ...runtime.images.services,
+    ...optional('eviction', resources.eviction),
+    ...optional('node shutdown', resources.shutdown),
+  ];
+}
+
+function optional(name: string, part: Pick<BackgroundService, 'start'> | undefined): readonly BackgroundService[] {
+  return part === undefined ? [] : [{ name, start: (signal) => part.start(signal) }];
+}
+
+function sourceService({ name, make }: PodSourcePort, podConfig: PodConfig): BackgroundService {
+  const source = make(podConfig.addSource(name));
+  return { name: `pod source ${name}`, start: (signal) => source.start(signal) };
+}

@@ -1,0 +1,60 @@
+import { Preemption } from '@node-agent/admission';
+import type { EvictionManager } from '@node-agent/eviction';
+import type { NodeShutdownManager } from '@node-agent/node-shutdown';
+import type { Pod } from '@node-agent/pod-spec';
+import type { StatsProvider } from '@node-agent/stats';
+import { nodeAdmitHandlers } from '../admit-handlers.ts';
+import { MeasuredVolumes } from '../measured-volumes.ts';
+import { nodeEviction } from '../node-eviction.ts';
+import { nodeShutdown } from '../node-shutdown.ts';
+import { nodeStats } from '../node-stats.ts';
+import type { AssemblyBase } from './base.ts';
+import type { RuntimeStage } from './runtime.ts';
+import type { SourcesStage } from './sources.ts';
+
+/** `volumeStatsAggPeriod`. */
+const VOLUME_PERIOD_MS = 60_000;
+
+/** Stage 3: the stats of the node, and everything that admits or ends pods because of the node's state. */
+export interface ResourcesStage {
+  readonly measured: MeasuredVolumes;
+  /** `undefined` if `NodePorts.stats` is absent. */
+  readonly stats: StatsProvider | undefined;
+  /** `undefined` if the node evicts no pods. */
+  readonly eviction: EvictionManager | undefined;
+  /** `undefined` if the machine's shutdown does not wait for pods. */
+  readonly shutdown: NodeShutdownManager | undefined;
+}
+
+export function assembleResources(
+  { ports, settings, child, late, pods }: AssemblyBase,
+  { podManager, podConfig }: SourcesStage,
+  { volumes, cgroups, containers, images, node, devices }: RuntimeStage,
+): ResourcesStage {
+  const activePods = (): readonly Pod[] => late.kubelet.value.activePods();
+  const statusChanged = (): void => late.clusterNode.value?.statusChanged();
+  const measured = new MeasuredVolumes(
+    { ...child('volumes'), volumes, pods: () => podManager.getPods() },
+    { periodMs: settings.stats?.volumePeriodMs ?? VOLUME_PERIOD_MS },
+  );
+  const stats = nodeStats(child, ports, settings, (pod) => measured.of(pod), cgroups);
+  const statistics = ports.statistics ?? stats;
+  const eviction = nodeEviction(child, { ...ports, ...(statistics && { statistics }) }, settings, {
+    ...{ pods, activePods, images },
+    containerGc: containers.gc,
+    allSourcesReady: () => podConfig.seenAllSources(),
+    volumes: measured,
+    ...(stats && { layers: stats }),
+    onPressureChanged: statusChanged,
+  });
+  const shutdown = nodeShutdown(child, ports, settings, {
+    ...{ pods, volumes, activePods },
+    onShutdownChanged: statusChanged,
+  });
+  const preemption = new Preemption({
+    ...child('admission'),
+    kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
+  });
+  late.admitHandlers.set(nodeAdmitHandlers(settings, { volumes, node, devices, eviction, shutdown, preemption }));
+  return { measured, stats, eviction, shutdown };
+}

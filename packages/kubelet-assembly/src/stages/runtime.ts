@@ -1,0 +1,96 @@
+import type { AllocationManager } from '@node-agent/allocation';
+import type { PodCgroups } from '@node-agent/cm-cgroups';
+import type { DeviceManager } from '@node-agent/device-manager';
+import { PodNetwork } from '@node-agent/network';
+import { OomWatcher } from '@node-agent/oom-watcher';
+import type { PluginWatcher } from '@node-agent/plugin-watcher';
+import type { Pod } from '@node-agent/pod-spec';
+import type { VolumeManager } from '@node-agent/volumes';
+import { nodeAllocation } from '../node-allocation.ts';
+import { nodeCgroups } from '../node-cgroups.ts';
+import { NodeContainers } from '../node-containers.ts';
+import { nodeDevices } from '../node-devices.ts';
+import { NodeImages } from '../node-images.ts';
+import { nodePlugins } from '../node-plugins.ts';
+import { nodeReference } from '../node-reference.ts';
+import { NodeUserNamespaces } from '../node-user-namespaces.ts';
+import { NodeView } from '../node-view.ts';
+import { nodeVolumes } from '../node-volumes.ts';
+import { PodCidr } from '../pod-cidr.ts';
+import { handlerWithoutServer } from '../runtime-classes.ts';
+import { RuntimeFacts } from '../runtime-facts.ts';
+import type { AssemblyBase } from './base.ts';
+import type { SourcesStage } from './sources.ts';
+
+/** Stage 2: everything that makes the containers of a pod: network, volumes, images, cgroups, devices and the runtime itself. */
+export interface RuntimeStage {
+  readonly facts: RuntimeFacts;
+  readonly node: NodeView;
+  readonly network: PodNetwork;
+  readonly podCidr: PodCidr;
+  readonly volumes: VolumeManager;
+  readonly images: NodeImages;
+  /** `undefined` if the runtime chooses the cgroups of pods. */
+  readonly cgroups: PodCgroups | undefined;
+  /** `undefined` if pods get no user namespaces. */
+  readonly userNamespaces: NodeUserNamespaces | undefined;
+  readonly allocation: AllocationManager;
+  /** `undefined` if the node has no directory for device plugins. */
+  readonly devices: DeviceManager | undefined;
+  readonly plugins: PluginWatcher | undefined;
+  readonly oomWatcher: OomWatcher | undefined;
+  readonly containers: NodeContainers;
+  /** Reports whether the pod's runtime handler supports recursive read-only mounts. */
+  readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
+}
+
+export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): RuntimeStage {
+  const { ports, settings, child, late, pods } = base;
+  const { cri, fs } = ports;
+  const { rootDirectory, nodeName, nodeIps } = settings;
+  const { journal, podManager, podConfig, prober, startup, objects } = sources;
+  const facts = new RuntimeFacts(cri);
+  const activePods = (): readonly Pod[] => late.kubelet.value.activePods();
+  const statusChanged = (): void => late.clusterNode.value?.statusChanged();
+  const devices = nodeDevices(child, ports, settings, {
+    ...{ pods, podConfig, journal, activePods },
+    onResourcesChanged: statusChanged,
+  });
+  const node = new NodeView(settings, { facts, clusterNode: () => late.clusterNode.value, devices });
+  const supportsRecursiveReadOnly = (pod: Pod): boolean =>
+    facts.handler(objects?.runtimeClasses.knownHandlerOf(pod) ?? '')?.recursiveReadOnlyMounts ?? false;
+  const network = new PodNetwork({ ...child('network'), fs }, { rootDirectory, nodeName, nodeIps, ...settings.dns });
+  const volumes = late.volumes.set(
+    nodeVolumes(child, ports, settings, { pods, node, objects, supportsRecursiveReadOnly }),
+  );
+  const images = new NodeImages(child, ports, settings, {
+    credentials: objects?.pullSecrets ?? ports.pullCredentials,
+    ...{ startup, activePods },
+  });
+  const cgroups = nodeCgroups(child, ports, settings);
+  const runtimeHandler = (pod: Pod, signal: AbortSignal): Promise<string> =>
+    objects?.runtimeClasses.handlerOf(pod, signal) ?? handlerWithoutServer(pod);
+  const userNamespaces =
+    settings.userNamespaces &&
+    new NodeUserNamespaces(child, ports, settings.userNamespaces, rootDirectory, { facts, runtimeHandler });
+  const allocation = nodeAllocation(child, ports, settings, {
+    ...{ podManager, podConfig },
+    admitHandlers: () => late.admitHandlers.value,
+    kubelet: () => late.kubelet.value,
+  });
+  const containers = new NodeContainers(child, ports, settings, {
+    ...{ journal, network, volumes, node, pods, cgroups, objects, userNamespaces, runtimeHandler, allocation, devices },
+    images: images.manager,
+    probes: prober.results,
+    onSandboxReady: (pod) => late.kubelet.value.onPodSandboxReady(pod),
+  });
+  return {
+    ...{ facts, node, network, volumes, images, cgroups, userNamespaces, allocation, devices, containers },
+    podCidr: new PodCidr({ ...child('network'), cri }, settings.podCidr ?? ''),
+    plugins: nodePlugins(child, ports, settings, { devices }),
+    oomWatcher:
+      ports.kernelLog &&
+      new OomWatcher({ ...child('oom-watcher'), ...ports.kernelLog }, { nodeRef: nodeReference(nodeName) }),
+    supportsRecursiveReadOnly,
+  };
+}
