@@ -12,7 +12,7 @@ import type { AssemblySettings, Decorations, NodePorts } from '../ports.ts';
  * Parts that earlier stages call and later stages make. No part may use one while the kubelet is assembled: each part runs
  * only from `kubelet.run` on.
  */
-export interface LateParts {
+interface LateParts {
   readonly prober: Deferred<Prober>;
   readonly volumes: Deferred<VolumeManager>;
   readonly admitHandlers: Deferred<readonly AdmitHandler[]>;
