@@ -1,9 +1,9 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { allContainers, appArmorProfileOf, asksForAppArmor, type Pod } from '@node-agent/pod-spec';
-import type { Refusal } from './predicates.ts';
 
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface AppArmorHandler {
-  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
 }
 
 /**

@@ -1,3 +1,4 @@
+export type { RefusalReason } from '@node-agent/contracts';
 export type { AdmissionNode, NodeTaint } from './admission-node.ts';
 export { type AppArmorHandler, appArmorHandler } from './app-armor.ts';
 export { matchesNodeAffinity } from './node-affinity.ts';
@@ -10,7 +11,7 @@ export {
   type RecoverableRefusal,
   type Verdict,
 } from './predicate-handler.ts';
-export type { Refusal } from './predicates.ts';
+
 export { Preemption, type PreemptionComponents } from './preemption.ts';
 export { type PreemptionPlan, planPreemption, type Requirement } from './preemption-rule.ts';
 export type { InsufficientResource, RequestsOf } from './resource-fit.ts';

@@ -1,6 +1,6 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { hasPodLevelResources, isRestartableInit, type Pod, sameResources } from '@node-agent/pod-spec';
 import { eventReasons } from '@node-agent/telemetry';
-import type { Refusal } from './predicates.ts';
 
 /** What decides about what pods ask of the kubelet itself. */
 export interface PodFeaturesOptions {
@@ -33,9 +33,9 @@ const REQUIREMENTS: readonly DeclaredFeature[] = [
 
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface PodFeaturesHandler {
-  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
   /** What a change of a pod takes that the node does not declare; `undefined` where it takes nothing else. */
-  updated(before: Pod, pod: Pod): Refusal | undefined;
+  updated(before: Pod, pod: Pod): RefusalReason | undefined;
 }
 
 /**
@@ -43,7 +43,10 @@ export interface PodFeaturesHandler {
  * changes of those that are there (`HandlePodUpdates` in `pkg/kubelet/kubelet.go`).
  */
 export function podFeaturesHandler({ podLevelResources = true, declared }: PodFeaturesOptions): PodFeaturesHandler {
-  const missing = (reason: string, isAsked: (feature: DeclaredFeature) => boolean | undefined): Refusal | undefined => {
+  const missing = (
+    reason: string,
+    isAsked: (feature: DeclaredFeature) => boolean | undefined,
+  ): RefusalReason | undefined => {
     if (declared === undefined) return undefined;
     const names = REQUIREMENTS.filter((one) => !declared.includes(one.feature) && isAsked(one));
     if (names.length === 0) return undefined;

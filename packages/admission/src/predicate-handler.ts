@@ -1,7 +1,8 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { isCriticalPod, isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
-import { checkPredicates, firstRefusal, type Misfit, type Refusal, resourceMisfit } from './predicates.ts';
+import { checkPredicates, firstRefusal, type Misfit, resourceMisfit } from './predicates.ts';
 import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
@@ -9,7 +10,7 @@ import { rememberedRequests } from './resource-fit.ts';
 export type Verdict = { readonly admit: true } | RecoverableRefusal;
 
 /** A refusal that others could be ended for. */
-export interface RecoverableRefusal extends Refusal {
+export interface RecoverableRefusal extends RefusalReason {
   readonly admit: false;
   /** Ends those who are in the way. Where it answers that the pod is admitted, they are gone. Absent where nobody is ended for this pod. */
   readonly recover?: (signal: AbortSignal) => Promise<Verdict>;
@@ -49,7 +50,7 @@ export function predicateHandler(
 ): PredicateHandler {
   const heldBy = rememberedRequests({ useStatusResources: true });
   const context = { taintComparisons, requestsOf: rememberedRequests(), heldBy };
-  const verdict = (refusal: Refusal | undefined): Verdict =>
+  const verdict = (refusal: RefusalReason | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const answer = (pod: Pod, others: readonly Pod[], misfit: Misfit | undefined): Verdict => {
     if (misfit === undefined) return { admit: true };

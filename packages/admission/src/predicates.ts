@@ -1,15 +1,10 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 import { hasHostPortConflict } from './host-ports.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import { type InsufficientResource, insufficientResources, type RequestsOf } from './resource-fit.ts';
 import { toleratesTaint } from './tolerations.ts';
-
-/** Why a pod may not run here: the reason and message of its status and its event. */
-export interface Refusal {
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** What the predicates depend on beside pod, pods and node. */
 export interface PredicateContext {
@@ -25,7 +20,7 @@ export interface Misfit {
   /** What the node has too little of: other pods could make room. */
   readonly short: readonly InsufficientResource[];
   /** What nobody's end would change, or nobody is ended for. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly RefusalReason[];
 }
 
 /**
@@ -44,7 +39,7 @@ export function checkPredicates(
 }
 
 /** The first of all reasons, which a pod's status tells. */
-export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): Refusal {
+export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): RefusalReason {
   if (short !== undefined) return insufficient(short);
   return (
     refusal ?? {
@@ -55,7 +50,7 @@ export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): R
 }
 
 /** Of no use to ask again: it does not depend on what else runs here. */
-function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): Refusal | undefined {
+function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): RefusalReason | undefined {
   if ((metadata.labels?.['kubernetes.io/os'] ?? 'linux') !== 'linux') {
     return {
       reason: 'PodOSSelectorNodeLabelDoesNotMatch',
@@ -77,7 +72,7 @@ function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): Re
 
 function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, context: PredicateContext): Misfit {
   const short = shortages(pod, others, node, context);
-  const refusals: Refusal[] = [];
+  const refusals: RefusalReason[] = [];
   const refuse = (reason: string, text: string): unknown =>
     refusals.push({ reason, message: `Predicate ${reason} failed: ${text}` });
   if (!matchesNodeAffinity(pod, node)) refuse('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
@@ -117,7 +112,7 @@ function shortages(
   return status?.allocatable ? insufficientResources(pod, others, status.allocatable, requestsOf, heldBy) : [];
 }
 
-function insufficient({ resource, requested, used, capacity }: InsufficientResource): Refusal {
+function insufficient({ resource, requested, used, capacity }: InsufficientResource): RefusalReason {
   const amounts = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
   return { reason: `OutOf${resource}`, message: `Node didn't have enough resource: ${resource}, ${amounts}` };
 }

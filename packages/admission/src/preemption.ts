@@ -1,3 +1,4 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { formatPod, type Pod, type PodStatus, podReference } from '@node-agent/pod-spec';
 import {
   type Counter,
@@ -9,7 +10,7 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@node-agent/telemetry';
-import type { Refusal } from './predicates.ts';
+
 import { formatRequirements, planPreemption, type Requirement, requirementsOf } from './preemption-rule.ts';
 import type { InsufficientResource, RequestsOf } from './resource-fit.ts';
 
@@ -59,7 +60,7 @@ export class Preemption {
     active: readonly Pod[],
     heldBy: RequestsOf,
     signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  ): Promise<RefusalReason | undefined> {
     const requirements = requirementsOf(short);
     const plan = planPreemption(pod, active, requirements, heldBy);
     if ('missing' in plan) {

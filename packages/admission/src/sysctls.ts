@@ -1,5 +1,5 @@
+import type { RefusalReason } from '@node-agent/contracts';
 import { normalizeSysctlName, type Pod, sysctlNamespace } from '@node-agent/pod-spec';
-import type { Refusal } from './predicates.ts';
 
 /** What decides about the sysctls of pods. */
 export interface SysctlOptions {
@@ -31,7 +31,7 @@ const NAMESPACES = { net: 'Net', ipc: 'IPC' } as const;
 
 /** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
 export interface SysctlHandler {
-  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & Refusal);
+  admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
 }
 
 /** Refuses pods that set sysctls which are neither safe nor allowed, or which are the host's (`pkg/kubelet/sysctl/allowlist.go`). */

@@ -39,5 +39,12 @@ export {
   type Signal,
   type StarvedResource,
 } from './signals.ts';
-export type { ContainerStats, FsStats, MemoryStats, NodeStats, NodeSummary, PodStats } from './summary.ts';
+export type {
+  EvictionContainerStats,
+  EvictionNodeStats,
+  EvictionPodStats,
+  EvictionSummary,
+  FsStats,
+  MemoryStats,
+} from './summary.ts';
 export { formatThreshold, isHard, isMet, quantityOf, type Threshold, type ThresholdValue } from './threshold.ts';

@@ -1,7 +1,7 @@
 import { type Pod, parseQuantity, podLimits, Quantity } from '@node-agent/pod-spec';
 import type { DiskLayout } from './disk-layout.ts';
 import { bytes } from './pod-usage.ts';
-import { isCount, type PodStats } from './summary.ts';
+import { type EvictionPodStats, isCount } from './summary.ts';
 
 /** A limit of local storage that a pod is over. */
 export interface StorageViolation {
@@ -14,7 +14,7 @@ export interface StorageViolation {
  * The limit of local storage that a pod is over: the size of an emptyDir, then what its containers may have together, then what one of
  * them may (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). `undefined` where it is over none.
  */
-export function storageViolation(pod: Pod, stats: PodStats, layout: DiskLayout): StorageViolation | undefined {
+export function storageViolation(pod: Pod, stats: EvictionPodStats, layout: DiskLayout): StorageViolation | undefined {
   return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats, layout);
 }
 
@@ -24,7 +24,7 @@ export function hasStorageLimit(pod: Pod): boolean {
   return volumes.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) || podLimits(pod).has('ephemeral-storage');
 }
 
-function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): StorageViolation | undefined {
+function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: EvictionPodStats): StorageViolation | undefined {
   let usedBytes: ReadonlyMap<string | undefined, number | undefined> | undefined;
   for (const { name, emptyDir } of spec.volumes ?? []) {
     const text = emptyDir?.sizeLimit;
@@ -41,7 +41,7 @@ function overEmptyDir({ spec }: Pod, { volume: volumes = [] }: PodStats): Storag
   return undefined;
 }
 
-function overPod(pod: Pod, stats: PodStats): StorageViolation | undefined {
+function overPod(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   const limit = podLimits(pod).get('ephemeral-storage');
   if (limit === undefined || bytes(stats['ephemeral-storage']?.usedBytes).compare(limit) <= 0) return undefined;
   return {
@@ -50,7 +50,11 @@ function overPod(pod: Pod, stats: PodStats): StorageViolation | undefined {
   };
 }
 
-function overContainer(pod: Pod, stats: PodStats, { dedicatedImageFs }: DiskLayout): StorageViolation | undefined {
+function overContainer(
+  pod: Pod,
+  stats: EvictionPodStats,
+  { dedicatedImageFs }: DiskLayout,
+): StorageViolation | undefined {
   const limits = new Map(
     pod.spec.containers.map(({ name, resources }) => [name, resources?.limits?.['ephemeral-storage']]),
   );

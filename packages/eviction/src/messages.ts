@@ -2,7 +2,7 @@ import { type Pod, parseQuantity, Quantity } from '@node-agent/pod-spec';
 import type { Observations } from './observations.ts';
 import { bytes, memoryUsage } from './pod-usage.ts';
 import { type PressureCondition, resourceOf, type StarvedResource } from './signals.ts';
-import { type ContainerStats, isCount, type PodStats } from './summary.ts';
+import { type EvictionContainerStats, type EvictionPodStats, isCount } from './summary.ts';
 import { quantityOf, type Threshold } from './threshold.ts';
 
 /** The reason of an evicted pod's status, of its event, and of the refusal of a pod under pressure. */
@@ -17,7 +17,7 @@ export interface EvictionMessage {
 /** Why a pod is evicted for a threshold, in upstream's words (`evictionMessage` of `pkg/kubelet/eviction/helpers.go`). */
 export function evictionMessage(
   pod: Pod,
-  stats: PodStats | undefined,
+  stats: EvictionPodStats | undefined,
   threshold: Threshold,
   observations: Observations,
 ): EvictionMessage {
@@ -60,7 +60,10 @@ function exceeding(kind: string, name: string, usage: Quantity, request: Quantit
   return `${kind} ${name} was using ${usage}, request is ${request}, has larger consumption of ${resource}. `;
 }
 
-function containerUsage({ memory, rootfs, logs }: ContainerStats, resource: StarvedResource): Quantity | undefined {
+function containerUsage(
+  { memory, rootfs, logs }: EvictionContainerStats,
+  resource: StarvedResource,
+): Quantity | undefined {
   if (resource === 'memory') {
     return isCount(memory?.workingSetBytes) ? bytes(memory.workingSetBytes) : undefined;
   }

@@ -1,6 +1,6 @@
 import { Quantity } from '@node-agent/pod-spec';
 import type { Signal } from './signals.ts';
-import { isCount, type MemoryStats, type NodeSummary } from './summary.ts';
+import { type EvictionSummary, isCount, type MemoryStats } from './summary.ts';
 
 /** What was left of something at an instant. */
 export interface Observation {
@@ -29,7 +29,7 @@ interface Figures {
  * Reads the signals of a summary (`makeSignalObservations`). Figures that are negative, broken, or more than there is in all are
  * not believed: nothing is evicted for them.
  */
-export function observe(summary: NodeSummary): Observed {
+export function observe(summary: EvictionSummary): Observed {
   const { memory, systemContainers = [], fs, runtime, rlimit } = summary.node;
   const pods = systemContainers.find(({ name }) => name === 'pods');
   const bytes = (of: typeof fs): Figures | undefined =>

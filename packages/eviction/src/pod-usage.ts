@@ -1,18 +1,18 @@
 import { type Pod, parseQuantity, podRequests, Quantity } from '@node-agent/pod-spec';
 import type { DiskPart } from './disk-layout.ts';
 import type { StarvedResource } from './signals.ts';
-import { type FsStats, isCount, type NodeSummary, type PodStats } from './summary.ts';
+import { type EvictionPodStats, type EvictionSummary, type FsStats, isCount } from './summary.ts';
 
 /** The figures of a pod, where there are any. */
-export type StatsOf = (pod: Pod) => PodStats | undefined;
+export type StatsOf = (pod: Pod) => EvictionPodStats | undefined;
 
 /** The figures of each pod of a summary, by its UID. */
-export function statsByUid({ pods }: Pick<NodeSummary, 'pods'>): StatsOf {
+export function statsByUid({ pods }: Pick<EvictionSummary, 'pods'>): StatsOf {
   const byUid = new Map(pods.map((stats) => [stats.podRef.uid, stats]));
   return ({ metadata }) => byUid.get(metadata.uid);
 }
 
-export function memoryUsage({ memory }: Pick<PodStats, 'memory'>): Quantity {
+export function memoryUsage({ memory }: Pick<EvictionPodStats, 'memory'>): Quantity {
   return bytes(memory?.workingSetBytes);
 }
 
@@ -23,7 +23,7 @@ export function bytes(count: number | undefined): Quantity {
 /** How much of a disk a pod takes: bytes, or inodes. */
 export function diskUsage(
   pod: Pod,
-  stats: PodStats,
+  stats: EvictionPodStats,
   parts: readonly DiskPart[],
   resource: 'ephemeral-storage' | 'inodes',
 ): Quantity {

@@ -1,6 +1,6 @@
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import type { DiskLayout } from './disk-layout.ts';
-import type { NodeSummary } from './summary.ts';
+import type { EvictionSummary } from './summary.ts';
 
 /** How a pod is to be ended. */
 export interface EvictionKill {
@@ -30,12 +30,12 @@ export interface EvictionPods {
 /** Who measures the node and its pods. */
 export interface EvictionStats {
   /** Measured now, as far as that can be. Figures say themselves of which instant they are. */
-  summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
+  summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
    * The same of the node alone, asked for while it is short of nothing and no pod has a limit of local storage: most of the time.
    * {@link summary} is asked for instead where absent.
    */
-  nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<NodeSummary>;
+  nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
 }
 
 /** Who removes what nobody needs. What rejects is logged, and the figures decide. */

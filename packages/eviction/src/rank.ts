@@ -2,7 +2,7 @@ import { type Pod, Quantity } from '@node-agent/pod-spec';
 import { type DiskLayout, type DiskPart, diskPartsOf } from './disk-layout.ts';
 import { diskUsage, memoryUsage, requestOf, type StatsOf } from './pod-usage.ts';
 import { resourceOf, type Signal } from './signals.ts';
-import { isCount, type PodStats } from './summary.ts';
+import { type EvictionPodStats, isCount } from './summary.ts';
 
 /** A pod, and what its place among others follows from. */
 export interface RankedPod {
@@ -37,7 +37,7 @@ export function rankPods(
 
 function factsOf(
   pod: Pod,
-  stats: PodStats | undefined,
+  stats: EvictionPodStats | undefined,
   resource: ReturnType<typeof resourceOf>,
   parts: readonly DiskPart[],
 ): RankedPod {
@@ -49,7 +49,7 @@ function factsOf(
 
 function usageOf(
   pod: Pod,
-  stats: PodStats,
+  stats: EvictionPodStats,
   resource: ReturnType<typeof resourceOf>,
   parts: readonly DiskPart[],
 ): Quantity {

@@ -3,7 +3,7 @@ import type { Logger } from '@node-agent/telemetry';
 import { type Observations, observe } from './observations.ts';
 import { type StatsOf, statsByUid } from './pod-usage.ts';
 import type { EvictionStats } from './ports.ts';
-import type { NodeSummary } from './summary.ts';
+import type { EvictionSummary } from './summary.ts';
 
 /** What is believed of one answer of the statistics. */
 export interface Figures {
@@ -53,7 +53,7 @@ export class Statistics {
     try {
       const { nodeSummary } = this.#stats;
       const ofPods = of === 'pods' || nodeSummary === undefined;
-      const ask = (limit: AbortSignal): Promise<NodeSummary> => {
+      const ask = (limit: AbortSignal): Promise<EvictionSummary> => {
         const wanted = { fresh: true } as const;
         return ofPods ? this.#stats.summary(wanted, limit) : nodeSummary.call(this.#stats, wanted, limit);
       };

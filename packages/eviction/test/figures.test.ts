@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import {
   admitUnderPressure,
   EvictionError,
+  type EvictionPodStats,
+  type EvictionSummary,
   evictionMessage,
-  type NodeSummary,
   observe,
-  type PodStats,
   parseThresholds,
   type Signal,
   storageViolation,
@@ -18,7 +18,7 @@ import { asking, files, makePod, ONE_DISK, podStats, usingMemory } from './world
 const time = '2026-01-01T00:00:00Z';
 
 describe('what is believed of a node', () => {
-  const shown = (node: NodeSummary['node']): string[] =>
+  const shown = (node: EvictionSummary['node']): string[] =>
     [...observe({ pods: [], node }).observations].map(([signal, of]) => `${signal} ${of.available} of ${of.capacity}`);
 
   test('bytes are told in powers of two, all that is counted in powers of ten', () => {
@@ -89,10 +89,10 @@ describe('what a pod takes of a disk', () => {
 
 describe('limits of local storage', () => {
   const limited = makePod('pod', asking({}, { 'ephemeral-storage': '100' }));
-  const signalOf = (pod: Pod, stats: Partial<PodStats>): string | undefined =>
+  const signalOf = (pod: Pod, stats: Partial<EvictionPodStats>): string | undefined =>
     storageViolation(pod, podStats(pod, stats), ONE_DISK)?.signal;
 
-  test.each<[string, Partial<PodStats>, string | undefined]>([
+  test.each<[string, Partial<EvictionPodStats>, string | undefined]>([
     ['a pod at its limit is not over it', { 'ephemeral-storage': files(100) }, undefined],
     ['a pod above it is', { 'ephemeral-storage': files(101) }, 'ephemeralpodfs.limit'],
     ['nor is one of which nothing is known', {}, undefined],
@@ -123,7 +123,7 @@ describe('limits of local storage', () => {
 });
 
 describe('what an evicted pod is told', () => {
-  const words = (signal: Signal, pod: Pod, stats: PodStats): string => {
+  const words = (signal: Signal, pod: Pod, stats: EvictionPodStats): string => {
     const [threshold] = parseThresholds({ evictionHard: { [signal]: '1' } });
     return threshold === undefined ? '' : evictionMessage(pod, stats, threshold, new Map()).message;
   };
@@ -135,7 +135,7 @@ describe('what an evicted pod is told', () => {
     expect(words('memory.available', pod, usingMemory(pod, 5))).toContain('Container main was using 5');
   });
 
-  test.each<[PodStats['containers'], string]>([
+  test.each<[EvictionPodStats['containers'], string]>([
     [[{ name: 'main', rootfs: files(2), logs: files(3) }], 'Container main was using 5, '],
     [[{ name: 'main', rootfs: files(2) }], ''],
     [[{ name: 'main', logs: files(3) }], ''],

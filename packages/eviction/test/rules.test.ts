@@ -6,11 +6,11 @@ import {
   type DiskLayout,
   diskPartsOf,
   EvictionError,
+  type EvictionPodStats,
+  type EvictionSummary,
   evictionMessage,
   formatThreshold,
-  type NodeSummary,
   observe,
-  type PodStats,
   parseThresholds,
   quantityOf,
   rankPods,
@@ -192,7 +192,7 @@ describe('observe', () => {
     inodes: 10,
     inodesFree: 5,
   });
-  const full: NodeSummary = {
+  const full: EvictionSummary = {
     pods: [],
     node: {
       memory: { time, availableBytes: 10, workingSetBytes: 90 },
@@ -224,7 +224,7 @@ describe('observe', () => {
     expect(faults).toEqual([]);
   });
 
-  const lies: readonly (readonly [string, Signal, NodeSummary['node']])[] = [
+  const lies: readonly (readonly [string, Signal, EvictionSummary['node']])[] = [
     ['a negative number', 'memory.available', { memory: { time, availableBytes: -1, workingSetBytes: 5 } }],
     ['a broken number', 'memory.available', { memory: { time, availableBytes: Number.NaN, workingSetBytes: 5 } }],
     ['a negative working set', 'memory.available', { memory: { time, availableBytes: 9, workingSetBytes: -5 } }],
@@ -254,7 +254,7 @@ describe('observe', () => {
 });
 
 describe('rankPods', () => {
-  const names = (signal: Signal, pods: readonly Pod[], stats: readonly PodStats[], layout = ONE_DISK): string =>
+  const names = (signal: Signal, pods: readonly Pod[], stats: readonly EvictionPodStats[], layout = ONE_DISK): string =>
     rankPods(signal, pods, (pod) => stats.find(({ podRef }) => podRef.uid === pod.metadata.uid), layout)
       .map(({ pod }) => pod.metadata.name)
       .join(' ');
@@ -391,11 +391,11 @@ describe('storageViolation', () => {
   const limited = (limit: string) => makePod('pod', asking({}, { 'ephemeral-storage': limit }));
   const sized = makePod('pod', { volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }] });
   const unlimited = makePod('pod', { volumes: [{ name: 'v', emptyDir: { sizeLimit: '0' } }] });
-  const container = (rootfs: number, logs: number): Partial<PodStats> => ({
+  const container = (rootfs: number, logs: number): Partial<EvictionPodStats> => ({
     containers: [{ name: 'main', rootfs: files(rootfs), logs: files(logs) }],
   });
 
-  test.each<[string, Pod, Partial<PodStats>, DiskLayout, string | undefined]>([
+  test.each<[string, Pod, Partial<EvictionPodStats>, DiskLayout, string | undefined]>([
     ['an emptyDir at its size', sized, { volume: [{ name: 'v', ...files(MI) }] }, ONE_DISK, undefined],
     [
       'an emptyDir above its size',

@@ -1,6 +1,6 @@
 import { sleep } from '@node-agent/async';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { NodeSummary } from '../src/index.ts';
+import type { EvictionSummary } from '../src/index.ts';
 import { asking, files, MI, makePod, podStats, World } from './world.ts';
 
 const SECOND = 1000;
@@ -62,7 +62,7 @@ describe('N2: what the victim of a disk wrote has time to become free', () => {
     begin();
     await short();
     await world.clock.advance(1 * SECOND);
-    world.summary = async (): Promise<NodeSummary> => {
+    world.summary = async (): Promise<EvictionSummary> => {
       const { node, pods } = world.truth();
       const { fs: _fs, runtime: _runtime, ...rest } = node;
       return { node: rest, pods };

@@ -2,9 +2,9 @@ import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import {
   EvictionError,
+  type EvictionPodStats,
   evictionMessage,
   formatThreshold,
-  type PodStats,
   parseThresholds,
   rankPods,
   type Signal,
@@ -21,7 +21,7 @@ function ranked(
   signal: Signal,
   resource: string,
   cases: readonly Case[],
-  stats: (pod: Pod, used: readonly number[]) => PodStats,
+  stats: (pod: Pod, used: readonly number[]) => EvictionPodStats,
 ) {
   const all = cases.map(([name, request, priority, ...used]) => {
     const volumes = [{ name: 'local-volume', emptyDir: {} }];
@@ -38,13 +38,13 @@ function ranked(
   return order.map(({ pod }) => pod.metadata.name);
 }
 
-const memoryOf = (pod: Pod, [mebibytes = 0]: readonly number[]): PodStats => usingMemory(pod, mebibytes * MI);
-const diskOf = (pod: Pod, [rootfs = 0, logs = 0, volume = 0]: readonly number[]): PodStats =>
+const memoryOf = (pod: Pod, [mebibytes = 0]: readonly number[]): EvictionPodStats => usingMemory(pod, mebibytes * MI);
+const diskOf = (pod: Pod, [rootfs = 0, logs = 0, volume = 0]: readonly number[]): EvictionPodStats =>
   podStats(pod, {
     containers: [{ name: 'main', rootfs: files(rootfs * MI, rootfs), logs: files(logs * MI, logs) }],
     volume: [{ name: 'local-volume', ...files(volume * MI, volume) }],
   });
-const processesOf = (pod: Pod, [process_count = 0]: readonly number[]): PodStats =>
+const processesOf = (pod: Pod, [process_count = 0]: readonly number[]): EvictionPodStats =>
   podStats(pod, { process_stats: { process_count } });
 
 describe('who goes first, by the cases of upstream', () => {

@@ -8,9 +8,9 @@ import {
   type EvictionKill,
   EvictionManager,
   type EvictionOptions,
+  type EvictionPodStats,
+  type EvictionSummary,
   type FsStats,
-  type NodeSummary,
-  type PodStats,
   parseThresholds,
   type ThresholdSettings,
 } from '../src/index.ts';
@@ -31,7 +31,7 @@ export function asking(requests: Record<string, string>, limits: Record<string, 
   return { containers: [{ name: 'main', image: 'busybox', resources: { requests, limits } }] };
 }
 
-export function podStats(pod: Pod, more: Partial<PodStats> = {}): PodStats {
+export function podStats(pod: Pod, more: Partial<EvictionPodStats> = {}): EvictionPodStats {
   const { name, namespace, uid } = pod.metadata;
   return { podRef: { name, namespace, uid }, ...more };
 }
@@ -39,7 +39,7 @@ export function podStats(pod: Pod, more: Partial<PodStats> = {}): PodStats {
 const time = '2020-01-01T00:00:00Z';
 
 /** A pod that uses this much memory in its container. */
-export function usingMemory(pod: Pod, bytes: number): PodStats {
+export function usingMemory(pod: Pod, bytes: number): EvictionPodStats {
   const memory = { time, workingSetBytes: bytes };
   return podStats(pod, { memory, containers: [{ name: 'main', memory }] });
 }
@@ -57,7 +57,7 @@ export class World {
   /** In bytes. */
   readonly memory: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
   readonly disk: { available: number; capacity: number } = { available: 900 * MI, capacity: 1000 * MI };
-  stats: PodStats[] = [];
+  stats: EvictionPodStats[] = [];
   layout: DiskLayout = ONE_DISK;
   arePodsKnown = true;
   /** What happened, in order. */
@@ -66,7 +66,7 @@ export class World {
   /** How a kill goes; it takes no time by default, and frees what the pod had. */
   kill: (pod: Pod, signal: AbortSignal) => Promise<void> = async (pod) => this.gone(pod);
   /** What statistics say in place of the truth. */
-  summary: ((signal: AbortSignal) => Promise<NodeSummary>) | undefined;
+  summary: ((signal: AbortSignal) => Promise<EvictionSummary>) | undefined;
   summaries = 0;
   onReclaim: (what: string) => void = () => {};
   /** How many there are each time. */
@@ -87,7 +87,7 @@ export class World {
   }
 
   /** The node as it is now. @param atMs when that is measured to be */
-  truth(atMs: number = this.clock.now()): NodeSummary {
+  truth(atMs: number = this.clock.now()): EvictionSummary {
     const at = new Date(atMs).toISOString();
     const { memory, disk } = this;
     const fs = {

@@ -1,4 +1,4 @@
-import type { NodeSummary, PodStats } from '@node-agent/eviction';
+import type { EvictionPodStats, EvictionSummary } from '@node-agent/eviction';
 import { parseThresholds } from '@node-agent/eviction';
 import { busyboxImage } from '@node-agent/fake-cri';
 import type { Pod } from '@node-agent/pod-spec';
@@ -27,9 +27,9 @@ function evicting(
   eviction: Partial<NonNullable<AssemblySettings['eviction']>> = {},
 ): StartedKubelet {
   const statistics = {
-    async summary(): Promise<NodeSummary> {
+    async summary(): Promise<EvictionSummary> {
       const time = new Date(world.clock.now()).toISOString();
-      const pods = [...measured.used].map(([name, workingSetBytes]): PodStats => {
+      const pods = [...measured.used].map(([name, workingSetBytes]): EvictionPodStats => {
         const memory = { time, workingSetBytes };
         const podRef = { name, namespace: 'default', uid: `uid-${name}` };
         return { podRef, memory, containers: [{ name: 'main', memory }] };

@@ -1,4 +1,5 @@
 import type { Clock, Random } from '@node-agent/async';
+import type { PodSyncer } from '@node-agent/contracts';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import type { CommonPorts, EventRecorder, Logger, Metrics, ObjectReference } from '@node-agent/telemetry';
 import type { AdmitHandler } from './admit/admit-handler.ts';
@@ -17,7 +18,6 @@ import type {
   PodCgroupsPort,
   PodConfigPort,
   PodManagerPort,
-  PodSyncer,
   PodWorkersPort,
   ProbesPort,
   RuntimePort,

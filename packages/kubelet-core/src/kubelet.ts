@@ -1,4 +1,5 @@
 import { checkNumbers, TaskGroup } from '@node-agent/async';
+import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
 import { type AllocationPort, noAllocation } from './admit/allocation.ts';
@@ -21,7 +22,7 @@ import { RuntimeState } from './node/runtime-state.ts';
 import { RuntimeWatch } from './node/runtime-watch.ts';
 import { PodEvents } from './pods/pod-events.ts';
 import { KubeletPodSyncer } from './pods/pod-syncer.ts';
-import type { PodLifecycleEvent, PodUpdate, PodWorkersPort, ProbeUpdate } from './ports.ts';
+import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
 import { syncLoopFault } from './sync/loop-health.ts';

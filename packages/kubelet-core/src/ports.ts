@@ -1,11 +1,12 @@
+import type {
+  PodLifecycleEvent,
+  PodSyncResult,
+  PodUpdate,
+  PodWorkerSync,
+  ProbeUpdate,
+  UpdatePodOptions,
+} from '@node-agent/contracts';
 import type { Pod, PodSource, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
-
-/** What happened to the set of pods of one source since the last update of it. */
-export interface PodUpdate {
-  readonly op: 'ADD' | 'UPDATE' | 'REMOVE' | 'DELETE' | 'RECONCILE' | 'SET';
-  readonly source: PodSource;
-  readonly pods: readonly Pod[];
-}
 
 /** Where pods come from: package `pod-config`. */
 export interface PodConfigPort {
@@ -47,38 +48,6 @@ export interface MirrorPodsPort {
   look(fullName: string): void;
 }
 
-/** Why a pod is to be synced. */
-export type UpdateType = 'create' | 'update' | 'sync' | 'kill';
-
-/** Changes a status on its way out, as an eviction does. */
-export type PodStatusFunction = (status: PodStatus) => PodStatus;
-
-export interface KillPodOptions {
-  readonly completed?: () => void;
-  readonly evict?: boolean;
-  readonly podStatusFn?: PodStatusFunction;
-  readonly gracePeriodSecondsOverride?: number;
-}
-
-export interface UpdatePodOptions {
-  readonly updateType: UpdateType;
-  readonly pod?: Pod;
-  readonly mirrorPod?: Pod;
-  /** A pod that only the runtime knows; given instead of `pod`. */
-  readonly runningPod?: RuntimePod;
-  /** When the reason for it arose, by the monotonic clock. */
-  readonly startTimeMs?: number;
-  readonly killPodOptions?: KillPodOptions;
-}
-
-/** Where a pod worker stands. */
-export interface PodWorkerSync {
-  readonly state: 'sync' | 'terminating' | 'terminated';
-  readonly orphan: boolean;
-  readonly hasConfig: boolean;
-  readonly static: boolean;
-}
-
 /** One state machine per pod UID: package `pod-workers`. */
 export interface PodWorkersPort {
   start(signal: AbortSignal): Promise<void>;
@@ -110,37 +79,6 @@ export interface PodWorkerView {
   };
 }
 
-/** What a pod worker asks to be done; the Kubelet does it. */
-export interface PodSyncer {
-  /**
-   * @returns whether the pod has reached a terminal phase, so that its worker should go on to terminate it, and what failed
-   *   before it was found to have
-   */
-  syncPod(
-    updateType: UpdateType,
-    pod: Pod,
-    mirrorPod: Pod | undefined,
-    status: RuntimePodStatus,
-    signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }>;
-  /** @returns when nothing of it ran any more, by the monotonic clock: a status that was read after that serves what follows */
-  syncTerminatingPod(
-    pod: Pod,
-    status: RuntimePodStatus,
-    gracePeriodSeconds: number | undefined,
-    podStatusFn: PodStatusFunction | undefined,
-    signal: AbortSignal,
-  ): Promise<{ readonly stoppedAtMs?: number }>;
-  syncTerminatingRuntimePod(runningPod: RuntimePod, signal: AbortSignal): Promise<void>;
-  syncTerminatedPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
-}
-
-export interface PodLifecycleEvent {
-  readonly podUid: string;
-  readonly type: 'ContainerStarted' | 'ContainerDied' | 'ContainerRemoved' | 'PodSync' | 'ContainerChanged';
-  readonly containerId?: string;
-}
-
 /** The Pod Lifecycle Event Generator: package `pleg`. */
 export interface PlegPort {
   start(signal: AbortSignal): Promise<void>;
@@ -160,20 +98,6 @@ export interface PodCachePort {
   runningPods(name: string, namespace: string): readonly string[] | undefined;
   /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Rejects with the reading's error. */
   getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
-}
-
-/** One step of a pod's sync, and how it went. */
-export interface SyncResult {
-  readonly action: string;
-  readonly target: string;
-  readonly error?: { readonly reason: string; readonly message: string };
-}
-
-export interface PodSyncResult {
-  readonly results: readonly SyncResult[];
-  /** The status that was given is too old to go on with: the pod is to be read, and synced, again. */
-  readonly isOutdated?: true;
-  readonly error?: Error;
 }
 
 /** One of the runtime's conditions. */
@@ -303,14 +227,6 @@ export interface EvictionPort {
   explain(): unknown;
   /** What it did that had to do with a pod. */
   explainPod(uid: string): readonly unknown[];
-}
-
-/** What a probe of a container found that differs from what it found before. */
-export interface ProbeUpdate {
-  readonly podUid: string;
-  readonly containerId: string;
-  readonly kind: 'liveness' | 'readiness' | 'startup';
-  readonly result: 'success' | 'failure' | 'unknown';
 }
 
 /** Probes of containers: package `prober`. It looks at a pod's status for itself, and is started as a service. */

@@ -1,15 +1,8 @@
 import { Channel } from '@node-agent/async';
+import type { PodWorkerSync, ProbeUpdate, UpdatePodOptions } from '@node-agent/contracts';
 import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { EventRecorder } from '@node-agent/telemetry';
-import type {
-  PodCachePort,
-  PodCgroupsPort,
-  PodWorkerSync,
-  PodWorkersPort,
-  PodWorkerView,
-  ProbeUpdate,
-  UpdatePodOptions,
-} from '../src/ports.ts';
+import type { PodCachePort, PodCgroupsPort, PodWorkersPort, PodWorkerView } from '../src/ports.ts';
 
 export function makePod(
   name: string,

@@ -1,5 +1,6 @@
+import type { PodWorkerSync } from '@node-agent/contracts';
 import { describe, expect, test } from 'vitest';
-import type { PodWorkerSync } from '../src/ports.ts';
+
 import { type HousekeepingView, planHousekeeping } from '../src/sync/housekeeping.ts';
 import { makePod, makeRuntimePod } from './fakes.ts';
 

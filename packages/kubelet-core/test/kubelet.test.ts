@@ -1,10 +1,11 @@
 import { seededRandom, sleep } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { Dependencies, RuntimeGate } from '../src/dependencies.ts';
 import { Kubelet } from '../src/kubelet.ts';
-import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate, RuntimeReadiness } from '../src/ports.ts';
+import type { RuntimeReadiness } from '../src/ports.ts';
 import {
   emptyStatus,
   makePod,

@@ -1,4 +1,5 @@
 import { FakeClock } from '@node-agent/async/testing';
+import type { PodSyncResult } from '@node-agent/contracts';
 import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import { noJournal } from '../src/explain/pod-journal.ts';
 import { RuntimeState } from '../src/node/runtime-state.ts';
 import { KubeletPodSyncer } from '../src/pods/pod-syncer.ts';
 import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
-import type { GeneratePodStatus, PodSyncResult } from '../src/ports.ts';
+import type { GeneratePodStatus } from '../src/ports.ts';
 import { PodGroups } from '../src/sync/pod-groups.ts';
 import {
   emptyStatus,

@@ -1,10 +1,11 @@
 import { FakeClock } from '@node-agent/async/testing';
+import type { PodUpdate } from '@node-agent/contracts';
 import type { Pod, RuntimeContainerState, RuntimePodStatus } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import type { AdmitHandler } from '../src/admit/admit-handler.ts';
 import { noAllocation } from '../src/admit/allocation.ts';
 import { firstPods, runPodsOnce } from '../src/node/run-once.ts';
-import type { PodUpdate } from '../src/ports.ts';
+
 import { emptyStatus, makePod } from './fakes.ts';
 
 const signal = new AbortController().signal;

@@ -1,23 +1,6 @@
 import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
-/**
- * What happened to a container or sandbox of a pod (`pkg/kubelet/pleg/pleg.go`). `PodSync`: the pod should be looked at again,
- * though none of the others happened. `ContainerChanged` (created, or in a state unknown) is computed, but not delivered, as upstream.
- */
-export type PodLifecycleEventType =
-  | 'ContainerStarted'
-  | 'ContainerDied'
-  | 'ContainerRemoved'
-  | 'PodSync'
-  | 'ContainerChanged';
-
-/** One fact about a pod; the pod cache already tells of it when it is delivered. */
-export interface PodLifecycleEvent {
-  readonly podUid: string;
-  readonly type: PodLifecycleEventType;
-  /** The container or sandbox; absent for `PodSync`. */
-  readonly containerId?: string;
-}
+export type { PodLifecycleEvent, PodLifecycleEventType } from '@node-agent/contracts';
 
 /** What can happen to a container or sandbox. */
 export type PlegRuntimeEventKind = 'created' | 'started' | 'stopped' | 'deleted';

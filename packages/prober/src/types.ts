@@ -1,10 +1,7 @@
+import type { ProbeKind } from '@node-agent/contracts';
 import type { Container, Probe } from '@node-agent/pod-spec';
 
-/** What a probe decides over: a restart, whether traffic comes, or when the other two may begin. */
-export type ProbeKind = 'liveness' | 'readiness' | 'startup';
-
-/** What stands for a container now. `unknown` is a startup probe that has not succeeded yet. */
-export type ProbeResult = 'success' | 'failure' | 'unknown';
+export type { ProbeKind, ProbeResult, ProbeUpdate } from '@node-agent/contracts';
 
 /**
  * What one probe found. `warning` counts as success; `error` and `broken` count for nothing: the probe could not be made, or its answer
@@ -14,15 +11,6 @@ export interface ProbeOutcome {
   readonly result: 'success' | 'warning' | 'failure' | 'error' | 'broken';
   /** What the target said, or what went wrong; in upstream's words. */
   readonly output: string;
-}
-
-/** A result that is another one than before. */
-export interface ProbeUpdate {
-  readonly podUid: string;
-  /** The runtime's id, without the `containerd://` in front. */
-  readonly containerId: string;
-  readonly kind: ProbeKind;
-  readonly result: ProbeResult;
 }
 
 /** In the order in which a container's probes begin. */

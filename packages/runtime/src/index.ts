@@ -1,3 +1,4 @@
+export type { SyncFailure } from '@node-agent/contracts';
 export { computePodActions } from './actions/actions.ts';
 export type {
   ContainerToKill,
@@ -5,8 +6,7 @@ export type {
   KillReason,
   PodActions,
   PodActionsContext,
-  ProbeResult,
-  ProbeResults,
+  RestartProbeResults,
 } from './actions/pod-actions.ts';
 export type { ContainerUpdate, ResizeContext, ResizedResource } from './actions/resize-actions.ts';
 export { podSandboxChanged, type SandboxVerdict } from './actions/sandbox-changed.ts';
@@ -59,7 +59,7 @@ export {
 } from './ports.ts';
 export type { PodCgroups } from './reconcile/container-context.ts';
 export type { EnvironmentFiles } from './reconcile/env-files.ts';
-export type { PodSyncResult, SyncAction, SyncFailure, SyncResult } from './reconcile/sync-result.ts';
+export type { RuntimePodSyncResult, RuntimeSyncResult, SyncAction } from './reconcile/sync-result.ts';
 export type { AppliedResources } from './resize/applied-resources.ts';
 export type { ResizableGroups, ResizeFeatures } from './resize/pod-resizer.ts';
 export type { GroupResources } from './resize/resize-steps.ts';

@@ -1,4 +1,5 @@
 import { type Clock, LendingGate, type Random } from '@node-agent/async';
+import type { SyncFailure } from '@node-agent/contracts';
 import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import {
@@ -9,7 +10,7 @@ import {
   type RuntimePodStatus,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import type { ProbeResults } from './actions/pod-actions.ts';
+import type { RestartProbeResults } from './actions/pod-actions.ts';
 import { RestartBackOff } from './backoff/backoff.ts';
 import type { BackOffLimits } from './backoff/backoff-delay.ts';
 import type { NodeSettings } from './config/context.ts';
@@ -35,7 +36,7 @@ import { LastErrors } from './reconcile/last-errors.ts';
 import { PodContainers } from './reconcile/pod-containers.ts';
 import { PodReconciler } from './reconcile/pod-reconciler.ts';
 import { SandboxStarter } from './reconcile/sandbox-starter.ts';
-import { type PodSyncResult, type SyncFailure, SyncResults } from './reconcile/sync-result.ts';
+import { type RuntimePodSyncResult, SyncResults } from './reconcile/sync-result.ts';
 import { TriedAttempts } from './reconcile/tried-attempts.ts';
 import type { AppliedResources } from './resize/applied-resources.ts';
 import {
@@ -89,7 +90,7 @@ export interface PodRuntimeComponents {
   readonly mounts: PodMounts;
   /** Absent: containers are given nothing of the machine but their volumes. */
   readonly grants?: ContainerGrants;
-  readonly probes: ProbeResults;
+  readonly probes: RestartProbeResults;
   /** `noHooks` where this kubelet has none. */
   readonly hooks: LifecycleHooks;
   /** Absent: the runtime chooses the pods' cgroups. */
@@ -230,7 +231,7 @@ export class PodRuntime {
    * results, and in {@link lastErrors} until the container's next start.
    * @param status no older than the end of the last sync of this pod
    */
-  async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult> {
+  async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const result = await this.#reconciler.sync(pod, status, signal);
     // What was broken off says nothing about the containers.
     if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);

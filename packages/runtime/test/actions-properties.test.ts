@@ -1,9 +1,9 @@
+import type { ProbeResult } from '@node-agent/contracts';
 import type { Container, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { computePodActions } from '../src/actions/actions.ts';
 import { currentStatus } from '../src/actions/current-status.ts';
-import type { ProbeResult } from '../src/actions/pod-actions.ts';
 import { container, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 const policies = ['Always', 'OnFailure', 'Never'] as const;
@@ -68,7 +68,7 @@ const arbitraryStatus: fc.Arbitrary<RuntimePodStatus> = fc
     ),
   );
 
-const probeResult = fc.constantFrom<ProbeResult>('success', 'failure', 'unknown', undefined);
+const probeResult = fc.constantFrom<ProbeResult | undefined>('success', 'failure', 'unknown', undefined);
 
 test('whatever the runtime says, what is to be done makes sense', () => {
   fc.assert(

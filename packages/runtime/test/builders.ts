@@ -1,3 +1,4 @@
+import type { ProbeResult } from '@node-agent/contracts';
 import type {
   Container,
   Pod,
@@ -5,7 +6,7 @@ import type {
   RuntimePodStatus,
   RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
-import type { PodActionsContext, ProbeResult } from '../src/actions/pod-actions.ts';
+import type { PodActionsContext } from '../src/actions/pod-actions.ts';
 import { containerHash } from '../src/reconcile/container-hash.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -81,8 +82,8 @@ export function status(
 
 /** A context in which probes say what the two records say, by container id. */
 export function context(
-  liveness: Readonly<Record<string, ProbeResult>> = {},
-  startup: Readonly<Record<string, ProbeResult>> = {},
+  liveness: Readonly<Record<string, ProbeResult | undefined>> = {},
+  startup: Readonly<Record<string, ProbeResult | undefined>> = {},
 ): PodActionsContext {
   return { probes: { liveness: (id) => liveness[id], startup: (id) => startup[id] } };
 }

@@ -1,17 +1,11 @@
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
+import type { ProbeResult } from '@node-agent/contracts';
 import { busyboxImage, FakeRuntime, type FakeRuntimeOptions } from '@node-agent/fake-cri';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { AnyContainer, Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { type LogFields, type Metrics, silentLogger } from '@node-agent/telemetry';
-import {
-  type ImagePuller,
-  type LifecycleHooks,
-  noHooks,
-  PodRuntime,
-  type PodSyncResult,
-  type ProbeResult,
-} from '../src/index.ts';
+import { type ImagePuller, type LifecycleHooks, noHooks, PodRuntime, type RuntimePodSyncResult } from '../src/index.ts';
 import type { PodRuntimeComponents, PodRuntimeOptions } from '../src/pod-runtime.ts';
 
 type Cri = PodRuntimeComponents['cri'];
@@ -33,8 +27,8 @@ export class Machine {
   readonly events: string[] = [];
   readonly counts: Map<string, number> = new Map();
   readonly warnings: string[] = [];
-  readonly liveness: Map<string, ProbeResult> = new Map();
-  readonly startup: Map<string, ProbeResult> = new Map();
+  readonly liveness: Map<string, ProbeResult | undefined> = new Map();
+  readonly startup: Map<string, ProbeResult | undefined> = new Map();
   readonly #options: MachineOptions;
 
   constructor(options: MachineOptions = {}) {
@@ -132,7 +126,7 @@ export class Machine {
     kubelet: PodRuntime,
     pod: Pod,
     signal: AbortSignal = new AbortController().signal,
-  ): Promise<PodSyncResult> {
+  ): Promise<RuntimePodSyncResult> {
     const status = await this.status(kubelet, pod);
     return this.settle(kubelet.syncPod(pod, status, signal));
   }

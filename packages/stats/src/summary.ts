@@ -1,164 +1,26 @@
-/** What a node tells of its use: the answer of `/stats/summary` (`k8s.io/kubelet/pkg/apis/stats/v1alpha1`), field by field. */
-export interface NodeSummary {
-  readonly node: NodeStats;
-  readonly pods: readonly PodStats[];
-}
+import type { ApiTime, NodeSummary, VolumeStats } from '@node-agent/contracts';
 
-/**
- * A time as the API has it: RFC 3339, in UTC; `null` where it is not known. Here with milliseconds, for whoever computes with
- * it; on the wire with whole seconds ({@link summaryJson}).
- */
-export type ApiTime = string | null;
-
-export interface NodeStats {
-  readonly nodeName: string;
-  /** Groups of processes that are no pods: `kubelet`, `runtime`, `misc`, and `pods` for all pods together. */
-  readonly systemContainers?: readonly ContainerStats[];
-  /** When the machine was booted. */
-  readonly startTime: ApiTime;
-  readonly cpu?: CpuStats;
-  readonly memory?: MemoryStats;
-  readonly io?: IoStats;
-  readonly network?: NetworkStats;
-  /** The file system of the kubelet's directory. */
-  readonly fs?: FsStats;
-  readonly runtime?: RuntimeStats;
-  readonly rlimit?: RlimitStats;
-  readonly swap?: SwapStats;
-}
-
-export interface RuntimeStats {
-  /** Where images are; `usedBytes` is what images use. */
-  readonly imageFs?: FsStats;
-  /** Where the writable layers of containers are. */
-  readonly containerFs?: FsStats;
-}
-
-/** How many processes and threads the machine may have, and has. */
-export interface RlimitStats {
-  readonly time: ApiTime;
-  readonly maxpid?: number;
-  readonly curproc?: number;
-}
-
-export interface PodStats {
-  readonly podRef: PodReference;
-  readonly startTime: ApiTime;
-  readonly containers: readonly ContainerStats[];
-  readonly cpu?: CpuStats;
-  readonly memory?: MemoryStats;
-  readonly io?: IoStats;
-  readonly network?: NetworkStats;
-  readonly volume?: readonly VolumeStats[];
-  /** What the pod uses of the node's file system: its containers' layers and logs, local volumes, its hosts file. */
-  readonly 'ephemeral-storage'?: FsStats;
-  readonly process_stats?: ProcessStats;
-  readonly swap?: SwapStats;
-}
-
-export interface PodReference {
-  readonly name: string;
-  readonly namespace: string;
-  readonly uid: string;
-}
-
-export interface ContainerStats {
-  readonly name: string;
-  readonly startTime: ApiTime;
-  readonly cpu?: CpuStats;
-  readonly memory?: MemoryStats;
-  readonly io?: IoStats;
-  /** The writable layer. */
-  readonly rootfs?: FsStats;
-  readonly logs?: FsStats;
-  readonly swap?: SwapStats;
-}
-
-export interface ProcessStats {
-  readonly process_count?: number;
-}
-
-export interface InterfaceStats {
-  readonly name: string;
-  readonly rxBytes?: number;
-  readonly rxErrors?: number;
-  readonly txBytes?: number;
-  readonly txErrors?: number;
-}
-
-/** The default interface, where there is one of that name, and all of them. */
-export interface NetworkStats extends Partial<InterfaceStats> {
-  readonly time: ApiTime;
-  /** Empty where none of the interfaces is the default one (`eth0`), as upstream writes it. */
-  readonly name: string;
-  readonly interfaces?: readonly InterfaceStats[];
-}
-
-export interface CpuStats {
-  readonly time: ApiTime;
-  /** Billionths of a CPU, over the interval between two readings; absent until there are two. */
-  readonly usageNanoCores?: number;
-  /** Since the group was made. */
-  readonly usageCoreNanoSeconds?: number;
-  readonly psi?: PsiStats;
-}
-
-export interface MemoryStats {
-  readonly time: ApiTime;
-  /** Of the limit, less the working set; absent where there is no limit. */
-  readonly availableBytes?: number;
-  readonly usageBytes?: number;
-  /** What cannot be taken back without harm: the use, less inactive pages of files. */
-  readonly workingSetBytes?: number;
-  readonly rssBytes?: number;
-  readonly pageFaults?: number;
-  readonly majorPageFaults?: number;
-  readonly psi?: PsiStats;
-}
-
-export interface IoStats {
-  readonly time: ApiTime;
-  readonly psi?: PsiStats;
-}
-
-/** Pressure stall information (KEP-4205). */
-export interface PsiStats {
-  readonly full: PsiData;
-  readonly some: PsiData;
-}
-
-export interface PsiData {
-  /** Microseconds. */
-  readonly total: number;
-  /** Percent of the last 10, 60 and 300 s. */
-  readonly avg10: number;
-  readonly avg60: number;
-  readonly avg300: number;
-}
-
-export interface SwapStats {
-  readonly time: ApiTime;
-  readonly swapAvailableBytes?: number;
-  readonly swapUsageBytes?: number;
-}
-
-export interface FsStats {
-  readonly time: ApiTime;
-  readonly availableBytes?: number;
-  readonly capacityBytes?: number;
-  readonly usedBytes?: number;
-  readonly inodesFree?: number;
-  readonly inodes?: number;
-  readonly inodesUsed?: number;
-}
-
-export interface VolumeStats extends FsStats {
-  readonly name: string;
-  readonly pvcRef?: { readonly name: string; readonly namespace: string };
-  readonly volumeHealthStats?: { readonly abnormal: boolean };
-  /** Whether it uses more than `usedBytes` and `inodesUsed`, which are not on the wire then; nor is this. */
-  readonly isLowerBound?: true;
-}
+export type {
+  ApiTime,
+  ContainerStats,
+  CpuStats,
+  FsStats,
+  InterfaceStats,
+  IoStats,
+  MemoryStats,
+  NetworkStats,
+  NodeStats,
+  NodeSummary,
+  PodReference,
+  PodStats,
+  ProcessStats,
+  PsiData,
+  PsiStats,
+  RlimitStats,
+  RuntimeStats,
+  SwapStats,
+  VolumeStats,
+} from '@node-agent/contracts';
 
 /** A time of the wall clock as the API has it. @param ms since the Unix epoch; 0 and less: unknown */
 export function apiTime(ms: number | undefined): ApiTime {

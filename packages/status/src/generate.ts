@@ -19,7 +19,7 @@ import { isKubeletCondition, kubeletConditions } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
 import { podPhase } from './phase.ts';
 import { type PodGroupLimits, resourcesOf } from './pod-resources.ts';
-import { type ProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
+import { type StatusProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
 import { apiTime } from './time.ts';
 
 /** What {@link generateApiPodStatus} needs to know beside the pod and what the runtime says of it. */
@@ -33,7 +33,7 @@ export interface PodStatusContext {
   /** As `containerd`: what stands in front of container ids. */
   readonly runtimeName: string;
   readonly startFailure: (containerName: string) => StartFailure | undefined;
-  readonly probes: ProbeResults;
+  readonly probes: StatusProbeResults;
   /** Whether the pod's newest sandbox serves it. */
   readonly sandboxReady: boolean;
   /** The node's addresses, primary first; none where the node does not know them. */

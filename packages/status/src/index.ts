@@ -3,7 +3,7 @@ export type { StartFailure } from './container-statuses.ts';
 export { generateApiPodStatus, type PodStatusContext } from './generate.ts';
 export { type MergeContext, mergePodStatus } from './merge.ts';
 export type { PodGroupLimits } from './pod-resources.ts';
-export { noProbeResults, type ProbeResult, type ProbeResults } from './readiness.ts';
+export { noProbeResults, type StatusProbeResults } from './readiness.ts';
 export { type PodKey, type PodRestClient, type PodsResource, restStatusApi } from './rest-status-api.ts';
 export { isReadinessStale } from './stale-readiness.ts';
 export { StatusManager, type StatusManagerComponents, type VersionedStatus } from './status-manager.ts';

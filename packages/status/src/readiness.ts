@@ -1,3 +1,4 @@
+import type { ProbeResults } from '@node-agent/contracts';
 import {
   bareContainerId,
   type Container,
@@ -8,17 +9,11 @@ import {
 } from '@node-agent/pod-spec';
 import { exited } from './exited.ts';
 
-/** The last result of a container's probe; `undefined` where none has run for this container yet. */
-export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;
-
-/** What the probes found, by the runtime's id of the container, without the `containerd://` in front. */
-export interface ProbeResults {
-  startup(containerId: string): ProbeResult;
-  readiness(containerId: string): ProbeResult;
-}
+/** The probe results that a container's status shows. */
+export type StatusProbeResults = Pick<ProbeResults, 'readiness' | 'startup'>;
 
 /** Results where nothing is probed. */
-export const noProbeResults: ProbeResults = { startup: () => undefined, readiness: () => undefined };
+export const noProbeResults: StatusProbeResults = { startup: () => undefined, readiness: () => undefined };
 
 /**
  * Adds `started` and `ready` to the statuses of main and init containers (R1; `UpdatePodStatus` in
@@ -29,7 +24,7 @@ export function withReadiness(
   containers: readonly Container[],
   statuses: readonly ContainerStatus[],
   previous: readonly ContainerStatus[],
-  probes: ProbeResults,
+  probes: StatusProbeResults,
 ): readonly ContainerStatus[] {
   const specs = new Map(containers.map((container) => [container.name, container]));
   return statuses.map((status) => {
@@ -45,7 +40,7 @@ export function withInitReadiness(
   pod: Pod,
   statuses: readonly ContainerStatus[],
   previous: readonly ContainerStatus[],
-  probes: ProbeResults,
+  probes: StatusProbeResults,
 ): readonly ContainerStatus[] {
   const containers = pod.spec.initContainers ?? [];
   const sidecars = new Set(containers.filter(isRestartableInit).map((container) => container.name));
@@ -60,7 +55,7 @@ function isStarted(
   spec: Container | undefined,
   status: ContainerStatus,
   before: ContainerStatus | undefined,
-  probes: ProbeResults,
+  probes: StatusProbeResults,
 ): boolean {
   if (status.state?.running == null) return false;
   if (spec?.startupProbe === undefined) return true;
@@ -72,7 +67,7 @@ function isReady(
   spec: Container | undefined,
   status: ContainerStatus,
   before: ContainerStatus | undefined,
-  probes: ProbeResults,
+  probes: StatusProbeResults,
   started: boolean,
 ): boolean {
   if (!started) return false;

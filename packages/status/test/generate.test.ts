@@ -10,7 +10,7 @@ import type {
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { generateApiPodStatus } from '../src/generate.ts';
-import type { ProbeResults } from '../src/readiness.ts';
+import type { StatusProbeResults } from '../src/readiness.ts';
 import { makeContext, makePod, makeSandbox, runtimeContainer, runtimeStatus } from './builders.ts';
 
 const condition = (status: PodStatus, type: string): PodCondition | undefined =>
@@ -303,19 +303,19 @@ describe('a sidecar that starts again', () => {
 
 describe('readiness', () => {
   const probed = makePod({ containers: [{ name: 'main', readinessProbe: {}, startupProbe: {} }] });
-  const succeeding: ProbeResults = { startup: () => 'success', readiness: () => 'success' };
+  const succeeding: StatusProbeResults = { startup: () => 'success', readiness: () => 'success' };
 
   test('R1: before its startup probe succeeds a container has not started, and is not ready', () => {
     const status = generateApiPodStatus(probed, running, makeContext());
     expect(status.containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
-    const probes: ProbeResults = { ...succeeding, readiness: () => 'failure' };
+    const probes: StatusProbeResults = { ...succeeding, readiness: () => 'failure' };
     const started = generateApiPodStatus(probed, running, makeContext({ probes }));
     expect(started.containerStatuses?.[0]).toMatchObject({ started: true, ready: false });
   });
 
   test('what a probe found is looked up by the runtime’s id of the container', () => {
     const result = (id: string) => (id === 'c1' ? 'success' : 'failure');
-    const probes: ProbeResults = { startup: result, readiness: result };
+    const probes: StatusProbeResults = { startup: result, readiness: result };
     const status = generateApiPodStatus(probed, running, makeContext({ probes }));
     expect(status.containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
   });

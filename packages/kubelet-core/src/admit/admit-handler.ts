@@ -1,3 +1,4 @@
+import type { AdmitResult, RefusalReason } from '@node-agent/contracts';
 import type { Pod } from '@node-agent/pod-spec';
 
 /** Decides whether a pod may run here at all. */
@@ -18,24 +19,11 @@ export interface AdmitHandler {
    * A source shows another state of a pod. @returns what its change asks for that is not to be had here: the reason and message of a warning,
    * with which the pod goes on
    */
-  updated?(before: Pod, pod: Pod): Pick<Refusal, 'reason' | 'message'> | undefined;
+  updated?(before: Pod, pod: Pod): RefusalReason | undefined;
   /** All have admitted the pod: what was set aside for it is its own. It is among the active pods in the same turn of the loop. */
   admitted?(pod: Pod): void;
   /** The pod that it admitted is not to run after all: what was set aside for it is free again. Not called after {@link admitted}. */
   release?(pod: Pod): void;
 }
 
-/** Why a pod may not run here: the reason and message of its status and its event. */
-export interface Refusal {
-  readonly admit: false;
-  readonly reason: string;
-  readonly message: string;
-  /**
-   * Takes away what is in the way, where something may be: other pods are ended for a critical one. Called at most once, and only when all
-   * that came before this pod is decided.
-   * @returns that the pod is admitted now, or another reason why it is not
-   */
-  readonly recover?: (signal: AbortSignal) => Promise<AdmitResult>;
-}
-
-export type AdmitResult = { readonly admit: true } | Refusal;
+export type { AdmitResult, Refusal } from '@node-agent/contracts';

@@ -1,14 +1,7 @@
+import type { PodLifecycleEvent, ProbeUpdate } from '@node-agent/contracts';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodJournal } from '../explain/pod-journal.ts';
-import type {
-  ContainerGcPort,
-  PlegPort,
-  PodCachePort,
-  PodLifecycleEvent,
-  PodWorkersPort,
-  ProbeUpdate,
-  StatusPort,
-} from '../ports.ts';
+import type { ContainerGcPort, PlegPort, PodCachePort, PodWorkersPort, StatusPort } from '../ports.ts';
 
 interface Components {
   readonly logger: Logger;

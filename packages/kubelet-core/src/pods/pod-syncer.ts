@@ -1,4 +1,5 @@
 import { LendingGate, TaskGroup, type Timer } from '@node-agent/async';
+import type { PodStatusFn, PodSyncer, PodUpdateType } from '@node-agent/contracts';
 import {
   isTerminalPhase,
   type Pod,
@@ -13,7 +14,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { KubeletError } from '../errors.ts';
 import type { PodJournalPort } from '../explain/pod-journal.ts';
 import type { RuntimeState } from '../node/runtime-state.ts';
-import type { PodFailure, PodManagerPort, PodStatusFunction, PodSyncer, UpdateType } from '../ports.ts';
+import type { PodFailure, PodManagerPort } from '../ports.ts';
 import type { PodGroups } from '../sync/pod-groups.ts';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
@@ -87,7 +88,7 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   async syncPod(
-    _updateType: UpdateType,
+    _updateType: PodUpdateType,
     wanted: Pod,
     _mirrorPod: Pod | undefined,
     givenStatus: RuntimePodStatus,
@@ -222,7 +223,7 @@ export class KubeletPodSyncer implements PodSyncer {
     wanted: Pod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    podStatusFn: PodStatusFunction | undefined,
+    podStatusFn: PodStatusFn | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly stoppedAtMs: number }> {
     const { clock, status, podCache, probes, allocation, groups } = this.#deps;

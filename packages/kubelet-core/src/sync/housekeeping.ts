@@ -1,5 +1,5 @@
+import type { PodWorkerSync } from '@node-agent/contracts';
 import { isTerminalPhase, type Pod, type RuntimePod } from '@node-agent/pod-spec';
-import type { PodWorkerSync } from '../ports.ts';
 
 /** What one pass of housekeeping sees. */
 export interface HousekeepingView {

@@ -1,3 +1,4 @@
+import type { PodUpdateType } from '@node-agent/contracts';
 import {
   isStaticPod,
   isTerminalPhase,
@@ -16,7 +17,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import { pastActiveDeadline } from '../pods/active-deadline.ts';
 import { isActive } from '../pods/active-pod.ts';
-import type { PodWorkersPort, UpdateType } from '../ports.ts';
+import type { PodWorkersPort } from '../ports.ts';
 import { EarlyEnds } from './early-ends.ts';
 import { planHousekeeping } from './housekeeping.ts';
 import { HousekeepingMetrics } from './housekeeping-metrics.ts';
@@ -400,7 +401,7 @@ export class SyncHandler {
    * Tells the pod's worker, where it may have one. Who has none was not let in, or has just come to an end that the runtime alone knew of:
    * no change and no event of its containers lets it in (N1, N9), for which housekeeping asks, and which upstream's do. Who is deleted is ended.
    */
-  #update(updateType: UpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
+  #update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
     const { uid, deletionTimestamp } = pod.metadata;
     if (this.#admissions.isUndecided(uid)) return;
     const isLetIn = updateType === 'create' || this.#hasWorker(uid);

@@ -1,3 +1,4 @@
+import type { ProbeResults } from '@node-agent/contracts';
 import type { Container, Pod, RestartFeatures, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
 
@@ -66,18 +67,12 @@ export interface PodActionsDraft {
   updatePodLevelResources: boolean;
 }
 
-/** What a probe said of a container; `undefined` where it has not run yet. */
-export type ProbeResult = 'success' | 'failure' | 'unknown' | undefined;
-
-/** The results of the probes that decide over a container's life, by container id. */
-export interface ProbeResults {
-  liveness(containerId: string): ProbeResult;
-  startup(containerId: string): ProbeResult;
-}
+/** The probe results that decide whether a container is restarted. */
+export type RestartProbeResults = Pick<ProbeResults, 'liveness' | 'startup'>;
 
 /** What {@link PodActions} depend on beside the pod and its status. */
 export interface PodActionsContext {
-  readonly probes: ProbeResults;
+  readonly probes: RestartProbeResults;
   /** Both on where absent. */
   readonly features?: RestartFeatures;
   /** The hash that a container's annotation is compared with; the upstream one where absent. */
@@ -90,7 +85,7 @@ export interface PodActionsContext {
 export interface Situation {
   readonly pod: Pod;
   readonly status: RuntimePodStatus;
-  readonly probes: ProbeResults;
+  readonly probes: RestartProbeResults;
   readonly features: RestartFeatures;
   readonly containerHash: (container: Container) => string;
   readonly resize: ResizeContext | undefined;

@@ -1,4 +1,5 @@
 import type { Clock, LendingGate, Semaphore } from '@node-agent/async';
+import type { SyncFailure } from '@node-agent/contracts';
 import {
   type ContainerConfig,
   CriError,
@@ -33,7 +34,7 @@ import { containerHash } from './container-hash.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import type { PulledImages, PullOutcome } from './image-volumes.ts';
 import { patiently } from './patience.ts';
-import type { SyncFailure } from './sync-result.ts';
+
 import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface StarterComponents {

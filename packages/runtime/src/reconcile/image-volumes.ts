@@ -1,9 +1,9 @@
 import { Semaphore } from '@node-agent/async';
+import type { SyncFailure } from '@node-agent/contracts';
 import type { ImageSpec, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import type { Container, Pod, Volume } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import type { ImagePuller } from '../ports.ts';
-import type { SyncFailure } from './sync-result.ts';
 
 /** So many images of a pod are asked for at once: those of other pods shall not wait behind thousands of them (C7). */
 const AT_ONCE = 8;

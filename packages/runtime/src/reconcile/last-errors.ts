@@ -1,4 +1,5 @@
-import type { PodSyncResult, SyncFailure } from './sync-result.ts';
+import type { SyncFailure } from '@node-agent/contracts';
+import type { RuntimePodSyncResult } from './sync-result.ts';
 
 const MAX_ENTRIES = 1000;
 
@@ -10,7 +11,7 @@ export class LastErrors {
   readonly #byContainer = new Map<string, SyncFailure>();
 
   /** Takes over what a sync said of the containers that it tried to start. */
-  update(podUid: string, { results }: Pick<PodSyncResult, 'results'>): void {
+  update(podUid: string, { results }: Pick<RuntimePodSyncResult, 'results'>): void {
     for (const { action, target, error } of results) {
       if (action !== 'StartContainer') continue;
       const key = `${podUid}/${target}`;

@@ -1,4 +1,5 @@
 import { type Clock, Semaphore } from '@node-agent/async';
+import type { SyncFailure } from '@node-agent/contracts';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -14,7 +15,7 @@ import type { RestartBackOff } from '../backoff/backoff.ts';
 import { containerHash } from './container-hash.ts';
 import type { ContainerStarter } from './container-starter.ts';
 import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-volumes.ts';
-import type { SyncFailure, SyncResults } from './sync-result.ts';
+import type { SyncResults } from './sync-result.ts';
 
 /**
  * So many containers of a pod are made ready and started at once: what a container is made of is as large as its environment, which a

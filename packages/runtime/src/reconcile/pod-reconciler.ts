@@ -13,7 +13,7 @@ import {
 } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from '../actions/actions.ts';
-import type { PodActions, ProbeResults } from '../actions/pod-actions.ts';
+import type { PodActions, RestartProbeResults } from '../actions/pod-actions.ts';
 import { attemptAfter, surplusInitContainers } from '../actions/prune-rule.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
@@ -26,14 +26,14 @@ import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { ImageVolumePulls } from './image-volumes.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
-import { type PodSyncResult, SyncResults } from './sync-result.ts';
+import { type RuntimePodSyncResult, SyncResults } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface PodReconcilerComponents {
   readonly logger: Logger;
   readonly recorder: EventRecorder;
   readonly metrics: RuntimeMetrics;
-  readonly probes: ProbeResults;
+  readonly probes: RestartProbeResults;
   readonly features: RestartFeatures;
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   readonly isPodTerminationRequested: (uid: string) => boolean;
@@ -61,7 +61,7 @@ export class PodReconciler {
     this.#components = components;
   }
 
-  async sync(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult> {
+  async sync(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const results = new SyncResults();
     try {
       await this.#sync({ pod, status, results, signal });
@@ -95,7 +95,7 @@ export class PodReconciler {
   }
 
   /** A user namespace may turn out not to work at any step of a pod's start. */
-  #countUserNamespace({ spec: { hostUsers } }: Pod, { results, error }: PodSyncResult): void {
+  #countUserNamespace({ spec: { hostUsers } }: Pod, { results, error }: RuntimePodSyncResult): void {
     const { startedUserNamespacedPods, startedUserNamespacedPodErrors } = this.#components.metrics;
     if (hostUsers !== false || !results.some(({ action }) => action === 'CreatePodSandbox')) return;
     startedUserNamespacedPods.inc({});

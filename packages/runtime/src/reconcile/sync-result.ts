@@ -1,3 +1,4 @@
+import type { PodSyncResult, SyncFailure, SyncResult } from '@node-agent/contracts';
 import { PodRuntimeError } from '../errors.ts';
 
 /** The steps of a sync, as upstream names them (`pkg/kubelet/container/sync_result.go`). */
@@ -10,38 +11,15 @@ export type SyncAction =
   | 'KillPodSandbox'
   | 'ResizePodInPlace';
 
-/** Why a step failed, as `status.containerStatuses[].state.waiting` shows it. */
-export interface SyncFailure {
-  /** `CrashLoopBackOff`, `CreateContainerError`, `ErrImagePull`, ... */
-  readonly reason: string;
-  readonly message: string;
-  /** When the step may be tried again, by the monotonic clock, where it has to wait for an instant. */
-  readonly retryAtMs?: number;
-}
+/** One step of a sync of {@link PodRuntime}. */
+export type RuntimeSyncResult = SyncResult<SyncAction>;
 
-/** One step of a pod's sync, and how it went. */
-export interface SyncResult {
-  readonly action: SyncAction;
-  /** The container's name; for a sandbox `name_namespace(uid)`. */
-  readonly target: string;
-  readonly error?: SyncFailure;
-}
-
-/** What a sync came to. */
-export interface PodSyncResult {
-  readonly results: readonly SyncResult[];
-  /**
-   * The runtime has more to tell than the status that the sync was given: containers of the pod are to begin anew, which its status has to say
-   * first. Nothing was done; the pod is to be read, and synced, again.
-   */
-  readonly isOutdated?: true;
-  /** All that went wrong or has to wait, in one error. It has `retryAtMs` where all that is left is to wait. */
-  readonly error?: PodRuntimeError;
-}
+/** Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if all that is left is to wait until then. */
+export type RuntimePodSyncResult = PodSyncResult<SyncAction, PodRuntimeError>;
 
 /** Gathers the results of one sync. */
 export class SyncResults {
-  readonly #results: SyncResult[] = [];
+  readonly #results: RuntimeSyncResult[] = [];
   #failure: unknown;
   #isOutdated = false;
 
@@ -59,7 +37,7 @@ export class SyncResults {
     this.#isOutdated = true;
   }
 
-  done(): PodSyncResult {
+  done(): RuntimePodSyncResult {
     const results = this.#results;
     const failures = results.flatMap(({ error }) => error ?? []);
     if (this.#failure === undefined && failures.length === 0) {

@@ -1,4 +1,5 @@
 import type { Clock } from '@node-agent/async';
+import type { SyncFailure } from '@node-agent/contracts';
 import { CriError, type RuntimeService } from '@node-agent/cri-client';
 import {
   allContainers,
@@ -16,7 +17,7 @@ import type { ContainerUpdate, ResizeContext, ResizedResource } from '../actions
 import { containerResources, resizedSandboxResources } from '../config/container-resources.ts';
 import type { ResourceSettings } from '../config/resource-settings.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
-import type { SyncFailure } from '../reconcile/sync-result.ts';
+
 import { type AppliedResources, adoptedResources, withCpuMemory } from './applied-resources.ts';
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
 import { type GroupResources, heldAfter, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';

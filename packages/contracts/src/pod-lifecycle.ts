@@ -1,0 +1,19 @@
+/**
+ * Kind of change of a container or sandbox (`pkg/kubelet/pleg/pleg.go`). `PodSync` asks for a sync of the pod although no other
+ * change happened. `ContainerChanged` (created, or in an unknown state) is computed but not delivered, as upstream
+ * (`pkg/kubelet/pleg/generic.go: Relist`).
+ */
+export type PodLifecycleEventType =
+  | 'ContainerStarted'
+  | 'ContainerDied'
+  | 'ContainerRemoved'
+  | 'PodSync'
+  | 'ContainerChanged';
+
+/** One change of a pod. The pod cache already shows the change when PLEG delivers the event. */
+export interface PodLifecycleEvent {
+  readonly podUid: string;
+  readonly type: PodLifecycleEventType;
+  /** Id of the container or sandbox. Absent for `PodSync`. */
+  readonly containerId?: string;
+}
