@@ -1,5 +1,5 @@
 // Every field of a pod's spec is accounted for: it works, with the tests that show it, or it is refused, or it is not the kubelet's. Says what
-// nobody has looked at, and compares docs/pod-spec.md, which `--write` makes anew from tools/checks/pod-fields.
+// nobody has looked at, and compares docs/reference/pod-spec.md, which `--write` makes anew from tools/checks/pod-fields.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
@@ -9,7 +9,7 @@ import { pod } from './pod-fields/pod.mjs';
 import { security } from './pod-fields/security.mjs';
 import { volumes } from './pod-fields/volumes.mjs';
 
-const PAGE = 'docs/pod-spec.md';
+const PAGE = 'docs/reference/pod-spec.md';
 const faults = [];
 const schema = reachedFrom('PodSpec', readSchema());
 const verdicts = new Map(Object.entries({ ...pod, ...containers, ...security, ...volumes }));

@@ -4,4 +4,4 @@ import { generatedTypes } from './type-text.ts';
 
 const here = import.meta.dirname;
 writeFileSync(`${here}/../src/generated/kubelet-configuration.ts`, generatedTypes());
-writeFileSync(`${here}/../../../docs/configuration.md`, configurationPage());
+writeFileSync(`${here}/../../../docs/reference/configuration.md`, configurationPage());

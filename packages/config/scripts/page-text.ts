@@ -2,7 +2,7 @@ import { kubeletFlags } from '../src/flags/kubelet-flags.ts';
 import type { Field, FieldType, Support } from '../src/schema/field.ts';
 import { fieldGroups } from '../src/schema/kubelet-configuration.ts';
 
-/** The text of docs/configuration.md. */
+/** The text of docs/reference/configuration.md. */
 export function configurationPage(): string {
   return [
     '# Configuration',

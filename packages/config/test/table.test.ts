@@ -160,7 +160,7 @@ describe('what is written from the table', () => {
     expect(read('src/generated/kubelet-configuration.ts')).toBe(generatedTypes());
   });
 
-  it('is up to date: docs/configuration.md', () => {
-    expect(read('../../docs/configuration.md')).toBe(configurationPage());
+  it('is up to date: docs/reference/configuration.md', () => {
+    expect(read('../../docs/reference/configuration.md')).toBe(configurationPage());
   });
 });

@@ -5,47 +5,51 @@ import { inARow, type Outcome, type Summary, specsOf, usualSeconds } from './sum
 const HEAD = [
   '# Conformance',
   '',
-  "What upstream's own end-to-end suites say of this kubelet. Written by `npm run conformance -- --selection NAME --docs`, each",
-  'selection for itself: see [tools/conformance](../tools/conformance).',
+  "Results of upstream's end-to-end suites with this kubelet. `npm run conformance -- --selection NAME --docs` writes the part of",
+  'one selection: see [tools/conformance](../../tools/conformance). The numbers are in [conformance.json](conformance.json).',
   '',
 ];
 
-/** A selection's part of the document, between two comments; the first has its numbers. */
-interface Part {
-  readonly summary: Summary;
-  readonly text: string;
+/** The numbers of each selection: content of the JSON file beside the document. */
+export type DocumentData = Partial<Record<SelectionName, Summary>>;
+
+/** The document and its numbers, both as file content. */
+export interface ConformanceDocument {
+  /** Markdown. The text of each selection stands between two comments that name the selection. */
+  readonly page: string;
+  /** JSON: {@link DocumentData}. */
+  readonly data: string;
 }
 
-/** The parts of a document that this wrote. */
-export function partsOf(document: string): ReadonlyMap<SelectionName, Part> {
-  const parts = new Map<SelectionName, Part>();
-  for (const name of Object.keys(SELECTIONS) as SelectionName[]) {
-    const [, json, text] =
-      new RegExp(`^<!-- ${name} (\\{.*\\}) -->\\n([\\s\\S]*?)^<!-- /${name} -->$`, 'm').exec(document) ?? [];
-    if (json !== undefined && text !== undefined) parts.set(name, { summary: JSON.parse(json) as Summary, text });
-  }
-  return parts;
+/** Parses the numbers. @param data the JSON file's content; empty for a new document */
+export function parseData(data: string): DocumentData {
+  return data.trim() === '' ? {} : (JSON.parse(data) as DocumentData);
 }
 
-/** The document with one selection's part written anew; the others stay as they are. */
-export function withPart(document: string, selection: SelectionName, summary: Summary, text: string): string {
-  const parts = new Map(partsOf(document)).set(selection, { summary, text });
-  const names = (Object.keys(SELECTIONS) as SelectionName[]).filter((name) => parts.has(name));
-  const all = names.flatMap((name) => {
-    const part = parts.get(name);
-    return part === undefined ? [] : [{ name, ...part }];
+/** Replaces the part of one selection in the document. The parts of other selections stay as they are. */
+export function withPart(
+  { page, data }: ConformanceDocument,
+  selection: SelectionName,
+  summary: Summary,
+  text: string,
+): ConformanceDocument {
+  const before = parseData(data);
+  const parts = (Object.keys(SELECTIONS) as SelectionName[]).flatMap((name) => {
+    if (name === selection) return [{ name, summary, text }];
+    const [, kept] = new RegExp(`^<!-- ${name} -->\\n([\\s\\S]*?)^<!-- /${name} -->$`, 'm').exec(page) ?? [];
+    const numbers = before[name];
+    return kept === undefined || numbers === undefined ? [] : [{ name, summary: numbers, text: kept }];
   });
-  return [
-    ...HEAD,
-    ...table(all.map((part) => part.summary)),
-    ...all.flatMap((part) => [
+  const summaries = Object.fromEntries(parts.map((part) => [part.name, part.summary]));
+  return {
+    page: [
+      ...HEAD,
+      ...table(parts.map((part) => part.summary)),
+      ...parts.flatMap((part) => ['', `<!-- ${part.name} -->`, part.text.trimEnd(), `<!-- /${part.name} -->`]),
       '',
-      `<!-- ${part.name} ${JSON.stringify(part.summary)} -->`,
-      part.text.trimEnd(),
-      `<!-- /${part.name} -->`,
-    ]),
-    '',
-  ].join('\n');
+    ].join('\n'),
+    data: `${JSON.stringify(summaries, undefined, 2)}\n`,
+  };
 }
 
 const COUNTED: readonly Outcome[] = ['passed', 'failed', 'impossible', 'skipped'];

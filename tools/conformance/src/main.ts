@@ -15,7 +15,7 @@ import {
   KUBERNETES_VERSION,
 } from '@node-agent/tools-control-plane';
 import { PAGE, takeReports } from './claim.ts';
-import { partsOf, withPart } from './document.ts';
+import { type ConformanceDocument, parseData, withPart } from './document.ts';
 import { ENDING, untilTold } from './ending.ts';
 import type { Findings } from './evidence.ts';
 import {
@@ -48,7 +48,8 @@ import {
 import { machineFacts } from './unfit.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const DOCUMENT = join(ROOT, 'docs/conformance.md');
+const DOCUMENT = join(ROOT, 'docs/reports/conformance.md');
+const DOCUMENT_DATA = join(ROOT, 'docs/reports/conformance.json');
 
 /** Where each run has a directory, short, for there are sockets in it. */
 const RUNS = '/tmp';
@@ -87,7 +88,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const began = { date: new Date(), commit: await commitOfHere() };
   if (options.writeDocs) await expectOnMain(began.commit);
   const { compared, looked } = await kubelets(options);
-  const before = options.goOn ? partsOf(await readDocument()).get(options.selection)?.summary : undefined;
+  const before = options.goOn ? parseData((await readDocument()).data)[options.selection] : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
   await takeReports(resolve(options.output, options.selection));
@@ -133,9 +134,10 @@ async function main(argv: readonly string[]): Promise<number> {
   });
 }
 
-/** What `--docs` writes, as it is now. */
-async function readDocument(): Promise<string> {
-  return readFile(DOCUMENT, 'utf8').catch(() => '');
+/** Reads the files that `--docs` writes. A file that is missing is empty. */
+async function readDocument(): Promise<ConformanceDocument> {
+  const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  return { page: await read(DOCUMENT), data: await read(DOCUMENT_DATA) };
 }
 
 async function findParts(options: ConformanceOptions): Promise<Parts> {
@@ -249,7 +251,14 @@ async function commitOfHere(): Promise<string> {
   const git = (...args: readonly string[]): Promise<string> => run('git', args, { cwd: ROOT });
   try {
     const commit = (await git('rev-parse', '--short', 'HEAD')).trim();
-    const differing = await git('status', '--porcelain', '--untracked-files=no', '--', '.', ':!docs/conformance.md');
+    const differing = await git(
+      'status',
+      '--porcelain',
+      '--untracked-files=no',
+      '--',
+      '.',
+      ':!docs/reports/conformance.*',
+    );
     return differing.trim() === '' ? commit : `${commit}+`;
   } catch {
     return 'unknown';
@@ -297,7 +306,9 @@ async function report(
   await writeFile(file, page(facts, runs, all, true));
   if (options.writeDocs) {
     const text = page(facts, runs, all, false);
-    await writeFile(DOCUMENT, withPart(await readDocument(), options.selection, all, text));
+    const document = withPart(await readDocument(), options.selection, all, text);
+    await writeFile(DOCUMENT_DATA, document.data);
+    await writeFile(DOCUMENT, document.page);
   }
   const last = runs.ours.at(-1);
   const faults = last === undefined ? 0 : tellFaults(last, facts, all.compared);

@@ -28,9 +28,9 @@ export interface ConformanceOptions {
   readonly seed: number;
   /** Where reports and logs go. */
   readonly output: string;
-  /** Whether docs/conformance.md is written. */
+  /** Whether docs/reports/conformance.md is written. */
   readonly writeDocs: boolean;
-  /** The runs that docs/conformance.md has of the selection count on. */
+  /** The runs that docs/reports/conformance.md has of the selection count on. */
   readonly goOn: boolean;
   readonly long: boolean;
   /** Specs that both suites have are run where they are not the first suite's too. */
@@ -61,7 +61,7 @@ Go kubelet.
   --compare             the Go kubelet too, once, and what passes there and not here
   --installed-containerd  the machine's containerd rather than 2.4
   --output DIR          where reports and logs go (.reports/conformance)
-  --docs                write the selection's part of docs/conformance.md; of a commit that is on main
+  --docs                write the selection's part of docs/reports/conformance.md; of a commit that is on main
   --continue            with --docs: the runs that the page has of the selection count on, and the Go kubelet's with them
   --there               build nothing; exit with 77 where a program is missing
   --list                only tell the specs that are chosen

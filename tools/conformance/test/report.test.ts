@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { partsOf, withPart } from '../src/document.ts';
+import { parseData, withPart } from '../src/document.ts';
 import { namespaceOf } from '../src/evidence.ts';
 import { page } from '../src/page.ts';
 import { readReport, type SuiteResult } from '../src/specs.ts';
@@ -208,24 +208,24 @@ test('what a rule excuses is named by it, and nothing else is', () => {
   }
 });
 
-test('a document keeps the parts of other selections, in the order of the selections', () => {
+test('replaces the part of one selection and keeps the others, in the order of the selections', () => {
   const passes = run(report(spec('a', 'passed')));
   const one = summary(facts, { ours: [passes] });
   const slower = run({ ...passes.result, seconds: 122 }, 'Go kubelet');
   const other = { ...summary(facts, { ours: [passes], compared: slower }), title: 'Others' };
-  const network = withPart('something else', 'network', other, '## Others\n\n- x -->\n');
-  expect(network).not.toContain('something else');
+  const network = withPart({ page: 'something else', data: '' }, 'network', other, '## Others\n\n- x -->\n');
+  expect(network.page).not.toContain('something else');
   const both = withPart(network, 'node-conformance', one, '## Specs\n');
-  expect(both.indexOf('## Specs')).toBeLessThan(both.indexOf('## Others'));
-  expect(both).toContain('| Others | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | 1, 122 s | 0.50 |');
-  expect(both).toContain('| Specs | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | not run |  |');
-  expect([...partsOf(both).keys()]).toEqual(['node-conformance', 'network']);
+  expect(both.page.indexOf('## Specs')).toBeLessThan(both.page.indexOf('## Others'));
+  expect(both.page).toContain('| Others | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | 1, 122 s | 0.50 |');
+  expect(both.page).toContain('| Specs | abc | 1 | 1 | 0 | 0 | 0 | 1 of 1 | 61 s | not run |  |');
+  expect(Object.keys(parseData(both.data))).toEqual(['node-conformance', 'network']);
   const later = summary({ ...facts, commit: 'def' }, { ours: [passes] });
   const again = withPart(both, 'network', later, '## Newer\n');
-  expect(again).toContain('## Newer');
-  expect(again).not.toContain('- x');
-  expect(again).toContain('## Specs');
-  expect(partsOf(again).get('network')?.summary).toEqual(later);
+  expect(again.page).toContain('## Newer');
+  expect(again.page).not.toContain('- x');
+  expect(again.page).toContain('## Specs');
+  expect(parseData(again.data).network).toEqual(later);
 });
 
 test.each([

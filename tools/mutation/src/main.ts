@@ -11,7 +11,7 @@ Breaks each pure rule of the packages (all of them by default) in one place afte
   --file TEXT     only files whose path has it
   --without EXPR  test files whose path it matches do not run: what they alone notice counts as left
   --json          tell what is left as entries of explained.json, without their reasons
-  --write         write the scores into docs/mutation.md
+  --write         write the scores into docs/reports/mutation.md
   --help
 `;
 
@@ -72,7 +72,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   process.stdout.write(`\n${scorePage(scores)}`);
   if (values.write) {
-    const file = join(root, 'docs/mutation.md');
+    const file = join(root, 'docs/reports/mutation.md');
     writeFileSync(file, scorePage(scores, existsSync(file) ? readFileSync(file, 'utf8') : ''));
   }
   return scores.some(({ left }) => left.length > 0) ? 1 : 0;
