@@ -19,6 +19,7 @@ const steps = [
   { name: 'brands', command: ['node', 'tools/checks/brands.mjs'] },
   { name: 'defaults', command: ['node', 'tools/checks/defaults.mjs'] },
   { name: 'fields of pods', command: ['node', 'tools/checks/pod-fields.mjs'] },
+  { name: 'examples', command: ['node', 'tools/checks/examples.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
   { name: 'generate', command: nx('generate') },
   { name: 'types', command: nx('typecheck') },

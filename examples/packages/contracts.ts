@@ -1,0 +1,5 @@
+// From packages/contracts/README.md, which explains it.
+import type { PodLifecycleEvent } from '@node-agent/contracts';
+
+const event: PodLifecycleEvent = { podUid: '1', type: 'ContainerDied', containerId: 'abc' };
+console.log(`pod ${event.podUid}: ${event.type}`);

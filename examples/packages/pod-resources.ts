@@ -1,0 +1,26 @@
+// From packages/pod-resources/README.md, which explains it.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import { nodeFileSystem } from '@node-agent/host';
+import { PodResourcesServer } from '@node-agent/pod-resources';
+
+const pod = {
+  metadata: { name: 'blink', namespace: 'default', uid: 'uid-1' },
+  spec: { containers: [{ name: 'main', image: 'busybox' }] },
+};
+const pods = { active: () => [pod], all: () => [pod], byName: () => pod };
+const devices = {
+  freeGone() {},
+  devicesOf: () => new Map([['example.com/led', new Map([[-1, ['led0']]])]]),
+  allocatableDevices: () => new Map(),
+};
+const temporary = await mkdtemp('/tmp/pod-resources-');
+const socketPath = `${temporary}/kubelet.sock`;
+const server = new PodResourcesServer({ fs: nodeFileSystem, pods, devices }, { socketPath });
+const stop = new AbortController();
+const running = server.start(stop.signal);
+await setTimeout(500);
+console.log(`ask v1.PodResourcesLister at ${socketPath}`);
+stop.abort();
+await running;
+await rm(temporary, { recursive: true });
