@@ -5,24 +5,28 @@ import { controlFrame, dataFrames, FIN, FrameReader, frameTypes, resets, type Sp
 import { HeaderPacker, HeaderUnpacker, type SpdyHeaders } from './header-block.ts';
 import { ConnectionStream, type SpdyStream } from './stream.ts';
 
-/** How one end of a connection is. */
+/** Settings of one end of a connection. */
 export interface SpdyConnectionOptions {
-  /** Which end it is: a client's streams have odd numbers. */
+  /** Which end of the connection this is. Streams that a client opens have odd ids. */
   readonly role: 'client' | 'server';
-  /** Called with each stream that the other end opens; `false` resets it. It is answered after this returns. None is taken where absent. */
+  /**
+   * Called with each stream that the other end opens. Return `false` to reset the stream. The other end gets the reply
+   * after the call returns. If absent, every stream is reset.
+   */
   readonly onStream?: (stream: SpdyStream) => boolean;
-  /** How many streams of the other end there may be at once; 1000 by default. Those beyond are refused. */
+  /** Limit of open streams that the other end has opened. Streams beyond the limit are refused. Default: 1000. */
   readonly maxStreams?: number;
-  /** What of the connection has come already. */
+  /** Bytes of the connection that were read before this object took the socket over. */
   readonly head?: Buffer;
 }
 
 const MAX_STREAM_ID = 2 ** 31 - 1;
 
 /**
- * One end of a connection of SPDY/3.1 as Kubernetes speaks it (`github.com/moby/spdystream`): streams with headers, half-closing
- * and resets, pings, a farewell; no windows, so that a stream which nobody reads holds up the others. Bytes that are no SPDY
- * end the connection, and no more of what comes is held than its streams' readers leave and the bound of one frame of control.
+ * One end of a SPDY/3.1 connection as Kubernetes uses it (`github.com/moby/spdystream`): streams with headers,
+ * half-close, resets, pings and GOAWAY. There is no flow control per stream, so a stream without a reader blocks the
+ * others. Bytes that are not SPDY end the connection. Memory for received data is bounded: the streams' read buffers,
+ * plus one control frame.
  */
 export class SpdyConnection {
   readonly #socket: Duplex;
@@ -36,11 +40,11 @@ export class SpdyConnection {
   #nextId: number;
   #newestHeard = 0;
   #hasHeardControl = false;
-  /** How many of the streams are the other end's. */
+  /** Number of open streams that the other end has opened. */
   #theirs = 0;
   #nextPing: number;
   #isPinging = false;
-  /** Whether no stream is opened any more. */
+  /** Whether no stream may be opened any more. */
   #isLeaving = false;
   #hasSaidFarewell = false;
   #isClosed = false;
@@ -55,7 +59,7 @@ export class SpdyConnection {
     this.#nextId = options.role === 'client' ? 1 : 2;
     this.#nextPing = this.#nextId;
     socket.on('error', () => {});
-    // What has come is handed on all the same, and waits for nobody.
+    // Data that was already received is still delivered, without waiting for readers.
     socket.on('close', () => {
       this.#isClosed = true;
       for (const stream of this.#streams.values()) stream.hurry();
@@ -63,25 +67,25 @@ export class SpdyConnection {
     void this.#listen(options.head);
   }
 
-  /** Resolves when nothing can be heard or said any more. */
+  /** Resolves when the connection can neither send nor receive any more. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Why the connection was given up, where what came was no SPDY. */
+  /** The error for which the connection was closed. `undefined` unless the other end sent bytes that are not SPDY. */
   get failure(): SpdyError | undefined {
     return this.#failure;
   }
 
-  /** How many streams there are. */
+  /** Number of open streams. */
   get streams(): number {
     return this.#streams.size;
   }
 
   /**
-   * Opens a stream; resolves when the other end has answered.
-   * @throws SpdyError `Reset` where the other end resets it, `Closed` where the connection ends before it is answered: its `cause` tells
-   *   what came that was no SPDY
+   * Opens a stream. Resolves when the other end has replied.
+   * @throws SpdyError `Reset` if the other end resets the stream; `Closed` if the connection ends before the reply. If
+   * the other end sent bytes that are not SPDY, `cause` is that error.
    */
   open(headers: SpdyHeaders): Promise<SpdyStream> {
     const id = this.#nextId;
@@ -98,7 +102,7 @@ export class SpdyConnection {
     return reply.promise;
   }
 
-  /** Asks whether the other end is there, unless it has not answered the last time: keeps a connection from being idle. */
+  /** Sends a ping to keep the connection from being idle. Does nothing while the last ping is unanswered. */
   ping(): void {
     if (this.#isPinging || this.#isLeaving) return;
     this.#isPinging = true;
@@ -106,7 +110,7 @@ export class SpdyConnection {
     this.#nextPing = this.#nextPing + 2 > MAX_STREAM_ID ? this.#nextId % 2 || 2 : this.#nextPing + 2;
   }
 
-  /** Says farewell, and ends what was not ended; the socket is closed when the other end has closed its own. */
+  /** Sends GOAWAY and resets all open streams. The socket closes when the other end has closed its side. */
   close(): void {
     if (this.#hasSaidFarewell) return;
     this.#hasSaidFarewell = true;
@@ -117,8 +121,9 @@ export class SpdyConnection {
   }
 
   /**
-   * Ends without a word, when what was said before has been taken. A Go server cancels what it does for a connection that ends
-   * so, and lets it run where it was told farewell (containerd 2.4 kills the command of an exec).
+   * Closes the connection without GOAWAY, after everything written before was sent. A Go server cancels the work of a
+   * connection that ends without GOAWAY, and lets the work finish after GOAWAY (containerd 2.4 kills the command of an
+   * exec).
    */
   hangUp(): void {
     this.#isLeaving = true;
@@ -126,7 +131,7 @@ export class SpdyConnection {
     this.#socket.end();
   }
 
-  /** Breaks off. */
+  /** Destroys the socket immediately. */
   destroy(): void {
     this.#isLeaving = true;
     this.#socket.destroy();
@@ -149,10 +154,11 @@ export class SpdyConnection {
 
   async #hear(frame: SpdyFrame): Promise<void> {
     if (frame.kind === 'data') {
-      // What is said on a stream that is gone, or never was, is no fault: resets cross with data. But nobody begins with that.
+      // Data for a stream that was reset is normal, because resets cross with data. But a connection cannot start with
+      // data for a stream that no end has opened.
       const stream = this.#streams.get(frame.streamId);
       if (stream === undefined && !this.#hasHeardControl && !this.#wasOpened(frame.streamId)) {
-        throw new SpdyError('Protocol', `data of stream ${frame.streamId}, which nobody has opened`);
+        throw new SpdyError('Protocol', `data for stream ${frame.streamId}, which neither end has opened`);
       }
       await stream?.hear(frame.payload);
       if (frame.isEnd) stream?.hearEnd();
@@ -166,7 +172,8 @@ export class SpdyConnection {
         return;
       case frameTypes.synReply: {
         const id = streamIdOf(payload);
-        // Each block goes on where the one before it ended: it is read whoever asks for it.
+        // The zlib stream continues from block to block, so every header block must be unpacked, even of an unknown
+        // stream.
         await this.#unpacker.unpack(payload.subarray(4));
         const stream = this.#streams.get(id);
         if (stream !== undefined) this.#replies.get(id)?.resolve(stream);
@@ -197,7 +204,7 @@ export class SpdyConnection {
         this.#isLeaving = true;
         return;
       default:
-      // Settings and windows are not acted on, as by spdystream; what is not known is to be ignored.
+      // Settings and windows have no effect, as in spdystream. Unknown frame types are ignored.
     }
   }
 
@@ -253,7 +260,10 @@ export class SpdyConnection {
     if (this.#socket.writable) this.#socket.write(frame);
   }
 
-  /** Says what the other end has brought about: nothing more is heard before it takes that, or answers would pile up here. */
+  /**
+   * Sends a frame in reply to the other end, and waits until the socket has room. Without the wait, an end that sends
+   * and never reads would fill our memory with replies.
+   */
   async #answer(frame?: Buffer): Promise<void> {
     const socket = this.#socket;
     if (frame !== undefined) this.#send(frame);

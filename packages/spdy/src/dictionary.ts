@@ -1,4 +1,4 @@
-/** Each comes after its length, in four bytes; `_` stands for a space. */
+/** The words of the dictionary. Each is preceded by its length in four bytes; `_` stands for a space. */
 const WORDS =
   'options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow ' +
   'authorization cache-control connection content-base content-encoding content-language content-length content-location ' +
@@ -15,7 +15,7 @@ const REST =
   'application/xhtml+xml,text/plain,text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,' +
   'utf-,*,enq=0.';
 
-/** What the compression of headers begins with (SPDY protocol, draft 3, 2.6.10.1). */
+/** Dictionary that SPDY compresses header blocks with (SPDY protocol, draft 3, 2.6.10.1). */
 export const headerDictionary: Buffer = Buffer.concat([
   ...WORDS.split(' ').flatMap((word) => {
     const text = word.replace('_', ' ');

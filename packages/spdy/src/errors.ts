@@ -1,14 +1,17 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong with a connection or a stream. `Protocol`: what came is not SPDY/3.1. `TooLarge`: it is more than is read.
- * `Reset`: the other end has reset the stream. `Closed`: the connection has ended.
+ * Kinds of errors of a connection or stream:
+ * - `Protocol`: the other end sent bytes that are not SPDY/3.1.
+ * - `TooLarge`: a frame or header block exceeds its limit.
+ * - `Reset`: the other end reset the stream.
+ * - `Closed`: the connection has ended.
  */
 export type SpdyErrorCode = 'Protocol' | 'TooLarge' | 'Reset' | 'Closed';
 
 const BRAND = '@node-agent/spdy.SpdyError';
 
-/** The one error of this package. */
+/** Error of a connection or a stream. */
 export class SpdyError extends Error {
   static {
     brand(SpdyError, BRAND);
@@ -22,7 +25,7 @@ export class SpdyError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `SpdyError`, of this copy of the package or of another one. */
+  /** Reports whether a value is a `SpdyError` of this or another copy of the package. */
   static is(value: unknown): value is SpdyError {
     return hasBrand(value, BRAND);
   }

@@ -1,6 +1,6 @@
 import { SpdyError } from './errors.ts';
 
-/** The frames of control, by type (SPDY protocol, draft 3.1, 2.6). */
+/** Types of control frames (SPDY protocol, draft 3.1, 2.6). */
 export const frameTypes = {
   synStream: 1,
   synReply: 2,
@@ -12,25 +12,28 @@ export const frameTypes = {
   windowUpdate: 9,
 } as const;
 
-/** The other end has nothing more to say on this stream. */
+/** Flag of the last frame that one end sends on a stream. */
 export const FIN = 1;
 
-/** Why a stream is reset. */
+/** Status codes of RST_STREAM. */
 export const resets = { protocolError: 1, refusedStream: 3, cancel: 5 } as const;
 
-/** What comes: a frame of control, or a piece of a frame of data, as large as there is of it. */
+/** A received frame: a whole control frame, or a piece of a data frame, as large as what has arrived. */
 export type SpdyFrame =
   | { readonly kind: 'data'; readonly streamId: number; readonly payload: Buffer; readonly isEnd: boolean }
   | { readonly kind: 'control'; readonly type: number; readonly flags: number; readonly payload: Buffer };
 
 const HEAD_BYTES = 8;
 const VERSION = 3;
-/** Of a frame of control: those that count hold headers, of which {@link HeaderUnpacker} takes 64 KiB. */
+/**
+ * Limit of a control frame. The largest ones carry header blocks, of which {@link HeaderUnpacker} accepts 64 KiB
+ * unpacked.
+ */
 const MAX_CONTROL_BYTES = 128 * 1024;
-/** What one frame of data holds: as much as Go copies at once. */
+/** Payload of one data frame that this end sends: the size of Go's copy buffer. */
 const MAX_DATA_BYTES = 32 * 1024;
 
-/** How long the payload of a frame has to be, or at least has to be. */
+/** Required length of the payload per frame type, exact or as a minimum. */
 const LENGTHS: ReadonlyMap<number, { readonly bytes: number; readonly isLeast?: boolean }> = new Map([
   [frameTypes.synStream, { bytes: 10, isLeast: true }],
   [frameTypes.synReply, { bytes: 4, isLeast: true }],
@@ -43,16 +46,16 @@ const LENGTHS: ReadonlyMap<number, { readonly bytes: number; readonly isLeast?: 
 ]);
 
 /**
- * Takes bytes as they come and gives frames. Data is handed on as it comes, so that a frame of it may be of any length; of a
- * frame of control no more than its bound is held.
+ * Splits received bytes into frames. Data frames are passed on in pieces, so their length is not limited. A control
+ * frame is buffered up to its limit.
  */
 export class FrameReader {
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The frame of data that is being read. */
+  /** The data frame that is being read. */
   #data: { readonly streamId: number; readonly isLast: boolean; left: number } | undefined;
 
-  /** @throws SpdyError `Protocol` for what is no frame of SPDY/3.1, `TooLarge` for a frame of control that is too long */
+  /** @throws SpdyError `Protocol` if the bytes are not a SPDY/3.1 frame; `TooLarge` if a control frame is too long */
   *read(chunk: Buffer): Generator<SpdyFrame> {
     this.#pieces.push(chunk);
     this.#size += chunk.length;
@@ -76,17 +79,17 @@ export class FrameReader {
     const head = this.#peek(HEAD_BYTES);
     const [first, flags, length] = [head.readUInt32BE(), head[4] ?? 0, head.readUIntBE(5, 3)];
     if (first < 2 ** 31) {
-      if (first === 0) throw new SpdyError('Protocol', 'data of no stream');
+      if (first === 0) throw new SpdyError('Protocol', 'data frame for stream 0');
       this.#take(HEAD_BYTES);
       this.#data = { streamId: first, isLast: (flags & FIN) !== 0, left: length };
       return 'more';
     }
     const [version, type] = [(first >>> 16) & 0x7fff, first & 0xffff];
-    if (version !== VERSION) throw new SpdyError('Protocol', `a frame of version ${version}`);
-    if (length > MAX_CONTROL_BYTES) throw new SpdyError('TooLarge', `a frame of control of ${length} bytes`);
+    if (version !== VERSION) throw new SpdyError('Protocol', `frame has SPDY version ${version}`);
+    if (length > MAX_CONTROL_BYTES) throw new SpdyError('TooLarge', `control frame has ${length} bytes`);
     const wanted = LENGTHS.get(type);
     if (wanted !== undefined && (wanted.isLeast ? length < wanted.bytes : length !== wanted.bytes)) {
-      throw new SpdyError('Protocol', `a frame of type ${type} of ${length} bytes`);
+      throw new SpdyError('Protocol', `frame of type ${type} has ${length} bytes`);
     }
     if (this.#size < HEAD_BYTES + length) return undefined;
     return { kind: 'control', type, flags, payload: this.#take(HEAD_BYTES + length).subarray(HEAD_BYTES) };
@@ -110,7 +113,7 @@ export class FrameReader {
   }
 }
 
-/** A frame of control. */
+/** Returns a control frame with the given payload. */
 export function controlFrame(type: number, flags: number, ...payload: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(payload);
   const head = Buffer.alloc(HEAD_BYTES);
@@ -120,7 +123,7 @@ export function controlFrame(type: number, flags: number, ...payload: readonly U
   return Buffer.concat([head, body]);
 }
 
-/** The frames that say `data` on a stream: heads and payloads in turn. */
+/** Returns the data frames that send `data` on a stream, as alternating heads and payloads. */
 export function dataFrames(streamId: number, data: Uint8Array, flags: number): readonly Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at === 0 || at < data.length; at += MAX_DATA_BYTES) {
@@ -135,7 +138,7 @@ export function dataFrames(streamId: number, data: Uint8Array, flags: number): r
   return pieces;
 }
 
-/** Numbers of four bytes each. */
+/** Encodes numbers as four bytes each, big-endian. */
 export function words(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(4 * values.length);
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, 4 * index);

@@ -2,19 +2,25 @@ import { constants, createInflate, type Inflate } from 'node:zlib';
 import { headerDictionary } from './dictionary.ts';
 import { SpdyError } from './errors.ts';
 
-/** Headers of a stream: names in lower case. */
+/** Headers of a stream. Names are in lower case. */
 export type SpdyHeaders = Readonly<Record<string, string>>;
 
-/** What a block of headers may be, unpacked. */
+/** Limit of an unpacked header block. */
 const MAX_BLOCK_BYTES = 64 * 1024;
-/** A stored block of deflate. */
+/** Limit of one stored block in the deflate format. */
 const MAX_STORED_BYTES = 65_535;
-/** Deflate, a window of 32 KiB, no dictionary: what is stored as it is needs none. */
+/** Header of a zlib stream: deflate, window of 32 KiB, no dictionary. Stored blocks need no dictionary. */
 const ZLIB_HEAD = Buffer.of(0x78, 0x01);
-/** An empty block, as a flush ends with: Go's reader gives nothing of what came before it has seen one. */
+/**
+ * An empty stored block, which ends a flush. Go's zlib reader returns the data before it only after it has read this
+ * block.
+ */
 const FLUSHED = Buffer.of(0, 0, 0, 0xff, 0xff);
 
-/** Packs the headers of one direction of a connection, as blocks of one zlib stream that are stored and not compressed. */
+/**
+ * Packs header blocks of one direction of a connection. The blocks form one zlib stream, and are stored without
+ * compression.
+ */
 export class HeaderPacker {
   #begun = false;
 
@@ -34,8 +40,8 @@ export class HeaderPacker {
 }
 
 /**
- * Unpacks the headers of one direction of a connection, whose blocks are one zlib stream: one at a time, in their order. What a
- * block unpacks to is bounded while it is unpacked; after a failure nothing more can be.
+ * Unpacks header blocks of one direction of a connection, one at a time and in order: the blocks form one zlib stream.
+ * The unpacked size is limited while a block is unpacked. After a failure no more blocks can be unpacked.
  */
 export class HeaderUnpacker {
   readonly #inflate: Inflate = createInflate({ dictionary: headerDictionary, flush: constants.Z_SYNC_FLUSH });
@@ -45,13 +51,16 @@ export class HeaderUnpacker {
 
   constructor() {
     this.#inflate.on('error', (error) => {
-      this.#fail(new SpdyError('Protocol', `headers cannot be unpacked: ${error.message}`, error));
+      this.#fail(new SpdyError('Protocol', `unpack headers: ${error.message}`, error));
     });
-    // What is larger than its buffer is taken out while it goes on.
+    // Output that exceeds the inflate buffer must be taken out while the block is still being unpacked.
     this.#inflate.on('readable', () => this.#take());
   }
 
-  /** @throws SpdyError `Protocol` for what is no block of headers, `TooLarge` for one that unpacks to more than 64 KiB */
+  /**
+   * @throws SpdyError `Protocol` if the block does not contain headers; `TooLarge` if the block unpacks to more than 64
+   * KiB
+   */
   async unpack(block: Uint8Array): Promise<SpdyHeaders> {
     this.#pieces = [];
     this.#size = 0;
@@ -59,7 +68,7 @@ export class HeaderUnpacker {
       await new Promise<void>((resolve, reject) => {
         this.#fail = reject;
         this.#inflate.write(block, (error) => {
-          if (error != null) reject(new SpdyError('Protocol', `headers cannot be unpacked: ${error.message}`, error));
+          if (error != null) reject(new SpdyError('Protocol', `unpack headers: ${error.message}`, error));
           this.#take();
           resolve();
         });
@@ -81,8 +90,8 @@ export class HeaderUnpacker {
     for (let piece = this.#inflate.read(); piece !== null; piece = this.#inflate.read()) {
       this.#size += piece.length;
       if (this.#size > MAX_BLOCK_BYTES) {
-        this.#fail(new SpdyError('TooLarge', `headers of more than ${MAX_BLOCK_BYTES} bytes`));
-        // Nothing more is unpacked to be thrown away.
+        this.#fail(new SpdyError('TooLarge', `headers exceed ${MAX_BLOCK_BYTES} bytes`));
+        // The rest of the block is not unpacked.
         this.#inflate.destroy();
         return;
       }
@@ -106,7 +115,7 @@ function encode(headers: SpdyHeaders): Buffer {
 function decode(block: Buffer): SpdyHeaders {
   let at = 0;
   const take = (length: number): Buffer => {
-    if (at + length > block.length) throw new SpdyError('Protocol', 'headers end too early');
+    if (at + length > block.length) throw new SpdyError('Protocol', 'header block is truncated');
     at += length;
     return block.subarray(at - length, at);
   };
@@ -114,11 +123,11 @@ function decode(block: Buffer): SpdyHeaders {
   const headers = new Map<string, string>();
   for (let left = take(4).readUInt32BE(); left > 0; left--) {
     const name = text().toLowerCase();
-    if (name === '') throw new SpdyError('Protocol', 'a header without a name');
+    if (name === '') throw new SpdyError('Protocol', 'header without a name');
     if (headers.has(name)) throw new SpdyError('Protocol', 'a header twice');
     headers.set(name, text());
   }
-  if (at < block.length) throw new SpdyError('Protocol', 'more than headers in a block of headers');
+  if (at < block.length) throw new SpdyError('Protocol', 'data after the last header of a block');
   return Object.fromEntries(headers);
 }
 

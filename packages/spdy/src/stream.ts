@@ -2,26 +2,26 @@ import { Duplex } from 'node:stream';
 import { SpdyError } from './errors.ts';
 import type { SpdyHeaders } from './header-block.ts';
 
-/** What a stream does to its connection. */
+/** Calls that a stream makes on its connection. */
 export interface StreamWire {
-  /** Says these pieces, one after another. Calls `done` when the connection takes more. */
+  /** Sends these pieces in order. Calls `done` when the connection accepts more. */
   say(data: readonly Uint8Array[], isLast: boolean, done: (error?: Error | null) => void): void;
   reset(): void;
-  /** Neither end says anything any more. */
+  /** Removes the stream from the connection when both ends have finished. */
   forget(): void;
 }
 
-/** One stream of a connection: half closed by `end()`, reset by `destroy()` before both ends have ended. */
+/** One stream of a connection. `end()` half-closes it; `destroy()` resets it if either end has not finished. */
 export interface SpdyStream extends Duplex {
   readonly id: number;
-  /** What the one who opened it said of it. */
+  /** Headers that the opener of the stream sent. */
   readonly headers: SpdyHeaders;
 }
 
-/** What is larger is not copied. */
+/** Average size of pieces below which they are copied into one frame. */
 const SMALL_BYTES = 1024;
 
-/** A stream, as its connection has it. */
+/** The connection's side of a stream. */
 export class ConnectionStream extends Duplex implements SpdyStream {
   readonly id: number;
   readonly headers: SpdyHeaders;
@@ -36,11 +36,11 @@ export class ConnectionStream extends Duplex implements SpdyStream {
     this.id = id;
     this.headers = headers;
     this.#wire = wire;
-    // A reset is how a stream ends as often as not; whoever reads it sees the end.
+    // Streams often end with a reset, which must not be an unhandled error. A reader sees the end of the stream.
     this.on('error', () => {});
   }
 
-  /** What the other end says; resolves when more is wanted. */
+  /** Passes received data on to the reader. Resolves when the reader wants more. */
   hear(data: Buffer): Promise<void> {
     if (this.destroyed || this.#hasHeardEnd || data.length === 0) return Promise.resolve();
     if (this.push(data) || this.#isHurried) return Promise.resolve();
@@ -49,7 +49,7 @@ export class ConnectionStream extends Duplex implements SpdyStream {
     });
   }
 
-  /** What is heard from now on waits for no reader. */
+  /** Stops waiting for the reader: received data is buffered from now on. */
   hurry(): void {
     this.#isHurried = true;
     this.#wake();
@@ -61,7 +61,9 @@ export class ConnectionStream extends Duplex implements SpdyStream {
     this.push(null);
   }
 
-  /** The other end wants no more of this stream, or the connection is gone: what came before can be read still. */
+  /**
+   * Handles a reset by the other end, or the end of the connection. Data that was received before can still be read.
+   */
   hearReset(): void {
     this.#isReset = true;
     if (this.readableEnded) this.destroy();
@@ -84,7 +86,7 @@ export class ConnectionStream extends Duplex implements SpdyStream {
   override _writev(chunks: readonly { readonly chunk: Uint8Array }[], done: (error?: Error | null) => void): void {
     const pieces = chunks.map(({ chunk }) => chunk);
     const size = pieces.reduce((sum, { length }) => sum + length, 0);
-    // Many small ones would be a frame, and a write, each.
+    // Joins many small pieces, because each piece would be a frame and a write of its own.
     const said = size < pieces.length * SMALL_BYTES ? [Buffer.concat(pieces)] : pieces;
     if (this.#isReset) done(new SpdyError('Reset', 'the stream was reset'));
     else this.#wire.say(said, false, done);
@@ -92,7 +94,7 @@ export class ConnectionStream extends Duplex implements SpdyStream {
 
   override _final(done: (error?: Error | null) => void): void {
     if (this.#isReset) done();
-    // That nobody hears of the end is no failure: what came before can be read still.
+    // Ignores the error of a connection that is gone: the data before it can still be read.
     else this.#wire.say([new Uint8Array()], true, () => done());
   }
 

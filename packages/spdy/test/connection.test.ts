@@ -17,7 +17,7 @@ import { HeaderPacker } from '../src/header-block.ts';
 import { SpdyConnection, type SpdyConnectionOptions, SpdyError, type SpdyStream } from '../src/index.ts';
 import { deflater, headerBlock } from './deflater.ts';
 
-/** Two ends of a connection; the server's streams are given to `onStream`. */
+/** Two ends of a connection. The streams that the server accepts go to `onStream`. */
 function pair(onStream: (stream: SpdyStream) => boolean): {
   client: SpdyConnection;
   server: SpdyConnection;
@@ -28,7 +28,7 @@ function pair(onStream: (stream: SpdyStream) => boolean): {
   return { client, server: new SpdyConnection(far, { role: 'server', onStream }), wire: near };
 }
 
-test('streams have their headers, are many, and are half closed one by one', async () => {
+test('opens several streams with headers, and half-closes each of them separately', async () => {
   const { client } = pair((stream) => {
     stream.write(`${stream.headers.name}: `);
     stream.pipe(stream);
@@ -44,7 +44,7 @@ test('streams have their headers, are many, and are half closed one by one', asy
   await client.closed;
 });
 
-test('what is written in small pieces before it is taken is said in one frame, in its order; large pieces are frames of their own', async () => {
+test('joins small pieces into one frame in their order, and sends large pieces as frames of their own', async () => {
   const [near, far] = duplexPair();
   const client = new SpdyConnection(near, { role: 'client' });
   const reader = new FrameReader();
@@ -69,7 +69,7 @@ test('what is written in small pieces before it is taken is said in one frame, i
   client.destroy();
 });
 
-test('a stream that is refused is reset, and the others go on', async () => {
+test('resets a stream that the server refuses, and leaves the other streams open', async () => {
   const { client } = pair((stream) => {
     if (stream.headers.name === 'bad') return false;
     stream.end('good');
@@ -79,7 +79,7 @@ test('a stream that is refused is reset, and the others go on', async () => {
   expect(await text(await client.open({ name: 'good' }))).toBe('good');
 });
 
-test('a stream that is reset tells the other end, after what came before', async () => {
+test('delivers the data before a reset to the other end, then the reset', async () => {
   const heard = Promise.withResolvers<string>();
   const { client } = pair((stream) => {
     text(stream).then(heard.resolve, heard.reject);
@@ -92,7 +92,7 @@ test('a stream that is reset tells the other end, after what came before', async
   expect(await heard.promise).toBe('some');
 });
 
-test('who does not read holds up who writes, and nobody is held up when the connection breaks', async () => {
+test('blocks the writer while the reader does not read, and unblocks it when the connection breaks', async () => {
   const server = Promise.withResolvers<SpdyStream>();
   const { client, wire } = pair((stream) => {
     server.resolve(stream);
@@ -117,13 +117,13 @@ test('who does not read holds up who writes, and nobody is held up when the conn
   wire.destroy();
   await client.closed;
   await expect(client.open({})).rejects.toThrow('the connection is closed');
-  // What had come can be read still, and the end.
+  // Data that had arrived can still be read, and then the stream ends.
   let size = 0;
   for await (const piece of unread) size += piece.length;
   expect(size).toBeGreaterThan(0);
 });
 
-test('pings are answered, and a farewell takes no new streams', async () => {
+test('answers pings, and refuses new streams after GOAWAY', async () => {
   const [near, far] = duplexPair();
   new SpdyConnection(far, { role: 'server', onStream: () => true });
   const heard: SpdyFrame[] = [];
@@ -140,7 +140,7 @@ test('pings are answered, and a farewell takes no new streams', async () => {
   );
 });
 
-test('W3: bytes of any kind end a connection, and nothing else', async () => {
+test('W3: arbitrary bytes end only their own connection', async () => {
   const property = fc.asyncProperty(fc.uint8Array({ minLength: 8, maxLength: 300 }), async (noise) => {
     const [near, far] = duplexPair();
     near.on('error', () => {});
@@ -151,7 +151,7 @@ test('W3: bytes of any kind end a connection, and nothing else', async () => {
   await fc.assert(property);
 });
 
-/** A connection, and what it says to bytes that are given to it as they are. */
+/** A connection that records its output for raw input bytes. */
 function wire(options: Partial<SpdyConnectionOptions> = {}) {
   const [near, far] = duplexPair();
   near.on('error', () => {});
@@ -161,8 +161,8 @@ function wire(options: Partial<SpdyConnectionOptions> = {}) {
   return { near, heard, connection: new SpdyConnection(far, { role: 'client', ...options }) };
 }
 
-/** Headers in between go on where the block before them ended: who skips them understands nothing that follows. */
-test('headers that come later are read, though nobody asks for them', async () => {
+/** Each header block continues the zlib stream of the block before, so a skipped block would break all later ones. */
+test('unpacks header blocks of streams that nothing reads', async () => {
   const { near, connection } = wire();
   const packer = deflater();
   const block = headerBlock([
@@ -178,7 +178,7 @@ test('headers that come later are read, though nobody asks for them', async () =
   expect((await second).id).toBe(3);
 });
 
-test('what is said on streams that never were is nobody’s, and the others go on', async () => {
+test('ignores frames for unknown streams, and keeps the other streams open', async () => {
   const { near, connection } = wire();
   const opened = connection.open({});
   const packer = new HeaderPacker();
@@ -187,7 +187,7 @@ test('what is said on streams that never were is nobody’s, and the others go o
   near.write(controlFrame(frameTypes.synReply, 0, words(99), packer.pack({})));
   near.write(controlFrame(frameTypes.synReply, 0, words(1), packer.pack({})));
   near.write(controlFrame(frameTypes.synReply, 0, words(1), packer.pack({})));
-  // A window of any size is nobody's either.
+  // A WINDOW_UPDATE of any size is ignored, too.
   near.write(controlFrame(frameTypes.windowUpdate, 0, words(1, 0x7fffffff)));
   near.write(controlFrame(frameTypes.windowUpdate, 0, words(0, 0xffffffff)));
   near.write(controlFrame(frameTypes.settings, 0, words(0xffffffff)));
@@ -196,7 +196,7 @@ test('what is said on streams that never were is nobody’s, and the others go o
   expect(await text(await opened)).toBe('to somebody');
 });
 
-test('a client takes no streams; a server takes so many at once', async () => {
+test('refuses streams as a client, and above maxStreams as a server', async () => {
   const open = (id: number, packer: HeaderPacker) =>
     controlFrame(frameTypes.synStream, 0, words(id, 0), Buffer.of(0, 0), packer.pack({}));
   const answers = (heard: readonly SpdyFrame[]) =>
@@ -217,7 +217,7 @@ test('a client takes no streams; a server takes so many at once', async () => {
   expect(taken.map(({ id }) => id)).toEqual([1, 3, 7]);
 });
 
-test('W5: who asks and takes no answers is listened to no further', async () => {
+test('W5: stops reading from an end that sends pings and does not read the replies', async () => {
   const [near, far] = duplexPair();
   new SpdyConnection(far, { role: 'client' });
   const pings = Buffer.concat(Array.from({ length: 1000 }, () => controlFrame(frameTypes.ping, 0, words(2))));
@@ -237,7 +237,7 @@ test('W5: who asks and takes no answers is listened to no further', async () => 
   await vi.waitFor(() => expect(written).toBe(100));
 });
 
-test('a ping waits for the answer to the one before', async () => {
+test('sends no second ping while the first is unanswered', async () => {
   const { near, heard, connection } = wire();
   connection.ping();
   connection.ping();
@@ -251,7 +251,7 @@ test('a ping waits for the answer to the one before', async () => {
   expect(pings()).toEqual([1, 3]);
 });
 
-test('after the other end’s farewell no stream is opened, and closing says farewell too', async () => {
+test('opens no stream after the other end sent GOAWAY, and sends GOAWAY on close', async () => {
   const { near, heard, connection } = wire();
   near.write(controlFrame(frameTypes.goAway, 0, words(0, 0)));
   await turn();
@@ -263,7 +263,7 @@ test('after the other end’s farewell no stream is opened, and closing says far
   expect(heard.map((frame) => frame.kind === 'control' && frame.type)).toEqual([frameTypes.goAway]);
 });
 
-test('why a connection was given up is told, and what was open ends', async () => {
+test('reports the reason for which it closed the connection, and ends open streams', async () => {
   const { near, connection } = wire();
   const opened = connection.open({});
   near.write(controlFrame(frameTypes.ping, 0, words(1, 2, 3)));
@@ -273,7 +273,7 @@ test('why a connection was given up is told, and what was open ends', async () =
   expect(connection.failure?.code).toBe('Protocol');
 });
 
-test('who hangs up says nothing more, after what was said before', async () => {
+test('sends no GOAWAY on hangUp, but everything that was written before', async () => {
   const { near, heard, connection } = wire();
   const packer = new HeaderPacker();
   const opened = connection.open({});
@@ -290,7 +290,7 @@ test('who hangs up says nothing more, after what was said before', async () => {
   await expect(connection.open({})).rejects.toThrow('the connection is closed');
 });
 
-test('what begins like no frame of control, as HTTP does, is data of a stream that nobody has opened', async () => {
+test('treats bytes of another protocol, such as HTTP, as data for a stream that neither end has opened', async () => {
   const [near, far] = duplexPair();
   const client = new SpdyConnection(near, { role: 'client' });
   const opened = client.open({ name: 'a' });
@@ -298,7 +298,7 @@ test('what begins like no frame of control, as HTTP does, is data of a stream th
   await client.closed;
   expect(client.failure).toMatchObject({
     code: 'Protocol',
-    message: 'data of stream 1213486160, which nobody has opened',
+    message: 'data for stream 1213486160, which neither end has opened',
   });
   await expect(opened).rejects.toMatchObject({ code: 'Closed', cause: client.failure });
 });

@@ -1,7 +1,10 @@
 import { constants, createDeflate } from 'node:zlib';
 import { words } from '../src/frames.ts';
 
-/** Packs as Go's spdystream does: one deflate for the connection, which begins with the dictionary and is flushed. */
+/**
+ * Packs header blocks as Go's spdystream does: one deflate stream per connection, with the SPDY dictionary, flushed
+ * after each block.
+ */
 export function deflater(dictionary?: Buffer): (block: Uint8Array) => Promise<Buffer> {
   const deflate = createDeflate({ ...(dictionary && { dictionary }), flush: constants.Z_SYNC_FLUSH });
   return (block) =>
@@ -10,7 +13,7 @@ export function deflater(dictionary?: Buffer): (block: Uint8Array) => Promise<Bu
     });
 }
 
-/** A block of headers, unpacked. */
+/** Encodes headers as an uncompressed header block. */
 export function headerBlock(
   given: readonly (readonly [name: string, value: string])[],
   count: number = given.length,

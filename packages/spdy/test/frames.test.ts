@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { controlFrame, dataFrames, FIN, FrameReader, frameTypes, type SpdyFrame, words } from '../src/frames.ts';
 
-/** Pieces of one frame of data, joined again. */
+/** Joins the pieces of one data frame. */
 function joined(frames: readonly SpdyFrame[]): readonly SpdyFrame[] {
   const all: SpdyFrame[] = [];
   for (const frame of frames) {
@@ -26,7 +26,7 @@ const frame = fc.oneof(
     .map(({ type, filler, flags }) => controlFrame(type, flags, Buffer.alloc(LENGTHS[type] ?? 17, filler))),
 );
 
-test('frames are read alike, however they are cut', () => {
+test('reads the same frames however the input is cut into chunks', () => {
   const cuts = fc.infiniteStream(fc.integer({ min: 1, max: 30 }));
   const property = fc.property(fc.array(frame, { maxLength: 10 }), cuts, (all, lengths) => {
     const bytes = Buffer.concat(all);
@@ -42,7 +42,7 @@ test('frames are read alike, however they are cut', () => {
   fc.assert(property);
 });
 
-test('what is said is heard: all of the data, and one end', () => {
+test('reads back all data that dataFrames wrote, with one end', () => {
   const property = fc.property(fc.uint8Array({ maxLength: 100_000, size: 'max' }), fc.boolean(), (data, fin) => {
     const heard = [...new FrameReader().read(Buffer.concat(dataFrames(7, data, fin ? FIN : 0)))];
     expect(Buffer.concat(heard.map(({ payload }) => payload)).equals(data)).toBe(true);
@@ -53,7 +53,7 @@ test('what is said is heard: all of the data, and one end', () => {
   fc.assert(property, { numRuns: 30 });
 });
 
-test('W5: of a frame of data of 16 MB no more is held than comes at once', () => {
+test('W5: buffers no more of a 16 MB data frame than one chunk', () => {
   const reader = new FrameReader();
   const head = Buffer.from([0, 0, 0, 1, FIN, 0xff, 0xff, 0xff]);
   expect([...reader.read(head)]).toEqual([]);
@@ -73,8 +73,8 @@ test('W5: of a frame of data of 16 MB no more is held than comes at once', () =>
 const { synStream, synReply, rstStream, settings, ping, goAway, headers, windowUpdate } = frameTypes;
 
 test.each<[string, Buffer, string, string]>([
-  ['another protocol', Buffer.from('\x80ET / HTTP/1.1\r\n', 'latin1'), 'Protocol', 'a frame of version 69'],
-  ['another version', Buffer.of(0x80, 2, 0, 1, 0, 0, 0, 0), 'Protocol', 'a frame of version 2'],
+  ['another protocol', Buffer.from('\x80ET / HTTP/1.1\r\n', 'latin1'), 'Protocol', 'frame has SPDY version 69'],
+  ['another version', Buffer.of(0x80, 2, 0, 1, 0, 0, 0, 0), 'Protocol', 'frame has SPDY version 2'],
   ['no stream', Buffer.of(0, 0, 0, 0, 0, 0, 0, 1), 'Protocol', 'data of no stream'],
   ['a huge length', Buffer.of(0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff), 'TooLarge', 'a frame of control of 16777215 bytes'],
   ['a stream without headers', controlFrame(synStream, 0, Buffer.alloc(9)), 'Protocol', 'a frame of type 1 of 9 bytes'],
@@ -85,7 +85,7 @@ test.each<[string, Buffer, string, string]>([
   ['a short farewell', controlFrame(goAway, 0, words(1)), 'Protocol', 'a frame of type 7 of 4 bytes'],
   ['headers of no stream', controlFrame(headers, 0), 'Protocol', 'a frame of type 8 of 0 bytes'],
   ['a window of no stream', controlFrame(windowUpdate, 0, words(1)), 'Protocol', 'a frame of type 9 of 4 bytes'],
-])('W3: %s is refused, before more of it is waited for', (_name, bytes, code, message) => {
+])('W3: refuses %s before it buffers more', (_name, bytes, code, message) => {
   const reader = new FrameReader();
   expect(() => [...reader.read(bytes.subarray(0, 8))]).toThrow(expect.objectContaining({ code, message }));
 });

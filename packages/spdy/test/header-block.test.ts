@@ -9,7 +9,7 @@ import { deflater, headerBlock } from './deflater.ts';
 
 const headers = fc.dictionary(fc.stringMatching(/^[a-z_-]{1,20}$/), fc.string({ maxLength: 50 }), { maxKeys: 8 });
 
-test('headers are unpacked as they were packed, one after another', async () => {
+test('unpacks several header blocks as they were packed', async () => {
   const property = fc.asyncProperty(fc.array(headers, { maxLength: 5 }), async (all) => {
     const [packer, unpacker] = [new HeaderPacker(), new HeaderUnpacker()];
     for (const each of all) expect(await unpacker.unpack(packer.pack(each))).toEqual({ ...each });
@@ -18,10 +18,10 @@ test('headers are unpacked as they were packed, one after another', async () => 
   await fc.assert(property);
 });
 
-test('the dictionary is that of every other end: blocks name it by its sum, which is written down', async () => {
+test('has the dictionary with the Adler-32 sum that other implementations name', async () => {
   expect(headerDictionary).toHaveLength(1423);
   expect(deflateSync('', { dictionary: headerDictionary }).subarray(2, 6).toString('hex')).toBe('e3c6a7c2');
-  // Compressed with the dictionary of moby/spdystream, which kubectl has.
+  // Compressed with the dictionary of moby/spdystream, which kubectl uses.
   const block =
     '78bbe3c6a7c202256f48f95b044eea16061606409ab308125f99a074cc68004e892545a989b9d0c28635151415584a214e786000000000ffff';
   const unpacker = new HeaderUnpacker();
@@ -31,7 +31,7 @@ test('the dictionary is that of every other end: blocks name it by its sum, whic
   unpacker.close();
 });
 
-test('headers that are compressed with the dictionary of SPDY are unpacked', async () => {
+test('unpacks header blocks that were compressed with the SPDY dictionary', async () => {
   const unpacker = new HeaderUnpacker();
   const compress = deflater(headerDictionary);
   for (const given of [{ streamtype: 'error' }, { streamtype: 'data', port: '8080', requestid: '0' }, {}]) {
@@ -40,7 +40,7 @@ test('headers that are compressed with the dictionary of SPDY are unpacked', asy
   unpacker.close();
 });
 
-test('what is packed is a zlib stream that anybody unpacks', async () => {
+test('packs header blocks into a zlib stream that any zlib reader unpacks', async () => {
   const packer = new HeaderPacker();
   const inflate = createInflate({ flush: constants.Z_SYNC_FLUSH });
   const packed = Buffer.concat([packer.pack({ A: 'b' }), packer.pack({ long: 'x'.repeat(70_000) })]);
@@ -50,11 +50,11 @@ test('what is packed is a zlib stream that anybody unpacks', async () => {
   await turn();
   const expected = [headerBlock([['a', 'b']]), headerBlock([['long', 'x'.repeat(70_000)]])];
   expect(Buffer.concat(got)).toEqual(Buffer.concat(expected));
-  // Without it Go's reader waits for more.
+  // Without the final empty block, Go's reader would wait for more input.
   expect(packed.subarray(-5)).toEqual(Buffer.of(0, 0, 0, 0xff, 0xff));
 });
 
-/** A stored block of deflate with nothing in it, marked as the last one of all. */
+/** An empty stored block that is marked as the last block of the zlib stream. */
 const LAST_OF_ALL = Buffer.of(1, 0, 0, 0xff, 0xff);
 
 test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
@@ -79,32 +79,32 @@ test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
     /twice/,
   ],
   ['a bit too much', () => deflater()(headerBlock([['a', 'x'.repeat(65_536)]])), 'TooLarge', /more than 65536 bytes/],
-])('W5: a block with %s is refused', async (_name, block, code, message) => {
+])('W5: refuses a block with %s', async (_name, block, code, message) => {
   const unpacker = new HeaderUnpacker();
   await expect(unpacker.unpack(await block())).rejects.toThrow(
     expect.objectContaining({ code, message: expect.stringMatching(message) }),
   );
-  // What goes on where that block ended cannot be known.
+  // After a block that failed, the state of the zlib stream is unknown.
   await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow('cannot be unpacked');
 });
 
-test('W5: a block that ends the stream of all blocks leaves nothing to unpack', async () => {
+test('W5: refuses blocks after one that ended the zlib stream', async () => {
   const unpacker = new HeaderUnpacker();
   const packed = Buffer.concat([new HeaderPacker().pack({ a: 'b' }), LAST_OF_ALL, Buffer.of(0, 0, 0, 1)]);
   await unpacker.unpack(packed).catch(() => {});
   await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow();
 });
 
-test('W5: a block of a hundred kilobytes that unpacks to a hundred megabytes costs neither the memory nor the time', async () => {
+test('W5: stops unpacking a 100 kB block that would unpack to 100 MB', async () => {
   const bomb = deflateSync(Buffer.alloc(100 * 2 ** 20));
   expect(bomb.length).toBeLessThan(128 * 1024);
   const unpacker = new HeaderUnpacker();
   const before = process.memoryUsage().arrayBuffers;
-  await expect(unpacker.unpack(bomb)).rejects.toThrow('headers of more than 65536 bytes');
+  await expect(unpacker.unpack(bomb)).rejects.toThrow('headers exceed 65536 bytes');
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * 2 ** 20);
 });
 
-test('W3: blocks of any bytes are headers or an error', async () => {
+test('W3: unpacks arbitrary bytes to headers or an error', async () => {
   const property = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.boolean(), async (noise, isPacked) => {
     const unpacker = new HeaderUnpacker();
     const block = isPacked ? await deflater()(noise) : noise;
