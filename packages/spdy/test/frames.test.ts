@@ -75,16 +75,31 @@ const { synStream, synReply, rstStream, settings, ping, goAway, headers, windowU
 test.each<[string, Buffer, string, string]>([
   ['another protocol', Buffer.from('\x80ET / HTTP/1.1\r\n', 'latin1'), 'Protocol', 'frame has SPDY version 69'],
   ['another version', Buffer.of(0x80, 2, 0, 1, 0, 0, 0, 0), 'Protocol', 'frame has SPDY version 2'],
-  ['no stream', Buffer.of(0, 0, 0, 0, 0, 0, 0, 1), 'Protocol', 'data of no stream'],
-  ['a huge length', Buffer.of(0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff), 'TooLarge', 'a frame of control of 16777215 bytes'],
-  ['a stream without headers', controlFrame(synStream, 0, Buffer.alloc(9)), 'Protocol', 'a frame of type 1 of 9 bytes'],
-  ['a reply to no stream', controlFrame(synReply, 0, Buffer.alloc(3)), 'Protocol', 'a frame of type 2 of 3 bytes'],
-  ['a reset without a reason', controlFrame(rstStream, 0, words(1)), 'Protocol', 'a frame of type 3 of 4 bytes'],
-  ['no settings', controlFrame(settings, 0), 'Protocol', 'a frame of type 4 of 0 bytes'],
-  ['a long ping', controlFrame(ping, 0, words(1, 2)), 'Protocol', 'a frame of type 6 of 8 bytes'],
-  ['a short farewell', controlFrame(goAway, 0, words(1)), 'Protocol', 'a frame of type 7 of 4 bytes'],
-  ['headers of no stream', controlFrame(headers, 0), 'Protocol', 'a frame of type 8 of 0 bytes'],
-  ['a window of no stream', controlFrame(windowUpdate, 0, words(1)), 'Protocol', 'a frame of type 9 of 4 bytes'],
+  ['data for stream 0', Buffer.of(0, 0, 0, 0, 0, 0, 0, 1), 'Protocol', 'data frame for stream 0'],
+  [
+    'a huge control frame',
+    Buffer.of(0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff),
+    'TooLarge',
+    'control frame has 16777215 bytes',
+  ],
+  [
+    'a SYN_STREAM without headers',
+    controlFrame(synStream, 0, Buffer.alloc(9)),
+    'Protocol',
+    'frame of type 1 has 9 bytes',
+  ],
+  [
+    'a SYN_REPLY without a stream id',
+    controlFrame(synReply, 0, Buffer.alloc(3)),
+    'Protocol',
+    'frame of type 2 has 3 bytes',
+  ],
+  ['an RST_STREAM without a status', controlFrame(rstStream, 0, words(1)), 'Protocol', 'frame of type 3 has 4 bytes'],
+  ['empty SETTINGS', controlFrame(settings, 0), 'Protocol', 'frame of type 4 has 0 bytes'],
+  ['a PING that is too long', controlFrame(ping, 0, words(1, 2)), 'Protocol', 'frame of type 6 has 8 bytes'],
+  ['a GOAWAY that is too short', controlFrame(goAway, 0, words(1)), 'Protocol', 'frame of type 7 has 4 bytes'],
+  ['HEADERS without a stream id', controlFrame(headers, 0), 'Protocol', 'frame of type 8 has 0 bytes'],
+  ['a short WINDOW_UPDATE', controlFrame(windowUpdate, 0, words(1)), 'Protocol', 'frame of type 9 has 4 bytes'],
 ])('W3: refuses %s before it buffers more', (_name, bytes, code, message) => {
   const reader = new FrameReader();
   expect(() => [...reader.read(bytes.subarray(0, 8))]).toThrow(expect.objectContaining({ code, message }));

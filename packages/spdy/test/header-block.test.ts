@@ -58,16 +58,21 @@ test('packs header blocks into a zlib stream that any zlib reader unpacks', asyn
 const LAST_OF_ALL = Buffer.of(1, 0, 0, 0xff, 0xff);
 
 test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
-  ['nonsense', () => Buffer.from('nonsense'), 'Protocol', /cannot be unpacked/],
-  ['nothing', () => Buffer.alloc(0), 'Protocol', /end too early/],
-  ['another dictionary', () => deflater(Buffer.from('mine'))(headerBlock([])), 'Protocol', /cannot be unpacked/],
-  ['fewer headers than it says', () => deflater()(words(7)), 'Protocol', /end too early/],
-  ['headers without end', () => deflater()(words(2 ** 32 - 1)), 'Protocol', /end too early/],
-  ['a name longer than all of it', () => deflater()(words(1, 2 ** 32 - 1)), 'Protocol', /end too early/],
-  ['more than it says', () => deflater()(headerBlock([['a', 'b']], 0)), 'Protocol', /more than headers/],
-  ['no name', () => deflater()(headerBlock([['', 'b']])), 'Protocol', /without a name/],
+  ['bytes that are not compressed', () => Buffer.from('nonsense'), 'Protocol', /unpack headers/],
+  ['no bytes', () => Buffer.alloc(0), 'Protocol', /truncated/],
+  ['another dictionary', () => deflater(Buffer.from('mine'))(headerBlock([])), 'Protocol', /unpack headers/],
+  ['fewer headers than its count', () => deflater()(words(7)), 'Protocol', /truncated/],
+  ['a huge count of headers', () => deflater()(words(2 ** 32 - 1)), 'Protocol', /truncated/],
+  ['a name longer than the block', () => deflater()(words(1, 2 ** 32 - 1)), 'Protocol', /truncated/],
   [
-    'a name twice',
+    'bytes after its last header',
+    () => deflater()(headerBlock([['a', 'b']], 0)),
+    'Protocol',
+    /data after the last header/,
+  ],
+  ['an empty header name', () => deflater()(headerBlock([['', 'b']])), 'Protocol', /without a name/],
+  [
+    'a duplicate header name',
     () =>
       deflater()(
         headerBlock([
@@ -78,14 +83,14 @@ test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
     'Protocol',
     /twice/,
   ],
-  ['a bit too much', () => deflater()(headerBlock([['a', 'x'.repeat(65_536)]])), 'TooLarge', /more than 65536 bytes/],
+  ['one byte too many', () => deflater()(headerBlock([['a', 'x'.repeat(65_536)]])), 'TooLarge', /exceed 65536 bytes/],
 ])('W5: refuses a block with %s', async (_name, block, code, message) => {
   const unpacker = new HeaderUnpacker();
   await expect(unpacker.unpack(await block())).rejects.toThrow(
     expect.objectContaining({ code, message: expect.stringMatching(message) }),
   );
   // After a block that failed, the state of the zlib stream is unknown.
-  await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow('cannot be unpacked');
+  await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow('unpack headers');
 });
 
 test('W5: refuses blocks after one that ended the zlib stream', async () => {
