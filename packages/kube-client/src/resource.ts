@@ -32,40 +32,47 @@ export function apiVersionOf(resource: Pick<Resource<unknown>, 'group' | 'versio
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Where in a resource a request goes. */
-export interface ResourcePath {
+/** The path of one object, or of its subresource. */
+export interface ObjectPath {
+  /** Required for a namespaced resource. */
   readonly namespace?: string | undefined;
-  readonly name?: string | undefined;
+  /** Required; an object of the API may lack it. */
+  readonly name: string | undefined;
   readonly subresource?: string | undefined;
 }
 
 /**
- * The URL path of a collection, an object or a subresource.
- * @throws KubeError `InvalidRequest` for a name or namespace that would leave its place in the path, or is missing
+ * Returns the URL path of a collection: of one namespace, or of all if `namespace` is unset.
+ * @throws KubeError `InvalidRequest` for a namespace that is not valid in a path, or that the resource does not have
  */
-export function pathOf<T>(resource: Resource<T>, { namespace, name, subresource }: ResourcePath): string {
-  const parts = [resource.group === '' ? 'api' : 'apis'];
-  if (resource.group !== '') parts.push(resource.group);
-  parts.push(resource.version);
+export function collectionPath(resource: Resource<unknown>, namespace?: string): string {
+  const parts = resource.group === '' ? ['api', resource.version] : ['apis', resource.group, resource.version];
   if (namespace !== undefined && !resource.namespaced) {
     throw invalid(`${resource.plural} have no namespace, but ${JSON.stringify(namespace)} was given`);
   }
-  if (namespace === undefined && resource.namespaced && name !== undefined) {
+  if (namespace !== undefined) parts.push('namespaces', segment('namespace', namespace));
+  return `/${[...parts, resource.plural].join('/')}`;
+}
+
+/**
+ * Returns the URL path of an object or of its subresource. The name is required, also for callers without types: the path
+ * without a name is the collection's, and DELETE of a collection removes every object in it.
+ * @throws KubeError `InvalidRequest` for a name, namespace or subresource that is missing or not valid in a path
+ */
+export function objectPath(resource: Resource<unknown>, { namespace, name, subresource }: ObjectPath): string {
+  if (name === undefined) throw invalid(`${resource.plural}: a name is missing`);
+  if (namespace === undefined && resource.namespaced) {
     throw invalid(`${resource.plural} ${JSON.stringify(name)}: a namespace is missing`);
   }
-  if (namespace !== undefined) parts.push('namespaces', segment('namespace', namespace));
-  parts.push(resource.plural);
-  if (name !== undefined) parts.push(segment('name', name));
-  if (subresource !== undefined) {
-    if (name === undefined) throw invalid(`subresource ${subresource} of ${resource.plural}: a name is missing`);
-    parts.push(...subresource.split('/').map((part) => segment('subresource', part)));
-  }
-  return `/${parts.join('/')}`;
+  const parts = [collectionPath(resource, namespace), segment('name', name)];
+  if (subresource !== undefined) parts.push(...subresource.split('/').map((part) => segment('subresource', part)));
+  return parts.join('/');
 }
 
 /** The rule of `path.IsValidPathSegmentName`; what is left is percent-encoded. */
 function segment(what: string, value: string): string {
-  if (value === '' || value === '.' || value === '..' || value.includes('/') || value.includes('%')) {
+  const isInvalid = typeof value !== 'string' || ['', '.', '..'].includes(value) || /[/%]/.test(value);
+  if (isInvalid) {
     throw invalid(`${JSON.stringify(value)} is not a ${what}: it may not be empty, "." or "..", nor have "/" or "%"`);
   }
   return encodeURIComponent(value);

@@ -8,7 +8,14 @@ import { type Patch, patchContentType } from './patch.ts';
 import { type ListOptions, type WatchOptions, withQuery } from './query.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { Requester } from './requester.ts';
-import { apiVersionOf, type KubeObject, type NewObject, pathOf, type Resource, type ResourcePath } from './resource.ts';
+import {
+  apiVersionOf,
+  collectionPath,
+  type KubeObject,
+  type NewObject,
+  objectPath,
+  type Resource,
+} from './resource.ts';
 import type { HttpRequest, HttpTransport } from './transport.ts';
 import { parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
@@ -107,14 +114,14 @@ export class RestClient {
     { name, namespace, resourceVersion }: ObjectKey & { readonly resourceVersion?: string },
     signal?: AbortSignal,
   ): Promise<T> {
-    const path = withQuery(pathOf(resource, { name, namespace }), { resourceVersion });
+    const path = withQuery(objectPath(resource, { name, namespace }), { resourceVersion });
     return await this.#object<T>({ method: 'GET', path, headers: this.#headers }, signal);
   }
 
   /** One page of a collection: all of it where no `limit` is given. @throws KubeError */
   async list<T>(resource: Resource<T>, options: ListOptions = {}, signal?: AbortSignal): Promise<ObjectList<T>> {
     const { namespace, ...query } = options;
-    const path = withQuery(pathOf(resource, { namespace }), query);
+    const path = withQuery(collectionPath(resource, namespace), query);
     const list = await this.#record({ method: 'GET', path, headers: this.#headers }, signal, parseObjects);
     return listOf(resource, list);
   }
@@ -126,7 +133,12 @@ export class RestClient {
     options: WriteOptions = {},
     signal?: AbortSignal,
   ): Promise<T> {
-    return await this.#create<T>(resource, { namespace: namespaceOf(object) }, object, options, signal);
+    const namespace = namespaceOf(object);
+    if (resource.namespaced && namespace === undefined) {
+      throw new KubeError({ code: 'InvalidRequest', message: `${resource.plural}: a namespace is missing` });
+    }
+    const typed = { ...typeOf(resource), ...object };
+    return await this.#post<T>(collectionPath(resource, namespace), typed, options, signal);
   }
 
   /**
@@ -140,7 +152,10 @@ export class RestClient {
     options: WriteOptions = {},
     signal?: AbortSignal,
   ): Promise<S> {
-    return await this.#create<S>(resource, path, object, options, signal);
+    if (path.subresource === undefined) {
+      throw new KubeError({ code: 'InvalidRequest', message: `${resource.plural}: a subresource is missing` });
+    }
+    return await this.#post<S>(objectPath(resource, path), object, options, signal);
   }
 
   /** Replaces an object, or its `subresource`. @throws KubeError `Conflict` where its resource version is not the newest */
@@ -151,9 +166,8 @@ export class RestClient {
     signal?: AbortSignal,
   ): Promise<T> {
     const { name, namespace } = object.metadata;
-    if (name === undefined) throw noName(resource);
     const { subresource, ...write } = options;
-    const path = withQuery(pathOf(resource, { name, namespace, subresource }), writeQuery(write));
+    const path = withQuery(objectPath(resource, { name, namespace, subresource }), writeQuery(write));
     return await this.#object<T>(this.#withBody('PUT', path, object), signal);
   }
 
@@ -164,7 +178,7 @@ export class RestClient {
       patch.type === 'apply'
         ? { ...writeQuery(write), fieldManager: patch.fieldManager, force: patch.force }
         : writeQuery(write);
-    const path = withQuery(pathOf(resource, { name, namespace, subresource }), query);
+    const path = withQuery(objectPath(resource, { name, namespace, subresource }), query);
     const request = this.#withBody('PATCH', path, patch.body, patchContentType(patch.type));
     return await this.#object<T>(request, signal);
   }
@@ -172,7 +186,7 @@ export class RestClient {
   /** Deletes an object, or begins to. @throws KubeError `NotFound`, `Conflict`, ... */
   async delete<T>(resource: Resource<T>, options: DeleteOptions, signal?: AbortSignal): Promise<void> {
     const { name, namespace, dryRun, preconditions, gracePeriodSeconds, propagationPolicy } = options;
-    const path = pathOf(resource, { name, namespace });
+    const path = objectPath(resource, { name, namespace });
     const body = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',
@@ -195,7 +209,7 @@ export class RestClient {
     signal?: AbortSignal,
   ): Promise<AsyncIterable<WatchEvent<T>>> {
     const { namespace, ...query } = options;
-    const path = withQuery(pathOf(resource, { namespace }), { ...query, watch: true });
+    const path = withQuery(collectionPath(resource, namespace), { ...query, watch: true });
     const { body } = await this.#requester.open({ method: 'GET', path, headers: this.#headers }, signal);
     return events<T>(body, signal);
   }
@@ -205,19 +219,8 @@ export class RestClient {
     return parseJson(await this.#requester.send({ method: 'GET', path, headers: this.#headers }, signal));
   }
 
-  async #create<S>(
-    resource: Resource<unknown>,
-    place: ResourcePath,
-    object: object,
-    options: WriteOptions,
-    signal: AbortSignal | undefined,
-  ): Promise<S> {
-    if (resource.namespaced && place.namespace === undefined) {
-      throw new KubeError({ code: 'InvalidRequest', message: `${resource.plural}: a namespace is missing` });
-    }
-    const path = withQuery(pathOf(resource, place), writeQuery(options));
-    const typed = place.subresource === undefined ? { ...typeOf(resource), ...object } : object;
-    return await this.#object<S>(this.#withBody('POST', path, typed), signal);
+  async #post<S>(path: string, body: object, options: WriteOptions, signal: AbortSignal | undefined): Promise<S> {
+    return await this.#object<S>(this.#withBody('POST', withQuery(path, writeQuery(options)), body), signal);
   }
 
   #withBody(method: HttpRequest['method'], path: string, body: object, type = 'application/json'): HttpRequest {
@@ -290,8 +293,4 @@ function typeOf(resource: Resource<unknown>): { readonly apiVersion: string; rea
 
 function writeQuery({ dryRun, fieldManager }: WriteOptions): Readonly<Record<string, string | undefined>> {
   return { dryRun: dryRun ? 'All' : undefined, fieldManager };
-}
-
-function noName(resource: Resource<unknown>): KubeError {
-  return new KubeError({ code: 'InvalidRequest', message: `${resource.plural}: metadata.name is missing` });
 }

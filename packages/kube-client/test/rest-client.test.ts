@@ -2,7 +2,7 @@ import { TokenBucket } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MetricsRegistry } from '@node-agent/telemetry';
 import { captureLogger } from '@node-agent/telemetry/testing';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Discovery, RestClient, resources } from '../src/index.ts';
 import { failure, ScriptedTransport, Stream, systemError } from './scripted-transport.ts';
 
@@ -85,6 +85,57 @@ test('each kind of request has its method, path, media type and body', async () 
     ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Da&limit=5', undefined, undefined],
   ]);
   expect(transport.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kubelet/v1' });
+});
+
+/** Calls without types: JavaScript passes undefined for a name that the program does not have. */
+function nameless(key: object): readonly (readonly [string, (client: RestClient) => Promise<unknown>])[] {
+  const place = key as { readonly namespace: string; readonly name: string };
+  const patch = { type: 'merge', body: status } as const;
+  return [
+    ['get', (client) => client.get(resources.pods, place)],
+    ['delete', (client) => client.delete(resources.pods, place)],
+    ['patch', (client) => client.patch(resources.pods, patch, place)],
+    ['patch of a subresource', (client) => client.patch(resources.pods, patch, { ...place, subresource: 'status' })],
+    ['update', (client) => client.update(resources.pods, { metadata: place } as never)],
+    [
+      'createSubresource',
+      (client) => client.createSubresource(resources.serviceAccounts, { ...place, subresource: 'token' }, {}),
+    ],
+  ];
+}
+
+describe.each([
+  { namespace: 'default', name: undefined },
+  { namespace: 'default', name: '' },
+  { namespace: 'default', name: null },
+  { namespace: 'default' },
+  { namespace: undefined, name: 'web' },
+  { namespace: '', name: 'web' },
+  { name: 'web' },
+])('W3: for a pod at %j', (key) => {
+  test.each(nameless(key))('%s is refused as InvalidRequest and nothing is sent', async (_, call) => {
+    const { client, transport } = setUp();
+    transport.script({ json: {} });
+    await expect(call(client)).rejects.toMatchObject({ code: 'InvalidRequest' });
+    expect(transport.requests).toEqual([]);
+  });
+});
+
+test('W3: delete of a cluster-scoped object without a name is refused and nothing is sent', async () => {
+  const { client, transport } = setUp();
+  transport.script({ json: {} });
+  const named = client.delete(resources.nodes, { name: undefined } as never);
+  await expect(named).rejects.toMatchObject({ code: 'InvalidRequest', message: 'nodes: a name is missing' });
+  expect(transport.requests).toEqual([]);
+});
+
+test('W3: createSubresource without a subresource is refused and nothing is sent', async () => {
+  const { client, transport } = setUp();
+  transport.script({ json: {} });
+  const place = { namespace: 'default', name: 'a', subresource: undefined } as never;
+  const posted = client.createSubresource(resources.serviceAccounts, place, {});
+  await expect(posted).rejects.toMatchObject({ code: 'InvalidRequest' });
+  expect(transport.requests).toEqual([]);
 });
 
 test('items of a list say their kind, as those of a watch do', async () => {

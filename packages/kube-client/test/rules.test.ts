@@ -7,7 +7,7 @@ import { lines } from '../src/lines.ts';
 import { proxyFor, proxyUrlProblem } from '../src/proxy.ts';
 import { fieldSelector, withQuery } from '../src/query.ts';
 import * as rules from '../src/reflector-rules.ts';
-import { apiVersionOf, pathOf } from '../src/resource.ts';
+import { apiVersionOf, collectionPath, objectPath } from '../src/resource.ts';
 import { compareResourceVersions } from '../src/resource-version.ts';
 import { resources } from '../src/resources.ts';
 import { parseRetryAfter, retryDelayMs } from '../src/retry.ts';
@@ -105,8 +105,14 @@ test.each([
 });
 
 test.each([
-  [resources.pods, {}, '/api/v1/pods'],
-  [resources.pods, { namespace: 'ns' }, '/api/v1/namespaces/ns/pods'],
+  [resources.pods, undefined, '/api/v1/pods'],
+  [resources.pods, 'ns', '/api/v1/namespaces/ns/pods'],
+  [resources.nodes, undefined, '/api/v1/nodes'],
+])('the path of the collection of %j in namespace %j is %j', (resource, namespace, expected) => {
+  expect(collectionPath(resource, namespace)).toBe(expected);
+});
+
+test.each([
   [resources.pods, { namespace: 'ns', name: 'a', subresource: 'status' }, '/api/v1/namespaces/ns/pods/a/status'],
   [resources.nodes, { name: 'a' }, '/api/v1/nodes/a'],
   [
@@ -115,7 +121,7 @@ test.each([
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a%20b',
   ],
 ])('the path of %j is %j', (resource, place, expected) => {
-  expect(pathOf<unknown>(resource, place)).toBe(expected);
+  expect(objectPath(resource, place)).toBe(expected);
 });
 
 test.each([
@@ -128,10 +134,15 @@ test.each([
   [resources.pods, { namespace: 'ns', name: 'a', subresource: 'proxy/..' }, /subresource/],
   [resources.pods, { name: 'a' }, /a namespace is missing/],
   [resources.nodes, { namespace: 'ns', name: 'a' }, /have no namespace/],
-  [resources.pods, { namespace: 'ns', subresource: 'status' }, /a name is missing/],
+  [resources.pods, { namespace: 'ns', subresource: 'status' } as never, /a name is missing/],
+  [resources.pods, { namespace: 'ns', name: undefined } as never, /a name is missing/],
+  [resources.nodes, {} as never, /a name is missing/],
+  [resources.pods, { namespace: 'ns', name: null } as never, /null is not a name/],
+  [resources.pods, { namespace: 'ns', name: 7 } as never, /7 is not a name/],
+  [resources.pods, { namespace: null, name: 'a' } as never, /null is not a namespace/],
 ])('W3: a path of %j %j is refused', (resource, place, message) => {
-  expect(() => pathOf<unknown>(resource, place)).toThrow(message);
-  expect(() => pathOf<unknown>(resource, place)).toThrow(expect.objectContaining({ code: 'InvalidRequest' }));
+  expect(() => objectPath(resource, place)).toThrow(message);
+  expect(() => objectPath(resource, place)).toThrow(expect.objectContaining({ code: 'InvalidRequest' }));
 });
 
 test('objects of the core group have a version alone', () => {
