@@ -142,14 +142,18 @@ describe('a first join', () => {
     );
     const requests: string[] = [];
     api.onRequest(({ verb, resource, user, status }) => requests.push(`${user} ${verb} ${resource} ${status}`));
-    const http = new FakeApiServerHttp({ api });
+    // A bootstrap token is sent over TLS only.
+    const { cert, key } = await pair();
+    const tls = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+    const http = new FakeApiServerHttp({ api }, { tls });
     await http.start();
     closing.push(() => http.close());
     const approve = (): void => {
       const conditions = [{ type: 'Approved', status: 'True', reason: 'Test', message: '' }];
       for (const csr of api.objects('certificatesigningrequests')) api.put({ ...csr, status: { conditions } });
     };
-    return { bootstrap: await kubeconfig('bootstrap.conf', http.url, { token: TOKEN }), requests, approve };
+    const cluster = { 'insecure-skip-tls-verify': true };
+    return { bootstrap: await kubeconfig('bootstrap.conf', http.url, { token: TOKEN }, cluster), requests, approve };
   }
 
   test('with rotation, the kubeconfig is there at once, and the bootstrap token asks', async () => {
@@ -168,7 +172,7 @@ describe('a first join', () => {
     const { bootstrap, requests, approve } = await server();
     run(await begin(false, bootstrap));
     await expect.poll(() => requests).toContain(ASKED);
-    expect(await files()).toEqual(['bootstrap.conf', 'pki']);
+    expect(await files()).toEqual(['bootstrap.conf', 'given', 'pki']);
     approve();
     await expect.poll(files).toContain('kubelet.conf');
     await running?.stop();

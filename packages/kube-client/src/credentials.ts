@@ -65,10 +65,15 @@ export class ConfiguredCredentials implements CredentialSource {
   readonly #provider: AuthProvider | undefined;
   readonly #fixedHeaders: Readonly<Record<string, string | readonly string[]>>;
   readonly #oneAtATime = new KeyedMutex<'current'>();
+  /** The server of which it has not been logged yet that it gets no credentials. */
+  #unprotectedServer: string | undefined;
   #last: Credentials | undefined;
   #complained = false;
 
-  constructor(given: CredentialComponents, { cluster, user }: ConnectionConfig) {
+  constructor(given: CredentialComponents, connection: ConnectionConfig) {
+    const { cluster } = connection;
+    const user = userFor(connection);
+    if (user !== connection.user) this.#unprotectedServer = URL.parse(cluster.server)?.host ?? '';
     const components = withDefaults(given);
     const { fs, clock, logger } = components;
     // A file that has both certificate and key is read once for both, so that they are of one version.
@@ -105,6 +110,10 @@ export class ConfiguredCredentials implements CredentialSource {
   }
 
   async #current(signal: AbortSignal | undefined): Promise<Credentials> {
+    if (this.#unprotectedServer !== undefined) {
+      this.#logger.warn({ server: this.#unprotectedServer }, 'Credentials are not sent: the server URL is not https');
+      this.#unprotectedServer = undefined;
+    }
     let next: Credentials;
     try {
       next = await withTimeout(this.#clock, READ_TIMEOUT_MS, (linked) => this.#read(linked), signal);
@@ -154,6 +163,18 @@ function reader(source: ReloadingFile | string): () => Promise<string>;
 function reader(source: ReloadingFile | string | undefined): () => Promise<string | undefined>;
 function reader(source: ReloadingFile | string | undefined): () => Promise<string | undefined> {
   return source instanceof ReloadingFile ? () => source.read() : () => Promise.resolve(source);
+}
+
+/**
+ * Returns the user whose credentials a server may get. A server without TLS gets none, as in client-go, which reads
+ * credentials only for a TLS transport (`tools/clientcmd/client_config.go: ClientConfig`): tokens and passwords would be
+ * readable on the network. Impersonation names a user and holds no secret, so it is kept, as in client-go.
+ */
+function userFor({ cluster, user }: ConnectionConfig): UserConfig {
+  if (URL.parse(cluster.server)?.protocol === 'https:') return user;
+  const { impersonate, ...credentials } = user;
+  if (Object.keys(credentials).length === 0) return user;
+  return impersonate === undefined ? {} : { impersonate };
 }
 
 function fixedHeaders({ basic, impersonate }: UserConfig): Record<string, string | readonly string[]> {

@@ -11,6 +11,8 @@ export interface Seen {
   readonly url: string;
   readonly user: string | undefined;
   readonly authorization: string | undefined;
+  /** The header `Impersonate-User`. */
+  readonly impersonated: string | string[] | undefined;
   readonly body: string;
   readonly httpVersion: string;
 }
@@ -83,6 +85,7 @@ export class ApiServer implements AsyncDisposable {
       url: request.url ?? '',
       user: certificate?.subject?.CN === undefined ? undefined : String(certificate.subject.CN),
       authorization: request.headers.authorization,
+      impersonated: request.headers['impersonate-user'],
       body,
       httpVersion: request.httpVersion,
     };

@@ -5,8 +5,8 @@ import { systemRandom } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
 import { silentLogger } from '@node-agent/telemetry';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type ExecRunner, nodeExec, Reflector, resources } from '../src/index.ts';
-import { until } from './api-server.ts';
+import { type ConnectionConfig, connectionOf, type ExecRunner, nodeExec, Reflector, resources } from '../src/index.ts';
+import { ApiServer, until } from './api-server.ts';
 import { type Fixtures, failureOf, fixtures, PROTOCOLS } from './fixtures.ts';
 
 let f: Fixtures;
@@ -15,6 +15,78 @@ beforeAll(async () => {
 });
 afterEach(() => f.endTest());
 afterAll(() => f[Symbol.asyncDispose]());
+
+test.each<[string, ConnectionConfig['user']]>([
+  ['a token', { token: { data: 'hunter2' } }],
+  ['a token file', { token: { file: '/no/such/token' } }],
+  ['a password', { basic: { username: 'admin', password: 'hunter2' } }],
+  [
+    'an exec plugin',
+    {
+      exec: {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        command: 'plugin',
+        args: [],
+        env: [],
+        provideClusterInfo: false,
+      },
+    },
+  ],
+  ['an auth provider', { authProvider: { name: 'gcp', config: { 'access-token': 'hunter2' } } }],
+])(
+  'W4: a server without TLS gets no credentials from a user with %s, and a warning is logged once',
+  async (_, user) => {
+    const server = await ApiServer.start();
+    f.ends.push(() => server[Symbol.asyncDispose]());
+    let runs = 0;
+    const exec: ExecRunner = async () => {
+      runs++;
+      return { exitCode: 1, stdout: '', stderr: '' };
+    };
+    const impersonate = { user: 'jane', groups: ['dev'] };
+    const { client, lines } = f.clientOf({ cluster: { server: server.url }, user: { ...user, impersonate } }, { exec });
+    for (let i = 0; i < 2; i++) await client.get(resources.nodes, { name: 'a' });
+    expect(server.seen.map(({ authorization, impersonated }) => [authorization, impersonated])).toEqual([
+      [undefined, 'jane'],
+      [undefined, 'jane'],
+    ]);
+    expect(runs).toBe(0);
+    expect(lines).toEqual([
+      {
+        level: 'warn',
+        fields: { server: new URL(server.url).host },
+        message: 'Credentials are not sent: the server URL is not https',
+      },
+    ]);
+  },
+);
+
+test('W4: a kubeconfig whose server has no scheme gets no credentials, though it names a certificate authority', async () => {
+  const server = await ApiServer.start();
+  f.ends.push(() => server[Symbol.asyncDispose]());
+  const ca = Buffer.from(f.pki.ca).toString('base64');
+  const connection = connectionOf(
+    {
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: `127.0.0.1:${server.port}`, 'certificate-authority-data': ca } }],
+      users: [{ name: 'u', user: { token: 'hunter2' } }],
+    },
+    'kubeconfig',
+  );
+  const { client, lines } = f.clientOf(connection);
+  await client.get(resources.nodes, { name: 'a' });
+  expect(server.seen.map(({ authorization }) => authorization)).toEqual([undefined]);
+  expect(lines.map(({ level }) => level)).toEqual(['warn']);
+});
+
+test('a user without credentials at a server without TLS logs no warning', async () => {
+  const server = await ApiServer.start();
+  f.ends.push(() => server[Symbol.asyncDispose]());
+  const { client, lines } = f.clientOf({ cluster: { server: server.url }, user: { impersonate: { user: 'jane' } } });
+  await client.get(resources.nodes, { name: 'a' });
+  expect([server.seen[0]?.impersonated, lines]).toEqual(['jane', []]);
+});
 
 describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   test('a certificate that is rotated in the middle of a watch: the watch goes on with the new one, and nothing is lost', async () => {
