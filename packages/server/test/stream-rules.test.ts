@@ -35,6 +35,11 @@ describe('rules of streams', () => {
     ['http://127.0.0.1:1234/exec/token?a=b', { secure: false, host: '127.0.0.1', port: 1234, path: '/exec/token?a=b' }],
     ['https://127.9.9.9/attach/t', { secure: true, host: '127.9.9.9', port: 443, path: '/attach/t' }],
     ['http://[::1]:80/x', { secure: false, host: '::1', port: 80, path: '/x' }],
+    ['//127.0.0.1:10010/cri/exec/T', { secure: false, host: '127.0.0.1', port: 10010, path: '/cri/exec/T' }],
+    ['//[::1]:10010/cri/exec/T?a=b', { secure: false, host: '::1', port: 10010, path: '/cri/exec/T?a=b' }],
+    ['//0.0.0.0:10010/cri/exec/T', { secure: false, host: '127.0.0.1', port: 10010, path: '/cri/exec/T' }],
+    ['http://0.0.0.0:1/x', { secure: false, host: '127.0.0.1', port: 1, path: '/x' }],
+    ['https://[::]:1/x', { secure: true, host: '::1', port: 1, path: '/x' }],
     ['http://localhost:5/x', { secure: false, host: 'localhost', port: 5, path: '/x' }],
   ])('takes the streaming URL %s', (url, expected) => {
     expect(parseStreamingUrl(url)).toEqual(expected);
@@ -42,7 +47,12 @@ describe('rules of streams', () => {
 
   it.each([
     'http://10.0.0.1/x',
-    'http://0.0.0.0:1/x',
+    '//10.0.0.1/x',
+    '//u@127.0.0.1/x',
+    '//127.0.0.1.evil.example/x',
+    '///x',
+    '//',
+    'http://[::2]/x',
     'http://127.0.0.1.evil.example/x',
     'http://localhost.evil.example/x',
     'http://127.0.0.1@10.0.0.1/x',

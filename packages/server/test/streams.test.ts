@@ -163,6 +163,18 @@ describe('streams', () => {
     await vi.waitFor(() => expect(runtime.sockets.size).toBe(0));
   });
 
+  it.each([
+    ['without a scheme, as cri-dockerd has it', (url: string) => url.replace(/^http:/, '')],
+    ['of the address 0.0.0.0', (url: string) => url.replace('127.0.0.1', '0.0.0.0')],
+  ])('reach a runtime whose streaming URL is one %s', async (_, change) => {
+    const runtime = await streamingServer(echo);
+    const { port } = await start(change(runtime.url));
+    const { socket, head } = await upgraded(port, EXEC);
+    const got = collect(socket);
+    socket.end('hello');
+    expect(Buffer.concat([head, await got]).toString()).toBe('hello');
+  });
+
   it('ask the runtime for what was asked for', async () => {
     const runtime = await streamingServer(echo);
     const { port } = await start(runtime.url);

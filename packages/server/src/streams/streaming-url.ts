@@ -10,18 +10,23 @@ export interface StreamingEndpoint {
   readonly path: string;
 }
 
+/** Addresses that stand for every address of this machine, and the loopback address that reaches them, as Go dials them. */
+const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
 /**
- * Takes a runtime's streaming URL apart. It must be one of this machine alone: whoever reaches it executes without being asked
- * who they are.
+ * Parses a runtime's streaming URL. A URL without a scheme is http, as upstream reads it
+ * (`k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go: normalizeLocation`); cri-dockerd returns such URLs. The host must be
+ * this machine: the runtime executes commands for every caller that has the URL.
  * @throws ServerError `BadStreamingUrl`
  */
 export function parseStreamingUrl(text: string): StreamingEndpoint {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw bad('is no URL');
+  const url = URL.parse(text.startsWith('//') ? `http:${text}` : text);
+  if (url === null) throw bad('is no URL');
   const { protocol, hostname, port, username, password, pathname, search } = url;
   if (protocol !== 'http:' && protocol !== 'https:') throw bad(`has the scheme ${protocol.slice(0, -1)}`);
   if (username !== '' || password !== '') throw bad('has a user in it');
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const given = hostname.replace(/^\[|\]$/g, '');
+  const host = UNSPECIFIED[given] ?? given;
   if (host !== 'localhost' && host !== '::1' && !/^127(?:\.\d{1,3}){3}$/.test(host)) {
     throw bad(`leads to ${host}, which is not loopback`);
   }
