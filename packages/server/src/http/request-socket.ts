@@ -18,6 +18,11 @@ export function keyOf({ remoteAddress, remotePort, localAddress, localPort }: En
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
+/** Returns the client's address; an IPv4 client of a dual-stack socket has its IPv4 address, as Go writes it. */
+export function remoteAddressOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
+  return remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
+}
+
 function isTlsSocket(socket: Socket | undefined): socket is TLSSocket {
   return socket !== undefined && typeof (socket as Partial<TLSSocket>).getPeerCertificate === 'function';
 }

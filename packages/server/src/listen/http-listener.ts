@@ -2,14 +2,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
-import { checkOptions, ServerError } from '../errors.ts';
+import { checkOptions } from '../errors.ts';
 import { http } from '../http/node-http.ts';
 import { type Reply, text } from '../http/reply.ts';
 import { expectSendable } from '../http/sendable.ts';
+import { bind } from './bind.ts';
 
 /** Where a server listens. */
 export interface ListenAddress {
-  /** An IP address of this machine; `127.0.0.1` for the machine alone. */
+  /** An IP address of this machine; `127.0.0.1` for the machine alone, `0.0.0.0` for all addresses of IPv4 and IPv6. */
   readonly address: string;
   /** 0 for any that is free. */
   readonly port: number;
@@ -62,7 +63,9 @@ export class HttpListener {
       (request, response) => void this.#serve(request, response),
     );
     boundConnections(server);
-    await this.#listen(server, listen);
+    await bind(server, listen);
+    // What comes later, as a failing accept, concerns one connection and not the server.
+    server.on('error', (err) => this.#components.logger.warn({ err, port: listen.port }, 'HTTP server had an error'));
     const got = server.address();
     if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
     await new Promise<void>((resolve) => {
@@ -72,20 +75,6 @@ export class HttpListener {
       };
       if (signal.aborted) stop();
       else signal.addEventListener('abort', stop, { once: true });
-    });
-  }
-
-  #listen(server: Server, { address, port }: ListenAddress): Promise<void> {
-    return new Promise((resolve, reject) => {
-      server.once('error', (error) => {
-        reject(new ServerError('ListenFailed', `cannot listen on ${address}:${port}: ${error.message}`, error));
-      });
-      server.listen({ host: address, port }, () => {
-        server.removeAllListeners('error');
-        // What comes later, as a failing accept, concerns one connection and not the server.
-        server.on('error', (err) => this.#components.logger.warn({ err, port }, 'HTTP server had an error'));
-        resolve();
-      });
     });
   }
 

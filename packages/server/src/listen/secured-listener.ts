@@ -13,10 +13,11 @@ import type { ClientAuthorities } from '../access/client-ca-file.ts';
 import { checkOptions, ServerError } from '../errors.ts';
 import type { Exchange, ExchangeHandlers } from '../http/exchange.ts';
 import { readBody } from '../http/read-body.ts';
-import { keyOf, socketOf } from '../http/request-socket.ts';
+import { keyOf, remoteAddressOf, socketOf } from '../http/request-socket.ts';
 import { isGone } from '../http/response-state.ts';
 import { AnswerDeadline, rawReply, sendAnswer } from '../http/send-answer.ts';
 import { expectSendable } from '../http/sendable.ts';
+import { bind } from './bind.ts';
 import { ConnectionLedger } from './connection-ledger.ts';
 import type { ListenAddress } from './http-listener.ts';
 import { ShownCertificates } from './shown-certificates.ts';
@@ -129,7 +130,11 @@ export class SecuredListener {
     });
     const unlink = [certificate.onChange(() => this.#renew(server)), authorities?.onChange(() => this.#renew(server))];
     try {
-      await this.#listen(server, listen);
+      await bind(server, listen);
+      // What comes later, as a failing accept, concerns one connection and not the server.
+      server.on('error', (err) =>
+        this.#components.logger.warn({ err, port: listen.port }, 'HTTPS server had an error'),
+      );
       const got = server.address();
       if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
       await untilAborted(signal);
@@ -189,21 +194,6 @@ export class SecuredListener {
     } catch (err) {
       this.#components.logger.error({ err }, 'The new certificate cannot be served; the last one is');
     }
-  }
-
-  #listen(server: Http2SecureServer, { address, port }: ListenAddress): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const failed = (error: Error): void => {
-        reject(new ServerError('ListenFailed', `cannot listen on ${address}:${port}: ${error.message}`, error));
-      };
-      server.once('error', failed);
-      server.listen({ host: address, port }, () => {
-        server.off('error', failed);
-        // What comes later, as a failing accept, concerns one connection and not the server.
-        server.on('error', (err) => this.#components.logger.warn({ err, port }, 'HTTPS server had an error'));
-        resolve();
-      });
-    });
   }
 
   async #serve(
@@ -313,7 +303,7 @@ export class SecuredListener {
       headers: request.headers,
       // Without authorities of its own, a server would hold certificates against the public ones.
       certificate: this.#components.authorities && this.#shown.of(socket),
-      remoteAddress: socket.remoteAddress ?? '',
+      remoteAddress: remoteAddressOf(socket),
       signal,
       trust: () => this.#ledger.trusted(key),
       ...own,

@@ -2,7 +2,7 @@ import type { Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '@node-agent/telemetry';
-import { keyOf } from '../http/request-socket.ts';
+import { keyOf, remoteAddressOf } from '../http/request-socket.ts';
 import type { ConnectionLedger } from './connection-ledger.ts';
 
 /** Enters all connections of a server into its ledger, and ends those of HTTP/2 that are idle for `idleMs`. */
@@ -39,7 +39,7 @@ export function trackConnections(
     });
   });
   server.on('tlsClientError', (err, socket) => {
-    logger.debug({ err, remoteAddress: socket.remoteAddress }, 'TLS handshake failed');
+    logger.debug({ err, remoteAddress: remoteAddressOf(socket) }, 'TLS handshake failed');
   });
   server.on('sessionError', (err) => logger.debug({ err }, 'HTTP/2 connection failed'));
 }
