@@ -1,7 +1,7 @@
-import { X509Certificate } from 'node:crypto';
 import { type Clock, every } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ServerError } from '../errors.ts';
+import { certificatesIn } from './pem-certificates.ts';
 
 /** The authorities whose client certificates are believed. */
 export interface ClientAuthorities {
@@ -22,7 +22,6 @@ export interface ClientCaFileComponents {
 
 /** As often as upstream looks (`dynamiccertificates.FileRefreshDuration`). */
 const PERIOD_MS = 60_000;
-const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** The authorities in a file (`clientCAFile`), read again every minute. While it is not readable, the last good ones hold. */
 export class ClientCaFile implements ClientAuthorities {
@@ -56,7 +55,7 @@ export class ClientCaFile implements ClientAuthorities {
     if (pem === this.#pem) return;
     let fingerprints: string[];
     try {
-      fingerprints = (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block).fingerprint256);
+      fingerprints = certificatesIn(pem).map(({ fingerprint256 }) => fingerprint256);
     } catch (cause) {
       throw new ServerError('InvalidOptions', `${this.#path}: a certificate in it cannot be read`, cause);
     }

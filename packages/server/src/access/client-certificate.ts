@@ -43,9 +43,16 @@ export function judgeCertificate(
 /** The object identifier of a name's part that holds a user's UID (KEP-4940 of upstream's certificate users). */
 const UID_OID = '1.3.6.1.4.1.57683.2';
 
-/** Takes what matters out of the certificate that a TLS socket has of its peer. */
-export function clientCertificate(peer: DetailedPeerCertificate, problem: string | undefined): ClientCertificate {
-  const chain = [...chainOf(peer)];
+/**
+ * Takes what matters out of the certificate that a TLS socket has of its peer.
+ * @param path the certificate and its issuers up to the authority; as TLS has put them together if unset
+ */
+export function clientCertificate(
+  peer: DetailedPeerCertificate,
+  problem: string | undefined,
+  path?: readonly X509Certificate[],
+): ClientCertificate {
+  const chain = path?.map((certificate) => certificate.toLegacyObject()) ?? [...chainOf(peer)];
   return {
     problem,
     user: certificateUser(peer),

@@ -78,7 +78,7 @@ export class SecuredListener {
   readonly #tls: SecureContextOptions;
   readonly #limits: Required<ServerLimits>;
   readonly #ledger: ConnectionLedger;
-  readonly #shown = new ShownCertificates();
+  readonly #shown: ShownCertificates;
   /** What is under way: one listener of the server's end tells all of it. */
   readonly #underWay = new Set<LinkedAbort>();
 
@@ -104,6 +104,7 @@ export class SecuredListener {
       stallMs: 'positive',
     });
     this.#ledger = new ConnectionLedger(this.#limits.maxStrangers);
+    this.#shown = new ShownCertificates(this.#components.clock, this.#components.authorities);
   }
 
   /**
@@ -183,7 +184,7 @@ export class SecuredListener {
     return {
       ...this.#tls,
       ...certificate.current,
-      ...(authorities && { ca: authorities.pem, allowPartialTrustChain: true }),
+      ...(authorities && { ca: authorities.pem }),
       secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
     };
   }
@@ -301,8 +302,7 @@ export class SecuredListener {
       method: request.method ?? 'GET',
       target: request.url ?? '/',
       headers: request.headers,
-      // Without authorities of its own, a server would hold certificates against the public ones.
-      certificate: this.#components.authorities && this.#shown.of(socket),
+      certificate: this.#shown.of(socket),
       remoteAddress: remoteAddressOf(socket),
       signal,
       trust: () => this.#ledger.trusted(key),

@@ -1,17 +1,67 @@
-import type { TLSSocket } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import type { Clock } from '@node-agent/async';
+import type { ClientAuthorities } from '../access/client-ca-file.ts';
 import { type ClientCertificate, clientCertificate } from '../access/client-certificate.ts';
+import { certificatesIn } from '../access/pem-certificates.ts';
+import { isAuthority, trustedPath } from '../access/trusted-path.ts';
 
-/** What clients have shown in the handshakes of their connections, taken apart once for each. */
+/** Client certificates of the handshakes, parsed once for each connection. */
 export class ShownCertificates {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'> | undefined;
   readonly #known = new WeakMap<object, ClientCertificate | undefined>();
+  #parsed: { readonly pem: string; readonly certificates: readonly X509Certificate[] } = { pem: '', certificates: [] };
 
-  /** `undefined` where the client showed none. */
+  /** @param authorities without, no certificate is taken: the server would verify with the public authorities */
+  constructor(clock: Pick<Clock, 'now'>, authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'> | undefined) {
+    this.#clock = clock;
+    this.#authorities = authorities;
+  }
+
+  /** Returns `undefined` if the client showed none. */
   of(socket: TLSSocket): ClientCertificate | undefined {
+    const authorities = this.#authorities;
+    if (authorities === undefined) return undefined;
     if (this.#known.has(socket)) return this.#known.get(socket);
     const peer = socket.getPeerCertificate(true);
     const problem = socket.authorized ? undefined : String(socket.authorizationError ?? 'not verified');
-    const certificate = peer?.fingerprint256 === undefined ? undefined : clientCertificate(peer, problem);
+    const certificate = peer?.fingerprint256 === undefined ? undefined : this.#judged(peer, problem, authorities);
     this.#known.set(socket, certificate);
     return certificate;
   }
+
+  /** OpenSSL's verdict, unless there is a path to an authority that OpenSSL did not try. */
+  #judged(
+    peer: DetailedPeerCertificate,
+    problem: string | undefined,
+    authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'>,
+  ): ClientCertificate {
+    const shown = clientCertificate(peer, problem);
+    const [leaf, ...issuers] = certificatesOf(peer);
+    if (leaf === undefined) return shown;
+    const isAnchored = shown.fingerprints.some((fingerprint) => authorities.fingerprints.has(fingerprint));
+    if (problem === undefined && isAnchored && issuers.every(isAuthority)) return shown;
+    const path = trustedPath(leaf, issuers, this.#certificates(authorities.pem), this.#clock.now());
+    if (path !== undefined) return clientCertificate(peer, undefined, path);
+    return isAnchored ? { ...shown, problem: problem ?? 'certificate signed by one that is not an authority' } : shown;
+  }
+
+  #certificates(pem: string): readonly X509Certificate[] {
+    if (this.#parsed.pem !== pem) this.#parsed = { pem, certificates: certificatesIn(pem) };
+    return this.#parsed.certificates;
+  }
+}
+
+/** The client's certificate, and those that TLS has put behind it by their names. */
+function certificatesOf(peer: DetailedPeerCertificate): readonly X509Certificate[] {
+  const seen = new Set<DetailedPeerCertificate>();
+  // The issuer of a self-signed certificate is the certificate itself.
+  for (
+    let next: DetailedPeerCertificate | undefined = peer;
+    next?.raw && !seen.has(next);
+    next = next.issuerCertificate
+  )
+    seen.add(next);
+  return [...seen].map(({ raw }) => new X509Certificate(raw));
 }

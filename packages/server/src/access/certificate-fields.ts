@@ -1,0 +1,145 @@
+/** The fields of a certificate that decide whether it may sign or use another, of which `node:crypto` tells nothing. */
+export interface CertificateFields {
+  /** 1, 2 or 3. */
+  readonly version: number;
+  /** The DER of both names: Go compares their bytes. */
+  readonly issuer: Buffer;
+  readonly subject: Buffer;
+  /** The object identifier of the signature's algorithm, DER in hex without tag and length. */
+  readonly signatureAlgorithm: string;
+  /** `undefined` if the certificate has no basic constraints. */
+  readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | undefined } | undefined;
+  /** Whether the key may sign certificates; `undefined` if the certificate does not restrict its key. */
+  readonly signsCertificates: boolean | undefined;
+  /** Object identifiers as in `signatureAlgorithm`; `undefined` if the certificate does not restrict its use. */
+  readonly extendedUsages: readonly string[] | undefined;
+  /** Other extensions that an issuer or its critical flag obliges a verifier to heed. */
+  readonly unhandled: readonly string[];
+}
+
+const BASIC_CONSTRAINTS = '551d13';
+const KEY_USAGE = '551d0f';
+const EXTENDED_KEY_USAGE = '551d25';
+const HANDLED: ReadonlySet<string> = new Set([BASIC_CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
+/** Restrictions on what is below a certificate: names (30), policies (33, 36, 54). They bind although not critical. */
+const CONSTRAINING: ReadonlySet<string> = new Set(['551d1e', '551d21', '551d24', '551d36']);
+
+const NONE = Buffer.alloc(0);
+const SEQUENCE = 0x30;
+const VERSION = 0xa0;
+const EXTENSIONS = 0xa3;
+const BOOLEAN = 0x01;
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const OCTET_STRING = 0x04;
+const OBJECT_IDENTIFIER = 0x06;
+/** `keyCertSign` in the first byte of a key usage. */
+const CERT_SIGN = 0x04;
+
+interface Element {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** With tag and length. */
+  readonly raw: Buffer;
+}
+
+/**
+ * Reads the fields of a certificate (RFC 5280, section 4.1).
+ * @throws Error for a certificate that is not as the RFC has it, or has an extension twice
+ */
+export function certificateFields(der: Buffer): CertificateFields {
+  const [certificate] = elements(der);
+  const [tbs, outerAlgorithm] = elements(contentOf(certificate, SEQUENCE));
+  const parts = elements(contentOf(tbs, SEQUENCE));
+  // Version 1 leaves the version out, and counts from 0.
+  const version = parts[0]?.tag === VERSION ? contentOf(elements(parts.shift()?.content ?? NONE)[0], INTEGER)[0] : 0;
+  const [, innerAlgorithm, issuer, , subject] = parts;
+  if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');
+  const extensions = extensionsOf(parts.find(({ tag }) => tag === EXTENSIONS));
+  const value = (oid: string): Element | undefined => elements(extensions.get(oid)?.value ?? NONE)[0];
+  return {
+    version: (version ?? 0) + 1,
+    issuer: rawOf(issuer, SEQUENCE),
+    subject: rawOf(subject, SEQUENCE),
+    signatureAlgorithm: oidOf(elements(contentOf(outerAlgorithm, SEQUENCE))[0]),
+    basicConstraints: basicConstraintsOf(value(BASIC_CONSTRAINTS)),
+    signsCertificates: signsCertificatesOf(value(KEY_USAGE)),
+    extendedUsages: extendedUsagesOf(value(EXTENDED_KEY_USAGE)),
+    unhandled: [...extensions]
+      .filter(([oid, { critical }]) => CONSTRAINING.has(oid) || (critical && !HANDLED.has(oid)))
+      .map(([oid]) => oid),
+  };
+}
+
+function extensionsOf(
+  field: Element | undefined,
+): ReadonlyMap<string, { readonly critical: boolean; readonly value: Buffer }> {
+  const extensions = new Map<string, { readonly critical: boolean; readonly value: Buffer }>();
+  if (field === undefined) return extensions;
+  for (const extension of elements(contentOf(elements(field.content)[0], SEQUENCE))) {
+    const parts = elements(contentOf(extension, SEQUENCE));
+    const oid = oidOf(parts[0]);
+    if (extensions.has(oid)) throw new Error(`the extension ${oid} is there twice`);
+    const critical = parts[1]?.tag === BOOLEAN && parts[1].content[0] !== 0;
+    extensions.set(oid, { critical, value: contentOf(parts.at(-1), OCTET_STRING) });
+  }
+  return extensions;
+}
+
+function basicConstraintsOf(value: Element | undefined): CertificateFields['basicConstraints'] {
+  if (value === undefined) return undefined;
+  const parts = elements(contentOf(value, SEQUENCE));
+  const ca = parts[0]?.tag === BOOLEAN && parts[0].content[0] !== 0;
+  const length = parts.find(({ tag }) => tag === INTEGER)?.content;
+  if (length === undefined) return { ca, pathLength: undefined };
+  const [first = 0x80] = length;
+  if (first >= 0x80 || length.length > 4) throw new Error('a path length that no chain has');
+  return { ca, pathLength: length.readUIntBE(0, length.length) };
+}
+
+function signsCertificatesOf(value: Element | undefined): boolean | undefined {
+  if (value === undefined) return undefined;
+  // The first byte of a bit string counts the bits that are not used.
+  return ((contentOf(value, BIT_STRING)[1] ?? 0) & CERT_SIGN) !== 0;
+}
+
+function extendedUsagesOf(value: Element | undefined): readonly string[] | undefined {
+  return value === undefined ? undefined : elements(contentOf(value, SEQUENCE)).map(oidOf);
+}
+
+/** All elements of DER, one after another. */
+function elements(der: Buffer): Element[] {
+  const all: Element[] = [];
+  for (let at = 0; at < der.length; ) {
+    const tag = der[at] ?? 0;
+    const short = der[at + 1];
+    if (short === undefined) throw new Error('DER that is cut off');
+    let length = short;
+    let start = at + 2;
+    if (short >= 0x80) {
+      const bytes = short - 0x80;
+      if (bytes < 1 || bytes > 4 || start + bytes > der.length) throw new Error('a length that DER does not have');
+      length = der.readUIntBE(start, bytes);
+      start += bytes;
+    }
+    const end = start + length;
+    if (end > der.length) throw new Error('DER that is cut off');
+    all.push({ tag, content: der.subarray(start, end), raw: der.subarray(at, end) });
+    at = end;
+  }
+  return all;
+}
+
+function contentOf(element: Element | undefined, tag: number): Buffer {
+  if (element?.tag !== tag) throw new Error(`expected the tag ${tag}, got ${element?.tag}`);
+  return element.content;
+}
+
+function rawOf(element: Element | undefined, tag: number): Buffer {
+  contentOf(element, tag);
+  return element?.raw ?? NONE;
+}
+
+function oidOf(element: Element | undefined): string {
+  return contentOf(element, OBJECT_IDENTIFIER).toString('hex');
+}

@@ -1,0 +1,8 @@
+import { X509Certificate } from 'node:crypto';
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Returns the certificates in a PEM text. @throws Error of OpenSSL for one that cannot be read */
+export function certificatesIn(pem: string): readonly X509Certificate[] {
+  return (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block));
+}

@@ -1,0 +1,122 @@
+import type { KeyObject, X509Certificate } from 'node:crypto';
+import { type CertificateFields, certificateFields } from './certificate-fields.ts';
+
+/** `clientAuth` and `anyExtendedKeyUsage`. */
+const CLIENT_USAGES: ReadonlySet<string> = new Set(['2b06010505070302', '551d2500']);
+/** RSA (PKCS #1) and ECDSA with SHA-256, SHA-384 and SHA-512, and Ed25519. */
+const SIGNATURES: ReadonlySet<string> = new Set([
+  ...['2a864886f70d01010b', '2a864886f70d01010c', '2a864886f70d01010d'],
+  ...['2a8648ce3d040302', '2a8648ce3d040303', '2a8648ce3d040304'],
+  '2b6570',
+]);
+const CURVES: ReadonlySet<unknown> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+const MIN_RSA_BITS = 2048;
+/** A longer key costs more to verify than a client may ask before it is known. */
+const MAX_RSA_BITS = 8192;
+/** Clients send what they like before they are known: so many signatures are verified for one of them. */
+const MAX_SIGNATURES = 32;
+const MAX_LENGTH = 8;
+
+interface Certificate {
+  readonly x509: X509Certificate;
+  readonly fields: CertificateFields;
+}
+
+/**
+ * Finds a path from a client's certificate to an authority, trying every authority and intermediate whose name fits, as Go
+ * does (`crypto/x509: Certificate.Verify`). OpenSSL, which verifies clients in the handshake, takes the first authority whose
+ * name fits and reports a bad signature although another authority of that name has signed: both are in the CA file during a
+ * rotation. It also refuses an authority that is not self-signed, as an intermediate in the CA file.
+ *
+ * The search is asked only after OpenSSL has refused a certificate, so it must never accept what Go refuses. Therefore it
+ * refuses what it does not verify itself, though Go may accept it: constraints on names and policies, critical extensions
+ * other than basic constraints and usages, authorities of version 1, RSA-PSS, and weak or very long keys.
+ * The handshake has proven already that the client has the certificate's key.
+ *
+ * @param sent other certificates that the client sent; they are trusted only as far as an authority has signed them
+ * @returns the client's certificate first, the authority last; `undefined` if there is no path
+ */
+export function trustedPath(
+  leaf: X509Certificate,
+  sent: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+  nowMs: number,
+): readonly X509Certificate[] | undefined {
+  const [first] = readable([leaf]);
+  if (first === undefined || !isUsable(first, nowMs) || !isStrong(leaf)) return undefined;
+  const trusted = readable(authorities);
+  const others = readable(sent);
+  let signatures = 0;
+
+  const extend = (path: readonly Certificate[]): readonly Certificate[] | undefined => {
+    const last = path.at(-1);
+    if (last === undefined || path.length >= MAX_LENGTH) return undefined;
+    for (const candidate of [...trusted, ...others]) {
+      if (path.some(({ x509 }) => x509.fingerprint256 === candidate.x509.fingerprint256)) continue;
+      if (!mayIssue(candidate, last, path.length - 1) || !isUsable(candidate, nowMs)) continue;
+      if (++signatures > MAX_SIGNATURES) return undefined;
+      if (!isSignedBy(last, candidate)) continue;
+      const longer = [...path, candidate];
+      const found = trusted.includes(candidate) ? longer : extend(longer);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return extend([first])?.map(({ x509 }) => x509);
+}
+
+/**
+ * Whether a certificate may be an issuer for Go, which wants it said by basic constraints unless the version has none
+ * (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
+ */
+export function isAuthority(certificate: X509Certificate): boolean {
+  const [read] = readable([certificate]);
+  if (read === undefined) return false;
+  const { basicConstraints, version } = read.fields;
+  return basicConstraints?.ca ?? version < 3;
+}
+
+/** Certificates that cannot be read are of no use in a path. */
+function readable(certificates: readonly X509Certificate[]): readonly Certificate[] {
+  return certificates.flatMap((x509) => {
+    try {
+      return [{ x509, fields: certificateFields(x509.raw) }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Whether a certificate may be anywhere in a path: it is valid now and restricts neither its use nor what is below it. */
+function isUsable({ x509, fields }: Certificate, nowMs: number): boolean {
+  const isValid = Date.parse(x509.validFrom) <= nowMs && nowMs <= Date.parse(x509.validTo);
+  const isForClients = fields.extendedUsages?.some((usage) => CLIENT_USAGES.has(usage)) ?? true;
+  return isValid && isForClients && fields.unhandled.length === 0;
+}
+
+/** @param below how many certificates are between the issuer and the client's */
+function mayIssue({ fields: issuer }: Certificate, { fields: issued }: Certificate, below: number): boolean {
+  const { basicConstraints, signsCertificates = true } = issuer;
+  if (basicConstraints?.ca !== true || !signsCertificates) return false;
+  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) return false;
+  return issuer.subject.equals(issued.issuer);
+}
+
+function isSignedBy({ x509, fields }: Certificate, issuer: Certificate): boolean {
+  if (!SIGNATURES.has(fields.signatureAlgorithm)) return false;
+  return isStrong(issuer.x509) && x509.verify(issuer.x509.publicKey);
+}
+
+function isStrong(certificate: X509Certificate): boolean {
+  let key: KeyObject;
+  try {
+    key = certificate.publicKey;
+  } catch {
+    // A key of a kind that OpenSSL does not know.
+    return false;
+  }
+  const { asymmetricKeyType, asymmetricKeyDetails } = key;
+  const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {};
+  if (asymmetricKeyType === 'rsa') return modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS;
+  return asymmetricKeyType === 'ed25519' || (asymmetricKeyType === 'ec' && CURVES.has(namedCurve));
+}
