@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
-import { type ConnectionOptions, connect, createSecureContext, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '@node-agent/async';
 import type { ServerAddress } from './connection-pool.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { withDialDeadline } from './dial-deadline.ts';
 import { systemAuthorities } from './system-authorities.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
+import { issuersAreAuthorities, trustSets } from './trust-sets.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** How the server's certificate is looked at. */
@@ -23,13 +24,17 @@ export class TlsDialer {
   readonly server: ServerAddress;
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #options: ConnectionOptions;
+  readonly #material: TlsMaterial;
   readonly #proxy: URL | undefined;
-  readonly #trustsSystem: boolean;
+  /** Made at the first dial: the system's authorities are many. */
+  #contexts: readonly SecureContext[] | undefined;
+  /** The index of the context that verified the server last. */
+  #preferred = 0;
 
   constructor(
     clock: Pick<Clock, 'setTimer'>,
     server: ServerAddress,
-    { ca, cert, key }: TlsMaterial,
+    material: TlsMaterial,
     { servername, rejectUnauthorized }: ServerTls,
     proxy: URL | undefined,
   ) {
@@ -37,10 +42,9 @@ export class TlsDialer {
     this.server = server;
     this.#proxy = proxy;
     const name = servername ?? (isIP(server.host) === 0 ? server.host : '');
-    const own = { ca, cert, key, minVersion: 'TLSv1.2' } as const;
-    this.#options = { ...own, rejectUnauthorized, servername: name };
+    this.#material = material;
+    this.#options = { rejectUnauthorized, servername: name };
     if (servername === undefined) this.#options.host = server.host;
-    this.#trustsSystem = ca === undefined && rejectUnauthorized;
   }
 
   /**
@@ -52,19 +56,46 @@ export class TlsDialer {
     return await withDialDeadline(this.#clock, authority, (linked) => this.#dial(protocols, linked), signal);
   }
 
-  /** They are many: they are read once, and when they are needed. */
-  #trustSystem(): void {
-    if (!this.#trustsSystem || this.#options.secureContext !== undefined) return;
-    const { cert, key, minVersion } = this.#options;
-    this.#options.secureContext = createSecureContext({ ca: systemAuthorities(), cert, key, minVersion });
+  /** One context for each set of authorities, in the order to try them. */
+  #secureContexts(): readonly SecureContext[] {
+    const { ca, cert, key } = this.#material;
+    const verifies = this.#options.rejectUnauthorized === true;
+    const sets = ca === undefined ? [verifies ? systemAuthorities() : undefined] : verifies ? trustSets(ca) : [ca];
+    return sets.map((set) =>
+      // A bundle may hold an intermediate authority without its root: Go trusts what is in the bundle.
+      createSecureContext({ ca: set, cert, key, minVersion: 'TLSv1.2', allowPartialTrustChain: true }),
+    );
   }
 
   async #dial(protocols: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
+    this.#contexts ??= this.#secureContexts();
+    const order = [...this.#contexts.keys()].sort(
+      (a, b) => Number(b === this.#preferred) - Number(a === this.#preferred),
+    );
+    let failure: unknown;
+    for (const index of order) {
+      try {
+        const socket = await this.#handshake(this.#contexts[index], protocols, signal);
+        this.#preferred = index;
+        return socket;
+      } catch (error) {
+        if (!(error instanceof Unverified)) throw error;
+        // The authority that has signed says best what is wrong with what it has signed.
+        if (failure === undefined || isBadSignature(failure)) failure = error.cause;
+      }
+    }
+    throw failure;
+  }
+
+  async #handshake(
+    secureContext: SecureContext | undefined,
+    protocols: readonly string[],
+    signal: AbortSignal,
+  ): Promise<TLSSocket> {
     const { host, port, authority } = this.server;
     const tunnel = this.#proxy === undefined ? undefined : await openTunnel(this.#proxy, { host, port }, signal);
     const target = tunnel === undefined ? { host, port } : { socket: tunnel };
-    this.#trustSystem();
-    const socket = connect({ ...this.#options, ...target, ALPNProtocols: [...protocols] });
+    const socket = connect({ ...this.#options, ...target, secureContext, ALPNProtocols: [...protocols] });
     const onAbort = (): void => void socket.destroy(toError(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
@@ -81,11 +112,37 @@ export class TlsDialer {
       });
     } catch (error) {
       tunnel?.destroy();
-      throw error;
+      throw socket.authorizationError && !signal.aborted && !isWrongName(error) ? new Unverified(error) : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
+    }
+    if (this.#options.rejectUnauthorized && !issuersAreAuthorities(socket.getPeerCertificate(true))) {
+      socket.destroy();
+      throw new Unverified(
+        systemErrorOf('INVALID_CA', `${authority}: an issuer of its certificate is not an authority`),
+      );
     }
     (tunnel ?? socket).setKeepAlive(true, KEEP_ALIVE_MS);
     return socket;
   }
+}
+
+/** The server's certificate was not verified by one set of authorities; `cause` says why. */
+class Unverified extends Error {
+  constructor(cause: unknown) {
+    super('the server is not verified', { cause });
+  }
+}
+
+function isBadSignature(error: unknown): boolean {
+  return codeOf(error) === 'CERT_SIGNATURE_FAILURE';
+}
+
+/** The name is compared after a chain was found: other authorities do not change it. */
+function isWrongName(error: unknown): boolean {
+  return codeOf(error) === 'ERR_TLS_CERT_ALTNAME_INVALID';
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

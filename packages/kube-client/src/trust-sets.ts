@@ -1,0 +1,62 @@
+import { X509Certificate } from 'node:crypto';
+import type { DetailedPeerCertificate } from 'node:tls';
+
+const BLOCK = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g;
+
+/**
+ * Returns the sets of authorities to verify a server with, in the order to try them: the whole bundle, then sets in which each
+ * subject occurs once. During a CA rotation a bundle holds two authorities of one subject, and OpenSSL takes the first whose
+ * name fits: unless key identifiers tell them apart, it reports a bad signature though the other authority has signed. Go
+ * tries each (`crypto/x509: Certificate.buildChains`).
+ *
+ * Each set is a part of the bundle, and OpenSSL alone decides: a server that one of the sets verifies is verified by
+ * authorities of the bundle, under all of OpenSSL's rules. A bundle without a repeated subject is one set.
+ */
+export function trustSets(bundle: string): readonly string[] {
+  const bySubject = new Map<string, string[]>();
+  try {
+    for (const [block] of bundle.matchAll(BLOCK)) {
+      // OpenSSL compares names without regard to case and to runs of spaces.
+      const subject = new X509Certificate(block).subject?.toLowerCase().replace(/ +/g, ' ') ?? '';
+      const same = bySubject.get(subject) ?? [];
+      if (!same.includes(block)) same.push(block);
+      bySubject.set(subject, same);
+    }
+  } catch {
+    // OpenSSL tells what is wrong with the bundle when it loads it.
+    return [bundle];
+  }
+  const groups = [...bySubject.values()];
+  const count = groups.reduce((most, { length }) => Math.max(most, length), 0);
+  if (count < 2) return [bundle];
+  const sets = Array.from({ length: count }, (_, i) => groups.map((same) => same[i % same.length]).join('\n'));
+  return [bundle, ...sets];
+}
+
+/** The tag of the version in a certificate, which version 1 leaves out. */
+const VERSION = 0xa0;
+
+/**
+ * Returns whether all issuers in a verified chain say by their basic constraints that they are authorities, which Go wants of
+ * all but version 1 (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
+ */
+export function issuersAreAuthorities(leaf: DetailedPeerCertificate): boolean {
+  // A self-signed certificate is its own issuer.
+  const seen = new Set([leaf]);
+  let issuer: DetailedPeerCertificate | undefined = leaf.issuerCertificate;
+  for (; issuer?.raw !== undefined && !seen.has(issuer); issuer = issuer.issuerCertificate) {
+    seen.add(issuer);
+    if (!new X509Certificate(issuer.raw).ca && !isVersion1(issuer.raw)) return false;
+  }
+  return true;
+}
+
+function isVersion1(der: Buffer): boolean {
+  const toBeSigned = headerLength(der, 0);
+  return der[toBeSigned + headerLength(der, toBeSigned)] !== VERSION;
+}
+
+function headerLength(der: Buffer, at: number): number {
+  const length = der[at + 1] ?? 0;
+  return length < 0x80 ? 2 : 2 + (length & 0x7f);
+}
