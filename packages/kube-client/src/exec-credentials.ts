@@ -81,7 +81,7 @@ export class ExecCredentials {
         `exec: executable ${command} failed with exit code ${result.exitCode}${said === '' ? '' : `: ${said}`}`,
       );
     }
-    this.#kept = parseExecCredential(result.stdout, this.#config.apiVersion);
+    this.#kept = parseExecCredential(await credentialOf(result.stdout), this.#config.apiVersion);
     return this.#kept;
   }
 
@@ -105,15 +105,26 @@ export class ExecCredentials {
   }
 }
 
-/** What a plugin printed. @throws KubeError `CredentialsUnavailable` */
-function parseExecCredential(stdout: string, apiVersion: string): PluginCredentials {
-  let parsed: Readonly<Record<string, unknown>>;
+/** Parses what a plugin printed: JSON, or YAML, which client-go's decoder takes too. @throws KubeError `CredentialsUnavailable` */
+async function credentialOf(stdout: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    parsed = record(JSON.parse(stdout));
+    return record(JSON.parse(stdout));
   } catch {
+    const { parse } = await import('yaml');
+    let value: unknown;
+    try {
+      value = parse(stdout, { version: '1.1', prettyErrors: false, logLevel: 'error', maxAliasCount: 100 });
+    } catch {
+      value = undefined;
+    }
+    if (typeof value === 'object' && value !== null) return record(value);
     // What was printed may be a secret, and the parser's message quotes it: neither is told (W4).
-    throw unavailable('exec: the plugin did not print JSON');
+    throw unavailable('exec: the plugin did not print JSON or YAML');
   }
+}
+
+/** @throws KubeError `CredentialsUnavailable` */
+function parseExecCredential(parsed: Readonly<Record<string, unknown>>, apiVersion: string): PluginCredentials {
   if (parsed.kind !== 'ExecCredential' || parsed.apiVersion !== apiVersion) {
     const got = `${String(parsed.apiVersion)}, ${String(parsed.kind)}`;
     throw unavailable(`exec: plugin is configured to use API version ${apiVersion}, it returned ${got}`);
@@ -122,6 +133,8 @@ function parseExecCredential(stdout: string, apiVersion: string): PluginCredenti
   if (parsed.status === undefined) throw unavailable("exec: plugin didn't return a status field");
   const text = (key: string): string | undefined => {
     const value = status[key];
+    // YAML has timestamps.
+    if (value instanceof Date) return value.toISOString();
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const [token, cert, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];

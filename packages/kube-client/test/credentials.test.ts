@@ -267,7 +267,8 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       async () => ({ exitCode: 3, stdout: '', stderr: 'who are you?' }),
       /failed with exit code 3: who are you\?/,
     ],
-    ['prints no JSON', async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }), /did not print JSON$/],
+    ['prints a word', async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }), /did not print JSON or YAML$/],
+    ['prints neither', async () => ({ exitCode: 0, stdout: 'a: [secret', stderr: '' }), /did not print JSON or YAML$/],
     [
       'prints another version',
       async () => ({ exitCode: 0, stdout: '{"apiVersion":"v2","kind":"ExecCredential"}', stderr: '' }),
@@ -291,6 +292,25 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(error.code).toBe('CredentialsUnavailable');
     expect(error.message).toMatch(message);
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('secret');
+  });
+
+  test('an exec plugin may print YAML', async () => {
+    const server = await f.tlsServer(http2);
+    const status = 'status:\n  token: from-yaml\n  expirationTimestamp: 2026-01-01T00:10:00Z\n';
+    let runs = 0;
+    const exec: ExecRunner = async () => {
+      runs++;
+      return { exitCode: 0, stdout: `apiVersion: ${V1BETA1}\nkind: ExecCredential\n${status}`, stderr: '' };
+    };
+    const plugin = { apiVersion: V1BETA1, command: 'plugin', args: [], env: [], provideClusterInfo: false } as const;
+    const cluster = { server: server.url, ca: { data: f.pki.ca } };
+    const { client, clock } = f.clientOf({ cluster, user: { exec: plugin } }, { exec });
+    await client.get(resources.nodes, { name: 'a' });
+    await client.get(resources.nodes, { name: 'a' });
+    expect([server.seen[0]?.authorization, runs]).toEqual(['Bearer from-yaml', 1]);
+    await clock.advance(600_000);
+    await client.get(resources.nodes, { name: 'a' });
+    expect(runs).toBe(2);
   });
 
   test('an exec plugin is told of the cluster where it asks for it, and its certificate is used', async () => {

@@ -1,6 +1,7 @@
 import { goDurationMs } from './credential-provider-config.ts';
 import type { DockerConfig, RegistryLogin } from './docker-config.ts';
 import { type Fields, fieldsOf, textOf } from './fields.ts';
+import { parseYamlText } from './yaml-text.ts';
 
 /** What a plugin's credentials are good for: one image, the images of a registry, or all that it is asked for. */
 export type CacheKeyType = 'Image' | 'Registry' | 'Global';
@@ -34,7 +35,7 @@ const LOGIN_FIELDS = ['username', 'password'];
  * @throws Error that says what is wrong, and nothing of the text: it holds credentials
  */
 export function parseProviderResponse(text: string, apiVersion: string): ProviderResponse {
-  const response = fieldsOf(jsonOf(text), 'response');
+  const response = fieldsOf(decoded(text), 'response');
   const actual = textOf(response, 'apiVersion', 'response');
   if (actual !== apiVersion) {
     const what = 'apiVersion from credential plugin response did not match expected';
@@ -76,10 +77,23 @@ function requireKnown(fields: Fields, known: readonly string[]): void {
   if (Object.keys(fields).some((field) => !known.includes(field))) throw undecodable();
 }
 
-function jsonOf(text: string): unknown {
+/** JSON, or YAML, which upstream's decoder takes too (`plugin.go: ExecPlugin`). */
+function decoded(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    return yamlOf(text);
+  }
+}
+
+function yamlOf(text: string): unknown {
+  let value: unknown;
+  try {
+    value = parseYamlText(text);
+  } catch {
     throw undecodable();
   }
+  // Nearly every text is YAML: one that is only a word is a plugin's message.
+  if (typeof value !== 'object' || value === null) throw undecodable();
+  return value;
 }

@@ -58,8 +58,32 @@ describe('an answer of a plugin', () => {
     expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
   });
 
-  test('that is no JSON is refused, and not shown', () => {
-    expect(() => parseProviderResponse('hunter2', V1)).toThrow(
+  test('in YAML is read like one in JSON', () => {
+    const yaml = `# from a script
+kind: CredentialProviderResponse
+apiVersion: ${V1}
+cacheKeyType: Registry
+cacheDuration: 5m
+auth:
+  example.com:
+    username: u
+    password: "p: 1"
+`;
+    expect(parseProviderResponse(yaml, V1)).toEqual({
+      logins: new Map([['example.com', { username: 'u', password: 'p: 1' }]]),
+      cacheKeyType: 'Registry',
+      cacheDurationMs: 300_000,
+    });
+  });
+
+  test.each([
+    ['that is neither JSON nor YAML', 'kind: [hunter2'],
+    ['that is a word', 'hunter2'],
+    ['that is empty', ''],
+    ['in YAML with a field twice', `kind: hunter2\nkind: hunter2\napiVersion: ${V1}`],
+    ['in YAML with an unknown field', `kind: CredentialProviderResponse\napiVersion: ${V1}\nhunter2: 1`],
+  ])('%s is refused, and not shown', (_name, text) => {
+    expect(() => parseProviderResponse(text, V1)).toThrow(
       /^error decoding credential provider plugin response from stdout$/,
     );
   });
