@@ -19,7 +19,7 @@ export interface KubeClientsComponents {
   readonly logger?: Logger;
   /** Counted nowhere where absent. */
   readonly metrics?: Metrics;
-  /** The process' environment: proxies, and what exec plugins get. */
+  /** The process' environment: proxies, `DISABLE_HTTP2`, and what exec plugins get. */
   readonly environment: Environment;
   /** The machine's files where absent. */
   readonly fs?: CredentialFiles;
@@ -73,6 +73,8 @@ export class KubeClients implements AsyncDisposable {
         {
           server: cluster.server,
           skipTlsVerify: cluster.skipTlsVerify === true,
+          // As in upstream (`k8s.io/apimachinery/pkg/util/net/http.go: allowsHTTP2`), any value but the empty one disables it.
+          http2: !environment.DISABLE_HTTP2,
           proxy: proxyFor(new URL(cluster.server), cluster.proxyUrl, environment),
           ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
         },

@@ -14,14 +14,17 @@ import type { HttpRequest, HttpResponse } from './transport.ts';
 export class NegotiatedPool implements ConnectionPool {
   readonly #clock: Clock;
   readonly #dialer: TlsDialer;
+  readonly #protocols: readonly string[];
   #pool: ConnectionPool | undefined;
   #choosing: Promise<ConnectionPool> | undefined;
   readonly #end = new AbortController();
   #ended: { readonly why: string; readonly atOnce: boolean } | undefined;
 
-  constructor(clock: Clock, dialer: TlsDialer) {
+  /** @param protocols the ALPN names to offer, the preferred first */
+  constructor(clock: Clock, dialer: TlsDialer, protocols: readonly string[]) {
     this.#clock = clock;
     this.#dialer = dialer;
+    this.#protocols = protocols;
   }
 
   get streams(): number {
@@ -52,7 +55,7 @@ export class NegotiatedPool implements ConnectionPool {
 
   async #choose(): Promise<ConnectionPool> {
     try {
-      const socket = await this.#dialer.dial(['h2', 'http/1.1'], this.#end.signal);
+      const socket = await this.#dialer.dial(this.#protocols, this.#end.signal);
       if (socket.alpnProtocol === 'h2') {
         const first = await Http2Connection.over(this.#clock, this.#dialer.server, socket);
         this.#pool = new Http2Pool(this.#clock, () => this.#connect(), first);
@@ -71,7 +74,7 @@ export class NegotiatedPool implements ConnectionPool {
   }
 
   async #connect(): Promise<Http2Connection> {
-    const socket = await this.#dialer.dial(['h2', 'http/1.1'], this.#end.signal);
+    const socket = await this.#dialer.dial(this.#protocols, this.#end.signal);
     if (socket.alpnProtocol === 'h2') return await Http2Connection.over(this.#clock, this.#dialer.server, socket);
     socket.destroy();
     // Another server answers there now: the next request finds out what it speaks.

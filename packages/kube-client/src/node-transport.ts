@@ -29,6 +29,8 @@ export interface NodeTransportOptions {
   readonly tlsServerName?: string;
   readonly skipTlsVerify?: boolean;
   readonly proxy?: URL | undefined;
+  /** Whether HTTP/2 is offered to the server; true if unset. */
+  readonly http2?: boolean;
 }
 
 /**
@@ -43,6 +45,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   readonly #server: URL;
   readonly #serverTls: ServerTls;
   readonly #proxy: URL | undefined;
+  readonly #http2: boolean;
   #current: { readonly pool: ConnectionPool; readonly tls: TlsMaterial } | undefined;
   #timer: Timer | undefined;
   #isDisposed = false;
@@ -61,6 +64,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     this.#server = server;
     this.#serverTls = { servername: options.tlsServerName, rejectUnauthorized: options.skipTlsVerify !== true };
     this.#proxy = options.proxy;
+    this.#http2 = options.http2 ?? true;
   }
 
   /** @throws KubeError `ConnectionFailed` after it was disposed of; what keeps the request from being answered */
@@ -109,7 +113,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
 
   #tlsPool(tls: TlsMaterial): ConnectionPool {
     const dialer = new TlsDialer(this.#clock, addressOf(this.#server), tls, this.#serverTls, this.#proxy);
-    return new NegotiatedPool(this.#clock, dialer);
+    return new NegotiatedPool(this.#clock, dialer, this.#http2 ? ['h2', 'http/1.1'] : ['http/1.1']);
   }
 
   /** An HTTP proxy is sent the requests for an `http://` server, with their whole URLs; SOCKS is a way to the server. */

@@ -23,6 +23,8 @@ export interface ServerTls {
   readonly pair: KeyPair;
   readonly http2?: boolean;
   readonly maxConcurrentStreams?: number;
+  /** Whether a server of HTTP/2 speaks HTTP/1.1 too. */
+  readonly allowHTTP1?: boolean;
 }
 
 type Handler = (request: Seen, response: ServerResponse) => void;
@@ -43,7 +45,11 @@ export class ApiServer implements AsyncDisposable {
     const options =
       tls === undefined ? {} : { ...tls.pair, ca: tls.pki.ca, requestCert: true, rejectUnauthorized: false };
     if (tls === undefined) this.#server = createHttp(listener);
-    else if (tls.http2) this.#server = createSecureServer({ ...options, ...settingsOf(tls) }, listener as never);
+    else if (tls.http2)
+      this.#server = createSecureServer(
+        { ...options, allowHTTP1: tls.allowHTTP1 ?? false, ...settingsOf(tls) },
+        listener as never,
+      );
     else this.#server = createHttps(options, listener);
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);

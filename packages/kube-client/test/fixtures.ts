@@ -32,7 +32,7 @@ export interface Fixtures extends AsyncDisposable {
   readonly ends: (() => Promise<unknown>)[];
   /** Ends what a test has begun. */
   endTest(): Promise<void>;
-  tlsServer(http2?: boolean, settings?: Pick<ServerTls, 'maxConcurrentStreams'>): Promise<ApiServer>;
+  tlsServer(http2?: boolean, settings?: Pick<ServerTls, 'maxConcurrentStreams' | 'allowHTTP1'>): Promise<ApiServer>;
   clientOf(connection: ConnectionConfig, options?: { readonly exec?: ExecRunner; readonly proxy?: URL }): Client;
 }
 

@@ -180,6 +180,20 @@ test('a server that speaks HTTP/2 is spoken to in it: a hundred watches share on
   expect((await Promise.all(ends)).every(({ code }) => code === 'Aborted')).toBe(true);
 });
 
+test.each([
+  [{ DISABLE_HTTP2: '1' }, '1.1'],
+  [{ DISABLE_HTTP2: 'false' }, '1.1'],
+  [{ DISABLE_HTTP2: '' }, '2.0'],
+  [{}, '2.0'],
+])('with the environment %j a server of both protocols is asked over HTTP/%s', async (environment, version) => {
+  const server = await f.tlsServer(true, { allowHTTP1: true });
+  const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} };
+  const clients = new KubeClients({ environment }, { connection });
+  f.ends.push(() => clients[Symbol.asyncDispose]());
+  await clients.requests.get(resources.nodes, { name: 'a' });
+  expect(server.seen.map(({ httpVersion }) => httpVersion)).toEqual([version]);
+});
+
 test('beyond the streams that the server allows, another connection is made', async () => {
   const server = await f.tlsServer(true, { maxConcurrentStreams: 10 });
   const { client } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
