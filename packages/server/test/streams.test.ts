@@ -175,6 +175,24 @@ describe('streams', () => {
     expect(Buffer.concat([head, await got]).toString()).toBe('hello');
   });
 
+  it('run a command of 1,000,000 bytes, as with Go', async () => {
+    const runtime = await streamingServer(echo);
+    const { port } = await start(runtime.url);
+    const script = 'x'.repeat(1_000_000);
+    const { socket } = await upgraded(port, `/exec/default/web/main?command=echo&command=${script}&output=1`);
+    socket.destroy();
+    expect(asked).toMatchObject([['exec', { cmd: ['echo', script] }]]);
+  });
+
+  it('W3: a head of more than 1 MiB reaches no runtime', async () => {
+    const { port } = await start('http://127.0.0.1:1/');
+    const path = `/exec/default/web/main?command=${'x'.repeat(1_100_000)}&output=1`;
+    // The server may end the connection while the client still writes.
+    const got = await upgrade(port, path).catch((error: Error & { code?: string }) => ({ status: error.code }));
+    expect([431, 'ECONNRESET', 'EPIPE']).toContain('status' in got && got.status);
+    expect(asked).toEqual([]);
+  });
+
   it('ask the runtime for what was asked for', async () => {
     const runtime = await streamingServer(echo);
     const { port } = await start(runtime.url);

@@ -46,7 +46,7 @@ export interface ServerLimits {
   readonly maxConnections?: number;
   /** Of connections of which nobody has shown yet that they may use the server; 512 by default. The oldest goes then. */
   readonly maxStrangers?: number;
-  /** Of a request's head: commands to execute are in it. 256 KiB by default. */
+  /** Of a request's head: commands to execute are in it. 1 MiB by default, as in Go. HTTP/2, which carries no commands: 256 KiB. */
   readonly maxHeaderBytes?: number;
   /** How long a client may take for a handshake, and for a request, in milliseconds; 10 s by default. */
   readonly receiveMs?: number;
@@ -65,6 +65,8 @@ const CLOSING_MS = 3000;
  * by Go's server. Nothing else tells of it where there is nothing to be said to it, as of a log that is followed.
  */
 const KEEP_ALIVE_MS = 140_000;
+/** Every stream of a connection may send as much at the same time. */
+const MAX_HTTP2_HEADER_BYTES = 256 * 1024;
 /** As Go's server allows. */
 const MAX_CONCURRENT_STREAMS = 250;
 
@@ -89,7 +91,7 @@ export class SecuredListener {
     this.#limits = {
       maxConnections: 4096,
       maxStrangers: 512,
-      maxHeaderBytes: 256 * 1024,
+      maxHeaderBytes: 1024 * 1024,
       receiveMs: 10_000,
       answerMs: 60_000,
       stallMs: 14_400_000,
@@ -173,7 +175,11 @@ export class SecuredListener {
       handshakeTimeout: receiveMs,
       requestCert: this.#components.authorities !== undefined,
       rejectUnauthorized: false,
-      settings: { maxConcurrentStreams: MAX_CONCURRENT_STREAMS, maxHeaderListSize: maxHeaderBytes, enablePush: false },
+      settings: {
+        maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
+        maxHeaderListSize: Math.min(maxHeaderBytes, MAX_HTTP2_HEADER_BYTES),
+        enablePush: false,
+      },
     });
     server.maxConnections = maxConnections;
     return server;
