@@ -476,6 +476,57 @@ describe('Authentication and authorisation', () => {
     await expect(admitting).rejects.toThrow('the client has gone');
   });
 
+  it('logs a refusal of credentials once per cause, and after ten minutes again with the number of requests', async () => {
+    const { logger, lines } = captureLogger();
+    const clock = new FakeClock();
+    let problem = 'client certificate: unable to get local issuer certificate';
+    const identify = async () => ({ problem });
+    const access = new AccessControl({ authentication: { identify }, authorization: alwaysAllow, clock, logger });
+    const token = { certificate: undefined, headers: { authorization: 'Bearer hunter2' } };
+    const ask = () => access.admit(token, 'GET', '/pods', never);
+    const warnings = () => lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields);
+    for (let i = 0; i < 5; i++) await ask();
+    const first = { problem, method: 'GET', requests: 1 };
+    expect(warnings()).toEqual([first]);
+    problem = 'invalid bearer token';
+    await ask();
+    expect(warnings()).toEqual([first, { problem, method: 'GET', requests: 1 }]);
+    problem = first.problem;
+    await clock.advance(599_999);
+    await ask();
+    expect(warnings()).toHaveLength(2);
+    await clock.advance(1);
+    await ask();
+    expect(warnings().at(-1)).toEqual({ ...first, requests: 6 });
+    const logged = lines.find(({ level }) => level === 'warn');
+    expect(logged?.message).toBe('Unable to authenticate the request due to an error');
+    expect(JSON.stringify(lines)).not.toContain('hunter2');
+  });
+
+  it('logs at most 16 causes in ten minutes, however many a client thinks of', async () => {
+    const { logger, lines } = captureLogger();
+    const clock = new FakeClock();
+    let count = 0;
+    const identify = async () => ({ problem: `invalid bearer token: ${count++}` });
+    const access = new AccessControl({ authentication: { identify }, authorization: alwaysAllow, clock, logger });
+    const token = { certificate: undefined, headers: { authorization: 'Bearer t' } };
+    const warnings = () => lines.filter(({ level }) => level === 'warn').length;
+    for (let i = 0; i < 100; i++) await access.admit(token, 'GET', '/pods', never);
+    expect(warnings()).toBe(16);
+    await clock.advance(600_000);
+    for (let i = 0; i < 100; i++) await access.admit(token, 'GET', '/pods', never);
+    expect(warnings()).toBe(32);
+  });
+
+  it('does not warn of a request without credentials', async () => {
+    const { logger, lines } = captureLogger();
+    const identify = async () => ({ problem: 'no credentials' });
+    const access = new AccessControl({ authentication: { identify }, authorization: alwaysAllow, logger });
+    const basic = { certificate: undefined, headers: { authorization: 'Basic eDp5' } };
+    for (const shown of [{ certificate: undefined, headers: {} }, basic]) await access.admit(shown, 'GET', '/', never);
+    expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+  });
+
   it.each(['no', 1, {}, undefined, null])('W1: %j is no yes, whoever says it', async (word) => {
     const identify = async () => ({ user: { name: 'u', groups: [] } });
     const authorization = { allows: async () => word as boolean };

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificateFields } from '../src/access/certificate-fields.ts';
 import { isAuthority, trustedPath } from '../src/access/trusted-path.ts';
@@ -100,6 +101,7 @@ describe('a secured server whose CA file has changed', () => {
   let pki: Pki;
   let server: Started;
   let current: ReturnType<typeof believing>;
+  const { logger, lines } = captureLogger();
   const believed = new Changing({ pem: '', fingerprints: new Set<string>() as ReadonlySet<string> });
   beforeAll(async () => {
     pki = await Pki.create();
@@ -108,11 +110,24 @@ describe('a secured server whose CA file has changed', () => {
     const serving = await pki.issue({ subject: '/CN=n1', usage: 'serverAuth' });
     const endpoints = { healthz: async () => ({ status: 200, headers: {}, body: 'ok' }) };
     const authorities = authoritiesOf(believed);
-    server = await startSecured(serving, { authorities, authorization: alwaysAllow, endpoints });
+    server = await startSecured(serving, { logger, authorities, authorization: alwaysAllow, endpoints });
     return async () => {
       await server.end();
       await pki[Symbol.asyncDispose]();
     };
+  });
+
+  it('logs once that client certificates of another authority are refused', async () => {
+    const { bundle, client } = named('a third authority of the same name');
+    believed.change(believing(...bundle.map((pair) => ({ ca: pair.cert, fingerprint: x509(pair).fingerprint256 }))));
+    for (let i = 0; i < 3; i++) await ask(server.port, '/healthz', { pair: client });
+    const warnings = lines.filter(({ level }) => level === 'warn');
+    expect(warnings).toMatchObject([
+      {
+        fields: { problem: expect.stringMatching(/^client certificate: /), method: 'GET' },
+        message: 'Unable to authenticate the request due to an error',
+      },
+    ]);
   });
 
   it.each(titled.filter(([name]) => name !== UNTOLD))(

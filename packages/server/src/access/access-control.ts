@@ -1,7 +1,10 @@
+import type { Clock } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type Reply, text } from '../http/reply.ts';
 import type { Authenticator, Identity, ShownCredentials } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
+import { bearerToken } from './bearer-token.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { requestAttributes } from './request-attributes.ts';
 import type { UserInfo } from './user.ts';
 
@@ -11,6 +14,7 @@ export interface AccessControlComponents {
   readonly authentication: Authenticator;
   /** Who may what: `alwaysAllow`, `WebhookAuthorization`, or an object of your own. */
   readonly authorization: Authorization;
+  readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
@@ -23,9 +27,11 @@ export type Admission = { readonly user: UserInfo } | { readonly user?: undefine
  */
 export class AccessControl {
   readonly #components: WithDefaults<AccessControlComponents>;
+  readonly #refusals: RefusalLog;
 
   constructor(components: AccessControlComponents) {
     this.#components = withDefaults(components);
+    this.#refusals = new RefusalLog(this.#components);
   }
 
   /** @param path decoded. @throws the signal's reason alone */
@@ -41,8 +47,9 @@ export class AccessControl {
       return { refusal: text(401, 'Unauthorized') };
     }
     if (identity.user === undefined) {
-      // Whoever may not do anything may not fill the log either.
       logger.debug({ problem: identity.problem, method }, 'Unable to authenticate the request');
+      // As upstream (`pkg/kubelet/server/server.go: InstallAuthFilter`), a request without credentials is no error.
+      if (showsCredentials(shown)) this.#refusals.refused(identity.problem, method);
       return { refusal: text(401, 'Unauthorized') };
     }
     const { user } = identity;
@@ -62,4 +69,8 @@ export class AccessControl {
     const about = `user=${user.name}, verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(' ')}]`;
     return { refusal: text(403, `Forbidden (${about})\n`) };
   }
+}
+
+function showsCredentials({ certificate, headers }: ShownCredentials): boolean {
+  return certificate !== undefined || bearerToken(headers) !== undefined;
 }
