@@ -1,4 +1,5 @@
 import type { HealthzQuery } from './health/healthz.ts';
+import { splitTarget } from './http/request-path.ts';
 
 /** What a request asks for. */
 export type Route =
@@ -21,9 +22,7 @@ const METRICS_PAGES = ['metrics/probes', 'metrics/cadvisor', 'metrics/resource',
  * @param url the request line's target: path and query as they came, of any content (W3)
  */
 export function route(method: string, url: string, endpoints: ReadonlySet<Endpoint>): Route {
-  const queryAt = url.indexOf('?');
-  const path = queryAt < 0 ? url : url.slice(0, queryAt);
-  const query = new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt + 1));
+  const { path, query } = splitTarget(url);
   let segments: string[];
   try {
     segments = path.split('/').map(decodeURIComponent);

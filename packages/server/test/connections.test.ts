@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { Http2ServerRequest } from 'node:http2';
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
 import { keyOf, socketOf } from '../src/http/request-socket.ts';
 import { isFinished, isGone } from '../src/http/response-state.ts';
 import { trackConnections } from '../src/listen/track-connections.ts';
 
-const IDLE_MS = 1000;
+const LIMITS = { idleMs: 1000, lingerMs: 200 };
+const IDLE_MS = LIMITS.idleMs;
 const ENDS = { remoteAddress: '10.0.0.1', remotePort: 4000, localAddress: '10.0.0.2', localPort: 10_250 };
 const KEY = '10.0.0.1 4000 10.0.0.2 10250';
 
@@ -13,9 +15,14 @@ const KEY = '10.0.0.1 4000 10.0.0.2 10250';
 class Fake extends EventEmitter {
   readonly done: unknown[] = [];
   destroyed = false;
-  readonly socket = ENDS;
+  closed = false;
+  readonly alpnProtocol: string = 'h2';
+  readonly socket = { ...ENDS, destroy: (): unknown => this.done.push('destroy socket') };
   destroy = (): unknown => this.done.push('destroy');
-  close = (): unknown => this.done.push('close');
+  close = (): unknown => {
+    this.closed = true;
+    return this.done.push('close');
+  };
   setTimeout = (ms: number): unknown => this.done.push(ms);
 }
 
@@ -29,8 +36,9 @@ function tracked() {
     closed: (key: string) => ledger.push(['closed', key]),
   };
   const logger = { debug: (...args: unknown[]) => logged.push(args) };
-  trackConnections(server as never, entries as never, logger as never, IDLE_MS);
-  return { server, ledger, logged };
+  const clock = new FakeClock();
+  trackConnections(server as never, entries as never, { clock, logger: logger as never }, LIMITS);
+  return { server, ledger, logged, clock };
 }
 
 /** What is done where the ledger ends a connection in the ways that it was told. */
@@ -64,7 +72,8 @@ describe('the connections of a server', () => {
     const order: string[] = [];
     const other = new EventEmitter().on('secureConnection', () => order.push('HTTP/2'));
     const ledgerOf = { setEnds: () => order.push('ledger') };
-    trackConnections(other as never, ledgerOf as never, { debug: () => {} } as never, IDLE_MS);
+    const components = { clock: new FakeClock(), logger: { debug: () => {} } as never };
+    trackConnections(other as never, ledgerOf as never, components, LIMITS);
     other.emit('secureConnection', socket);
     expect(order).toEqual(['ledger', 'HTTP/2']);
   });
@@ -90,6 +99,56 @@ describe('the connections of a server', () => {
     session.destroyed = true;
     late.emit('close');
     expect(session.done).toEqual([]);
+  });
+
+  it('W2, K4: of HTTP/2 are destroyed when the client ends its side; others may stay half open', () => {
+    const { server } = tracked();
+    const [http2, http1] = [new Fake(), Object.assign(new Fake(), { alpnProtocol: 'http/1.1' })];
+    for (const socket of [http2, http1]) {
+      server.emit('secureConnection', Object.assign(socket, ENDS));
+      socket.emit('end');
+    }
+    expect([http2.done, http1.done]).toEqual([['destroy'], []]);
+  });
+
+  it.each<readonly [string, (session: Fake) => unknown]>([
+    ['was idle', (session) => session.emit('timeout')],
+    ['sent GOAWAY', (session) => session.close() && session.emit('goaway')],
+    [
+      'closed its last stream',
+      (session) => {
+        const stream = new EventEmitter();
+        session.emit('stream', stream);
+        session.close();
+        session.emit('goaway');
+        stream.emit('close');
+      },
+    ],
+  ])(
+    'W2, K4: an HTTP/2 connection that was closed because it %s is destroyed if its client stays',
+    async (_why, end) => {
+      const { server, clock } = tracked();
+      const [stays, goes] = [new Fake(), new Fake()];
+      for (const session of [stays, goes]) {
+        server.emit('session', session);
+        end(session);
+      }
+      goes.emit('close');
+      await clock.advance(LIMITS.lingerMs);
+      expect(stays.done).toContain('destroy socket');
+      expect(goes.done).not.toContain('destroy socket');
+    },
+  );
+
+  it('an HTTP/2 connection whose client sent GOAWAY stays while a stream is open', async () => {
+    const { server, clock } = tracked();
+    const session = new Fake();
+    server.emit('session', session);
+    session.emit('stream', new EventEmitter());
+    session.close();
+    session.emit('goaway');
+    await clock.advance(LIMITS.lingerMs);
+    expect(session.done).not.toContain('destroy socket');
   });
 
   it('that fail are told of', () => {

@@ -1,6 +1,20 @@
 import { expect, test } from 'vitest';
 import { Authentication, alwaysAllow, SecuredServer, streamEndpoints, WebhookAuthorization } from '../src/index.ts';
 
+const access = { authentication: new Authentication({}, { anonymous: true }), authorization: alwaysAllow };
+
+test.each([
+  [{}, 'authentication must be an object with a method identify'],
+  [{ authorization: alwaysAllow }, 'authentication must be an object with a method identify'],
+  [{ ...access, authentication: {} }, 'authentication must be an object with a method identify'],
+  [{ authentication: access.authentication }, 'authorization must be an object with a method allows'],
+  [{ ...access, authorization: { allow: () => true } }, 'authorization must be an object with a method allows'],
+])('W1: a secured server without access control is refused at construction: %j', (components, message) => {
+  expect(() => new SecuredServer(components as never)).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message }),
+  );
+});
+
 test.each([
   [{ maxConnections: 0 }, 'maxConnections must be a whole number of at least 1, not 0'],
   [{ maxStrangers: 0 }, 'maxStrangers must be a whole number of at least 1, not 0'],
@@ -10,7 +24,7 @@ test.each([
   [{ stallMs: 0 }, 'stallMs must be above 0, not 0'],
   [{ maxInFlight: 0 }, 'maxInFlight must be a whole number of at least 1, not 0'],
 ])('a secured server refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new SecuredServer({ authorization: alwaysAllow, endpoints: {} } as never, { limits: options })).toThrow(
+  expect(() => new SecuredServer({ ...access, endpoints: {} } as never, { limits: options })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message }),
   );
 });
@@ -44,7 +58,7 @@ test.each([[{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0']])(
 
 test('a secured server refuses a port that is none', () => {
   const message = 'port must be a whole number from 0 to 65535, not 65536';
-  expect(() => new SecuredServer({ authorization: alwaysAllow, endpoints: {} } as never, { port: 65_536 })).toThrow(
+  expect(() => new SecuredServer({ ...access, endpoints: {} } as never, { port: 65_536 })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message }),
   );
 });

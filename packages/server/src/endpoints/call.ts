@@ -13,7 +13,7 @@ export interface Call extends Pick<Exchange, 'method' | 'headers' | 'remoteAddre
 /** A call by a connection that its client asks to upgrade. */
 export interface UpgradeCall extends Call, Pick<UpgradeRequest, 'connection' | 'rest' | 'rawHeaders'> {}
 
-/** What answers at an endpoint. What it throws is logged, and is a 500 with the error's message; so is an answer that cannot be sent. */
+/** Answers at an endpoint. An error that it throws, or an answer that cannot be sent, is logged and becomes a 500 without the error's text. */
 export type Endpoint = (call: Call) => Answer | Promise<Answer>;
 
 /** What takes upgraded connections at an endpoint: done when it is done with them, or it says what to answer instead. */

@@ -18,6 +18,11 @@ export function text(status: number, body: string, headers: Readonly<Record<stri
   return { status, headers: { ...plain, ...headers }, body };
 }
 
+/** The reply to a request that failed: clients get no more of the error than that. */
+export function internalError(): Reply {
+  return text(500, 'Internal Server Error\n');
+}
+
 /** A value as JSON, with a newline at its end as upstream's encoder writes it. */
 export function json(value: unknown): Reply {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: `${JSON.stringify(value)}\n` };

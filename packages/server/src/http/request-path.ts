@@ -7,14 +7,14 @@ export interface RequestPath {
   readonly query: URLSearchParams;
 }
 
+const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i;
+
 /**
  * Takes a request's target apart. A path that would be another one after cleaning up (`..`, `.`, doubled slashes, a slash or
  * a NUL that is encoded), or that is none, has no segments: nothing is served under it, whatever it may mean (W3).
  */
 export function parseRequestPath(target: string): RequestPath {
-  const queryAt = target.indexOf('?');
-  const raw = queryAt < 0 ? target : target.slice(0, queryAt);
-  const query = new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt + 1));
+  const { path: raw, query } = splitTarget(target);
   let segments: string[];
   try {
     segments = raw.split('/').map(decodeURIComponent);
@@ -26,6 +26,19 @@ export function parseRequestPath(target: string): RequestPath {
   segments.shift();
   if (segments.at(-1) === '') segments.pop();
   return { path, segments: segments.every(isPlain) ? segments : undefined, query };
+}
+
+/**
+ * Splits a request's target into its path and its query. A target in absolute form (`https://node:10250/pods`), which every
+ * server must accept (RFC 9112, 3.2.2), loses its scheme and authority; an empty path is the root.
+ */
+export function splitTarget(target: string): { readonly path: string; readonly query: URLSearchParams } {
+  const absolute = ABSOLUTE_FORM.exec(target);
+  const origin = absolute === null ? target : target.slice(absolute[0].length);
+  const queryAt = origin.indexOf('?');
+  const path = queryAt < 0 ? origin : origin.slice(0, queryAt);
+  const query = new URLSearchParams(queryAt < 0 ? '' : origin.slice(queryAt + 1));
+  return { path: absolute !== null && path === '' ? '/' : path, query };
 }
 
 function isPlain(segment: string): boolean {

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { abortable, type Clock, type LinkedAbort, type Timer } from '@node-agent/async';
-import { errorText } from '@node-agent/telemetry';
 import type { Answer } from './exchange.ts';
 import { http } from './node-http.ts';
-import { type BytesReply, type Reply, text } from './reply.ts';
+import { type BytesReply, internalError, type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
 import { expectSendable } from './sendable.ts';
 
@@ -36,15 +35,15 @@ export class AnswerDeadline {
       return expectSendable(await abortable(making, this.#link.signal));
     } catch (err) {
       if (!this.#link.signal.aborted) onFailure(err);
-      return this.failure(err);
+      return this.failure();
     } finally {
       this.lift();
     }
   }
 
-  /** What is answered in place of what has failed. */
-  failure(err: unknown): Reply {
-    return text(this.#isOver ? 504 : 500, `${errorText(err)}\n`);
+  /** The reply in place of a failed one. It keeps the error's text back: that may name files, hosts and secrets (W4), and is in the log. */
+  failure(): Reply {
+    return this.#isOver ? text(504, `no answer within ${this.#ms} ms\n`) : internalError();
   }
 }
 

@@ -4,7 +4,8 @@ import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { checkOptions } from '../errors.ts';
 import { http } from '../http/node-http.ts';
-import { type Reply, text } from '../http/reply.ts';
+import { internalError, type Reply, text } from '../http/reply.ts';
+import { requestProblem } from '../http/request-problem.ts';
 import { expectSendable } from '../http/sendable.ts';
 import { bind } from './bind.ts';
 
@@ -87,7 +88,8 @@ export class HttpListener {
     const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
     try {
       reply = expectSendable(
-        await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)]),
+        requestProblem(request) ??
+          (await Promise.race([this.#handler(method, url, controller.signal), aborted(controller.signal)])),
       );
     } catch (err) {
       const late = controller.signal.aborted;
@@ -109,11 +111,6 @@ export class HttpListener {
       response.destroy();
     }
   }
-}
-
-/** What strangers are told of what has failed. */
-function internalError(): Reply {
-  return text(500, 'Internal Server Error\n');
 }
 
 /** Whoever opens too many loses the oldest: a flood closes its own connections, and keeps nobody out. */

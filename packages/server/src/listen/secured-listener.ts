@@ -13,6 +13,8 @@ import type { ClientAuthorities } from '../access/client-ca-file.ts';
 import { checkOptions, ServerError } from '../errors.ts';
 import type { Exchange, ExchangeHandlers } from '../http/exchange.ts';
 import { readBody } from '../http/read-body.ts';
+import { splitTarget } from '../http/request-path.ts';
+import { requestProblem } from '../http/request-problem.ts';
 import { keyOf, remoteAddressOf, socketOf } from '../http/request-socket.ts';
 import { isGone } from '../http/response-state.ts';
 import { AnswerDeadline, rawReply, sendAnswer } from '../http/send-answer.ts';
@@ -69,6 +71,10 @@ const KEEP_ALIVE_MS = 140_000;
 const MAX_HTTP2_HEADER_BYTES = 256 * 1024;
 /** As Go's server allows. */
 const MAX_CONCURRENT_STREAMS = 250;
+/** As many as a client may have open: one that cancels all of them is no attacker. */
+const STREAM_RESET_BURST = MAX_CONCURRENT_STREAMS;
+/** How many more streams a client may reset each second. */
+const STREAM_RESET_RATE = 50;
 
 /**
  * HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; protocol upgrades come by HTTP/1.1. The serving certificate and the
@@ -122,8 +128,12 @@ export class SecuredListener {
     if (signal.aborted) return;
     const { clock, certificate, authorities } = this.#components;
     const server = this.#server();
-    trackConnections(server, this.#ledger, this.#components.logger, IDLE_MS);
-    server.on('request', (request, response) => void this.#serve(request, response, handlers, signal));
+    trackConnections(server, this.#ledger, this.#components, { idleMs: IDLE_MS, lingerMs: CLOSING_MS });
+    server.on('request', (request, response) => {
+      // A reset that came with its request is read first: the request is not worth an authentication then.
+      if ('stream' in response) setImmediate(() => void this.#serve(request, response, handlers, signal));
+      else void this.#serve(request, response, handlers, signal);
+    });
     // Left alone, HTTP would ask for the body at once, whoever is there.
     server.on('checkContinue', (request, response) => {
       void this.#serve(request, response, handlers, signal, () => response.writeContinue());
@@ -166,7 +176,7 @@ export class SecuredListener {
       ...this.#secureContext(),
       ...http1,
       allowHTTP1: true,
-      // One end of a stream may be done before the other.
+      // For HTTP/1.1 upgrades: one end of a stream may be done before the other.
       allowHalfOpen: true,
       // Streams say little at a time: each word would wait for the client to acknowledge the one before.
       noDelay: true,
@@ -175,6 +185,8 @@ export class SecuredListener {
       handshakeTimeout: receiveMs,
       requestCert: this.#components.authorities !== undefined,
       rejectUnauthorized: false,
+      streamResetBurst: STREAM_RESET_BURST,
+      streamResetRate: STREAM_RESET_RATE,
       settings: {
         maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
         maxHeaderListSize: Math.min(maxHeaderBytes, MAX_HTTP2_HEADER_BYTES),
@@ -191,7 +203,8 @@ export class SecuredListener {
       ...this.#tls,
       ...certificate.current,
       ...(authorities && { ca: authorities.pem }),
-      secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
+      // A TLS 1.2 client could make the server pay for handshakes without end on one connection.
+      secureOptions: cryptoConstants.SSL_OP_NO_TICKET | cryptoConstants.SSL_OP_NO_RENEGOTIATION,
     };
   }
 
@@ -210,6 +223,7 @@ export class SecuredListener {
     ending: AbortSignal,
     askForBody: () => void = () => {},
   ): Promise<void> {
+    if (isGone(response)) return;
     using under = this.#begin(ending);
     const { link } = under;
     const socket = socketOf(request);
@@ -229,7 +243,9 @@ export class SecuredListener {
       return await readBody(request, limitBytes);
     };
     const exchange = this.#exchange(request, socket, link.signal, { takeTime: () => deadline.lift(), body });
-    const answer = await deadline.hold(handlers.answer(exchange), (err) => {
+    const problem = 'stream' in request ? undefined : requestProblem(request);
+    const making = problem === undefined ? handlers.answer(exchange) : Promise.resolve(problem);
+    const answer = await deadline.hold(making, (err) => {
       logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP request failed');
     });
     if (isGone(response)) return;
@@ -267,13 +283,14 @@ export class SecuredListener {
     const deadline = new AnswerDeadline(clock, this.#limits.answerMs, link);
     const body = (limitBytes: number) => readBody(request, limitBytes);
     const exchange = this.#exchange(request, socket, link.signal, { takeTime: () => deadline.lift(), body });
-    const reply = await handlers
-      .upgrade({ ...exchange, rawHeaders: request.rawHeaders, connection: socket, rest })
+    const problem = requestProblem(request);
+    const upgraded = { ...exchange, rawHeaders: request.rawHeaders, connection: socket, rest };
+    const reply = await (problem === undefined ? handlers.upgrade(upgraded) : Promise.resolve(problem))
       .then((given) => given && expectSendable(given))
       .catch((err: unknown) => {
         if (!link.signal.aborted)
           logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP upgrade failed');
-        return deadline.failure(err);
+        return deadline.failure();
       })
       .finally(() => deadline.lift());
     if (reply === undefined || socket.destroyed) return;
@@ -332,6 +349,5 @@ function expectUsable({ current }: ServingCertificate, settings: SecureContextOp
 
 /** Queries hold commands, which may hold secrets (W4). */
 function pathOf(target = ''): string {
-  const queryAt = target.indexOf('?');
-  return queryAt < 0 ? target : target.slice(0, queryAt);
+  return splitTarget(target).path;
 }

@@ -1,16 +1,25 @@
-import type { Http2SecureServer } from 'node:http2';
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import type { Clock, Timer } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import { keyOf, remoteAddressOf } from '../http/request-socket.ts';
 import type { ConnectionLedger } from './connection-ledger.ts';
 
-/** Enters all connections of a server into its ledger, and ends those of HTTP/2 that are idle for `idleMs`. */
+/** Time limits of HTTP/2 connections. */
+export interface SessionLimits {
+  /** How long a connection without a stream is kept, in milliseconds. */
+  readonly idleMs: number;
+  /** How long a client may take to close a connection that the server has closed, in milliseconds. */
+  readonly lingerMs: number;
+}
+
+/** Enters all connections of a server into its ledger, and ends those of HTTP/2 that are idle or whose client has gone. */
 export function trackConnections(
   server: Http2SecureServer,
   ledger: ConnectionLedger,
-  logger: Logger,
-  idleMs: number,
+  { clock, logger }: { readonly clock: Pick<Clock, 'setTimer'>; readonly logger: Logger },
+  limits: SessionLimits,
 ): void {
   server.on('connection', (socket: Socket) => {
     const key = keyOf(socket);
@@ -20,26 +29,59 @@ export function trackConnections(
   // HTTP/2 looks at the connection after this: what it says of its end stays.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     ledger.setEnds(keyOf(socket), { destroy: () => socket.destroy() });
+    if (socket.alpnProtocol === 'h2') destroyAtEnd(socket);
   });
   server.on('session', (session) => {
     // Only that: a session that has said its last word has no hold any more of a client who does not go.
     ledger.setEnds(keyOf(session.socket), { close: () => session.close() });
-    let streams = 0;
-    session.on('stream', (stream) => {
-      streams++;
-      stream.once('close', () => {
-        streams--;
-        if (streams === 0 && !session.destroyed) session.setTimeout(idleMs);
-      });
-    });
-    session.setTimeout(idleMs);
-    // Each time, not the first alone: a stream may have been silent then.
-    session.on('timeout', () => {
-      if (streams === 0) session.close();
-    });
+    limitSession(session, clock, limits);
   });
   server.on('tlsClientError', (err, socket) => {
     logger.debug({ err, remoteAddress: remoteAddressOf(socket) }, 'TLS handshake failed');
   });
   server.on('sessionError', (err) => logger.debug({ err }, 'HTTP/2 connection failed'));
+}
+
+/**
+ * Destroys an HTTP/2 connection when its client ends its side of it, as Go's server does (`x/net/http2/server.go:
+ * processFrameFromReader`). Half-open connections are for HTTP/1.1 upgrades. An HTTP/2 connection that stayed half open
+ * would keep its descriptor for as long as the process lives.
+ */
+function destroyAtEnd(socket: TLSSocket): void {
+  socket.once('end', () => socket.destroy());
+}
+
+/** Closes an HTTP/2 connection that is idle, and destroys one that was closed if its client keeps it open. */
+function limitSession(
+  session: ServerHttp2Session,
+  clock: Pick<Clock, 'setTimer'>,
+  { idleMs, lingerMs }: SessionLimits,
+): void {
+  // A session that has ended gives no socket any more.
+  const { socket } = session;
+  const destroy = socket.destroy.bind(socket);
+  let streams = 0;
+  let late: Timer | undefined;
+  const expectEnd = (): void => {
+    if (streams > 0 || !session.closed || late !== undefined) return;
+    late = clock.setTimer(lingerMs, destroy);
+  };
+  session.once('close', () => late?.cancel());
+  session.on('stream', (stream) => {
+    streams++;
+    stream.once('close', () => {
+      streams--;
+      expectEnd();
+      if (streams === 0 && !session.destroyed) session.setTimeout(idleMs);
+    });
+  });
+  session.setTimeout(idleMs);
+  // Each time, not the first alone: a stream may have been silent then.
+  session.on('timeout', () => {
+    if (streams > 0) return;
+    session.close();
+    expectEnd();
+  });
+  // By then Node.js has closed the session.
+  session.on('goaway', expectEnd);
 }
