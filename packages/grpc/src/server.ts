@@ -15,9 +15,12 @@ export interface GrpcServerOptions {
   readonly services: readonly Service[];
   /** The largest request that is taken; 4 MiB by default, as gRPC has it. */
   readonly maxMessageBytes?: number;
+  /** The most connections at a time; 256 by default. A further one takes the place of one that has been silent. */
+  readonly maxConnections?: number;
 }
 
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+const DEFAULT_MAX_CONNECTIONS = 256;
 
 type Handler = Service['handlers'][string];
 
@@ -37,14 +40,15 @@ export class GrpcServer {
 
   /** @throws RangeError naming the option that makes no sense */
   constructor(options: GrpcServerOptions) {
-    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-    checkNumbers({ maxMessageBytes }, { maxMessageBytes: 'limit' });
+    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES, maxConnections = DEFAULT_MAX_CONNECTIONS } = options;
+    checkNumbers({ maxMessageBytes, maxConnections }, { maxMessageBytes: 'limit', maxConnections: 'limit' });
     this.#options = options;
   }
 
   /** Resolves once it listens. @throws Error that names the socket */
   async start(): Promise<void> {
     const { socketPath, services, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = this.#options;
+    const { maxConnections = DEFAULT_MAX_CONNECTIONS } = this.#options;
     const problem = socketPathProblem(socketPath);
     if (problem !== undefined) throw new Error(problem);
     const closes = this.#closes;
@@ -52,7 +56,7 @@ export class GrpcServer {
     // With channelz off, forceShutdown of grpc-js 1.14 ends no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
     const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
-    const sockets = new OpenSockets();
+    const sockets = new OpenSockets(maxConnections);
     const listener = createServer((socket) => {
       sockets.add(socket);
       connections.injectConnection(socket);

@@ -11,6 +11,7 @@ test.each([
 test.each([
   [{ maxMessageBytes: 0 }, 'maxMessageBytes must be a whole number of at least 1, not 0'],
   [{ maxMessageBytes: 1.5 }, 'maxMessageBytes must be a whole number of at least 1, not 1.5'],
+  [{ maxConnections: 0 }, 'maxConnections must be a whole number of at least 1, not 0'],
 ])('a server refuses %j: it says which option makes no sense', (options, message) => {
   expect(() => new GrpcServer({ socketPath: '/s', services: [], ...options })).toThrow(new RangeError(message));
 });

@@ -368,6 +368,22 @@ describe('GrpcClient and GrpcServer', () => {
     caller.destroy();
   });
 
+  it('K4: a server closes silent connections beyond its limit, and keeps one that is in use', async () => {
+    const socketPath = path.join(directory, 's.sock');
+    server = new GrpcServer({ socketPath, services: [service(rpcs, standard)], maxConnections: 8 });
+    await server.start();
+    client = new GrpcClient({}, { socketPath });
+    const idle: Socket[] = [];
+    for (let count = 0; count < 40; count++) {
+      expect(await client.unary(rpcs.echo, { text: 'x' })).toEqual({ text: 'x' });
+      const socket = connect(socketPath).resume();
+      idle.push(socket.on('error', () => {}));
+      await new Promise((resolve) => socket.once('connect', resolve));
+    }
+    await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(33);
+    for (const socket of idle) socket.destroy();
+  });
+
   it('a server whose directory is not there says so', async () => {
     const socketPath = path.join(directory, 'none/s.sock');
     const starting = new GrpcServer({ socketPath, services: [] }).start();

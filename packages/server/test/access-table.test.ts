@@ -67,7 +67,7 @@ const CROOKED: readonly string[] = [
   '/logs/a%00b',
   '/%ff',
   '/pods%',
-  'http://elsewhere/pods',
+  'http://elsewhere/pods/..',
 ];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
 const VERBS: Readonly<Record<string, string>> = {

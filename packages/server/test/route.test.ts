@@ -42,10 +42,11 @@ describe('route', () => {
       '/explain/pod/a/',
       '/explain/node/a/b',
       '/pods/../metrics',
-      'http://host/pods',
+      'http://host/pods/x',
       '/exec/ns/pod/c',
       '/toString',
     ].map((url): [string, Route] => [url, { endpoint: 'notFound' }]),
+    ['http://host/pods', { endpoint: 'pods' }],
     ['/pods%', { endpoint: 'badRequest' }],
     ['/%ff', { endpoint: 'badRequest' }],
   ])('GET %s', (url, expected) => {
