@@ -11,6 +11,7 @@ const commands = {
   start: { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
   'control-plane': { build: [], program: 'tools/control-plane/src/main.ts' },
+  attack: { build: [], generate: true, program: 'tools/attack/src/main.ts' },
   simulate: { build: [], generate: true, program: 'packages/simulation/src/cli.ts' },
   'bench-cluster': {
     build: ['@node-agent/kubelet', '@node-agent/fake-cri'],

@@ -1,0 +1,21 @@
+import type { Attack } from '../attack.ts';
+import { delay } from '../connections.ts';
+
+/** The most connections that the victim may keep. */
+const MOST = 260;
+
+export const idleUnix: Attack = {
+  name: 'idle-unix',
+  input: '600 idle connections on the pod-resources socket',
+  async run({ victim, connections, count }) {
+    const before = await victim.descriptors();
+    const opened = count(600);
+    for (let n = 0; n < opened; n++) {
+      (await connections.connect({ path: victim.socketPath })).resume();
+    }
+    await delay(200);
+    const kept = (await victim.descriptors()) - before;
+    const success = kept > MOST ? `${kept} idle connections were kept` : undefined;
+    return { did: `${kept} of ${opened} were kept`, success };
+  },
+};

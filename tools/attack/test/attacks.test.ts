@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { ATTACKS } from '../src/attacks/index.ts';
+import { runAttack, successesOf } from '../src/run.ts';
+import { attackTable } from '../src/table.ts';
+
+/** What is sent through `@node-agent/pod-config`, whose bounds have tests of their own: here the attack has to come to a verdict. */
+const THROUGH_POD_CONFIG: ReadonlySet<string> = new Set(['hostile-objects', 'yaml-bombs']);
+
+describe('attacks, with a tenth of their connections and requests', () => {
+  it.each(ATTACKS.map((attack) => [attack.name, attack] as const))(
+    '%s does not succeed',
+    { timeout: 90_000 },
+    async (name, attack) => {
+      const result = await runAttack(attack, { share: 0.1, timeoutMs: 20_000 });
+      expect(result).toMatchObject({ attack: name, input: attack.input });
+      if (!THROUGH_POD_CONFIG.has(name)) expect(result.successes).toEqual([]);
+    },
+  );
+
+  it('have names of their own', () => {
+    expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
+  });
+});
+
+describe('an attack that does harm', () => {
+  it('is a success if it fails, or does not end in time', { timeout: 60_000 }, async () => {
+    const bounds = { share: 1, timeoutMs: 300 };
+    const fails = await runAttack(
+      { name: 'fails', input: '', run: async () => Promise.reject(new Error('odd')) },
+      bounds,
+    );
+    expect(fails.successes).toEqual(['the attack failed: odd']);
+    const hangs = await runAttack({ name: 'hangs', input: '', run: () => new Promise(() => {}) }, bounds);
+    expect(hangs.successes).toEqual(['no end within 300 ms']);
+  });
+
+  const well = { observation: { did: '' }, isAlive: true, longestStallMs: 10, leaked: 0, notServed: undefined };
+  it.each([
+    [{}, []],
+    [{ leaked: 3 }, []],
+    [{ observation: { did: '', success: 'a file was read' } }, ['a file was read']],
+    [{ isAlive: false, longestStallMs: undefined }, ['the victim died']],
+    [{ longestStallMs: undefined }, ['the victim does not answer']],
+    [{ longestStallMs: 2001 }, ['the event loop stood still for 2001 ms']],
+    [{ leaked: 4 }, ['4 descriptors were left']],
+    [{ notServed: 'reset' }, ['a well-behaved client was not served: reset']],
+  ])('%j is a success for %j', (outcome, successes) => {
+    expect(successesOf({ ...well, ...outcome })).toEqual(successes);
+  });
+});
+
+it('the table has a row for each attack, and the reasons of successes below it', () => {
+  const held = {
+    ...{ attack: 'a', input: 'x | y', did: 'refused', descriptorsBefore: 1, descriptorsAfter: 2 },
+    ...{ longestStallMs: 5, served: 3, notServed: 0, successes: [] },
+  };
+  const won = { ...held, attack: 'b', longestStallMs: undefined, notServed: 1, successes: ['it leaked'] };
+  const lines = attackTable([held, won]).split('\n');
+  const cells = lines.map((line) =>
+    line
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim())
+      .slice(1, -1),
+  );
+  expect(cells[2]).toEqual(['a', 'x \\| y', 'refused', '1 -> 2', '5 ms', 'always (3)', 'held']);
+  expect(cells[3]?.slice(4)).toEqual(['no answer', 'not 1 of 4', 'SUCCEEDED']);
+  expect(lines.slice(4)).toEqual(['', 'b: it leaked', '']);
+});
