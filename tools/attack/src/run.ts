@@ -29,6 +29,11 @@ const OWN_DESCRIPTORS = 3;
 /** Runs one attack on a victim of its own. */
 export async function runAttack(attack: Attack, bounds: Bounds): Promise<Result> {
   await using victim = await Victim.start();
+  return await attackVictim(victim, attack, bounds);
+}
+
+/** Runs one attack on a victim that others may have attacked before. */
+export async function attackVictim(victim: Victim, attack: Attack, bounds: Bounds): Promise<Result> {
   const client = new WellBehavedClient(victim.port);
   await client.askOnce();
   await victim.figures();

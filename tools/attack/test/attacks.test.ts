@@ -1,21 +1,34 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Attack } from '../src/attack.ts';
 import { ATTACKS } from '../src/attacks/index.ts';
-import { runAttack, successesOf } from '../src/run.ts';
+import { attackVictim, runAttack, successesOf } from '../src/run.ts';
 import { attackTable } from '../src/table.ts';
+import { Victim } from '../src/victim.ts';
 
 /** What is sent through `@node-agent/pod-config`, whose bounds have tests of their own: here the attack has to come to a verdict. */
 const THROUGH_POD_CONFIG: ReadonlySet<string> = new Set(['hostile-objects', 'yaml-bombs']);
 
+const BOUNDS = { share: 0.1, timeoutMs: 20_000 };
+const [throughPodConfig, throughServers] = [true, false].map((isThrough) =>
+  ATTACKS.filter(({ name }) => THROUGH_POD_CONFIG.has(name) === isThrough).map(
+    (attack) => [attack.name, attack] as const,
+  ),
+) as [readonly (readonly [string, Attack])[], readonly (readonly [string, Attack])[]];
+
 describe('attacks, with a tenth of their connections and requests', () => {
-  it.each(ATTACKS.map((attack) => [attack.name, attack] as const))(
-    '%s does not succeed',
-    { timeout: 90_000 },
-    async (name, attack) => {
-      const result = await runAttack(attack, { share: 0.1, timeoutMs: 20_000 });
-      expect(result).toMatchObject({ attack: name, input: attack.input });
-      if (!THROUGH_POD_CONFIG.has(name)) expect(result.successes).toEqual([]);
-    },
-  );
+  let victim: Victim;
+  beforeAll(async () => {
+    victim = await Victim.start();
+    return () => victim[Symbol.asyncDispose]();
+  }, 60_000);
+
+  it.each(throughServers)('%s does not succeed', { timeout: 60_000 }, async (attack, one) => {
+    expect(await attackVictim(victim, one, BOUNDS)).toMatchObject({ attack, input: one.input, successes: [] });
+  });
+
+  it.each(throughPodConfig)('%s comes to a verdict', { timeout: 60_000 }, async (attack, one) => {
+    expect(await runAttack(one, BOUNDS)).toMatchObject({ attack, input: one.input });
+  });
 
   it('have names of their own', () => {
     expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
@@ -30,7 +43,7 @@ describe('an attack that does harm', () => {
       bounds,
     );
     expect(fails.successes).toEqual(['the attack failed: odd']);
-    const hangs = await runAttack({ name: 'hangs', input: '', run: () => new Promise(() => {}) }, bounds);
+    const hangs = await attackVictim(victim, { name: 'hangs', input: '', run: () => new Promise(() => {}) }, bounds);
     expect(hangs.successes).toEqual(['no end within 300 ms']);
   });
 
