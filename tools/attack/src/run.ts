@@ -23,8 +23,8 @@ export interface Result {
 const MOST_STALL_MS = 2000;
 /** How long the victim has to close what the attack has left. */
 const SETTLE_MS = 8000;
-/** Descriptors that the victim may open for itself meanwhile, such as those of files that it reads. */
-const OWN_DESCRIPTORS = 3;
+/** Descriptors that the victim may open for itself meanwhile: files that it reads, a worker thread and its event loop. */
+const OWN_DESCRIPTORS = 10;
 
 /** Runs one attack on a victim of its own. */
 export async function runAttack(attack: Attack, bounds: Bounds): Promise<Result> {
