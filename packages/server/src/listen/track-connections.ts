@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -29,6 +30,7 @@ export function trackConnections(
   // HTTP/2 looks at the connection after this: what it says of its end stays.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     ledger.setEnds(keyOf(socket), { destroy: () => socket.destroy() });
+    if (!socket.authorized) clearHandshakeErrors(socket);
     if (socket.alpnProtocol === 'h2') destroyAtEnd(socket);
   });
   server.on('session', (session) => {
@@ -84,4 +86,14 @@ function limitSession(
   });
   // By then Node.js has closed the session.
   session.on('goaway', expectEnd);
+}
+
+/**
+ * Clears OpenSSL's error queue. If the verification of a client certificate failed, the handshake goes on, because access
+ * control decides later. But the error stays in the queue, and the next read of the connection reports it as its own
+ * error, which breaks the connection. Parsing a certificate clears the queue; Node.js has no function for that alone.
+ */
+function clearHandshakeErrors(socket: TLSSocket): void {
+  const { raw } = socket.getPeerCertificate();
+  if (raw !== undefined) new X509Certificate(raw);
 }
