@@ -17,6 +17,7 @@ class Fake extends EventEmitter {
   destroyed = false;
   closed = false;
   readonly alpnProtocol: string = 'h2';
+  readonly authorized = true;
   readonly socket = { ...ENDS, destroy: (): unknown => this.done.push('destroy socket') };
   destroy = (): unknown => this.done.push('destroy');
   close = (): unknown => {
