@@ -8,6 +8,8 @@ import { Receiver } from './receiver.ts';
 export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]> {
   readonly #merge: (waiting: V, next: V) => V;
   readonly #values = new Map<K, V>();
+  /** Stands behind the key that was taken last: a new iterator would walk over all that were taken before it. */
+  #rest: MapIterator<[K, V]> = this.#values.entries();
 
   /** @param merge what becomes of two values of one key; the newer one alone where absent */
   constructor(merge: (waiting: V, next: V) => V = (_, next) => next) {
@@ -42,10 +44,13 @@ export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]>
   }
 
   protected override shift(): { readonly value: readonly [K, V] } | undefined {
-    for (const value of this.#values) {
-      this.#values.delete(value[0]);
-      return { value };
+    let next = this.#rest.next();
+    if (next.done) {
+      this.#rest = this.#values.entries();
+      next = this.#rest.next();
     }
-    return undefined;
+    if (next.done) return undefined;
+    this.#values.delete(next.value[0]);
+    return { value: next.value };
   }
 }

@@ -13,6 +13,7 @@ export { jitter, type Random, seededRandom, systemRandom } from './random.ts';
 export { Receiver } from './receiver.ts';
 export { Semaphore } from './semaphore.ts';
 export { TaskGroup } from './task-group.ts';
+export { TimeSlice, type TimeSliceOptions } from './time-slice.ts';
 export { withTimeout } from './timeout.ts';
 export { filledLevel, TokenBucket, type TokenLevel, type TokenRate } from './token-bucket.ts';
 export { WorkQueue } from './work-queue.ts';

@@ -1,4 +1,5 @@
 import { type Clock, systemClock, type Timer } from './clock.ts';
+import { DueHeap } from './due-heap.ts';
 import { Receiver } from './receiver.ts';
 
 /**
@@ -7,7 +8,7 @@ import { Receiver } from './receiver.ts';
  */
 export class WorkQueue<K> extends Receiver<K> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
-  readonly #dueMs = new Map<K, number>();
+  readonly #due = new DueHeap<K>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
   /** @param components the machine's clock where absent */
@@ -18,54 +19,53 @@ export class WorkQueue<K> extends Receiver<K> {
 
   /** How many keys are in it, due or not. */
   get size(): number {
-    return this.#dueMs.size;
+    return this.#due.size;
   }
 
   /** Makes the key due `delayMs` from now, whatever it was before. Does nothing once the queue is closed. */
   enqueue(key: K, delayMs: number): void {
     if (this.closed) return;
-    this.#dueMs.set(key, this.#clock.monotonic() + Math.max(delayMs, 0));
+    this.#due.set(key, this.#clock.monotonic() + Math.max(delayMs, 0));
     this.#schedule();
   }
 
   /** Makes the key due `delayMs` from now at the latest: an earlier time that it has already stays. */
   enqueueNoLater(key: K, delayMs: number): void {
-    const dueMs = this.#dueMs.get(key);
+    const dueMs = this.#due.dueMs(key);
     if (dueMs === undefined || dueMs > this.#clock.monotonic() + delayMs) this.enqueue(key, delayMs);
   }
 
   /** How long until the key is due, in milliseconds, 0 where it is; `undefined` where it is not in the queue. */
   dueInMs(key: K): number | undefined {
-    const dueMs = this.#dueMs.get(key);
+    const dueMs = this.#due.dueMs(key);
     return dueMs === undefined ? undefined : Math.max(dueMs - this.#clock.monotonic(), 0);
   }
 
   /** @returns whether the key was in the queue */
   delete(key: K): boolean {
-    const had = this.#dueMs.delete(key);
+    const had = this.#due.delete(key);
     if (had) this.#schedule();
     return had;
   }
 
   /** Ends it: what is due already is still yielded, what is not is dropped. */
   override close(): void {
-    const nowMs = this.#clock.monotonic();
-    for (const [key, dueMs] of this.#dueMs) if (dueMs > nowMs) this.#dueMs.delete(key);
+    this.#due.dropAfter(this.#clock.monotonic());
     this.#cancelTimer();
     super.close();
   }
 
   protected override shift(): { readonly value: K } | undefined {
-    const earliest = this.#earliest();
-    if (earliest === undefined || earliest[1] > this.#clock.monotonic()) return undefined;
-    this.#dueMs.delete(earliest[0]);
+    const earliest = this.#due.first();
+    if (earliest === undefined || earliest.dueMs > this.#clock.monotonic()) return undefined;
+    this.#due.delete(earliest.key);
     this.#schedule();
-    return { value: earliest[0] };
+    return { value: earliest.key };
   }
 
   /** Sets the one timer to the earliest key. */
   #schedule(): void {
-    const dueMs = this.#earliest()?.[1];
+    const dueMs = this.#due.first()?.dueMs;
     if (dueMs === this.#timer?.dueMs) return;
     this.#cancelTimer();
     if (dueMs === undefined || this.closed) return;
@@ -81,12 +81,5 @@ export class WorkQueue<K> extends Receiver<K> {
   #cancelTimer(): void {
     this.#timer?.timer.cancel();
     this.#timer = undefined;
-  }
-
-  /** Among keys that are due at the same time, the first that was enqueued. */
-  #earliest(): readonly [K, number] | undefined {
-    let earliest: readonly [K, number] | undefined;
-    for (const entry of this.#dueMs) if (earliest === undefined || entry[1] < earliest[1]) earliest = entry;
-    return earliest;
   }
 }

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { TimeSlice } from '../src/index.ts';
+import { FakeClock } from '../src/testing.ts';
+
+/** A clock that each item moves by `itemMs`; it counts the items of each turn of the event loop. */
+async function itemsPerTurn(count: number, itemMs: number): Promise<readonly number[]> {
+  const clock = new FakeClock();
+  let spentMs = 0;
+  const turns = [0];
+  const slow = {
+    monotonic: () => clock.monotonic() + spentMs,
+    setTimer: (delayMs: number, callback: () => void) =>
+      clock.setTimer(delayMs, () => {
+        turns.push(0);
+        callback();
+      }),
+  };
+  const slice = new TimeSlice({ clock: slow });
+  const work = (async () => {
+    for (let item = 0; item < count; item++) {
+      spentMs += itemMs;
+      turns.push((turns.pop() ?? 0) + 1);
+      if (slice.isDue()) await slice.pause();
+    }
+  })();
+  while (clock.pendingTimers > 0 || turns.reduce((sum, items) => sum + items, 0) < count) await clock.advance(1);
+  await work;
+  return turns;
+}
+
+describe('TimeSlice', () => {
+  it('gives the event loop a turn after 10 ms of work', async () => {
+    expect(await itemsPerTurn(100, 0.5)).toEqual([24, 24, 24, 24, 4]);
+  });
+
+  it('gives a turn after 8 items if each of them takes longer than the slice', async () => {
+    expect(await itemsPerTurn(20, 50)).toEqual([8, 8, 4]);
+  });
+
+  it('gives no turn to work that takes no time', async () => {
+    expect(await itemsPerTurn(1000, 0)).toEqual([1000]);
+  });
+
+  it('ends a pause when the signal is aborted', async () => {
+    const clock = new FakeClock();
+    const slice = new TimeSlice({ clock }, { sliceMs: 0 });
+    const abort = new AbortController();
+    const pause = slice.pause(abort.signal);
+    abort.abort(new Error('ending'));
+    await expect(pause).rejects.toThrow('ending');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
