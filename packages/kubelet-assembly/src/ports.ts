@@ -12,7 +12,7 @@ import type { AdmitHandler, BackgroundService, Dependencies, PodSyncer } from '@
 import type { LifecycleHooksComponents } from '@node-agent/lifecycle-hooks';
 import type { NodeShutdownComponents, PriorityGracePeriod } from '@node-agent/node-shutdown';
 import type { OomWatcherComponents } from '@node-agent/oom-watcher';
-import type { SetPods } from '@node-agent/pod-config';
+import type { PodSourceInput } from '@node-agent/pod-config';
 import type { RestartFeatures } from '@node-agent/pod-spec';
 import type { ProbePorts } from '@node-agent/prober';
 import type { BackOffLimits, NodeSettings } from '@node-agent/runtime';
@@ -71,7 +71,7 @@ export interface NodePorts {
 /** Where pods come from: made around the function by which it speaks. */
 export interface PodSourcePort {
   readonly name: 'file' | 'http' | 'api';
-  readonly make: (set: SetPods) => Pick<BackgroundService, 'start'>;
+  readonly make: (set: PodSourceInput) => Pick<BackgroundService, 'start'>;
 }
 
 /** How a kubelet is set. Directories are absolute; the defaults are upstream's. */

@@ -50,40 +50,61 @@ export interface PodDiff {
  * @param next all pods of the source; of two with one full name or one UID the first counts
  */
 export function diffPods(old: ReadonlyMap<string, Pod>, next: readonly Pod[], marks: PodMarks): PodDiff {
-  const pods = new Map<string, Pod>();
-  const names = new Map<string, Pod>();
-  const lists = { UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };
-  const added: Pod[] = [];
-  const duplicates: DuplicatePod[] = [];
-  // A watch tells one change at a time of as many pods as there are: little is done for those that are as they were.
-  let keptCount = 0;
-  for (const pod of next) {
+  const comparison = new PodComparison(old, marks);
+  for (const pod of next) comparison.add(pod);
+  return comparison.end();
+}
+
+/** {@link diffPods} one pod at a time, so that a long list can be compared in portions. */
+export class PodComparison {
+  readonly #old: ReadonlyMap<string, Pod>;
+  readonly #marks: PodMarks;
+  readonly #pods = new Map<string, Pod>();
+  readonly #names = new Map<string, Pod>();
+  readonly #lists = { ADD: [] as Pod[], UPDATE: [] as Pod[], DELETE: [] as Pod[], RECONCILE: [] as Pod[] };
+  readonly #duplicates: DuplicatePod[] = [];
+  #keptCount = 0;
+
+  constructor(old: ReadonlyMap<string, Pod>, marks: PodMarks) {
+    this.#old = old;
+    this.#marks = marks;
+  }
+
+  /** Compares the next pod of the list. */
+  add(pod: Pod): void {
     const fullName = podFullName(pod);
-    const sameName = names.get(fullName);
-    const sameUid = pods.get(pod.metadata.uid);
-    if (sameName !== undefined) duplicates.push({ pod, of: sameName, key: 'name' });
-    else if (sameUid !== undefined) duplicates.push({ pod, of: sameUid, key: 'uid' });
+    const { uid } = pod.metadata;
+    const sameName = this.#names.get(fullName);
+    const sameUid = this.#pods.get(uid);
+    if (sameName !== undefined) this.#duplicates.push({ pod, of: sameName, key: 'name' });
+    else if (sameUid !== undefined) this.#duplicates.push({ pod, of: sameUid, key: 'uid' });
     else {
-      const existing = old.get(pod.metadata.uid);
-      const change = existing === undefined ? 'ADD' : comparePods(existing, pod);
-      const current = change === 'none' && existing ? existing : withMarks(pod, existing, marks);
-      pods.set(pod.metadata.uid, current);
-      names.set(fullName, current);
-      if (change === 'ADD') added.push(current);
-      else keptCount++;
-      if (change !== 'ADD' && change !== 'none') lists[change].push(current);
+      const { change, current } = nextVersion(this.#old.get(uid), pod, this.#marks);
+      this.#pods.set(uid, current);
+      this.#names.set(fullName, current);
+      if (change !== 'none') this.#lists[change].push(current);
+      if (change !== 'ADD') this.#keptCount++;
     }
   }
-  const removed = keptCount === old.size ? [] : [...old.values()].filter((pod) => !pods.has(pod.metadata.uid));
-  return {
-    pods,
-    added,
-    updated: lists.UPDATE,
-    deleted: lists.DELETE,
-    removed,
-    reconciled: lists.RECONCILE,
-    duplicates,
-  };
+
+  /** Returns the result after the last pod of the list. */
+  end(): PodDiff {
+    const { ADD: added, UPDATE: updated, DELETE: deleted, RECONCILE: reconciled } = this.#lists;
+    const old = this.#old;
+    const removed =
+      this.#keptCount === old.size ? [] : [...old.values()].filter((pod) => !this.#pods.has(pod.metadata.uid));
+    return { pods: this.#pods, added, updated, deleted, removed, reconciled, duplicates: this.#duplicates };
+  }
+}
+
+/** How a pod differs from the version that is known of it, and the version that is known from now on. */
+export function nextVersion(
+  existing: Pod | undefined,
+  pod: Pod,
+  marks: PodMarks,
+): { readonly change: PodChange | 'ADD'; readonly current: Pod } {
+  const change = existing === undefined ? 'ADD' : comparePods(existing, pod);
+  return { change, current: change === 'none' && existing ? existing : withMarks(pod, existing, marks) };
 }
 
 /**

@@ -1,4 +1,4 @@
-export { ApiSource, type ApiSourceComponents, type PodFeed } from './api-source.ts';
+export { ApiSource, type ApiSourceComponents, type PodFeed, type PodFeedChange } from './api-source.ts';
 export { comparePods, type DuplicatePod, diffPods, type PodChange, type PodDiff, type PodMarks } from './diff-pods.ts';
 export { PodConfigError, type PodConfigErrorCode } from './errors.ts';
 export { FileSource, type FileSourceComponents, type FileSourceOptions } from './file-source.ts';
@@ -12,10 +12,12 @@ export {
 export { LastGoodDirectory, type LastGoodStore } from './last-good-store.ts';
 export type { JsonValue } from './plain-json.ts';
 export {
+  type PodChangeEvent,
   PodConfig,
   type PodConfigComponents,
   type PodConfigMode,
   type PodConfigOptions,
+  type PodSourceInput,
   type SetPods,
 } from './pod-config.ts';
 export type { FieldProblem, PodSchema } from './pod-schema.ts';

@@ -1,14 +1,15 @@
-import { abortable, type Clock } from '@node-agent/async';
-import { type Pod, type PodSource, podReference } from '@node-agent/pod-spec';
+import { abortable, type Clock, TimeSlice } from '@node-agent/async';
+import { type Pod, type PodSource, podFullName, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { diffPods, type PodDiff } from './diff-pods.ts';
+import { type ChangesDiff, diffChanges } from './diff-changes.ts';
+import { type DuplicatePod, PodComparison, type PodMarks } from './diff-pods.ts';
 import { PodConfigError } from './errors.ts';
 import type { PodOperation, PodUpdate } from './pod-update.ts';
 
 /** What {@link PodConfig} works with. */
 export interface PodConfigComponents {
   /** The machine's own where absent. */
-  readonly clock?: Pick<Clock, 'now'>;
+  readonly clock?: Clock;
   /** Silent where absent. */
   readonly logger?: Logger;
   /** Nobody is told where absent. */
@@ -26,8 +27,24 @@ export interface PodConfigOptions {
   readonly mode?: PodConfigMode;
 }
 
+/** More changes than these are compared in portions, with all pods. */
+const MAX_AT_ONCE = 100;
+
 /** Gives a source's pods, all that it has, to the mux. @throws PodConfigError `InvalidPods` where that is no list of pods; nothing is changed then */
 export type SetPods = (pods: readonly Pod[]) => void;
+
+/** What became of one pod of a source. `gone`: the source no longer has the pod. */
+export type PodChangeEvent = { readonly pod: Pod; readonly gone?: boolean };
+
+/** How a source speaks: by the list of all its pods, or, once it has given one, by what has changed since. */
+export interface PodSourceInput extends SetPods {
+  /**
+   * Gives the pods that have changed since the last list; a pod is known by its name and namespace. Of a list in which two pods have
+   * one name, the first remains.
+   * @throws PodConfigError `InvalidPods` if one of them is no pod; nothing is changed then
+   */
+  readonly change: (changes: readonly PodChangeEvent[]) => void;
+}
 
 /**
  * Merges what the pod sources say into one stream of changes (`pkg/kubelet/config/config.go`).
@@ -55,25 +72,36 @@ export class PodConfig {
   }
 
   /** Declares a source, and gives the function by which it speaks; the same one each time for one name. */
-  addSource(name: PodSource): SetPods {
+  addSource(name: PodSource): PodSourceInput {
     const known = this.#sources.get(name);
-    if (known !== undefined) return known.set;
+    if (known !== undefined) return known.input;
     const state: SourceState = {
       pods: new Map(),
+      names: new Map(),
       refused: new Set(),
-      latest: undefined,
-      pending: false,
+      latest: [],
+      pending: undefined,
       seen: false,
       reported: new Set(),
-      set: (pods) => {
-        checkPods(name, pods);
-        state.latest = pods;
-        state.pending = true;
-        this.#wake();
-      },
+      input: Object.assign(
+        (pods: readonly Pod[]) => {
+          checkPods(name, pods);
+          state.latest = pods;
+          state.pending = 'all';
+          this.#wake();
+        },
+        {
+          change: (changes: readonly PodChangeEvent[]) => {
+            const pods = changes.map(({ pod }) => pod);
+            checkPods(name, pods);
+            noteChanges(state, changes);
+            this.#wake();
+          },
+        },
+      ),
     };
     this.#sources.set(name, state);
-    return state.set;
+    return state.input;
   }
 
   /**
@@ -106,7 +134,7 @@ export class PodConfig {
 
   async *#stream(): AsyncGenerator<PodUpdate, void, undefined> {
     while (!this.#closed) {
-      const next = [...this.#sources].find(([, state]) => state.pending);
+      const next = [...this.#sources].find(([, state]) => state.pending !== undefined);
       if (next === undefined) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -114,7 +142,7 @@ export class PodConfig {
         continue;
       }
       const [name, state] = next;
-      yield* this.#merge(name, state);
+      yield* this.#mergeChanges(name, state) ?? (await this.#mergeAll(name, state));
       if (!state.seen) {
         state.seen = true;
         const { resolve } = this.#nextSeen;
@@ -124,24 +152,70 @@ export class PodConfig {
     }
   }
 
-  #merge(name: PodSource, state: SourceState): readonly PodUpdate[] {
-    state.pending = false;
-    const latest = state.latest ?? [];
+  /** Compares the pods that have changed alone; `undefined` if all have to be compared, as some of them are ignored, or are to be. */
+  #mergeChanges(name: PodSource, state: SourceState): readonly PodUpdate[] | undefined {
+    const { pending, pods, names, refused, reported, seen } = state;
+    if (pending === undefined || pending === 'all' || pending.size > MAX_AT_ONCE || !seen) return undefined;
+    if (refused.size > 0 || reported.size > 0) return undefined;
+    const others = [...this.#sources].filter(([other]) => other !== name);
+    const known = {
+      byUid: (uid: string) => pods.get(uid),
+      byFullName: (fullName: string) => pods.get(names.get(fullName) ?? ''),
+      isHeld: (uid: string) => others.some(([, other]) => other.pods.has(uid)),
+    };
+    const diff = diffChanges(known, pending, this.#marks(name));
+    if (diff === undefined) return undefined;
+    state.pending = undefined;
+    for (const pod of diff.removed) pods.delete(pod.metadata.uid);
+    for (const pod of [...diff.added, ...diff.updated, ...diff.deleted, ...diff.reconciled]) {
+      pods.set(pod.metadata.uid, pod);
+    }
+    for (const [fullName, pod] of pending) {
+      if (pod === undefined) names.delete(fullName);
+      else names.set(fullName, pod.metadata.uid);
+    }
+    for (const pod of diff.removed) this.#offerAgain(name, pod.metadata.uid);
+    return this.#updates(name, diff, false);
+  }
+
+  /** Compares the newest list, in portions: a node that comes back after a while may have thousands of pods in it. */
+  async #mergeAll(name: PodSource, state: SourceState): Promise<readonly PodUpdate[]> {
+    const latest = listOf(state.latest);
+    state.pending = undefined;
     const held = this.#held(name, latest);
-    const marks = { source: name, seenAt: rfc3339Nano(this.#components.clock.now()) };
-    const diff = diffPods(state.pods, held.size > 0 ? latest.filter((pod) => !held.has(pod)) : latest, marks);
-    state.pods = diff.pods;
+    const comparison = new PodComparison(state.pods, this.#marks(name));
+    const slice = new TimeSlice(this.#components);
+    for (const pod of latest) {
+      if (!held.has(pod)) comparison.add(pod);
+      if (slice.isDue()) await slice.pause();
+    }
+    const diff = comparison.end();
+    state.pods = new Map(diff.pods);
+    state.names = new Map(latest.map((pod) => [podFullName(pod), pod.metadata.uid]));
     state.refused = new Set([...held.keys()].map((pod) => pod.metadata.uid));
     for (const pod of diff.removed) this.#offerAgain(name, pod.metadata.uid);
+    this.#reportIgnored(name, state, held, diff.duplicates);
+    return this.#updates(name, diff, !state.seen);
+  }
+
+  #marks(source: PodSource): PodMarks {
+    return { source, seenAt: rfc3339Nano(this.#components.clock.now()) };
+  }
+
+  #reportIgnored(
+    name: PodSource,
+    state: SourceState,
+    held: ReadonlyMap<Pod, PodSource>,
+    duplicates: readonly DuplicatePod[],
+  ): void {
     const reports = new Map<string, Report>();
     const add = (pod: Pod, why: string): unknown => reports.set(`${pod.metadata.uid} ${why}`, { pod, why });
     for (const [pod, source] of held) {
       add(pod, `duplicate pod uid ${JSON.stringify(pod.metadata.uid)} of source ${source}`);
     }
-    for (const { pod, key } of diff.duplicates) add(pod, `duplicate pod ${key} ${JSON.stringify(pod.metadata[key])}`);
+    for (const { pod, key } of duplicates) add(pod, `duplicate pod ${key} ${JSON.stringify(pod.metadata[key])}`);
     for (const [key, report] of reports) if (!state.reported.has(key)) this.#report(name, report);
     state.reported = new Set(reports.keys());
-    return this.#updates(name, diff, !state.seen);
   }
 
   /** The pods whose UID another source holds, with that source. */
@@ -156,7 +230,7 @@ export class PodConfig {
 
   #offerAgain(freedBy: PodSource, uid: string): void {
     for (const [name, state] of this.#sources) {
-      if (name !== freedBy && state.refused.has(uid)) state.pending = true;
+      if (name !== freedBy && state.refused.has(uid)) state.pending = 'all';
     }
   }
 
@@ -171,7 +245,7 @@ export class PodConfig {
     );
   }
 
-  #updates(source: PodSource, diff: PodDiff, first: boolean): readonly PodUpdate[] {
+  #updates(source: PodSource, diff: ChangesDiff, first: boolean): readonly PodUpdate[] {
     const of = (op: PodOperation, pods: readonly Pod[]): PodUpdate[] => (pods.length > 0 ? [{ op, source, pods }] : []);
     const removes = of('REMOVE', diff.removed);
     const adds = of('ADD', diff.added);
@@ -205,18 +279,43 @@ function invalidPods(name: PodSource, why: string): PodConfigError {
 }
 
 interface SourceState {
-  /** What the consumer was told, by UID. */
-  pods: ReadonlyMap<string, Pod>;
+  /** The pods that the consumer knows of, by UID. */
+  pods: Map<string, Pod>;
+  /** The UIDs of those pods by the full name that the source gives them. */
+  names: Map<string, string>;
   /** The UIDs of its pods that another source holds. */
   refused: ReadonlySet<string>;
-  /** The newest list that the source gave. */
-  latest: readonly Pod[] | undefined;
-  /** Whether `latest` is still to be compared. */
-  pending: boolean;
+  /** The newest list that the source gave, by full name once it has given changes. */
+  latest: readonly Pod[] | Map<string, Pod>;
+  /** The part of `latest` that is still to be compared. */
+  pending: 'all' | Map<string, Pod | undefined> | undefined;
   seen: boolean;
   /** What was reported of the list that was compared last: the same again is not news. */
   reported: ReadonlySet<string>;
-  readonly set: SetPods;
+  readonly input: PodSourceInput;
+}
+
+function listOf(latest: SourceState['latest']): readonly Pod[] {
+  return latest instanceof Map ? [...latest.values()] : latest;
+}
+
+function noteChanges(state: SourceState, changes: readonly PodChangeEvent[]): void {
+  const latest = state.latest instanceof Map ? state.latest : byFullName(state.latest);
+  state.latest = latest;
+  const pending = state.pending ?? new Map<string, Pod | undefined>();
+  state.pending = pending;
+  for (const { pod, gone = false } of changes) {
+    const fullName = podFullName(pod);
+    if (gone) latest.delete(fullName);
+    else latest.set(fullName, pod);
+    if (pending !== 'all') pending.set(fullName, gone ? undefined : pod);
+  }
+}
+
+function byFullName(pods: readonly Pod[]): Map<string, Pod> {
+  const names = new Map<string, Pod>();
+  for (const pod of pods) if (!names.has(podFullName(pod))) names.set(podFullName(pod), pod);
+  return names;
 }
 
 interface Report {

@@ -203,6 +203,47 @@ describe('PodConfig', () => {
   });
 });
 
+describe('PodConfig with a long list', () => {
+  it('K5: compares 1,000 pods in portions of at most 24 if each of them takes half a millisecond', async () => {
+    const clock = new FakeClock();
+    let spentMs = 0;
+    const perTurn = [0];
+    const slow = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic() + spentMs,
+      setTimer: (delayMs: number, callback: () => void) =>
+        clock.setTimer(delayMs, () => {
+          perTurn.push(0);
+          callback();
+        }),
+    };
+    const config = new PodConfig({ clock: slow });
+    const set = config.addSource('api');
+    const pods = Array.from({ length: 1000 }, (_, index): Pod => {
+      const { spec, ...pod } = podOf({ uid: `${index}` });
+      return {
+        ...pod,
+        // It is read when the pod is taken in.
+        get spec() {
+          spentMs += 0.5;
+          perTurn.push((perTurn.pop() ?? 0) + 1);
+          return spec;
+        },
+      };
+    });
+    set(pods);
+    let added = 0;
+    void (async () => {
+      for await (const update of config.updates) added += update.pods.length;
+    })();
+    await clock.settle();
+    expect(added).toBe(0);
+    await clock.advance(1000);
+    expect(added).toBe(1000);
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(24);
+  });
+});
+
 describe('PodConfig that is closed, or given nonsense', () => {
   it('tells those who wait for sources, then and later, that there will be none', async () => {
     const { config } = setUp();
