@@ -25,6 +25,7 @@ import { KubeletPodSyncer } from './pods/pod-syncer.ts';
 import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
+import { inPortions } from './sync/in-portions.ts';
 import { syncLoopFault } from './sync/loop-health.ts';
 import { PodGroups } from './sync/pod-groups.ts';
 import { SyncHandler } from './sync/sync-handler.ts';
@@ -293,13 +294,19 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return status === undefined ? pod : { ...pod, status };
   }
 
-  #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): void {
-    this.#deps.logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
+  async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#deps;
+    logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
     this.#housekeeper.due();
-    if (op === 'ADD' || op === 'SET') this.#handler.handlePodAdditions(pods, signal);
-    else if (op === 'UPDATE' || op === 'DELETE') this.#handler.handlePodUpdates(pods);
-    else if (op === 'REMOVE') this.#handler.handlePodRemoves(pods);
-    else this.#handler.handlePodReconcile(pods);
+    const handler = this.#handler;
+    const isAddition = op === 'ADD' || op === 'SET';
+    const handle = (portion: readonly Pod[]): void => {
+      if (isAddition) handler.handlePodAdditions(portion, signal);
+      else if (op === 'UPDATE' || op === 'DELETE') handler.handlePodUpdates(portion);
+      else if (op === 'REMOVE') handler.handlePodRemoves(portion);
+      else handler.handlePodReconcile(portion);
+    };
+    await inPortions(isAddition ? handler.inAdmissionOrder(pods) : pods, handle, clock, signal);
   }
 
   /** Whoever is removed after all sources have spoken is ended at once; whoever was before, as soon as they have (F1). */

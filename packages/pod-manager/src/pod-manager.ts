@@ -34,6 +34,8 @@ export interface PodManagerComponents {
 export class PodManager {
   #podByUid = new Map<string, Pod>();
   #podByFullName = new Map<string, Pod>();
+  /** The UIDs of the pods of each full name, the one that came last at the end. */
+  #uidsByFullName = new Map<string, Set<string>>();
   #mirrorPodByUid = new Map<string, Pod>();
   #mirrorPodByFullName = new Map<string, Pod>();
   /** Mirror pod's UID to static pod's UID. */
@@ -49,6 +51,7 @@ export class PodManager {
   setPods(pods: readonly Pod[]): void {
     this.#podByUid = new Map();
     this.#podByFullName = new Map();
+    this.#uidsByFullName = new Map();
     this.#mirrorPodByUid = new Map();
     this.#mirrorPodByFullName = new Map();
     this.#translations = new Map();
@@ -78,6 +81,9 @@ export class PodManager {
     } else {
       this.#podByUid.set(uid, pod);
       this.#podByFullName.set(fullName, pod);
+      const uids = this.#uidsByFullName.get(fullName);
+      if (uids === undefined) this.#uidsByFullName.set(fullName, new Set([uid]));
+      else uids.add(uid);
       const mirror = this.#mirrorPodByFullName.get(fullName);
       if (mirror !== undefined) this.#translations.set(mirror.metadata.uid, uid);
     }
@@ -94,7 +100,10 @@ export class PodManager {
     } else {
       this.#podByUid.delete(uid);
       deleteIfUid(this.#podByFullName, fullName, uid);
-      const other = this.getPods().findLast((known) => podFullName(known) === fullName);
+      const uids = this.#uidsByFullName.get(fullName);
+      uids?.delete(uid);
+      if (uids?.size === 0) this.#uidsByFullName.delete(fullName);
+      const other = this.#podByUid.get([...(uids ?? [])].at(-1) ?? '');
       if (other !== undefined) this.#podByFullName.set(fullName, other);
     }
     this.#tellCount();

@@ -150,3 +150,23 @@ describe('PodManager', () => {
     );
   });
 });
+
+describe('PodManager with many pods', () => {
+  it('looks at the removed pod alone when one of 1,000 is removed', () => {
+    let looks = 0;
+    const pods = Array.from({ length: 1000 }, (_, index): Pod => {
+      const { metadata, ...pod } = apiPod(`${index}`);
+      return {
+        ...pod,
+        get metadata() {
+          looks += 1;
+          return metadata;
+        },
+      };
+    });
+    const manager = managerOf(...pods);
+    looks = 0;
+    manager.removePod(apiPod('500'));
+    expect([looks, manager.getPods().length]).toEqual([1, 999]);
+  });
+});

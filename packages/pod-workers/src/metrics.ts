@@ -62,21 +62,24 @@ export interface WorkingPodCount {
 
 /** Every series of `kubelet_working_pods`, those that count nothing too, as upstream's `HandlePodCleanups` has them. */
 export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly WorkingPodCount[] {
-  const counts = new Map<string, WorkingPodCount>();
+  const counts = new Map<string, { -readonly [Key in keyof WorkingPodCount]: WorkingPodCount[Key] }>();
   for (const lifecycle of ['sync', 'terminating', 'terminated'] as const) {
     for (const config of ['desired', 'orphan'] as const) {
       for (const isStatic of ['true', ''] as const) {
         counts.set([lifecycle, config, isStatic].join(), { lifecycle, config, static: isStatic, count: 0 });
       }
     }
-    const runtimeOnly = { lifecycle, config: 'runtime_only', static: 'unknown', count: 0 } as const;
-    counts.set([lifecycle, 'runtime_only', 'unknown'].join(), runtimeOnly);
+    counts.set([lifecycle, 'runtime_only', 'unknown'].join(), {
+      ...{ lifecycle, config: 'runtime_only', static: 'unknown', count: 0 },
+    });
   }
   for (const pod of pods) {
     const config = pod.orphan ? 'orphan' : 'desired';
-    const key = pod.hasConfig ? [pod.state, config, pod.static ? 'true' : ''] : [pod.state, 'runtime_only', 'unknown'];
-    const series = counts.get(key.join());
-    if (series !== undefined) counts.set(key.join(), { ...series, count: series.count + 1 });
+    const key = pod.hasConfig
+      ? `${pod.state},${config},${pod.static ? 'true' : ''}`
+      : `${pod.state},runtime_only,unknown`;
+    const series = counts.get(key);
+    if (series !== undefined) series.count += 1;
   }
   return [...counts.values()];
 }

@@ -140,7 +140,8 @@ export class PodWorkers implements AsyncDisposable {
     this.#podsSynced = true;
     const desired = new Set(desiredPods.map((pod) => pod.metadata.uid));
     const known = new Map<string, PodWorkerSync>();
-    for (const [uid, { state: before }] of [...this.#workers]) {
+    for (const { state: before } of [...this.#workers.values()]) {
+      const { uid } = before;
       const state = this.#compare(before, desired.has(uid));
       if (state === undefined) continue;
       const hasConfig = (state.active ?? state.pending)?.pod !== undefined;

@@ -1,4 +1,13 @@
-import { type Clock, checkNumbers, every, linkAbort, type Random, Semaphore, WorkQueue } from '@node-agent/async';
+import {
+  type Clock,
+  checkNumbers,
+  every,
+  linkAbort,
+  type Random,
+  Semaphore,
+  TimeSlice,
+  WorkQueue,
+} from '@node-agent/async';
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import { type Histogram, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { StatusApiError } from './api-error.ts';
@@ -137,7 +146,7 @@ export class StatusWriter implements AsyncDisposable {
     const { clock } = this.#components;
     const parts = [
       this.#dispatch(link.signal),
-      every(clock, this.#options.syncPeriodMs, () => this.#repair(), link.signal, { immediate: false }),
+      every(clock, this.#options.syncPeriodMs, (ending) => this.#repair(ending), link.signal, { immediate: false }),
     ];
     const results = await Promise.allSettled(
       parts.map((part) =>
@@ -318,8 +327,10 @@ export class StatusWriter implements AsyncDisposable {
     return newerOf(watched, answered);
   }
 
-  #repair(): void {
+  /** In portions: to compare the statuses of thousands of pods takes a while. */
+  async #repair(signal: AbortSignal): Promise<void> {
     const { statuses } = this.#components;
+    const slice = new TimeSlice(this.#components);
     for (const [uid, state] of this.#states) {
       if (state.running || statuses.getVersionedStatus(uid) !== undefined) continue;
       this.#queue.delete(uid);
@@ -331,6 +342,7 @@ export class StatusWriter implements AsyncDisposable {
       const watched = this.#watched(pod);
       if (!state.running && newerOf(watched, state.answer) === watched) state.answer = undefined;
       if (this.#isDue(uid, state)) this.#look(uid, state);
+      if (slice.isDue()) await slice.pause(signal);
     }
   }
 

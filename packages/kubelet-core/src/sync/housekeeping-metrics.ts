@@ -67,10 +67,13 @@ export class HousekeepingMetrics {
   }
 
   record(pods: readonly Pod[], activePods: readonly Pod[], mirrorPods: readonly Pod[]): void {
-    for (const isStatic of [false, true]) {
-      const label = { static: isStatic ? 'true' : '' };
-      this.#desired.set(label, pods.filter((pod) => isStaticPod(pod) === isStatic).length);
-      this.#active.set(label, activePods.filter((pod) => isStaticPod(pod) === isStatic).length);
+    for (const [gauge, counted] of [
+      [this.#desired, pods],
+      [this.#active, activePods],
+    ] as const) {
+      const statics = counted.filter(isStaticPod).length;
+      gauge.set({ static: '' }, counted.length - statics);
+      gauge.set({ static: 'true' }, statics);
     }
     this.#mirrors.set({}, mirrorPods.length);
     const ephemeral = pods.map(({ spec }) => spec.ephemeralContainers?.length ?? 0);

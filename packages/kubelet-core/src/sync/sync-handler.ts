@@ -82,6 +82,13 @@ export class SyncHandler {
     });
   }
 
+  /** The order in which {@link handlePodAdditions} takes new pods: those that run already come first, then the oldest. */
+  inAdmissionOrder(pods: readonly Pod[]): readonly Pod[] {
+    const oldest = oldestFirst(pods);
+    const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
+    return [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))];
+  }
+
   /**
    * New pods, oldest first: those that may not run here are rejected, the others get a worker, at once or when it is decided.
    * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1). Nor is one asked
@@ -89,10 +96,9 @@ export class SyncHandler {
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
     const { podManager, workers, allocation, journal } = this.#deps;
-    const oldest = oldestFirst(pods);
     const running: Pod[] = [];
-    const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
-    for (const added of [...fromBefore, ...oldest.filter((pod) => !fromBefore.has(pod))]) {
+    const fromBefore = new Set(pods.filter((pod) => this.#runsAlready(pod)));
+    for (const added of this.inAdmissionOrder(pods)) {
       podManager.addPod(added);
       this.#deps.startup?.observed(added);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);

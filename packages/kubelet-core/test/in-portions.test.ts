@@ -1,0 +1,72 @@
+import { FakeClock } from '@node-agent/async/testing';
+import { describe, expect, it } from 'vitest';
+import { inPortions } from '../src/sync/in-portions.ts';
+import { makePod } from './fakes.ts';
+
+/** Handles pods that take `podMs` each. @returns how many were handled in each turn of the event loop */
+async function podsPerTurn(count: number, podMs: number): Promise<readonly number[]> {
+  const clock = new FakeClock();
+  let spentMs = 0;
+  const turns = [0];
+  const slow = {
+    monotonic: () => clock.monotonic() + spentMs,
+    setTimer: (delayMs: number, callback: () => void) =>
+      clock.setTimer(delayMs, () => {
+        turns.push(0);
+        callback();
+      }),
+  };
+  const pods = Array.from({ length: count }, (_, index) => makePod(`${index}`));
+  const handled: string[] = [];
+  const handle = (portion: typeof pods): void => {
+    spentMs += podMs * portion.length;
+    turns.push((turns.pop() ?? 0) + portion.length);
+    handled.push(...portion.map(({ metadata }) => metadata.name));
+  };
+  const done = inPortions(pods, (portion) => handle([...portion]), slow, new AbortController().signal);
+  await clock.advance(count + 1);
+  await done;
+  expect(handled).toEqual(pods.map(({ metadata }) => metadata.name));
+  return turns;
+}
+
+describe('inPortions', () => {
+  it('K5: gives the event loop a turn after at most 16 pods of 1 ms each, in a list of 1,000', async () => {
+    expect(Math.max(...(await podsPerTurn(1000, 1)))).toBeLessThanOrEqual(16);
+  });
+
+  it('gives a turn after 8 pods if each of them takes 20 ms', async () => {
+    expect(await podsPerTurn(20, 20)).toEqual([8, 8, 4]);
+  });
+
+  it('handles an update without pods once', async () => {
+    const portions: number[] = [];
+    const add = (portion: readonly unknown[]): void => void portions.push(portion.length);
+    await inPortions([], add, new FakeClock(), new AbortController().signal);
+    expect(portions).toEqual([0]);
+  });
+
+  it('stops between two portions when the signal is aborted', async () => {
+    const clock = new FakeClock();
+    const abort = new AbortController();
+    let spentMs = 0;
+    let handled = 0;
+    const slow = {
+      monotonic: () => clock.monotonic() + spentMs,
+      setTimer: (delayMs: number, callback: () => void) => clock.setTimer(delayMs, callback),
+    };
+    const pods = Array.from({ length: 20 }, (_, index) => makePod(`${index}`));
+    const done = inPortions(
+      pods,
+      (portion) => {
+        handled += portion.length;
+        spentMs += 100;
+      },
+      slow,
+      abort.signal,
+    );
+    abort.abort(new Error('ending'));
+    await expect(done).rejects.toThrow('ending');
+    expect(handled).toBe(8);
+  });
+});
