@@ -13,6 +13,20 @@ export function mayBePast(answer: ObjectVersion, known: ObjectVersion): boolean 
   return numberOf(answer.resourceVersion) < numberOf(known.resourceVersion);
 }
 
+/**
+ * Whether an answer from the API server's store replaces the object that is known: it is another object, or a newer version. An immutable
+ * object has the same content in all versions. `undefined`: there is no such object.
+ */
+export function isSuperseded(
+  known: { readonly metadata: ObjectVersion; readonly immutable?: boolean } | undefined,
+  answer: { readonly metadata: ObjectVersion } | undefined,
+): boolean {
+  if (known === undefined || answer === undefined) return known !== answer;
+  if (known.metadata.uid !== answer.metadata.uid) return true;
+  if (known.immutable === true) return false;
+  return numberOf(known.metadata.resourceVersion) < numberOf(answer.metadata.resourceVersion);
+}
+
 function numberOf(resourceVersion: string | undefined): bigint {
   return resourceVersion !== undefined && /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }

@@ -1,9 +1,10 @@
-import { type Clock, every, type Random, withTimeout } from '@node-agent/async';
+import { type Clock, every, type Random, Semaphore, withTimeout } from '@node-agent/async';
 import { KubeError, Reflector, type Resource } from '@node-agent/kube-client';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
 import { type ConfigObject, notRegistered, type ObjectClient, type ObjectStore, storeKey } from './object-store.ts';
 import { References } from './references.ts';
+import { isSuperseded } from './version-rules.ts';
 import { isIdle } from './watch-rules.ts';
 
 /** What {@link WatchStore} works with. */
@@ -31,6 +32,12 @@ interface Item<T extends ConfigObject> {
   last: T | undefined;
   /** Whether a reader was told that it is not known yet: what comes is news then. */
   missed: boolean;
+  /** A pod has begun to refer to the object since it was last read: the next reader has it compared with the API server's. */
+  unverified: boolean;
+  /** One reader compares at a time. */
+  readonly verifying: Semaphore;
+  /** No comparison before then, by the monotonic clock: the last one has failed. */
+  verifyAfterMs: number;
 }
 
 interface Watch<T extends ConfigObject> {
@@ -38,14 +45,15 @@ interface Watch<T extends ConfigObject> {
   readonly stop: AbortController;
 }
 
-/** How long a reader waits for what a watch begins with. */
+/** How long a reader waits for what a watch begins with, and for the comparison of an object; and how long it is until the next one if that fails. */
 const SYNC_TIMEOUT_MS = 1000;
 const IDLE_CHECK_PERIOD_MS = 60_000;
 /** Longer than a reflector's own, so that watches of objects that hardly change are not made anew all the time. */
 const MIN_WATCH_TIMEOUT_MS = 30 * 60_000;
 
 /**
- * Follows each object that is referred to with a watch of its own. An object that is immutable is watched no further, nor is
+ * Follows each object that is referred to with a watch of its own. When a further pod refers to an object, its first reader compares the
+ * object with the API server's: an immutable one may have been deleted and created with other content, and a watch may hang. An object that is immutable is watched no further, nor is
  * one that is not asked for: its watch is opened again when it is. While the API server is away, readers get what was last
  * known (K3). Source: `pkg/kubelet/util/manager/watch_based_manager.go`.
  */
@@ -74,6 +82,9 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     const existing = this.#items.get(key);
     if (existing !== undefined) {
       existing.references.add(podUid);
+      if (existing.watch === undefined ? existing.last !== undefined : existing.watch.reflector.hasSynced) {
+        existing.unverified = true;
+      }
       return;
     }
     const lastAccessMs = this.#components.clock.monotonic();
@@ -83,6 +94,9 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
       lastAccessMs,
       last: undefined,
       missed: false,
+      unverified: false,
+      verifying: new Semaphore(1),
+      verifyAfterMs: Number.NEGATIVE_INFINITY,
     };
     item.references.add(podUid);
     this.#items.set(key, item);
@@ -104,6 +118,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     const item = this.#items.get(key);
     if (item === undefined) throw notRegistered(namespace, name);
     item.lastAccessMs = this.#components.clock.monotonic();
+    if (item.unverified) await item.verifying.run(() => this.#verify(key, item, { namespace, name }, signal), signal);
     if (item.watch === undefined && item.last?.immutable === true) return item.last;
     if (item.watch === undefined && this.#started) this.#open(key, item);
     const { watch } = item;
@@ -140,6 +155,39 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
       for (const [key, item] of this.#items) this.#close(key, item);
       while (this.#running.size > 0) await Promise.all(this.#running);
     }
+  }
+
+  /** Compares an object that was known before a pod referred to it with the API server's; what cannot be compared is given as it is known (K3). */
+  async #verify(
+    key: string,
+    item: Item<T>,
+    at: { readonly namespace: string; readonly name: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, clock, logger } = this.#components;
+    if (!item.unverified || clock.monotonic() < item.verifyAfterMs) return;
+    // A pod that comes while the answer is on its way has a comparison of its own.
+    item.unverified = false;
+    let answer: T | undefined;
+    try {
+      const get = (linked: AbortSignal): Promise<T> => client.get(this.#options.resource, at, linked);
+      answer = await withTimeout(clock, SYNC_TIMEOUT_MS, get, signal);
+    } catch (error) {
+      if (signal.aborted || KubeError.from(error).code !== 'NotFound') {
+        item.unverified = true;
+        signal.throwIfAborted();
+        item.verifyAfterMs = clock.monotonic() + SYNC_TIMEOUT_MS;
+        logger.debug({ err: error, object: key }, 'Failed to compare an object with the one of the API server');
+        return;
+      }
+    }
+    const known = item.watch === undefined ? item.last : item.watch.reflector.objects.get(key);
+    if (!isSuperseded(known, answer)) return;
+    logger.info({ object: key, watched: item.watch !== undefined }, 'Object was replaced; reading it again');
+    this.#close(key, item);
+    item.last = answer;
+    // The pods that refer to it already have the old one.
+    item.missed = true;
   }
 
   /** Waits for the first of it, but not long. A reader is a reason to try again at once. */

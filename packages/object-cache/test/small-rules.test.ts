@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isExpired, podTokenQuery, type TokenQuery, tokenKey } from '../src/token-rules.ts';
 import { normalizeTrustAnchors } from '../src/trust-anchors.ts';
-import { mayBePast, objectTtlMs } from '../src/version-rules.ts';
+import { isSuperseded, mayBePast, objectTtlMs } from '../src/version-rules.ts';
 import { isIdle, maxIdleMsOf } from '../src/watch-rules.ts';
 import { pod } from './fixtures.ts';
 
@@ -87,4 +87,22 @@ test('certificates of several bundles are there once each, and what has no conte
   const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
   expect(normalizeTrustAnchors([`before\n${pem('QUJD')}after`, pem('QUJD'), pem('=')], 's')).toBe(pem('QUJD'));
   expect(normalizeTrustAnchors([pem('=')], 's')).toBe('');
+});
+
+test.each([
+  ['another object of the name', { uid: 'u1', resourceVersion: '7' }, { uid: 'u2', resourceVersion: '1' }, true],
+  ['a newer version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '8' }, true],
+  ['the same version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '7' }, false],
+  ['an older version', { uid: 'u1', resourceVersion: '7' }, { uid: 'u1', resourceVersion: '6' }, false],
+  ['no object any more', { uid: 'u1', resourceVersion: '7' }, undefined, true],
+  ['an object that was not there', undefined, { uid: 'u1', resourceVersion: '7' }, true],
+  ['no object as before', undefined, undefined, false],
+])('a known object is replaced by the answer of the API server: %s', (_, known, answer, expected) => {
+  const of = (metadata: typeof known) => metadata && { metadata };
+  expect(isSuperseded(of(known), of(answer))).toBe(expected);
+});
+
+test('a newer version of an immutable object does not replace it', () => {
+  const known = { metadata: { uid: 'u1', resourceVersion: '7' }, immutable: true };
+  expect(isSuperseded(known, { metadata: { uid: 'u1', resourceVersion: '8' } })).toBe(false);
 });
