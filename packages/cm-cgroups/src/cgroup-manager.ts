@@ -23,6 +23,11 @@ export interface CgroupManager {
   create(name: CgroupName, config: ResourceConfig): Promise<void>;
   /** @throws CgroupError `Refused`, `Busy`, `MissingController`; `Io` where the group is not there */
   update(name: CgroupName, config: ResourceConfig): Promise<void>;
+  /**
+   * The part of `config` that the group is not held to, as the kernel has it as in a new group; a limit with another value is left out.
+   * Absent: limits are written again and again.
+   */
+  unset?(name: CgroupName, config: ResourceConfig): Promise<ResourceConfig>;
   /** What a group is held to by the kernel at this moment. @throws CgroupError `Io` where it is not there */
   read(name: CgroupName): Promise<GroupLimits>;
   /**

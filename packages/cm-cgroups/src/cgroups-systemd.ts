@@ -49,6 +49,10 @@ export class CgroupsSystemd implements CgroupManager {
     return await this.#groups.identity?.(name);
   }
 
+  async unset(name: CgroupName, config: ResourceConfig): Promise<ResourceConfig> {
+    return (await this.#groups.unset?.(name, withWholePercents(config))) ?? config;
+  }
+
   async read(name: CgroupName): Promise<GroupLimits> {
     return await this.#groups.read(name);
   }

@@ -22,6 +22,7 @@ import {
 } from './names.ts';
 import { readV1Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
+import { unsetLimits } from './unset-limits.ts';
 
 /** A group exists when it is in these hierarchies, as far as there are such; runtimes leave the others out at times. */
 const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
@@ -97,6 +98,13 @@ export class CgroupsV1 implements CgroupGroups {
     const { fs } = this.#components;
     const sizes = this.#mounts.has('hugetlb') ? await machineHugePageSizes(fs) : [];
     await writeControls(fs, v1Steps(config, sizes), (controller) => this.#directory(controller, name));
+  }
+
+  async unset(name: CgroupName, config: ResourceConfig): Promise<ResourceConfig> {
+    const { fs } = this.#components;
+    const sizes = this.#mounts.has('hugetlb') ? await machineHugePageSizes(fs) : [];
+    const stepsOf = (limit: ResourceConfig) => (limit.hugePageLimits === 'unlimited' ? [] : v1Steps(limit, sizes));
+    return await unsetLimits(fs, config, stepsOf, (controller) => this.#directory(controller, name));
   }
 
   async read(name: CgroupName): Promise<GroupLimits> {

@@ -21,6 +21,7 @@ import {
 } from './names.ts';
 import { readV2Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
+import { unsetLimits } from './unset-limits.ts';
 
 /** The controllers that a kubelet uses, as far as this machine has them. */
 const NEEDED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
@@ -105,6 +106,15 @@ export class CgroupsV2 implements CgroupGroups {
     const { fs } = this.#components;
     const sizes = this.#hierarchy.controllers.has('hugetlb') ? await machineHugePageSizes(fs) : [];
     await writeControls(fs, v2Steps(config, sizes), (controller) =>
+      this.#hierarchy.controllers.has(controller) ? this.#directory(name) : undefined,
+    );
+  }
+
+  async unset(name: CgroupName, config: ResourceConfig): Promise<ResourceConfig> {
+    const { fs } = this.#components;
+    const sizes = this.#hierarchy.controllers.has('hugetlb') ? await machineHugePageSizes(fs) : [];
+    const stepsOf = (limit: ResourceConfig) => (limit.hugePageLimits === 'unlimited' ? [] : v2Steps(limit, sizes));
+    return await unsetLimits(fs, config, stepsOf, (controller) =>
       this.#hierarchy.controllers.has(controller) ? this.#directory(name) : undefined,
     );
   }

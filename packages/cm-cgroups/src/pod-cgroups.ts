@@ -12,6 +12,7 @@ import {
 import type { CgroupManager } from './cgroup-manager.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import { growing } from './growing.ts';
+import { LimitKeeper } from './limit-keeper.ts';
 import { limitMemory } from './limit-memory.ts';
 import { type MemoryProtection, qosMemoryProtection } from './memory-qos.ts';
 import { cgroupTimer, memoryProtectionGauges } from './metrics.ts';
@@ -50,7 +51,7 @@ export interface PodCgroupsOptions extends PodLimitOptions {
   readonly nodeRef?: ObjectReference;
 }
 
-/** What has not changed is written to the QoS groups again after so long, in case somebody else has. */
+/** How often it is looked whether limits of the QoS groups that have not changed were reset. */
 const QOS_REPAIR_MS = 60_000;
 /** How often it is tried again to open the machine's groups. */
 const RETRY_MS = 1000;
@@ -65,6 +66,8 @@ const LASTING: ReadonlySet<CgroupErrorCode> = new Set([
 interface Ready {
   readonly manager: CgroupManager;
   readonly tree: PodTree;
+  /** Of the shares and the protection of memory of the QoS groups. */
+  readonly keeper: LimitKeeper;
 }
 
 /**
@@ -290,7 +293,7 @@ export class PodCgroups {
    * @param active the pods that hold resources of the node
    */
   async updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { manager } = await this.#ready(signal);
+    const { manager, keeper } = await this.#ready(signal);
     const { burstable, bestEffort } = qosShares(active);
     const { memoryQos, qosReserved } = this.#options;
     const memory = memoryQos && manager.version === 2 ? qosMemoryProtection(active, memoryQos) : undefined;
@@ -299,11 +302,18 @@ export class PodCgroups {
     const values = [burstable, bestEffort, memory?.allBytes, memory?.burstableBytes].join();
     const give = async (): Promise<void> => {
       if (!this.#areGiven(values)) {
+        const isNews = this.#qosGiven?.values !== values;
         this.#qosGiven = undefined;
-        if (memory) await manager.update(this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } });
         const low = memory && { unified: { 'memory.low': String(memory.burstableBytes) } };
-        await manager.update(this.#qos.Burstable, { cpuShares: burstable, ...low });
-        await manager.update(this.#qos.BestEffort, { cpuShares: bestEffort });
+        const configs: [CgroupName, ResourceConfig][] = [
+          [this.#qos.Burstable, { cpuShares: burstable, ...low }],
+          [this.#qos.BestEffort, { cpuShares: bestEffort }],
+        ];
+        if (memory) configs.unshift([this.#qos.Guaranteed, { unified: { 'memory.min': String(memory.allBytes) } }]);
+        for (const [name, config] of configs) {
+          if (isNews) keeper.changed(name);
+          await keeper.keep(name, config, () => manager.update(name, config));
+        }
         this.#qosGiven = { values, atMs: this.#clock.monotonic() };
       }
       if (limits === undefined) return;
@@ -337,7 +347,7 @@ export class PodCgroups {
       { root: this.#root, kubepods: this.#qos.Guaranteed, limits, reserved, nodeRef },
     );
     await this.#timed('create', () => tree.make());
-    return { manager, tree };
+    return { manager, tree, keeper: new LimitKeeper({ manager, logger: this.#logger }) };
   }
 
   #name(pod: Pod): CgroupName {

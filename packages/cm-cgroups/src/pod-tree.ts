@@ -3,6 +3,7 @@ import { MIN_CPU_SHARES } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, type Logger, type ObjectReference } from '@node-agent/telemetry';
 import type { CgroupManager } from './cgroup-manager.ts';
 import { CgroupError } from './errors.ts';
+import { LimitKeeper } from './limit-keeper.ts';
 import type { CgroupName } from './names.ts';
 import { ENFORCED, NOT_ENFORCED } from './node-events.ts';
 import { qosNames } from './pod-names.ts';
@@ -37,10 +38,12 @@ export class PodTree {
   /** How the last attempt to enforce the node's limits went; told when it changes. */
   #told: string | undefined;
   readonly #reserved: ReservedGroups;
+  readonly #limits: LimitKeeper;
 
   constructor(components: PodTreeComponents, options: PodTreeOptions) {
     this.#components = components;
     this.#options = options;
+    this.#limits = new LimitKeeper(components);
     this.#reserved = new ReservedGroups(components, options.reserved, options.nodeRef);
   }
 
@@ -54,16 +57,23 @@ export class PodTree {
       throw new CgroupError('MissingRoot', message);
     }
     // Huge pages that are set aside while the node runs are its pods', too: their own groups are held to what they ask for.
-    await this.#enforce(() => manager.create(kubepods, { ...limits, hugePageLimits: 'unlimited' }));
+    await this.#enforce(() => this.#make(kubepods, { ...limits, hugePageLimits: 'unlimited' }));
     const { Burstable, BestEffort } = qosNames(kubepods);
-    await this.#asFarAsPossible(() => manager.create(Burstable, { hugePageLimits: 'unlimited' }));
+    await this.#asFarAsPossible(() => this.#make(Burstable, { hugePageLimits: 'unlimited' }));
     await this.#asFarAsPossible(() =>
-      manager.create(BestEffort, { cpuShares: MIN_CPU_SHARES, hugePageLimits: 'unlimited' }),
+      this.#make(BestEffort, { cpuShares: MIN_CPU_SHARES, hugePageLimits: 'unlimited' }),
     );
     await this.#reserved.enforce();
   }
 
-  /** Makes it again each minute, until `signal` is aborted: a limit that is below what pods use is taken when they use less. */
+  async #make(name: CgroupName, config: ResourceConfig): Promise<void> {
+    await this.#limits.keep(name, config, () => this.#components.manager.create(name, config));
+  }
+
+  /**
+   * Makes it again each minute, until `signal` is aborted: a limit that is below what pods use is taken when they use less. Limits that were
+   * written are left alone, unless they are missing.
+   */
   async keep(signal: AbortSignal): Promise<void> {
     const round = async (): Promise<void> => {
       await this.make().catch((err: unknown) => {

@@ -1,6 +1,7 @@
 import { type EventRecorder, errorText, type Logger, type ObjectReference } from '@node-agent/telemetry';
 import type { CgroupManager } from './cgroup-manager.ts';
 import { CgroupError } from './errors.ts';
+import { LimitKeeper } from './limit-keeper.ts';
 import type { CgroupName } from './names.ts';
 import { ENFORCED, NOT_ENFORCED } from './node-events.ts';
 import type { ResourceConfig } from './resource-config.ts';
@@ -37,6 +38,7 @@ export class ReservedGroups {
   readonly #components: ReservedGroupsComponents;
   readonly #groups: readonly ReservedGroup[];
   readonly #nodeRef: ObjectReference;
+  readonly #limits: LimitKeeper;
   /** How the last attempt with each went; told when it changes. */
   readonly #told = new Map<ReservedGroup['level'], string>();
 
@@ -44,6 +46,7 @@ export class ReservedGroups {
     this.#components = components;
     this.#groups = groups.toSorted((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
     this.#nodeRef = nodeRef;
+    this.#limits = new LimitKeeper(components);
   }
 
   /** A limit that is refused is told of, and to be tried again. @throws CgroupError `MissingRoot` for a group that is not there */
@@ -63,7 +66,7 @@ export class ReservedGroups {
       if (missing.length > 0) {
         throw new CgroupError('MissingRoot', `cgroup ${quoted(name)} has some missing paths: ${missing.join(', ')}`);
       }
-      await manager.update(name, limits);
+      await this.#limits.keep(name, limits, () => manager.update(name, limits));
     } catch (err) {
       problem = err;
     }

@@ -246,7 +246,7 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await kernel.text(`${at('cpu', '/kubepods/besteffort')}/${file}`)).toBe(least);
   });
 
-  test('the QoS groups are written when what they are to have changes, and each minute, in case somebody else has changed it', async () => {
+  test('the QoS groups are written when what they are to have changes, and after a minute if their limits were reset', async () => {
     const cgroups = make();
     const file = version === 1 ? 'cpu.shares' : 'cpu.weight';
     const written = async (pods: Parameters<PodCgroups['updateQos']>[0]): Promise<readonly string[]> => {
@@ -260,7 +260,15 @@ describe.each([1, 2] as const)("pods' groups on cgroup v%i", (version) => {
     expect(await written([burstable('b', '1'), bestEffort('e')])).toEqual([]);
     expect(await written([burstable('b', '2'), bestEffort('e')])).toEqual(both);
     await clock.advance(60_000);
-    expect(await written([burstable('b', '2')])).toEqual(both);
+    expect(await written([burstable('b', '2')])).toEqual([]);
+    const fresh = version === 1 ? '1024' : '100';
+    const path = `${at('cpu', '/kubepods/burstable')}/${file}`;
+    await kernel.memory.writeFile(`/sys/fs/cgroup${path}`, '77\n');
+    await clock.advance(60_000);
+    expect(await written([burstable('b', '2')])).toEqual([]);
+    await kernel.memory.writeFile(`/sys/fs/cgroup${path}`, `${fresh}\n`);
+    await clock.advance(60_000);
+    expect(await written([burstable('b', '2')])).toEqual(both.slice(0, 1));
   });
 
   test('the QoS groups are written again after a write that failed', async () => {
