@@ -210,7 +210,7 @@ export class EvictionManager {
     const figures = await this.#measure(signal);
     if (figures === undefined) return false;
     const actionable = this.#see(figures);
-    if (layout !== undefined && (await this.#keepStorageLimits(figures, layout, actionable, signal))) return true;
+    if (layout !== undefined && (await this.#keepStorageLimits(figures, actionable, signal))) return true;
     let newest = figures;
     for (const threshold of actionable) {
       // N2: figures of before the wait would be old ones.
@@ -239,15 +239,10 @@ export class EvictionManager {
   }
 
   /** @returns whether pods were evicted, and are gone */
-  async #keepStorageLimits(
-    figures: Figures,
-    layout: DiskLayout,
-    actionable: readonly Threshold[],
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #keepStorageLimits(figures: Figures, actionable: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
     if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
-    const over = overStorageLimits(parts, figures, layout);
+    const over = overStorageLimits(parts, figures);
     if (over.length === 0) return false;
     if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
     const end = async (): Promise<void> => {

@@ -1,5 +1,4 @@
 import { type Pod, parseQuantity, podLimits, Quantity } from '@node-agent/pod-spec';
-import type { DiskLayout } from './disk-layout.ts';
 import { bytes } from './pod-usage.ts';
 import { type EvictionPodStats, isCount } from './summary.ts';
 
@@ -14,8 +13,8 @@ export interface StorageViolation {
  * The limit of local storage that a pod is over: the size of an emptyDir, then what its containers may have together, then what one of
  * them may (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). `undefined` where it is over none.
  */
-export function storageViolation(pod: Pod, stats: EvictionPodStats, layout: DiskLayout): StorageViolation | undefined {
-  return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats, layout);
+export function storageViolation(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
+  return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats);
 }
 
 /** Whether {@link storageViolation} could ever say something of a pod. */
@@ -50,11 +49,11 @@ function overPod(pod: Pod, stats: EvictionPodStats): StorageViolation | undefine
   };
 }
 
-function overContainer(
-  pod: Pod,
-  stats: EvictionPodStats,
-  { dedicatedImageFs }: DiskLayout,
-): StorageViolation | undefined {
+/**
+ * A container's limit is for its writable layer and its logs, whatever disks they are on, as the limit of the pod is. Upstream leaves out the
+ * writable layer if images have a disk of their own (kubernetes#139205).
+ */
+function overContainer(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   const limits = new Map(
     pod.spec.containers.map(({ name, resources }) => [name, resources?.limits?.['ephemeral-storage']]),
   );
@@ -62,8 +61,7 @@ function overContainer(
     const text = limits.get(name);
     if (text === undefined) continue;
     const limit = parseQuantity(text);
-    // A writable layer on a disk of its own takes nothing of what is limited.
-    const used = bytes(logs?.usedBytes).add(dedicatedImageFs ? Quantity.zero : bytes(rootfs?.usedBytes));
+    const used = bytes(logs?.usedBytes).add(bytes(rootfs?.usedBytes));
     if (limit.isZero || used.compare(limit) <= 0) continue;
     return {
       signal: 'ephemeralcontainerfs.limit',

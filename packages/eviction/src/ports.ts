@@ -36,6 +36,8 @@ export interface EvictionStats {
    * {@link summary} is asked for instead where absent.
    */
   nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
+  /** The machine's memory (`MemTotal`) in bytes, as of the last summary: no more can be in use. Absent or `undefined`: every figure is believed. */
+  machineMemoryBytes?(): number | undefined;
 }
 
 /** Who removes what nobody needs. What rejects is logged, and the figures decide. */

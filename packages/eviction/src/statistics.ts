@@ -1,6 +1,7 @@
 import { type Clock, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import { type Observations, observe } from './observations.ts';
+import { withPlausibleMemory } from './plausible-memory.ts';
 import { type StatsOf, statsByUid } from './pod-usage.ts';
 import type { EvictionStats } from './ports.ts';
 import type { EvictionSummary } from './summary.ts';
@@ -57,8 +58,10 @@ export class Statistics {
         const wanted = { fresh: true } as const;
         return ofPods ? this.#stats.summary(wanted, limit) : nodeSummary.call(this.#stats, wanted, limit);
       };
-      const summary = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
-      const { observations, faults } = observe(summary);
+      const given = await withTimeout(this.#clock, this.#timeoutMs, ask, signal);
+      const { summary, faults: ofMemory } = withPlausibleMemory(given, this.#stats.machineMemoryBytes?.());
+      const { observations, faults: ofSignals } = observe(summary);
+      const faults = [...ofMemory, ...ofSignals];
       const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);
       const newestMs = times.length === 0 ? undefined : Math.max(...times);
       // The clock was set back: what was newest tells nothing any more.

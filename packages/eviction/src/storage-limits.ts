@@ -2,7 +2,6 @@ import type { Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { Decisions } from './decisions.ts';
-import type { DiskLayout } from './disk-layout.ts';
 import type { Evictor } from './evictor.ts';
 import { IMMEDIATE_GRACE_SECONDS } from './grace-period.ts';
 import { type StorageViolation, storageViolation } from './local-storage.ts';
@@ -27,11 +26,10 @@ export interface OverLimit extends StorageViolation {
 export function overStorageLimits(
   { pods, evictor, logger }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'logger'>,
   { statsOf }: Pick<Figures, 'statsOf'>,
-  layout: DiskLayout,
 ): readonly OverLimit[] {
   return pods.active().flatMap((pod): readonly OverLimit[] => {
     const stats = statsOf(pod);
-    const violation = stats && storageViolation(pod, stats, layout);
+    const violation = stats && storageViolation(pod, stats);
     if (violation === undefined || evictor.isEnding(pod)) return [];
     if (!pods.isCritical(pod)) return [{ pod, ...violation }];
     logger.warn({ podUid: pod.metadata.uid, ...violation }, 'Eviction manager: cannot evict a critical pod');

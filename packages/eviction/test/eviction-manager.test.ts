@@ -698,6 +698,40 @@ describe('N2: while nobody says which disks there are', () => {
   });
 });
 
+describe('a working set above the memory of the machine', () => {
+  const MACHINE_BYTES = 1000 * MI;
+
+  function startOn(node: object): EvictionManager {
+    threePods();
+    const summary = async () => {
+      const truth = world.truth();
+      return { ...truth, node: { ...truth.node, ...node } };
+    };
+    return start(world.manager(HARD, {}, { stats: { summary, machineMemoryBytes: () => MACHINE_BYTES } }));
+  }
+
+  test('N2: of the node evicts nobody, and the explanation names it', async () => {
+    const memory = { time: '2026-01-01T00:00:00Z', availableBytes: 0, workingSetBytes: 2 ** 50 };
+    const manager = startOn({ memory });
+    await world.clock.advance(120_000);
+    expect(world.log).toEqual([]);
+    expect(manager.pressure().memory).toBe(false);
+    const problem = `memory.available: a working set of ${2 ** 50} bytes on a machine of ${MACHINE_BYTES}`;
+    expect(JSON.stringify(manager.explain())).toContain(problem);
+  });
+
+  test('N2: of a pod does not make it the first to be evicted', async () => {
+    startOn({});
+    const small = world.pods[2];
+    if (small === undefined) throw new Error('there is no third pod');
+    world.stats = [...world.stats.slice(0, 2), usingMemory(small, 2 ** 50)];
+    await world.clock.advance(5000);
+    world.memory.available = 90 * MI;
+    await world.clock.advance(15_000);
+    expect(world.log.slice(0, 1)).toEqual(['kill big']);
+  });
+});
+
 describe('statistics that cannot be relied on', () => {
   const lie = (on: World, summary: World['summary']): void => {
     on.summary = summary;

@@ -13,7 +13,7 @@ import {
 } from '../src/index.ts';
 import { hasStorageLimit } from '../src/local-storage.ts';
 import { diskUsage, memoryUsage } from '../src/pod-usage.ts';
-import { asking, files, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
+import { asking, files, makePod, podStats, usingMemory } from './world.ts';
 
 const time = '2026-01-01T00:00:00Z';
 
@@ -90,7 +90,7 @@ describe('what a pod takes of a disk', () => {
 describe('limits of local storage', () => {
   const limited = makePod('pod', asking({}, { 'ephemeral-storage': '100' }));
   const signalOf = (pod: Pod, stats: Partial<EvictionPodStats>): string | undefined =>
-    storageViolation(pod, podStats(pod, stats), ONE_DISK)?.signal;
+    storageViolation(pod, podStats(pod, stats))?.signal;
 
   test.each<[string, Partial<EvictionPodStats>, string | undefined]>([
     ['a pod at its limit is not over it', { 'ephemeral-storage': files(100) }, undefined],
@@ -99,6 +99,20 @@ describe('limits of local storage', () => {
     ['a container above its own', { containers: [{ name: 'main', logs: files(101) }] }, 'ephemeralcontainerfs.limit'],
   ])('%s', (_title, stats, expected) => {
     expect(signalOf(limited, stats)).toBe(expected);
+  });
+
+  test('a container above its own limit is found by its writable layer, though its pod is below the limits together', () => {
+    const containers = ['writer', 'side'].map((name) => ({
+      ...{ name, image: 'x', resources: { limits: { 'ephemeral-storage': '100' } } },
+    }));
+    const stats = {
+      'ephemeral-storage': files(150),
+      containers: [
+        { name: 'writer', rootfs: files(140), logs: files(5) },
+        { name: 'side', rootfs: files(5) },
+      ],
+    };
+    expect(signalOf(makePod('pod', { containers }), stats)).toBe('ephemeralcontainerfs.limit');
   });
 
   test('only pods that have one are looked at', () => {

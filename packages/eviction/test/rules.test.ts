@@ -395,36 +395,32 @@ describe('storageViolation', () => {
     containers: [{ name: 'main', rootfs: files(rootfs), logs: files(logs) }],
   });
 
-  test.each<[string, Pod, Partial<EvictionPodStats>, DiskLayout, string | undefined]>([
-    ['an emptyDir at its size', sized, { volume: [{ name: 'v', ...files(MI) }] }, ONE_DISK, undefined],
+  test.each<[string, Pod, Partial<EvictionPodStats>, string | undefined]>([
+    ['an emptyDir at its size', sized, { volume: [{ name: 'v', ...files(MI) }] }, undefined],
     [
       'an emptyDir above its size',
       sized,
       { volume: [{ name: 'v', ...files(MI + 1) }] },
-      ONE_DISK,
       'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
     ],
-    ['an emptyDir with a negative use', sized, { volume: [{ name: 'v', ...files(-5) }] }, ONE_DISK, undefined],
-    ['an emptyDir without a size', unlimited, { volume: [{ name: 'v', ...files(99 * MI) }] }, ONE_DISK, undefined],
+    ['an emptyDir with a negative use', sized, { volume: [{ name: 'v', ...files(-5) }] }, undefined],
+    ['an emptyDir without a size', unlimited, { volume: [{ name: 'v', ...files(99 * MI) }] }, undefined],
     [
       'a pod above what its containers may have',
       limited('1Mi'),
       { 'ephemeral-storage': files(MI + 1) },
-      ONE_DISK,
       'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
     ],
     [
       'a container above its limit',
       limited('1Mi'),
       container(MI, 1),
-      ONE_DISK,
       'Container main exceeded its local ephemeral storage limit "1Mi". ',
     ],
-    ['a writable layer on another disk', limited('1Mi'), container(9 * MI, 1), IMAGES_APART, undefined],
-    ['a container at its limit', limited('1Mi'), container(MI - 1, 1), ONE_DISK, undefined],
-    ['a pod without limits', makePod('pod'), container(9 * MI, 9 * MI), ONE_DISK, undefined],
-  ])('%s', (_title, pod, stats, layout, message) => {
-    expect(storageViolation(pod, podStats(pod, stats), layout)?.message).toBe(message);
+    ['a container at its limit', limited('1Mi'), container(MI - 1, 1), undefined],
+    ['a pod without limits', makePod('pod'), container(9 * MI, 9 * MI), undefined],
+  ])('%s', (_title, pod, stats, message) => {
+    expect(storageViolation(pod, podStats(pod, stats))?.message).toBe(message);
   });
 
   test('W6, K5: is found in as many steps as the pod has volumes and containers', () => {
@@ -446,7 +442,7 @@ describe('storageViolation', () => {
       volume: names.map((name) => counted(name, files(MI))),
       containers: names.map((name) => ({ name, rootfs: files(MI), logs: files(0) })),
     });
-    expect(storageViolation(pod, stats, ONE_DISK)).toBeUndefined();
+    expect(storageViolation(pod, stats)).toBeUndefined();
     expect(looks).toBeLessThan(10 * names.length);
     const { message } = evictionMessage(
       pod,

@@ -43,6 +43,7 @@ export class StatsProvider {
   readonly #groups: Readonly<Record<Detail, SharedCollection<GroupCollection>>>;
   readonly #summaries: Readonly<Record<'node' | 'summary', SharedCollection<NodeSummary>>>;
   #reader: Promise<Readers> | undefined;
+  #memoryBytes: number | undefined;
   #machine: { readonly figures: MachineFigures; readonly readAtMs: number } | undefined;
 
   /** @throws StatsError `InvalidOptions` */
@@ -91,6 +92,11 @@ export class StatsProvider {
   /** The same of the node alone, without its pods: it costs the same however many there are. @throws as {@link summary} */
   async nodeSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
     return await this.#summaries.node.get(wanted, signal);
+  }
+
+  /** The machine's memory (`MemTotal`) in bytes, as the last summary has found it; `undefined` before the first one. */
+  machineMemoryBytes(): number | undefined {
+    return this.#memoryBytes;
   }
 
   /** The same with CPU and memory alone, which takes much less. @throws as {@link summary} */
@@ -147,6 +153,7 @@ export class StatsProvider {
   async #summarise(detail: 'node' | 'summary', signal: AbortSignal): Promise<NodeSummary> {
     // Its own age is what counts: those who want a fresh one have been told apart by then.
     const groups = await this.#groups[detail].get({ fresh: true }, signal);
+    this.#memoryBytes = groups.memoryBytes ?? this.#memoryBytes;
     const pods = groups.pods.status === 'fulfilled' ? groups.pods.value : undefined;
     const places = new Set(
       [...(pods?.containers.values() ?? [])].flatMap(({ writableLayer }) => writableLayer?.fsId?.mountpoint ?? []),

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { withPlausibleMemory } from '../src/plausible-memory.ts';
+import type { EvictionSummary } from '../src/summary.ts';
+
+const memory = (workingSetBytes: number) => ({ time: null, availableBytes: 0, workingSetBytes });
+const podRef = { name: 'p', namespace: 'default', uid: 'u' };
+
+function summary(node: number, group: number, pod: number, container: number): EvictionSummary {
+  return {
+    node: { memory: memory(node), systemContainers: [{ name: 'pods', memory: memory(group) }] },
+    pods: [{ podRef, memory: memory(pod), containers: [{ name: 'c', memory: memory(container) }] }],
+  };
+}
+
+describe('memory above that of a machine of 100 bytes', () => {
+  const left = ({ node, pods: [pod] }: EvictionSummary) =>
+    [node.memory, node.systemContainers?.[0]?.memory, pod?.memory, pod?.containers?.[0]?.memory].map(
+      (of) => of !== undefined,
+    );
+
+  test.each([
+    ['nowhere', summary(100, 100, 100, 100), [true, true, true, true], []],
+    ['of the node', summary(101, 1, 1, 1), [false, true, true, true], ['memory.available']],
+    ['of the group of all pods', summary(1, 101, 1, 1), [true, false, true, true], ['group pods']],
+    ['of a pod', summary(1, 1, 101, 1), [true, true, false, true], ['pod default/p']],
+    ['of a container', summary(1, 1, 1, 101), [true, true, true, false], ['container c of pod p']],
+  ])('is left out and named: %s', (_, given, kept, named) => {
+    const { summary: plausible, faults } = withPlausibleMemory(given, 100);
+    expect(left(plausible)).toEqual(kept);
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual(named);
+  });
+
+  test.each([undefined, 0, Number.NaN])('is believed if the memory of the machine is not known (%s)', (bytes) => {
+    const given = summary(2 ** 50, 1, 1, 1);
+    expect(withPlausibleMemory(given, bytes)).toEqual({ summary: given, faults: [] });
+  });
+});
