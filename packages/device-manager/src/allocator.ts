@@ -34,10 +34,19 @@ interface AllocatorParts {
   readonly freeGone: () => void;
   /** The UIDs of pods that hold devices only for as long as they are being ended. */
   readonly ending: () => readonly string[];
+  /** How long a pod waits for the plugin of a resource that an earlier process knew, from when that was read. */
+  readonly pluginWaitMs: number;
 }
 
 /** How often it is looked whether a pod has ended that holds what another one is to have. */
 const ENDING_LOOK_MS = 250;
+/** How often it is looked whether a plugin that is awaited has told its devices. */
+const PLUGIN_LOOK_MS = 250;
+
+/** How much longer a plugin is waited for, in milliseconds. @param sinceMs `undefined`: it is not awaited */
+export function pluginWaitRestMs(sinceMs: number | undefined, nowMs: number, waitMs: number): number {
+  return sinceMs === undefined ? 0 : Math.max(0, sinceMs + waitMs - nowMs);
+}
 
 /** Gives containers their devices (`allocateContainerResources`, `pkg/kubelet/cm/devicemanager/manager.go`). */
 export class Allocator {
@@ -67,12 +76,30 @@ export class Allocator {
    */
   async allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
     const demands = this.demands(container);
+    for (const [resource, required] of demands) {
+      if (required > 0) await this.#awaitPlugin(pod.metadata.uid, container.name, resource, signal);
+    }
     if (demands.length > 0) this.#parts.freeGone();
     let any = false;
     for (const [resource, required] of demands) {
       if (await this.#allocate(pod, container.name, resource, required, signal)) any = true;
     }
     return any;
+  }
+
+  /**
+   * Waits until the plugin of a resource that an earlier process knew has told its devices, for a bounded time: after a reboot the pods of the
+   * node come before their plugins do, which upstream answers by refusing them for good (kubernetes#125579).
+   */
+  async #awaitPlugin(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
+    const { clock, inventory, noted, pluginWaitMs } = this.#parts;
+    const restMs = (): number => pluginWaitRestMs(inventory.awaitedSinceMs(resource), clock.monotonic(), pluginWaitMs);
+    if (restMs() === 0) return;
+    const wait = async (): Promise<void> => {
+      for (let ms = restMs(); ms > 0; ms = restMs()) await sleep(clock, Math.min(ms, PLUGIN_LOOK_MS), signal);
+    };
+    const what = `${resource}: its device plugin, which has not registered since the kubelet was started`;
+    await noted({ podUid, container, what }, wait, signal);
   }
 
   async #allocate(

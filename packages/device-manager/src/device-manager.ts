@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkNumbers } from '@node-agent/async';
 import { type GrpcTransport, unixSockets } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import {
@@ -59,7 +59,15 @@ export interface DeviceManagerComponents {
 export interface DeviceManagerOptions {
   /** Where the sockets are, and the checkpoint: `<root>/device-plugins`. An absolute path. */
   readonly directory: string;
+  /**
+   * How long a new pod waits for the plugin of a resource that the node had before the kubelet was started, in milliseconds from that start;
+   * 120,000 by default. 0 refuses the pod at once, as upstream does.
+   */
+  readonly pluginWaitMs?: number;
 }
+
+/** A plugin that runs in a pod of its own has its image, and is up again by then. */
+const PLUGIN_WAIT_MS = 120_000;
 
 /** Whether a pod may run here; of the shape of kubelet-core's. */
 export type DeviceVerdict =
@@ -84,13 +92,15 @@ export class DeviceManager {
   readonly #record: DeviceRecord;
   readonly #server: RegistrationServer;
 
-  /** @throws Error where the directory is no absolute path */
+  /** @throws Error where the directory is no absolute path; RangeError naming the option that makes no sense */
   constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
     if (!posix.isAbsolute(options.directory)) {
       throw new Error(`directory: want an absolute path, got ${JSON.stringify(options.directory)}`);
     }
     // Endpoints are compared with it: without a slash at the end, or a way back.
     const directory = posix.resolve(options.directory);
+    const { pluginWaitMs = PLUGIN_WAIT_MS } = options;
+    checkNumbers({ pluginWaitMs }, { pluginWaitMs: 'notNegative' });
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
     const { fs } = components;
     const [inventory, held] = [this.#inventory, this.#held];
@@ -115,6 +125,7 @@ export class DeviceManager {
     this.#allocator = new Allocator({
       ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,
+      pluginWaitMs,
       freeGone: () => this.freeGone(),
       ending: () => this.#leaving().filter((uid) => this.#mayRun(uid)),
     });

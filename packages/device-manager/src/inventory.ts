@@ -35,6 +35,8 @@ interface Resource {
   unhealthy: ReadonlySet<string> | undefined;
   /** Monotonic; `undefined` while there is a plugin. */
   stoppedAtMs: number | undefined;
+  /** Since when the plugin of an earlier process's resource is awaited (monotonic); `undefined` once it has told its devices. */
+  awaitedSinceMs?: number | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -47,7 +49,14 @@ export class DeviceInventory {
 
   /** An earlier process knew the resource: it counts as one whose plugin has just gone. */
   restored(resource: string, nowMs: number): void {
-    const known = { devices: new Map(), namesBytes: 0, healthy: none, unhealthy: none, stoppedAtMs: nowMs };
+    const known = {
+      devices: new Map(),
+      namesBytes: 0,
+      healthy: none,
+      unhealthy: none,
+      stoppedAtMs: nowMs,
+      awaitedSinceMs: nowMs,
+    };
     this.#resources.set(resource, known);
     this.#revision++;
   }
@@ -81,6 +90,7 @@ export class DeviceInventory {
     }
     const before = known.devices;
     known.devices = devices;
+    known.awaitedSinceMs = undefined;
     known.namesBytes = namesBytes;
     const ids = (healthy: boolean): ReadonlySet<string> =>
       new Set([...devices.values()].filter((device) => device.healthy === healthy).map(({ id }) => id));
@@ -129,6 +139,14 @@ export class DeviceInventory {
   /** Whether there is a plugin for it, or was not long ago. */
   has(resource: string): boolean {
     return this.#resources.has(resource);
+  }
+
+  /**
+   * Since when the resource's plugin is awaited (monotonic): an earlier process knew the resource, and the plugin has told no devices to this
+   * one. `undefined` for all other resources.
+   */
+  awaitedSinceMs(resource: string): number | undefined {
+    return this.#resources.get(resource)?.awaitedSinceMs;
   }
 
   devices(resource: string): ReadonlyMap<string, Device> | undefined {

@@ -7,9 +7,10 @@ import { nodeFileSystem } from '@node-agent/host';
 import { formatResourceList, type Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pluginWaitRestMs } from '../src/allocator.ts';
 import { encodeCheckpoint } from '../src/checkpoint-format.ts';
 import { registrationRpcs } from '../src/generated/services.ts';
-import { DeviceManager, type DeviceManagerComponents } from '../src/index.ts';
+import { DeviceManager, type DeviceManagerComponents, type DeviceManagerOptions } from '../src/index.ts';
 import { FakeDevicePlugin, type FakeDevicePluginOptions } from '../src/testing.ts';
 import { containerOf, GPU, healthy, podOf } from './builders.ts';
 
@@ -43,7 +44,10 @@ afterEach(async () => {
   await fs.promises.rm(root, { recursive: true, maxRetries: 10 });
 });
 
-async function start(components: Partial<DeviceManagerComponents> = {}): Promise<void> {
+async function start(
+  components: Partial<DeviceManagerComponents> = {},
+  options: Partial<DeviceManagerOptions> = {},
+): Promise<void> {
   stop = new AbortController();
   manager = new DeviceManager(
     {
@@ -55,17 +59,20 @@ async function start(components: Partial<DeviceManagerComponents> = {}): Promise
       onHealthChanged: (uids) => unwell.push(...uids),
       ...components,
     },
-    { directory },
+    { directory, ...options },
   );
   running = manager.start(stop.signal);
   await expect.poll(() => fs.existsSync(path.join(directory, 'kubelet.sock'))).toBe(true);
 }
 
 /** As `kill -9`: nothing is written on the way out, what is on disk stays. */
-async function restart(components: Partial<DeviceManagerComponents> = {}): Promise<void> {
+async function restart(
+  components: Partial<DeviceManagerComponents> = {},
+  options: Partial<DeviceManagerOptions> = {},
+): Promise<void> {
   stop.abort();
   await running;
-  await start(components);
+  await start(components, options);
 }
 
 async function plug(ids: readonly string[], options: Partial<FakeDevicePluginOptions> = {}): Promise<FakeDevicePlugin> {
@@ -447,13 +454,13 @@ describe('admission', () => {
 });
 
 describe('a kubelet that is killed', () => {
-  it('K1: knows who holds what, though the plugin has not registered anew; new pods wait for that', async () => {
+  it('K1: knows who holds what, though the plugin has not registered anew', async () => {
     await start();
     expect(await manager.isNewNode()).toBe(true);
     const plugin = await plug(['a', 'b']);
     const pod = onePod('u');
     await admit(pod);
-    await restart();
+    await restart({}, { pluginWaitMs: 0 });
     expect(await manager.isNewNode()).toBe(false);
     expect(await devicesOf(pod)).toBe('a');
     expect(shown()).toEqual(['0', '0']);
@@ -466,6 +473,51 @@ describe('a kubelet that is killed', () => {
     expect(await admit(second)).toEqual({ admit: true });
     expect(await devicesOf(second)).toBe('b');
     expect(again.calls.map(({ ids }) => ids)).toEqual([['b']]);
+  });
+
+  it('admits a new pod when the plugin of a resource from before the start has registered', async () => {
+    const waits: string[] = [];
+    const noted: NonNullable<DeviceManagerComponents['noted']> = async ({ podUid, what }, work) => {
+      waits.push(`${podUid}: ${what}`);
+      return await work();
+    };
+    await start();
+    const plugin = await plug(['a', 'b']);
+    const held = onePod('held');
+    await admit(held);
+    await restart({ clock, noted });
+    plugin.stop();
+    active = [];
+    const verdicts = [admit(held), admit(onePod('new'))];
+    await expect.poll(() => waits.length).toBe(2);
+    await plug(['a', 'b']);
+    await clock.advance(1000);
+    expect(await Promise.all(verdicts)).toEqual([{ admit: true }, { admit: true }]);
+    expect([await devicesOf(held), waits[0]]).toEqual([
+      'a',
+      `held: ${GPU}: its device plugin, which has not registered since the kubelet was started`,
+    ]);
+  });
+
+  it('refuses a new pod if the plugin of a resource from before the start has not registered after two minutes', async () => {
+    await start();
+    (await plug(['a'])).stop();
+    await restart({ clock });
+    let verdict: unknown;
+    const asked = admit(onePod('new')).then((answer) => {
+      verdict = answer;
+    });
+    const advance = async (ms: number): Promise<void> => {
+      await expect.poll(() => clock.nextTimerInMs).toBeDefined();
+      await clock.advance(ms);
+    };
+    await advance(119_000);
+    expect(verdict).toBeUndefined();
+    await advance(2000);
+    await asked;
+    expect(verdict).toMatchObject({ admit: false, reason: 'UnexpectedAdmissionError' });
+    // The time counts from the start of the kubelet.
+    expect(await admit(onePod('next'))).toMatchObject({ admit: false });
   });
 
   it('K1: a pod that was refused has after a restart what it had before it was asked for', async () => {
@@ -637,4 +689,14 @@ describe('what is told', () => {
     await plugin.register();
     await expect.poll(() => changes).toBeGreaterThan(0);
   });
+});
+
+it.each([
+  ['a resource that is not awaited', undefined, 0],
+  ['the first moment', 1000, 500],
+  ['half of the time', 750, 250],
+  ['the end of the time', 500, 0],
+  ['long after it', 0, 0],
+])('pluginWaitRestMs: %s', (_, sinceMs, expected) => {
+  expect(pluginWaitRestMs(sinceMs, 1000, 500)).toBe(expected);
 });
