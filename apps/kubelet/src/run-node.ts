@@ -39,6 +39,8 @@ import { nodeIdentity } from './node-identity.ts';
 import { nodeMetrics } from './node-metrics.ts';
 import { readNodeResources } from './node-resources.ts';
 import { nodeWarnings } from './node-warnings.ts';
+import { Notifier } from './notifier.ts';
+import { canExec, startNotifyProcess } from './notify-process.ts';
 import { adjustOomScore } from './oom-score.ts';
 import type { Parts } from './parts.ts';
 import { podResourcesServer } from './pod-resources.ts';
@@ -76,10 +78,17 @@ export async function runNode(
 ): Promise<void> {
   const { configuration, featureGates } = loaded;
   const flags = { ...loaded.flags, rootDir: posix.resolve(loaded.flags.rootDir) };
+  const environment = process.env;
+  using notifier = new Notifier({
+    clock,
+    start: (mode) => startNotifyProcess(mode, environment),
+    canExec: (looking) => canExec(environment, looking),
+  });
   const serviceManager = new ServiceManager(
-    { clock, logger: logger.child({ component: 'service-manager' }), environment: process.env },
+    { clock, logger: logger.child({ component: 'service-manager' }), environment, notifier },
     { pid: process.pid },
   );
+  await serviceManager.prepare(signal);
   const identity = nodeIdentity(flags, machine);
   if (identity.invalidNodeIps.length > 0) {
     logger.warn({ ips: identity.invalidNodeIps }, 'Could not parse some node IP(s), ignoring them');

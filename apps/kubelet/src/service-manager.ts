@@ -1,13 +1,15 @@
-import { type Clock, every, sleep, withTimeout } from '@node-agent/async';
-import { type ProgramResult, type ProgramRun, runProgram } from '@node-agent/host';
-import { errorText, type Logger } from '@node-agent/telemetry';
+import { type Clock, every, sleep } from '@node-agent/async';
+import type { ProgramRun } from '@node-agent/host';
+import type { Logger } from '@node-agent/telemetry';
+import type { Notifier } from './notifier.ts';
 
 /** Upstream takes no shorter one (`pkg/kubelet/watchdog`). */
 const LEAST_WATCHDOG_MS = 1000;
 /** How long after a try that failed the next is made, and how many there are in a period. */
 const RETRY_MS = 1000;
 const TRIES = 2;
-const ANSWER_MS = 10_000;
+/** The longest pause between two tries to tell that the kubelet is up. */
+const READY_RETRY_MS = 10_000;
 
 type Environment = ProgramRun['environment'];
 
@@ -16,8 +18,8 @@ interface ServiceManagerComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly environment: Environment;
-  /** A child process where absent. */
-  readonly run?: (program: ProgramRun, signal?: AbortSignal) => Promise<ProgramResult>;
+  /** Sends the messages. */
+  readonly notifier: Pick<Notifier, 'prepare' | 'send'>;
 }
 
 /**
@@ -40,8 +42,8 @@ export function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: nu
 
 /**
  * Tells systemd that the kubelet is up, for units of `Type=notify`, and that it is alive, for those with `WatchdogSec=`
- * (`cmd/kubelet/app/server.go`, `pkg/kubelet/watchdog`). Node.js has no sockets of datagrams, so `systemd-notify` does it, in this process's name:
- * for that it has to be root's, or the unit's `NotifyAccess=` has to be `all`.
+ * (`cmd/kubelet/app/server.go`, `pkg/kubelet/watchdog`). `systemd-notify` sends in this process's name: for that it has to be root's, or the
+ * unit's `NotifyAccess=` has to be `all`.
  */
 export class ServiceManager {
   readonly #components: ServiceManagerComponents;
@@ -58,14 +60,30 @@ export class ServiceManager {
     return this.#watchdogMs !== undefined;
   }
 
-  /** All of it was started. Nothing is done where nobody asked to be told. */
+  /** Gets ready to send, before the machine may run out of processes. Nothing is done if systemd waits for no message. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { environment, notifier } = this.#components;
+    if (environment.NOTIFY_SOCKET) await notifier.prepare(signal);
+  }
+
+  /**
+   * Tells systemd that all of the kubelet was started, again and again until that was sent: systemd ends a service that does not say so. Nothing
+   * is done if systemd waits for no message.
+   */
   async ready(signal: AbortSignal): Promise<void> {
-    const { environment, logger } = this.#components;
+    const { environment, logger, notifier, clock } = this.#components;
     if (!environment.NOTIFY_SOCKET) return;
-    try {
-      await this.#notify('READY=1', signal);
-    } catch (err) {
-      if (!signal.aborted) logger.error({ err }, 'Failed to tell the service manager that the kubelet is up');
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        await notifier.send('READY=1', signal);
+        if (tries > 1) logger.info({ tries }, 'Told the service manager that the kubelet is up');
+        return;
+      } catch (err) {
+        if (signal.aborted) return;
+        if (tries === 1)
+          logger.error({ err }, 'Failed to tell the service manager that the kubelet is up, trying again');
+        await sleep(clock, Math.min(RETRY_MS * 2 ** (tries - 1), READY_RETRY_MS), signal).catch(() => {});
+      }
     }
   }
 
@@ -80,7 +98,7 @@ export class ServiceManager {
   }
 
   async #sign(problem: () => string | undefined, signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#components;
+    const { clock, logger, notifier } = this.#components;
     const wrong = problem();
     if (wrong !== undefined) {
       logger.error(
@@ -91,26 +109,12 @@ export class ServiceManager {
     }
     for (let tried = 1; !signal.aborted; tried++) {
       try {
-        return await this.#notify('WATCHDOG=1', signal);
+        return await notifier.send('WATCHDOG=1', signal);
       } catch (err) {
         if (signal.aborted) return;
         if (tried === TRIES) return logger.error({ err }, 'Failed to notify watchdog');
         await sleep(clock, RETRY_MS, signal).catch(() => {});
       }
-    }
-  }
-
-  async #notify(state: string, signal: AbortSignal): Promise<void> {
-    const { clock, environment, run = runProgram } = this.#components;
-    const program = { command: 'systemd-notify', args: [state], environment, maxStdoutLength: 1024 };
-    let result: ProgramResult;
-    try {
-      result = await withTimeout(clock, ANSWER_MS, (linked) => run(program, linked), signal);
-    } catch (cause) {
-      throw new Error(`systemd-notify ${state}: ${errorText(cause)}`, { cause });
-    }
-    if (result.exitCode !== 0) {
-      throw new Error(`systemd-notify ${state}: ended with ${result.exitCode}: ${result.stderr.trim()}`);
     }
   }
 }

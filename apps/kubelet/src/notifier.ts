@@ -1,0 +1,87 @@
+import { abortable, type Clock, Semaphore, withTimeout } from '@node-agent/async';
+import { errorText } from '@node-agent/telemetry';
+import type { NotifyMode, NotifyProcess } from './notify-process.ts';
+
+/** What a {@link Notifier} works with. */
+interface NotifierComponents {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** Whether `systemd-notify` has the option `--exec` (systemd 254). */
+  readonly canExec: (signal: AbortSignal) => Promise<boolean>;
+  readonly start: (mode: NotifyMode) => NotifyProcess;
+}
+
+const ANSWER_MS = 10_000;
+/** So many processes wait where each sends one message only. */
+const RESERVE: Readonly<Record<NotifyMode, number>> = { again: 1, once: 4 };
+
+/**
+ * Sends messages to systemd without starting a process for each of them: a machine without a process ID left must not lose a healthy kubelet
+ * to systemd's watchdog. Node.js has no sockets of datagrams, so that shells are started at the beginning, and each becomes `systemd-notify`
+ * when it has a message. Before systemd 254 a shell sends one message only: four of them wait, and each is replaced after its message.
+ */
+export class Notifier implements Disposable {
+  readonly #components: NotifierComponents;
+  readonly #turn = new Semaphore(1);
+  readonly #waiting = new Set<NotifyProcess>();
+  #mode: NotifyMode = 'once';
+  #isDisposed = false;
+
+  constructor(components: NotifierComponents) {
+    this.#components = components;
+  }
+
+  /** Starts the processes that wait. Never rejects: what cannot be started now is started with the first message. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { clock, canExec } = this.#components;
+    const hasExec = await withTimeout(clock, ANSWER_MS, canExec, signal).catch(() => false);
+    this.#mode = hasExec ? 'again' : 'once';
+    if (!signal.aborted) this.#fill();
+  }
+
+  /** @throws Error naming the message, if it was not sent within ten seconds; the signal's reason */
+  async send(state: string, signal: AbortSignal): Promise<void> {
+    await this.#turn.run(() => this.#send(state, signal), signal);
+  }
+
+  async #send(state: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#components;
+    const problem = this.#waiting.size === 0 ? this.#startOne() : undefined;
+    const [process] = this.#waiting;
+    if (process === undefined) throw new Error(`systemd-notify ${state}: ${errorText(problem)}`, { cause: problem });
+    try {
+      const sent = process.send(state);
+      await withTimeout(clock, ANSWER_MS, (linked) => abortable(sent, linked), signal);
+      if (this.#mode === 'once') this.#waiting.delete(process);
+    } catch (cause) {
+      this.#waiting.delete(process);
+      process.kill();
+      signal.throwIfAborted();
+      throw new Error(`systemd-notify ${state}: ${errorText(cause)}`, { cause });
+    } finally {
+      this.#fill();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    for (const process of this.#waiting) process.kill();
+    this.#waiting.clear();
+  }
+
+  #fill(): void {
+    for (let missing = RESERVE[this.#mode] - this.#waiting.size; missing > 0; missing--) this.#startOne();
+  }
+
+  /** @returns why no process was started, if that is known at once */
+  #startOne(): unknown {
+    if (this.#isDisposed) return new Error('the notifier was disposed of');
+    try {
+      const process = this.#components.start(this.#mode);
+      this.#waiting.add(process);
+      void process.ended.then(() => this.#waiting.delete(process));
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+}
