@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isActive, type PodHolding } from '../src/pods/active-pod.ts';
+import { isActive, type PodHolding, staysInactive } from '../src/pods/active-pod.ts';
 import { makePod } from './fakes.ts';
 
 const RUNS: PodHolding = { isFinished: false, isUndecided: false, hasGrant: true, isEnding: false, phase: 'Running' };
@@ -21,4 +21,16 @@ test.each([
   ['was refused, and is ended', makePod('a'), { phase: 'Failed', isEnding: true, hasGrant: false }, false],
 ] as const)('N1: what a pod holds that %s', (_what, pod, facts, holds) => {
   expect(isActive(pod, { ...RUNS, ...facts })).toBe(holds);
+});
+
+test.each([
+  ['runs', makePod('a'), {}, false],
+  ['was refused', makePod('a'), { phase: 'Failed', hasGrant: false }, true],
+  ['has failed, as the API says, and was given nothing', failedInApi, { phase: undefined, hasGrant: false }, true],
+  ['has failed, and may still be stopped', makePod('a'), { phase: 'Failed' }, false],
+  ['has failed, and is gone', makePod('a'), { phase: 'Failed', isFinished: true }, true],
+  ['is gone without a phase', makePod('a'), { isFinished: true }, false],
+  ['waits for its admission', makePod('a'), { phase: undefined, isUndecided: true, hasGrant: false }, false],
+] as const)('N1: whether a pod need not be looked at again that %s', (_what, pod, facts, stays) => {
+  expect(staysInactive(pod, { ...RUNS, ...facts })).toBe(stays);
 });

@@ -192,10 +192,9 @@ describe('additions', () => {
   });
 
   test('N1: a pod that has failed holds what it has until its containers are stopped', () => {
-    const { handler, podManager, status, workers } = setUp();
+    const { handler, status, workers } = setUp();
     const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
-    podManager.addPod(makePod('evicted'));
-    podManager.addPod(makePod('refused', { status: { phase: 'Failed' } }));
+    handler.handlePodUpdates([makePod('evicted'), makePod('refused', { status: { phase: 'Failed' } })]);
     status.statuses.set('uid-evicted', { phase: 'Failed', reason: 'Evicted' });
     workers.terminationRequested.add('uid-evicted');
     expect(active()).toEqual(['evicted']);
@@ -204,12 +203,36 @@ describe('additions', () => {
   });
 
   test('N1: a pod that was refused holds nothing while its worker ends what there is of it', () => {
-    const { handler, podManager, status, workers, ungranted } = setUp();
-    podManager.addPod(makePod('refused'));
+    const { handler, status, workers, ungranted } = setUp();
+    handler.handlePodUpdates([makePod('refused')]);
     ungranted.add('uid-refused');
     status.statuses.set('uid-refused', { phase: 'Failed', reason: 'OutOfcpu' });
     workers.terminationRequested.add('uid-refused');
     expect(handler.activePods()).toEqual([]);
+  });
+
+  test('looks at pods that have ended, or were refused, once for all admissions after that', () => {
+    const { handler, status, ungranted } = setUp();
+    const refused = Array.from({ length: 1000 }, (_, index) => makePod(`r${index}`));
+    for (const { metadata } of refused) {
+      ungranted.add(metadata.uid);
+      status.statuses.set(metadata.uid, { phase: 'Failed', reason: 'OutOfpods' });
+    }
+    handler.handlePodUpdates([makePod('runs'), ...refused]);
+    const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
+    expect(active()).toEqual(['runs']);
+    let looks = 0;
+    const { getPodStatus } = status;
+    status.getPodStatus = (uid: string) => {
+      looks += 1;
+      return getPodStatus.call(status, uid);
+    };
+    expect([active(), looks]).toEqual([['runs'], 1]);
+    // A source that shows a pod again has it looked at again.
+    const [again] = refused;
+    if (again !== undefined) handler.handlePodUpdates([again]);
+    looks = 0;
+    expect([active(), looks]).toEqual([['runs'], 2]);
   });
 
   test('N1: a pod that ran before a restart of the kubelet keeps its place, whatever came meanwhile', () => {

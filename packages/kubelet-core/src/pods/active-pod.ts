@@ -14,6 +14,14 @@ export interface PodHolding {
   readonly phase?: string | undefined;
 }
 
+/**
+ * Whether a pod that is not active stays so until its source shows it again or its UID is used again: it has ended, and was given nothing, or all of
+ * it is gone.
+ */
+export function staysInactive(pod: Pod, { isFinished, hasGrant, phase }: PodHolding): boolean {
+  return (isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase)) && (isFinished || !hasGrant);
+}
+
 /** Whether a pod holds resources of the node, so that others are admitted beside it (N1): let in, and not ended. */
 export function isActive(pod: Pod, { isFinished, isUndecided, hasGrant, isEnding, phase }: PodHolding): boolean {
   if (isFinished || isUndecided) return false;

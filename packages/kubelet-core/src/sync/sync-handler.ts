@@ -16,7 +16,7 @@ import { rejectedStatus } from '../admit/rejected-status.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import { pastActiveDeadline } from '../pods/active-deadline.ts';
-import { isActive } from '../pods/active-pod.ts';
+import { isActive, type PodHolding, staysInactive } from '../pods/active-pod.ts';
 import type { PodWorkersPort } from '../ports.ts';
 import { EarlyEnds } from './early-ends.ts';
 import { planHousekeeping } from './housekeeping.ts';
@@ -66,6 +66,11 @@ export class SyncHandler {
   readonly #remembered = new Set<string>();
   /** Pods that have come to their end here and are forgotten, for as long as the cache of the runtime's pods may say that they run. */
   readonly #outlived = new Set<string>();
+  /**
+   * The pods that may hold resources of the node. Each admission looks at all of them: of thousands of pods that have ended, or were refused, none
+   * is looked at again.
+   */
+  readonly #mayBeActive = new Set<string>();
   /** Who is ended before all sources are ready. */
   readonly early: EarlyEnds;
 
@@ -100,6 +105,7 @@ export class SyncHandler {
     const fromBefore = new Set(pods.filter((pod) => this.#runsAlready(pod)));
     for (const added of this.inAdmissionOrder(pods)) {
       podManager.addPod(added);
+      this.#mayBeActive.add(added.metadata.uid);
       this.#deps.startup?.observed(added);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
       if (pod === undefined) continue;
@@ -136,6 +142,7 @@ export class SyncHandler {
     for (const updated of pods) {
       const before = podManager.getPodByUid(updated.metadata.uid);
       podManager.updatePod(updated);
+      this.#mayBeActive.add(updated.metadata.uid);
       this.#deps.startup?.observed(updated);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(updated);
       if (pod === undefined) continue;
@@ -200,6 +207,7 @@ export class SyncHandler {
     for (const changed of pods) {
       const before = podManager.getPodByUid(changed.metadata.uid);
       podManager.updatePod(changed);
+      this.#mayBeActive.add(changed.metadata.uid);
       this.#deps.startup?.observed(changed);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(changed);
       if (pod === undefined) continue;
@@ -244,6 +252,7 @@ export class SyncHandler {
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
     const { podManager, podCache, workers, status } = this.#deps;
     const pods = podManager.getPods();
+    for (const { metadata } of pods) this.#mayBeActive.add(metadata.uid);
     // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
     // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
@@ -274,7 +283,10 @@ export class SyncHandler {
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
     this.#beginAgain(plan.restart, uids, signal);
-    for (const pod of plan.finish) workers.updatePod({ updateType: 'kill', pod });
+    for (const pod of plan.finish) {
+      this.#mayBeActive.add(pod.metadata.uid);
+      workers.updatePod({ updateType: 'kill', pod });
+    }
     for (const runningPod of plan.killOrphans) this.#killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.look(fullName);
     this.#metrics.record(pods, this.activePods(), mirrorPods);
@@ -310,6 +322,7 @@ export class SyncHandler {
     const again = new Set(pods.map(({ metadata }) => metadata.uid));
     status.removeOrphanedStatuses(new Set(known.filter((uid) => !again.has(uid))));
     for (const uid of again) {
+      this.#mayBeActive.add(uid);
       status.beginAnew(uid);
       allocation.forget(uid);
       this.#forget(uid);
@@ -328,10 +341,15 @@ export class SyncHandler {
   /** The pods that hold resources of the node, with what they were granted: admitted, not terminal, not finished (N1). */
   activePods(): readonly Pod[] {
     const { podManager, allocation } = this.#deps;
-    return podManager
-      .getPods()
-      .filter((pod) => this.#isActive(pod))
-      .map((pod) => allocation.allocated(pod));
+    const active: Pod[] = [];
+    for (const uid of this.#mayBeActive) {
+      const pod = podManager.getPodByUid(uid);
+      const holding = pod && this.#holding(pod);
+      if (pod === undefined || holding === undefined) this.#mayBeActive.delete(uid);
+      else if (isActive(pod, holding)) active.push(allocation.allocated(pod));
+      else if (staysInactive(pod, holding)) this.#mayBeActive.delete(uid);
+    }
+    return active;
   }
 
   /** The pods about whose admission nothing is decided, the oldest first. */
@@ -367,15 +385,18 @@ export class SyncHandler {
   }
 
   #isActive(pod: Pod): boolean {
+    return isActive(pod, this.#holding(pod));
+  }
+
+  #holding({ metadata: { uid } }: Pod): PodHolding {
     const { workers, status, allocation } = this.#deps;
-    const { uid } = pod.metadata;
-    return isActive(pod, {
+    return {
       isFinished: workers.isPodKnownTerminated(uid),
       isUndecided: this.#admissions.isUndecided(uid),
       hasGrant: allocation.hasGrant(uid),
       isEnding: workers.isPodTerminationRequested(uid),
       phase: status.getPodStatus(uid)?.phase,
-    });
+    };
   }
 
   /** Whether nothing is decided yet about a pod: what it waits for is its admission. */
@@ -390,6 +411,7 @@ export class SyncHandler {
       podManager.getPodByUid(asked.metadata.uid) ?? asked,
     );
     allocation.grant(asked);
+    this.#mayBeActive.add(asked.metadata.uid);
     this.#update('create', pod, mirrorPod);
     this.#seen(pod);
     this.#syncAll(allocation.added([pod]));
