@@ -1,5 +1,5 @@
 import type { MetricFamily, Sample } from './exposition.ts';
-import type { ApiTime, CpuStats, MemoryStats, NodeSummary, SwapStats } from './summary.ts';
+import type { ApiTime, CpuStats, MemoryStats, NodeSummary, PodStats, SwapStats } from './summary.ts';
 
 interface Told {
   readonly cpu?: CpuStats;
@@ -29,7 +29,7 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
   };
   if (summary !== undefined) {
     addAll('node', {}, summary.node);
-    for (const { podRef, containers, ...pod } of summary.pods) {
+    for (const { podRef, containers, ...pod } of newestOfEachName(summary.pods)) {
       const ofPod = { pod: podRef.name, namespace: podRef.namespace };
       for (const { name, startTime, ...container } of containers) {
         const labels = { container: name, ...ofPod };
@@ -44,6 +44,15 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
   }
   add('resource_scrape_error', {}, summary === undefined ? 1 : 0);
   return FAMILIES.map(([name, type, help]) => ({ name, type, help, samples: samples.get(name) ?? [] }));
+}
+
+/**
+ * Leaves out a pod that has a newer namesake. The series are labelled by name, not by UID, so only one of the two can be shown: the one that is
+ * still terminating after a forced deletion is the older one. Upstream shows the older one.
+ * @param pods the oldest first
+ */
+function newestOfEachName(pods: readonly PodStats[]): readonly PodStats[] {
+  return [...new Map(pods.map((pod) => [`${pod.podRef.namespace}/${pod.podRef.name}`, pod])).values()];
 }
 
 function seconds(ns: number | undefined): number | undefined {

@@ -49,6 +49,32 @@ describe.each([1, 2] as const)('/metrics/resource from cgroup v%s', (version) =>
       ]),
     );
   });
+
+  it('shows the newer pod of a name while its force-deleted namesake still terminates', async () => {
+    const { world, provider } = await node(version);
+    const uid = 'abcd-ef01';
+    const [sandboxId, containerId] = ['b'.repeat(64), 'd'.repeat(64)];
+    const createdAt = (START_MS - 1000) * 1e6;
+    const group = `/kubepods/burstable/pod${uid}`;
+    world.sandboxes.push({ id: sandboxId, metadata: { name: 'web', namespace: 'default', uid }, createdAt });
+    world.containers.push({
+      ...{ id: containerId, podSandboxId: sandboxId, metadata: { name: 'main' }, state: 1, createdAt },
+    });
+    const numbers: Numbers = { cpuNs: 1_000_000_000, usage: 900, inactiveFile: 100, rss: 50 };
+    for (const path of [group, `${group}/${containerId}`]) await world.writeGroup(path, numbers);
+    world.stats.push({
+      attributes: { id: containerId, metadata: { name: 'main' } },
+      cpu: { timestamp: START_MS * 1e6, usageCoreNanoSeconds: { value: 1 } },
+    });
+    const text = lines(await provider.resourceMetrics(signal));
+    expect(text.filter((line) => /^(container|pod)_(cpu|memory|start)/.test(line))).toEqual([
+      `container_cpu_usage_seconds_total{container="main",namespace="default",pod="web"} 1${AT}`,
+      `container_memory_working_set_bytes{container="main",namespace="default",pod="web"} 800${AT}`,
+      `container_start_time_seconds{container="main",namespace="default",pod="web"} ${(START_MS - 1000) / 1000}`,
+      `pod_cpu_usage_seconds_total{namespace="default",pod="web"} 1${AT}`,
+      `pod_memory_working_set_bytes{namespace="default",pod="web"} 800${AT}`,
+    ]);
+  });
 });
 
 describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) => {
