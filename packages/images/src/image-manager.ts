@@ -1,5 +1,5 @@
 import { type Clock, checkNumbers, TokenBucket } from '@node-agent/async';
-import type { ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
+import type { Image, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
 import {
   aggregateText,
@@ -37,8 +37,14 @@ export interface PullRecords {
    * Whether a pod has to show, by a pull, that it may use an image that is present.
    * @param image as the container names it
    * @param credentials what the pod can show; asked for where that decides
+   * @param names the tags and digests by which the runtime knows the image; none if absent
    */
-  mustPull(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
+  mustPull(
+    image: string,
+    imageRef: string,
+    credentials: () => Promise<readonly PullCredential[]>,
+    names?: readonly string[],
+  ): Promise<boolean>;
   /** A pull begins. @throws where that cannot be recorded: there is no pull then */
   intent(image: string): Promise<void>;
   /** It has succeeded. @param source whose credential it was; absent for the node's, and for none */
@@ -90,6 +96,8 @@ interface RequestLabels {
   present_locally: 'true' | 'false' | 'unknown';
   pull_required: 'true' | 'false' | 'unknown';
 }
+
+type PresentImage = Pick<Image, 'id' | 'repoTags' | 'repoDigests'>;
 
 interface PullResult {
   readonly imageRef: string;
@@ -190,14 +198,16 @@ export class ImageManager {
       this.#bear('recorder', () => this.#deps.recorder.event(about, type, reason, message));
 
     const image = this.#imageName(requested, tell);
-    const present = policy === 'Always' ? '' : await this.#inspect(image, runtimeHandler, signal, tell);
+    const found = policy === 'Always' ? undefined : await this.#inspect(image, runtimeHandler, signal, tell);
+    const present = found?.id ?? '';
     if (policy !== 'Always') counted.present_locally = present === '' ? 'false' : 'true';
-    let found: Promise<readonly PullCredential[]> | undefined;
+    let lookup: Promise<readonly PullCredential[]> | undefined;
     const credentials = (): Promise<readonly PullCredential[]> => {
-      found ??= this.#deps.credentials?.lookup(pod, image, signal) ?? Promise.resolve([]);
-      return found;
+      lookup ??= this.#deps.credentials?.lookup(pod, image, signal) ?? Promise.resolve([]);
+      return lookup;
     };
-    const mustVerify = present !== '' && (await this.#mustVerify(requested, present, credentials, signal, tell));
+    const mustVerify =
+      found !== undefined && present !== '' && (await this.#mustVerify(requested, found, credentials, signal, tell));
     const decision = decidePull(policy, present !== '', mustVerify);
     if (decision === 'use') counted.pull_required = 'false';
     else if (decision === 'pull' || mustVerify) counted.pull_required = 'true';
@@ -225,11 +235,16 @@ export class ImageManager {
     }
   }
 
-  /** What the runtime knows the image by; '' where it is not there. */
-  async #inspect(image: string, runtimeHandler: string, signal: AbortSignal, tell: Tell): Promise<string> {
+  /** Returns what the runtime knows of the image; `undefined` if the runtime does not have the image. */
+  async #inspect(
+    image: string,
+    runtimeHandler: string,
+    signal: AbortSignal,
+    tell: Tell,
+  ): Promise<PresentImage | undefined> {
     try {
       const { image: found } = await this.#deps.images.imageStatus({ image: { image, runtimeHandler } }, signal);
-      return found?.id ?? '';
+      return found ?? undefined;
     } catch (cause) {
       signal.throwIfAborted();
       // In the quotation marks upstream has what the image was found by.
@@ -241,13 +256,14 @@ export class ImageManager {
 
   async #mustVerify(
     requested: string,
-    imageRef: string,
+    { id, repoTags, repoDigests }: PresentImage,
     credentials: () => Promise<readonly PullCredential[]>,
     signal: AbortSignal,
     tell: Tell,
   ): Promise<boolean> {
     try {
-      return (await this.#deps.records?.mustPull(requested, imageRef, credentials)) ?? false;
+      const names = [...repoTags, ...repoDigests];
+      return (await this.#deps.records?.mustPull(requested, id, credentials, names)) ?? false;
     } catch (cause) {
       signal.throwIfAborted();
       const error = pullError(requested, cause);

@@ -4,6 +4,7 @@ import { type Counter, type WithDefaults, withDefaults } from '@node-agent/telem
 import type { PullRecords } from './image-manager.ts';
 import type { CredentialSource, PullCredential } from './pull-credential.ts';
 import {
+  isPreloadedAs,
   mayUse,
   type PodCredentials,
   type PulledRecord,
@@ -116,10 +117,11 @@ export class ImagePullRecords implements PullRecords {
     image: string,
     imageRef: string,
     credentials: () => Promise<readonly PullCredential[]>,
+    names: readonly string[] = [],
   ): Promise<boolean> {
     let result: CheckResult = 'error';
     try {
-      result = await this.#check(image, imageRef, credentials);
+      result = await this.#check(image, imageRef, credentials, names);
     } finally {
       this.#checks.inc({ result });
     }
@@ -168,13 +170,15 @@ export class ImagePullRecords implements PullRecords {
     image: string,
     imageRef: string,
     credentials: () => Promise<readonly PullCredential[]>,
+    names: readonly string[],
   ): Promise<CheckResult> {
     const { logger } = this.#components;
     let record: PulledRecord | undefined;
     let isKnown: boolean;
     try {
       record = await this.#recordLocks.run(imageRef, () => this.#files.readRecord(imageRef));
-      isKnown = record !== undefined || this.#pulls.has(image) || (await this.#files.hasIntent(image));
+      const intended = this.#pulls.has(image) || (await this.#files.hasIntent(image));
+      isKnown = intended || (record !== undefined && !(await this.#isPreloaded(image, names, record)));
     } catch (err) {
       logger.error({ err, image, imageRef }, 'Records of pulls cannot be read: the image is pulled again');
       return 'error';
@@ -195,8 +199,13 @@ export class ImagePullRecords implements PullRecords {
     return allowed ? 'credentialRecordFound' : 'mustAuthenticate';
   }
 
-  /** @param added `undefined`: that it was pulled, and not known with what */
-  async #record(image: string, imageRef: string, added: RecordedCredentials | undefined): Promise<void> {
+  async #isPreloaded(image: string, names: readonly string[], record: PulledRecord): Promise<boolean> {
+    if (!isPreloadedAs(image, names, record, [])) return false;
+    return isPreloadedAs(image, names, record, await this.#files.listIntents());
+  }
+
+  /** @param added empty if the image was pulled, and its credentials are unknown */
+  async #record(image: string, imageRef: string, added: RecordedCredentials): Promise<void> {
     const { clock, logger } = this.#components;
     const name = untaggedName(image);
     if (name === undefined) throw new Error(`invalid image name ${JSON.stringify(image)}`);
@@ -220,7 +229,7 @@ export class ImagePullRecords implements PullRecords {
     for (const { id, repoTags, repoDigests } of images) {
       for (const image of [...inherited]) {
         if (!repoTags.includes(image) && !repoDigests.includes(image)) continue;
-        await this.#record(image, id, undefined);
+        await this.#record(image, id, {});
         inherited.delete(image);
         await this.#intentLocks.run(image, async () => {
           // A pull of it may have begun: what is on record is that one's too.

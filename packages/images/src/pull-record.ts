@@ -1,3 +1,4 @@
+import { parseImageReference } from '@node-agent/pod-spec';
 import type { Coordinates, CredentialSource } from './pull-credential.ts';
 
 /** A secret that an image was pulled with. */
@@ -68,16 +69,46 @@ export function mayUse(
 }
 
 /**
+ * Reports whether an image was on the node under a name before a kubelet pulled the same content under other names. The record of the image
+ * must name what was pulled, and none of that may be of the same repository: spellings of one repository (`app`, `docker.io/library/app`) are
+ * the same. The runtime must know the image by the name itself, as a runtime may resolve a short name to another registry.
+ * @param names the tags and digests by which the runtime knows the image
+ * @param intents the images that a kubelet has begun to pull
+ */
+export function isPreloadedAs(
+  image: string,
+  names: readonly string[],
+  { credentialMapping }: Pick<PulledRecord, 'credentialMapping'>,
+  intents: readonly string[],
+): boolean {
+  const pulled = Object.keys(credentialMapping);
+  const repository = repositoryOf(image);
+  // A record without any name is of a pull about which nothing else is known.
+  if (repository === undefined || pulled.length === 0) return false;
+  const isOther = (name: string): boolean => repositoryOf(name) !== repository;
+  return [...pulled, ...intents].every(isOther) && !names.every(isOther);
+}
+
+/** Returns registry and path of an image, in one spelling; `undefined` if the image has no valid name. */
+function repositoryOf(image: string): string | undefined {
+  try {
+    const { domain, path } = parseImageReference(image);
+    return `${domain.toLowerCase()}/${path}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * A record with one more way to use the image; `undefined` where it says so already.
  * @param name the image's, without tag and digest
  */
 export function withCredentials(
   record: PulledRecord,
   name: string,
-  added: RecordedCredentials | undefined,
+  added: RecordedCredentials,
   nowMs: number,
 ): PulledRecord | undefined {
-  if (added === undefined) return undefined;
   const known = Object.hasOwn(record.credentialMapping, name) ? record.credentialMapping[name] : undefined;
   const merged = known === undefined ? added : mergeCredentials(known, added);
   if (merged === undefined || JSON.stringify(merged) === JSON.stringify(known)) return undefined;

@@ -188,6 +188,29 @@ describe('an image that was there before', () => {
     expect(counts.get(`kubelet_imagemanager_image_mustpull_checks_total ${result}`)).toBeGreaterThan(0);
   });
 
+  it('may be used after the same content was pulled under another name, and not under that name', async () => {
+    const { images, service, credentials, use, restart } = node();
+    credentials.set('one', [tenant('a')]);
+    const id = 'sha256:app:1';
+    images.set('preloaded.example/web:1', id);
+    const { imageStatus } = service;
+    service.imageStatus = async (request) => {
+      const { image, info } = await imageStatus(request);
+      const repoTags = [...images].filter(([, other]) => other === image?.id).map(([name]) => name);
+      return { image: image && { ...image, repoTags }, info };
+    };
+    expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
+    expect(await use('one')).toBe('used');
+    expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
+    // The runtime knows the private image by each spelling of its name.
+    images.set('docker.io/library/app:1', id);
+    expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
+    expect(await use('stranger', 'docker.io/library/app:1', 'Never')).toBe('ErrImageNeverPull');
+    restart();
+    expect(await use('stranger', 'preloaded.example/web:1', 'Never')).toBe('used');
+    expect(await use('stranger', 'app:1', 'Never')).toBe('ErrImageNeverPull');
+  });
+
   it('K1: does not count as such where a kubelet was killed in the middle of its pull', async () => {
     const { clock, fs, images, files, use, restart, state, credentials } = node();
     credentials.set('one', [tenant('a')]);
@@ -208,7 +231,7 @@ describe('an image that was there before', () => {
     // What is known now is that it was pulled, and not by whom.
     expect([files(PULLING), files(PULLED).length]).toEqual([[], 1]);
     const [record = ''] = files(PULLED);
-    expect(JSON.parse(Buffer.from(await fs.readFile(record)).toString())).not.toHaveProperty('credentialMapping');
+    expect(JSON.parse(Buffer.from(await fs.readFile(record)).toString()).credentialMapping).toEqual({ app: {} });
     expect(await use('other stranger')).toBe('ErrImagePull');
     expect(await use('one')).toBe('used');
     abort.abort();

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mayUse, type PulledRecord, recordedCredentials, secretOf, withCredentials } from '../src/pull-record.ts';
+import {
+  isPreloadedAs,
+  mayUse,
+  type PulledRecord,
+  recordedCredentials,
+  secretOf,
+  withCredentials,
+} from '../src/pull-record.ts';
 import { decodeIntent, decodeRecord, encodeIntent, encodeRecord } from '../src/pull-record-format.ts';
 import { requiresVerification, untaggedName, type VerificationPolicy } from '../src/verification-policy.ts';
 
@@ -12,6 +19,41 @@ const secret = (name: string, credentialHash: string, uid = `${name}-uid`) => ({
 });
 const account = (name: string) => ({ uid: `${name}-uid`, namespace: 'shop', name });
 const none = { secrets: [], serviceAccount: undefined };
+
+describe('isPreloadedAs', () => {
+  const shared = ['registry.example/app:1', 'mirror.example/app:1'];
+  it.each<[string, string, readonly string[], readonly string[], readonly string[], boolean]>([
+    ['only another name was pulled', 'registry.example/app:1', shared, ['mirror.example/app'], [], true],
+    ['the runtime has the name by its digest', 'a.io/b:1', [`a.io/b@sha256:${'a'.repeat(64)}`], ['c.io/d'], [], true],
+    ['nothing is known of the pull', 'registry.example/app:1', shared, [], [], false],
+    ['the name was pulled', 'mirror.example/app:1', shared, ['mirror.example/app'], [], false],
+    ['another tag of the repository was pulled', 'mirror.example/app:2', shared, ['mirror.example/app'], [], false],
+    [
+      'the name is a short form of the pulled name',
+      'team/app:1',
+      ['docker.io/team/app:1'],
+      ['docker.io/team/app'],
+      [],
+      false,
+    ],
+    [
+      'the pulled name is a short form of the name',
+      'docker.io/library/app:1',
+      ['docker.io/library/app:1'],
+      ['app'],
+      [],
+      false,
+    ],
+    ['the name differs in the case of its registry', 'A.io/b:1', ['A.io/b:1', 'a.io/b:1'], ['a.io/b'], [], false],
+    ['the runtime resolved the name to another registry', 'app:1', ['quay.io/app:1'], ['quay.io/app'], [], false],
+    ['the runtime gives no names', 'registry.example/app:1', [], ['mirror.example/app'], [], false],
+    ['a pull of the repository has begun', 'team/app:1', ['team/app:1'], ['c.io/d'], ['docker.io/team/app:1'], false],
+    ['the image has no valid name', 'NO IMAGE', ['NO IMAGE'], ['c.io/d'], [], false],
+  ])('if %s: the last column', (_what, image, names, pulled, intents, expected) => {
+    const credentialMapping = Object.fromEntries(pulled.map((name) => [name, { nodePodsAccessible: true }]));
+    expect(isPreloadedAs(image, names, { credentialMapping }, intents)).toBe(expected);
+  });
+});
 
 describe('requiresVerification', () => {
   const allowlist = ['registry.example/base', 'registry.example/team/*'];
@@ -112,7 +154,7 @@ describe('withCredentials', () => {
       },
     });
     expect(add(now, { secret: secret('a', 'h1') })).toBeUndefined();
-    expect(withCredentials(now, 'app', undefined, 3000)).toBeUndefined();
+    expect(withCredentials(now, 'app', {}, 3000)).toBeUndefined();
     const open = add(now, undefined);
     expect(open?.credentialMapping).toEqual({ app: { nodePodsAccessible: true } });
     expect(open && add(open, { secret: secret('c', 'h') })).toBeUndefined();
