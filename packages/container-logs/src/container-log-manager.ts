@@ -53,6 +53,10 @@ export class ContainerLogManager {
   readonly #workers: number;
   readonly #monitorIntervalMs: number;
   #paths: ReadonlyMap<string, string> = new Map();
+  /** Logs whose rotated files may not all be compressed, by path: an earlier process, or an attempt that failed, left them. */
+  readonly #owed = new Map<string, ContainerLog>();
+  /** Of those, the paths of logs that an attempt failed for. */
+  readonly #failing = new Set<string>();
 
   /** @throws ContainerLogError `InvalidOptions` */
   constructor(given: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
@@ -100,7 +104,7 @@ export class ContainerLogManager {
 
   /**
    * Rotates every log that is due now, and lets their older files be compressed: {@link compressed} waits for that. What fails with one
-   * container is logged, and tried again next time. With a `maxSizeBytes` below 0 none is ever due.
+   * container is logged, and tried again next time, compressing too. With a `maxSizeBytes` below 0 none is ever due.
    * @param signal ends the compressing, too
    * @throws where the containers could not be listed
    */
@@ -110,8 +114,9 @@ export class ContainerLogManager {
     await this.#forEach(logs, signal, async (log) => {
       if ((await this.#rotator.size(log, signal)) < this.#maxSizeBytes) return;
       await this.#rotator.rotate(log, signal);
-      this.#compressions.add(log, signal);
+      this.#owed.set(log.path, log);
     });
+    for (const log of this.#owed.values()) this.#compressions.add(log, signal);
   }
 
   /** Resolves when nothing that was rotated is still to be compressed. */
@@ -150,7 +155,9 @@ export class ContainerLogManager {
       signal,
       async ({ containerId }) => {
         const path = this.#paths.get(containerId) ?? (await this.#logPath(containerId, signal));
-        if (path) paths.set(containerId, path);
+        if (!path) return;
+        paths.set(containerId, path);
+        if (!this.#paths.has(containerId)) this.#owed.set(path, { containerId, path });
       },
     );
     this.#paths = paths;
@@ -163,10 +170,22 @@ export class ContainerLogManager {
   }
 
   async #compress(log: ContainerLog, signal: AbortSignal): Promise<void> {
-    await this.#rotator.compress(log, signal).catch((err: unknown) => {
-      if (signal.aborted || isMissing(err)) return;
-      this.#components.logger.error({ ...log, err }, 'Failed to compress rotated logs of container');
-    });
+    // A rotation while this runs makes the log due again.
+    this.#owed.delete(log.path);
+    try {
+      await this.#rotator.compress(log, signal);
+    } catch (err) {
+      if (signal.aborted) return;
+      if (!isMissing(err)) {
+        this.#owed.set(log.path, log);
+        // One line for a disk that stays full, not one for each interval.
+        if (this.#failing.has(log.path)) return;
+        this.#failing.add(log.path);
+        this.#components.logger.error({ ...log, err }, 'Failed to compress rotated logs of container');
+        return;
+      }
+    }
+    this.#failing.delete(log.path);
   }
 
   /** Does it for all, as many at once as there are workers; a container that is gone is no failure. */

@@ -86,9 +86,14 @@ export class LogRotator {
    */
   async compress(log: ContainerLog, signal: AbortSignal): Promise<void> {
     const rotated = await this.#tidyUp(log);
+    const errors: unknown[] = [];
     for (const { name, compressed } of rotated.slice(0, -1)) {
-      if (!compressed) await this.#compressFile(join(dirname(log.path), name), signal);
+      if (compressed) continue;
+      // A file that cannot be compressed does not keep the newer ones from it.
+      await this.#compressFile(join(dirname(log.path), name), signal).catch((err: unknown) => errors.push(err));
+      signal.throwIfAborted();
     }
+    if (errors.length > 0) throw errors[0];
   }
 
   /** Removes a file, compressed or not as it may be by now: one that is being compressed does not come back. @throws what the file system throws */

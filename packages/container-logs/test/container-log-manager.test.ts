@@ -171,6 +171,80 @@ describe('rotation', () => {
     expect((await runtime.names()).length).toBe(3);
   });
 
+  /** Three rotated files of a log that is not written to any more; `fault` keeps the first of them from being compressed. */
+  async function quietLog(manager: ContainerLogManager, times: number) {
+    await runtime.write(5);
+    await rotateAndCompress(manager);
+    const fault = runtime.fs.injectFault({
+      ...{ operation: 'append', path: `${LOG}.20260101-000000.tmp`, code: 'ENOSPC', times },
+    });
+    for (let round = 0; round < 2; round++) {
+      await runtime.write(5);
+      await rotateAndCompress(manager);
+    }
+    return fault;
+  }
+
+  const ALL_COMPRESSED = [
+    '0.log',
+    '0.log.20260101-000000.gz',
+    '0.log.20260101-000001.gz',
+    '0.log.20260101-000002',
+  ] as const;
+
+  it('compresses a rotated log at the next pass after a failure, though the log is not written to any more', async () => {
+    const manager = makeManager();
+    const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
+    await rotateAndCompress(manager);
+    expect(await runtime.names()).toContain('0.log.20260101-000000');
+    fault.remove();
+    await rotateAndCompress(manager);
+    expect(await runtime.names()).toEqual(ALL_COMPRESSED);
+    const { calls } = runtime;
+    const before = calls.length;
+    await rotateAndCompress(manager);
+    expect(calls.slice(before)).toEqual(['list']);
+  });
+
+  it('compresses a rotated log after a failure, though its container has ended', async () => {
+    const manager = makeManager();
+    const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
+    fault.remove();
+    runtime.state = ContainerState.CONTAINER_EXITED;
+    await rotateAndCompress(manager);
+    expect(await runtime.names()).toEqual(ALL_COMPRESSED);
+  });
+
+  it('logs a compression that keeps failing once, and again after it succeeded', async () => {
+    const manager = makeManager();
+    const fault = await quietLog(manager, Number.POSITIVE_INFINITY);
+    for (let pass = 0; pass < 5; pass++) await rotateAndCompress(manager);
+    expect(runtime.logged).toHaveLength(1);
+    fault.remove();
+    await rotateAndCompress(manager);
+    runtime.fs.injectFault({ operation: 'append', path: `${LOG}.20260101-000002.tmp`, code: 'ENOSPC', times: 1 });
+    await runtime.write(5);
+    await rotateAndCompress(manager);
+    expect(runtime.logged).toHaveLength(2);
+  });
+
+  it('compresses newer rotated files beside one that cannot be compressed', async () => {
+    await quietLog(makeManager(), Number.POSITIVE_INFINITY);
+    expect(await runtime.names()).toEqual([
+      '0.log',
+      '0.log.20260101-000000',
+      '0.log.20260101-000001.gz',
+      '0.log.20260101-000002',
+    ]);
+  });
+
+  it('K1: compresses what a process that was killed left uncompressed', async () => {
+    const fault = await quietLog(makeManager(), Number.POSITIVE_INFINITY);
+    fault.remove();
+    await rotateAndCompress(makeManager());
+    expect(await runtime.names()).toEqual(ALL_COMPRESSED);
+  });
+
   /** How far compressing comes until it hangs. */
   const STEPS = ['chmod', 'rename'] as const;
 
