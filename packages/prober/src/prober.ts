@@ -115,13 +115,13 @@ export class Prober {
     return runningSinceMs(this.#components.statuses.getPodStatus(uid), name) !== undefined;
   }
 
-  /** The pod is being ended: whether it lives or has started decides nothing more. Sidecars are probed on, as upstream does. */
+  /**
+   * Stops the liveness and startup probes of a pod that terminates, those of sidecars too: nothing restarts their containers any more. Upstream
+   * 1.36 still probes sidecars (kubernetes/kubernetes#141766). Readiness is probed until {@link removePod}.
+   */
   stopLivenessAndStartup(uid: string): void {
     if (this.#pods.has(uid)) this.#ending.add(uid);
-    for (const worker of this.#workersOf(uid)) {
-      const isMain = worker.pod.spec.containers.some(({ name }) => name === worker.container.name);
-      if (isMain && worker.kind !== 'readiness') this.#remove(worker);
-    }
+    for (const worker of this.#workersOf(uid)) if (worker.kind !== 'readiness') this.#remove(worker);
   }
 
   /** Ends all probes of a pod, and forgets what they found. */

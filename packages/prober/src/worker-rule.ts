@@ -75,8 +75,11 @@ const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
 export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   const { kind, pod, status, nowMs } = sight;
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
-  if (isTerminalPhase(status.phase)) return { state: before, next: { kind: 'end' } };
   const found = statusOf(status, sight.container.name);
+  // A pod that is evicted, or ended for its deadline or a shutdown, has failed before its containers have stopped: until then it is as ready
+  // as they are. Upstream probes it no more.
+  const stillServes = kind === 'readiness' && found?.status.state?.running != null;
+  if (isTerminalPhase(status.phase) && !stillServes) return { state: before, next: { kind: 'end' } };
   if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };
 
   const changes = before.containerId === found.id ? { state: before } : onContainer(before, found, sight);

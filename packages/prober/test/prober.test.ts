@@ -554,6 +554,48 @@ describe('the life of a pod', () => {
     expect(node.prober.size).toBe(1);
   });
 
+  test('liveness and startup of a sidecar are not probed while its pod terminates, and its readiness is', async () => {
+    await using node = new Node();
+    await node.start();
+    const side = container('side', { restartPolicy: 'Always', ...probes, startupProbe: httpProbe });
+    const pod = podOf('1', [container('web')], { initContainers: [side] });
+    node.prober.addPod(pod);
+    const startedAt = new Date(node.clock.now()).toISOString();
+    const state = { running: { startedAt } };
+    const initContainerStatuses = [running('side', 'c-side', { state })];
+    node.statuses.set('1', statusOf([running('web', 'c-web', { state })], { initContainerStatuses }));
+    node.prober.statusChanged('1');
+    await node.clock.advance(500);
+    node.answer = () => BAD;
+    node.prober.stopLivenessAndStartup('1');
+    expect(node.prober.explain('1').map(({ kind }) => kind)).toEqual(['readiness']);
+    await node.clock.advance(5000);
+    expect(node.updates.filter(({ kind }) => kind === 'liveness')).toEqual([
+      expect.objectContaining({ result: 'success' }),
+    ]);
+    expect(node.prober.results.readiness('c-side')).toBe('failure');
+  });
+
+  test('R1: an evicted pod is asked for its readiness until its container has stopped', async () => {
+    await using node = new Node();
+    await node.start();
+    node.add('1', probes);
+    await node.clock.advance(1500);
+    expect(node.prober.results.readiness('c-1')).toBe('success');
+    const { containerStatuses = [] } = node.statuses.get('1') ?? {};
+    node.statuses.set('1', statusOf(containerStatuses, { phase: 'Failed', reason: 'Evicted' }));
+    node.prober.stopLivenessAndStartup('1');
+    node.answer = () => BAD;
+    await node.clock.advance(5000);
+    expect(node.prober.results.readiness('c-1')).toBe('failure');
+    const asked = node.asked.length;
+    const ended = containerStatuses.map((status) => ({ ...status, state: { terminated: { exitCode: 0 } } }));
+    node.statuses.set('1', statusOf(ended, { phase: 'Failed', reason: 'Evicted' }));
+    await node.clock.advance(5000);
+    expect(node.asked).toHaveLength(asked);
+    expect(node.prober.size).toBe(0);
+  });
+
   test('a pod that nobody wants is cleaned up, with its metrics (K4)', async () => {
     await using node = new Node();
     await node.start();

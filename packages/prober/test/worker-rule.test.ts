@@ -155,6 +155,29 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, { ...besides(terminated(42)), features }).next.kind).toBe('end');
   });
 
+  test('R1: readiness of a pod that was made to fail is probed until its container has stopped, in a sidecar too', () => {
+    const side = container('side', { restartPolicy: 'Always' });
+    const pod = podOf('1', [container('web')], { initContainers: [side] });
+    const statuses = (fields: Partial<ContainerStatus>) =>
+      statusOf([running('web', 'c1', fields)], {
+        phase: 'Failed',
+        initContainerStatuses: [running('side', 'c2', fields)],
+      });
+    for (const [one, id] of [
+      [container('web'), 'c1'],
+      [side, 'c2'],
+    ] as const) {
+      const state = { ...newWorkerState, containerId: id };
+      const decide = (kind: ProbeKind, fields: Partial<ContainerStatus> = {}) =>
+        beforeProbe(state, sightOf({ kind, pod, container: one, status: statuses(fields) })).next.kind;
+      expect(decide('readiness')).toBe('probe');
+      expect(decide('readiness', terminated(0))).toBe('end');
+      expect(decide('readiness', waiting)).toBe('end');
+      expect(decide('liveness')).toBe('end');
+      expect(decide('startup')).toBe('end');
+    }
+  });
+
   test.each(['Succeeded', 'Failed'])('a pod that has %s is probed no more', (phase) => {
     expect(beforeProbe(known, sightOf({ status: statusOf([], { phase }) })).next.kind).toBe('end');
   });
