@@ -495,6 +495,14 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['stop uid-a', 'remove uid-a']);
   });
 
+  test('K1: readiness of a container is probed while its pod terminates after a restart of the kubelet', async () => {
+    const { syncer, pod, probes, behaviour } = setUp();
+    const before = emptyStatus(pod, { containers: [container('running')] });
+    behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
+    await syncer.syncTerminatingPod(pod, before, undefined, undefined, signal);
+    expect(probes.calls).toEqual(['add uid-a', 'stop uid-a', 'remove uid-a']);
+  });
+
   test('that a kill did not come through are not all stopped: whether the pod is ready is still asked', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     behaviour.kill = () => Promise.reject(new Error('the runtime is away'));

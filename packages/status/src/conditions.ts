@@ -41,6 +41,8 @@ export interface ConditionInput extends ReadinessInput {
   /** The pod has a sandbox that serves it, with its network. */
   readonly sandboxReady: boolean;
   readonly oldStatus: PodStatus | undefined;
+  /** As {@link readinessPhase} takes it. */
+  readonly isOver: boolean;
   /**
    * Whether a container has ended in a way that asks for all of them to begin anew, and that has not been done;
    * `undefined` where none can ask for it.
@@ -54,13 +56,38 @@ export function kubeletConditions(input: ConditionInput): readonly PodCondition[
     PodReadyToStartContainers: { status: input.sandboxReady ? 'True' : 'False' },
     Initialized: initializedCondition(input),
   });
+  const phase = readinessPhase(input.pod, input.phase, input.statuses, input.isOver);
   const observed = [
     ...before,
-    ...readyConditions({ ...input, otherConditions: [...input.otherConditions, ...before] }),
+    ...readyConditions({ ...input, phase, otherConditions: [...input.otherConditions, ...before] }),
     ...observedBy(input.pod, { PodScheduled: { status: 'True' } }),
   ];
   // Upstream tells this one without the generation.
   return input.restartsAll === undefined ? observed : [...observed, allContainersRestartingCondition(input)];
+}
+
+/**
+ * Returns the phase by which readiness is judged. A pod that is evicted, or ended for a shutdown, has failed before its main containers have
+ * stopped: until then it is as ready as they are, as a deleted pod is.
+ * @param isOver whether the pod counts as unready already: its deadline is over, or the API shows that it has ended
+ */
+export function readinessPhase(
+  { spec }: Pod,
+  phase: PodPhase,
+  statuses: readonly ContainerStatus[],
+  isOver: boolean,
+): PodPhase {
+  if (phase !== 'Failed' || isOver) return phase;
+  const isRunning = spec.containers.some(
+    ({ name }) => statuses.find((status) => status.name === name)?.state?.running != null,
+  );
+  return isRunning ? 'Running' : phase;
+}
+
+/** Whether a status shows its pod as unready because the pod has ended, not because of its containers. */
+export function showsEnd({ conditions = [] }: PodStatus): boolean {
+  const reason = conditions.find(({ type }) => type === 'ContainersReady')?.reason;
+  return reason === 'PodFailed' || reason === 'PodCompleted';
 }
 
 /** The two conditions that follow from whether containers are ready. */

@@ -1,5 +1,5 @@
 import { bareContainerId, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '@node-agent/pod-spec';
-import { readyConditions } from './conditions.ts';
+import { readinessPhase, readyConditions, showsEnd } from './conditions.ts';
 
 /** What a probe found of one container. */
 export type ContainerChange = Readonly<Partial<Pick<ContainerStatus, 'ready' | 'started'>>>;
@@ -27,11 +27,12 @@ export function withContainerChange(
   if (!changed) return undefined;
 
   const conditions = status.conditions ?? [];
+  const statuses = [...init, ...main];
   const ready = new Map(
     readyConditions({
       pod,
-      phase: (status.phase ?? 'Unknown') as PodPhase,
-      statuses: [...init, ...main],
+      phase: readinessPhase(pod, (status.phase ?? 'Unknown') as PodPhase, statuses, showsEnd(status)),
+      statuses,
       otherConditions: conditions,
     }).map((condition) => [condition.type, condition]),
   );

@@ -15,7 +15,7 @@ import {
   showsInitialized,
   withoutStrayAttempts,
 } from '@node-agent/pod-spec';
-import { isKubeletCondition, kubeletConditions } from './conditions.ts';
+import { isKubeletCondition, kubeletConditions, showsEnd } from './conditions.ts';
 import { containerStatuses, type StartFailure } from './container-statuses.ts';
 import { podPhase } from './phase.ts';
 import { type PodGroupLimits, resourcesOf } from './pod-resources.ts';
@@ -108,6 +108,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     otherConditions,
     sandboxReady: context.sandboxReady,
     oldStatus: old,
+    isOver: context.failure !== undefined || isTerminalPhase(pod.status?.phase) || (old !== undefined && showsEnd(old)),
     restartsAll: tellsOfRestarts ? restartIsAsked : undefined,
   });
   const generation = pod.metadata.generation;

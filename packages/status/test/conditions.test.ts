@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod, PodCondition, PodPhase } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
-import { isKubeletCondition, kubeletConditions, readyConditions } from '../src/conditions.ts';
+import { isKubeletCondition, kubeletConditions, readinessPhase, readyConditions } from '../src/conditions.ts';
 import { apiStatus, makePod } from './builders.ts';
 
 const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
@@ -15,6 +15,7 @@ function conditionsOf(
   const all = kubeletConditions({
     ...{ pod, phase, statuses, otherConditions: [], sandboxReady: true, restartsAll: undefined },
     oldStatus: { conditions: old },
+    isOver: true,
   });
   return (type: string) => all.find((condition) => condition.type === type);
 }
@@ -30,6 +31,18 @@ test('the kubelet writes eight conditions, and no others', () => {
     '',
   ];
   expect(all.filter(isKubeletCondition)).toEqual(all.slice(0, 8));
+});
+
+test.each<[string, PodPhase, NonNullable<ContainerStatus['state']>, boolean, PodPhase]>([
+  ['an evicted pod whose container runs', 'Failed', { running: {} }, false, 'Running'],
+  ['an evicted pod whose container has stopped', 'Failed', { terminated: { exitCode: 0 } }, false, 'Failed'],
+  ['an evicted pod whose container never ran', 'Failed', { waiting: {} }, false, 'Failed'],
+  ['a pod over its deadline whose container runs', 'Failed', { running: {} }, true, 'Failed'],
+  ['a pod that has done its work', 'Succeeded', { terminated: { exitCode: 0 } }, false, 'Succeeded'],
+  ['a pod that runs', 'Running', { running: {} }, false, 'Running'],
+])('S7: the readiness of %s is judged by its phase %s', (_what, phase, state, isOver, expected) => {
+  const statuses = [{ ...apiStatus('main', 'running'), state }];
+  expect(readinessPhase(makePod(), phase, statuses, isOver)).toBe(expected);
 });
 
 test('a pod without a generation has conditions without one', () => {

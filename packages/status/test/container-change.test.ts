@@ -45,8 +45,24 @@ describe('what a probe found', () => {
   });
 
   test('does not make a pod ready that has failed', () => {
-    const failed = { ...status, phase: 'Failed', containerStatuses: [{ ...main, ready: false }] };
+    const unready = ['Ready', 'ContainersReady'].map((type) => ({ type, status: 'False', reason: 'PodFailed' }));
+    const failed = { ...status, phase: 'Failed', conditions: unready, containerStatuses: [{ ...main, ready: false }] };
     const changed = withContainerChange(pod, failed, 'm1', { ready: true });
     expect(readiness(changed)?.[0]).toEqual(['Ready', 'False', 'PodFailed']);
+  });
+
+  test('S7: shows an evicted pod as unready and ready again while its containers run', () => {
+    const evicted = { ...status, phase: 'Failed', reason: 'Evicted' };
+    const unready = withContainerChange(pod, evicted, 'm1', { ready: false });
+    expect(unready).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+    expect(readiness(unready)?.slice(0, 2)).toEqual([
+      ['Ready', 'False', 'ContainersNotReady'],
+      ['ContainersReady', 'False', 'ContainersNotReady'],
+    ]);
+    const ready = unready && withContainerChange(pod, unready, 'm1', { ready: true });
+    expect(readiness(ready)?.slice(0, 2)).toEqual([
+      ['Ready', 'True', undefined],
+      ['ContainersReady', 'True', undefined],
+    ]);
   });
 });

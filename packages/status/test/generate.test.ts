@@ -409,6 +409,27 @@ describe('terminal phases', () => {
     expect(condition(status, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
   });
 
+  test('S7: an evicted pod stays as ready as its containers until they have stopped, however often its status is made', () => {
+    const pod = makePod({ containers: [{ name: 'main', readinessProbe: {} }] });
+    const ready = (result: 'success' | 'failure') => ({ startup: () => undefined, readiness: () => result });
+    const before = generateApiPodStatus(pod, running, makeContext({ probes: ready('success') }));
+    expect(condition(before, 'Ready')).toMatchObject({ status: 'True' });
+    const oldStatus: PodStatus = { ...before, phase: 'Failed', reason: 'Evicted' };
+    const again = (result: 'success' | 'failure', seen = running) =>
+      condition(generateApiPodStatus(pod, seen, makeContext({ oldStatus, probes: ready(result) })), 'Ready');
+    expect(again('success')).toMatchObject({ status: 'True' });
+    expect(again('failure')).toMatchObject({ status: 'False', reason: 'ContainersNotReady' });
+    const stopped = runtimeStatus(runtimeContainer({ state: 'exited' }));
+    expect(again('success', stopped)).toMatchObject({ status: 'False', reason: 'PodFailed' });
+  });
+
+  test('S7: a pod that is over its deadline is unready at once, and stays so', () => {
+    const pod = makePod();
+    const oldStatus = generateApiPodStatus(pod, running, makeContext({ failure }));
+    const next = generateApiPodStatus(pod, running, makeContext({ oldStatus }));
+    expect(condition(next, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
+  });
+
   test('S1: a Succeeded pod stays Succeeded when its container record disappears', () => {
     const pod = makePod({ restartPolicy: 'Never' });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(runtimeContainer({ state: 'exited' })), makeContext());

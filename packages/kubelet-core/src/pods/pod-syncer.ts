@@ -236,6 +236,8 @@ export class KubeletPodSyncer implements PodSyncer {
     if (!this.#beforeEnd.has(uid)) this.#beforeEnd.set(uid, before);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
+    // A kubelet that starts while the pod terminates has not synced it: what runs is asked for its readiness, as before the restart.
+    if (runtimeStatus.containers.some(({ state }) => state === 'running')) probes?.addPod(pod);
     probes?.stopLivenessAndStartup(uid);
     const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
     await this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
