@@ -125,6 +125,8 @@ export interface RuntimePort {
     gracePeriodSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Takes in that a container has ended, so that no `preStop` hook of the container is waited for. */
+  containerEnded(podUid: string, containerId: string): void;
   status(signal?: AbortSignal): Promise<RuntimeReadiness>;
   /** Forgets what is remembered of a pod that is gone, its back-off among it. */
   forget(uid: string): void;

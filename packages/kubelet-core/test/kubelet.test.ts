@@ -45,6 +45,7 @@ const healthyRuntime: Dependencies['runtime'] = {
   getPodStatus: async () => emptyStatus(makePod('a')),
   syncPod: async () => ({ results: [] }),
   killPod: async () => {},
+  containerEnded: () => {},
   forget: () => {},
   status: async () => ({ runtimeReady: ok, networkReady: ok }),
 };
@@ -212,6 +213,23 @@ describe('the sync loop', () => {
     await clock.advance(0);
     expect(workers.updates.map(({ updateType }) => updateType)).toEqual(['create', 'sync']);
     expect(state.deleted).toEqual(['c1', 'c2']);
+    controller.abort();
+  });
+
+  test('C5: the runtime side learns of a container that has ended, so that no preStop hook waits for it', async () => {
+    const ended: string[] = [];
+    const runtime = {
+      ...healthyRuntime,
+      containerEnded: (uid: string, id: string) => void ended.push(`${uid} ${id}`),
+    };
+    const { kubelet, clock, updates, plegEvents, controller } = setUp({ runtime });
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    plegEvents.push({ podUid: 'uid-a', type: 'ContainerStarted', containerId: 'c1' });
+    plegEvents.push({ podUid: 'uid-a', type: 'ContainerDied', containerId: 'c1' });
+    await clock.advance(0);
+    expect(ended).toEqual(['uid-a c1']);
     controller.abort();
   });
 

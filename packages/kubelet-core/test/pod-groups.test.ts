@@ -22,6 +22,7 @@ function setUp(volumesOf: readonly string[] = []) {
       syncPod: notAsked,
       killPod: notAsked,
       status: notAsked,
+      containerEnded: () => {},
       forget: () => {},
     },
     volumes: {

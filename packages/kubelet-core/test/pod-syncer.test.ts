@@ -123,6 +123,7 @@ function setUp({ withCgroups = false } = {}) {
         await behaviour.kill();
       },
       status: async () => ({ runtimeReady: ok, networkReady: ok }),
+      containerEnded: () => {},
       forget: () => {},
     },
   };

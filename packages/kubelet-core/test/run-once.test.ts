@@ -49,6 +49,7 @@ function setUp(syncsUntilUp: number, options: { isTerminal?: boolean; fails?: bo
           syncPod: async () => ({ results: [] }),
           killPod: async () => {},
           status: () => Promise.reject(new Error('not asked for')),
+          containerEnded: () => {},
           forget: () => {},
         },
         syncer: {

@@ -103,6 +103,7 @@ function setUp(
       syncPod: () => Promise.reject(new Error('not asked for')),
       killPod: () => Promise.reject(new Error('not asked for')),
       status: () => Promise.reject(new Error('not asked for')),
+      containerEnded: () => {},
       forget: (uid) => void parts.forgotten.push(uid),
     },
     volumes: {

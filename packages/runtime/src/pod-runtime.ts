@@ -256,6 +256,11 @@ export class PodRuntime {
     if (error !== undefined) throw new PodRuntimeError('KillPod', error.message, { cause: error });
   }
 
+  /** Takes in that a container has ended: its `preStop` hook, if one runs, is given up. */
+  containerEnded(podUid: string, containerId: string): void {
+    this.#killer.containerEnded(podUid, containerId);
+  }
+
   /** Removes a container that does not run, with its log. @throws CriError, and the file system's errors */
   removeContainer(containerId: string, signal: AbortSignal): Promise<void> {
     return this.#remover.remove(containerId, false, signal);

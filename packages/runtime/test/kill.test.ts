@@ -1,3 +1,4 @@
+import { sleep } from '@node-agent/async';
 import type { LifecycleHandler, Pod, RuntimePod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import type { KillReason } from '../src/actions/pod-actions.ts';
@@ -417,6 +418,64 @@ describe('C5: preStop', () => {
     const { machine, kill } = await start(hooked(11_000));
     expect(await kill()).toBe(12_000);
     expect(machine.events.join()).not.toContain('FailedPreStopHook');
+  });
+
+  describe('of a container that ends by itself', () => {
+    const spec = (preStop: LifecycleHandler, exitAfterSeconds: number) =>
+      pod({
+        terminationGracePeriodSeconds: 60,
+        containers: [
+          { name: 'a', image: 'busybox', command: ['sleep', `${exitAfterSeconds}`], lifecycle: { preStop } },
+        ],
+      });
+    const sleeping = async (web: Pod) => {
+      const hooks: MachineOptions['hooks'] = {
+        postStart: async () => {},
+        preStop: async (_pod, _container, _id, _handler, _gracePeriodMs, signal) => {
+          if (clockOf.current !== undefined) await sleep(clockOf.current, 50_000, signal);
+        },
+      };
+      const world = await running(web, { hooks });
+      clockOf.current = world.machine.clock;
+      return world;
+    };
+    const idOf = ({ containers }: RuntimePod) => containers.find(({ name }) => name === 'a')?.id ?? '';
+
+    test.each<[string, LifecycleHandler]>([
+      ['sleep', { sleep: { seconds: 50 } }],
+      ['httpGet', { httpGet: { port: 80 } }],
+    ])('C5: a %s hook is given up when the container ends', async (_kind, preStop) => {
+      const web = spec(preStop, 20);
+      const { machine, kubelet, runningPod } = await sleeping(web);
+      const killing = kubelet.killPod(web, runningPod, undefined, new AbortController().signal);
+      await machine.clock.advance(25_000);
+      const endedMs = machine.clock.monotonic();
+      kubelet.containerEnded('uid-1', 'another');
+      kubelet.containerEnded('uid-1', idOf(runningPod));
+      await machine.settle(killing);
+      expect(machine.clock.monotonic() - endedMs).toBe(0);
+      expect(machine.events.join()).not.toContain('FailedPreStopHook');
+    });
+
+    test('C5: a sleep hook is given up if the container had ended before the kill began', async () => {
+      const web = spec({ sleep: { seconds: 50 } }, 20);
+      const { machine, kubelet, runningPod } = await sleeping(web);
+      await machine.clock.advance(25_000);
+      kubelet.containerEnded('uid-1', idOf(runningPod));
+      const startMs = machine.clock.monotonic();
+      await machine.settle(kubelet.killPod(web, runningPod, undefined, new AbortController().signal));
+      expect(machine.clock.monotonic() - startMs).toBe(0);
+    });
+
+    test('C5, W6: a sleep hook runs to its end if the runtime does not say whether the container has ended', async () => {
+      const web = spec({ sleep: { seconds: 50 } }, 55);
+      const { machine, kubelet, runningPod } = await sleeping(web);
+      await machine.clock.advance(10_000);
+      machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault: { kind: 'hang' } });
+      const startMs = machine.clock.monotonic();
+      await machine.settle(kubelet.killPod(web, runningPod, undefined, new AbortController().signal));
+      expect(machine.clock.monotonic() - startMs).toBe(50_000);
+    });
   });
 
   test('does not run where there is no time at all', async () => {

@@ -110,6 +110,7 @@ function runtimePort({ containers: { runtime }, facts }: RuntimeStage): Dependen
     getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
     syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
     killPod: (pod, running, graceSeconds, signal) => runtime.killPod(pod, running, graceSeconds, signal),
+    containerEnded: (uid, containerId) => runtime.containerEnded(uid, containerId),
     forget: (uid) => runtime.forget(uid),
     status: (signal) => facts.status(signal),
   };

@@ -1,12 +1,13 @@
 import type { PodLifecycleEvent, ProbeUpdate } from '@node-agent/contracts';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodJournal } from '../explain/pod-journal.ts';
-import type { ContainerGcPort, PlegPort, PodCachePort, PodWorkersPort, StatusPort } from '../ports.ts';
+import type { ContainerGcPort, PlegPort, PodCachePort, PodWorkersPort, RuntimePort, StatusPort } from '../ports.ts';
 
 interface Components {
   readonly logger: Logger;
   readonly pleg: Pick<PlegPort, 'hint'>;
   readonly podCache: PodCachePort;
+  readonly runtime: Pick<RuntimePort, 'containerEnded'>;
   readonly status: Pick<StatusPort, 'setContainerReadiness' | 'setContainerStartup'>;
   readonly containerGc: Pick<ContainerGcPort, 'deleteContainersInPod'>;
   readonly journal: Pick<PodJournal, 'mark'>;
@@ -38,10 +39,11 @@ export class PodEvents {
 
   /** The runtime's side of a pod is another one. */
   changed(event: PodLifecycleEvent): void {
-    const { podCache, containerGc, logger, workers, syncPods } = this.#components;
+    const { podCache, runtime, containerGc, logger, workers, syncPods } = this.#components;
     logger.trace({ ...event }, 'Sync loop PLEG event');
     if (event.type !== 'ContainerRemoved') syncPods([event.podUid]);
     if (event.type !== 'ContainerDied' || event.containerId === undefined) return;
+    runtime.containerEnded(event.podUid, event.containerId);
     const entry = podCache.get(event.podUid);
     if (entry === undefined || entry.error !== undefined) return;
     // While an evicted pod is still being ended its status is read from what is left of its containers.

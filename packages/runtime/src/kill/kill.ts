@@ -243,6 +243,11 @@ export class Killer {
     };
   }
 
+  /** Ends the `preStop` hook of a container that the runtime shows as ended: a sleep, or a request, would go on without the container. */
+  containerEnded(podUid: string, containerId: string): void {
+    this.#killings.exited(podUid, containerId);
+  }
+
   /** Forgets a pod that is gone. */
   forget(podUid: string): void {
     this.#killings.forget(podUid);
@@ -256,13 +261,29 @@ export class Killer {
     const { clock } = this.#components;
     const handler = container.lifecycle?.preStop;
     const leftMs = killing.leftMs(clock.monotonic());
-    if (handler != null && leftMs > 0) killing.preStop ??= this.#hook({ pod, container }, id, handler, leftMs, killing);
+    if (handler != null && leftMs > 0 && killing.preStop === undefined) {
+      killing.preStop = this.#hook({ pod, container }, id, handler, leftMs, killing);
+      if (handler.exec == null) void this.#noticeExit(id, killing, signal);
+    }
     if (killing.preStop === undefined) return;
     const ended = new AbortController();
     using waiting = linkAbort(signal, ended.signal);
     const hook = killing.preStop.finally(() => ended.abort());
     await Promise.race([hook, sleep(clock, Math.max(0, leftMs), waiting.signal).catch(() => {})]);
     signal.throwIfAborted();
+  }
+
+  /** Asks once whether the container still runs: it may have ended since its pod was looked at. What comes later {@link containerEnded} tells. */
+  async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
+    const { cri, clock, logger } = this.#components;
+    const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);
+    try {
+      const answer = await ignoreMissing(withTimeout(clock, ASK_MS, ask, signal));
+      const { state } = answer?.status ?? {};
+      if (answer === undefined || state === ContainerState.CONTAINER_EXITED) killing.exit();
+    } catch (err) {
+      logger.debug({ containerId: id, err }, 'Cannot tell whether a container has ended before its preStop hook');
+    }
   }
 
   async #hook(
@@ -277,7 +298,7 @@ export class Killer {
     try {
       await hooks.preStop(pod, container, id, handler, graceMs, signal);
     } catch (err) {
-      if (signal.aborted && !killing.stopped) return;
+      if (signal.aborted && (killing.exited || !killing.stopped)) return;
       const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
       logger.warn({ ...fields, err }, 'PreStop hook failed');
       // Not its words: they may be what a server answered, and hold secrets.

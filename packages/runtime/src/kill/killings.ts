@@ -15,6 +15,7 @@ export class Killing {
   /** Whether the runtime could not even kill it without telling it to stop: its sandbox may take it along. */
   isHopeless = false;
   #stopped = false;
+  #exited = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
   /** Until when it may go on, though the runtime says that it cannot stop it; infinite where that was never said. */
   #refusedUntilMs = Number.POSITIVE_INFINITY;
@@ -37,6 +38,16 @@ export class Killing {
 
   get stopped(): boolean {
     return this.#stopped;
+  }
+
+  /** The container has ended by itself, before it was signalled: its hook has nothing left to prepare, and has not failed. */
+  exit(): void {
+    this.#exited = true;
+    this.hook.abort(new PodRuntimeError('KillPod', 'the container has ended by itself'));
+  }
+
+  get exited(): boolean {
+    return this.#exited;
   }
 
   /** The runtime may not have told the container to stop: it has all of its grace period before it again. */
@@ -67,6 +78,11 @@ export class Killings {
     const killing = ofPod.get(containerId) ?? new Killing();
     ofPod.set(containerId, killing);
     return killing;
+  }
+
+  /** A container that is perhaps being killed has ended, as the runtime says. */
+  exited(podUid: string, containerId: string): void {
+    this.#byPod.get(podUid)?.get(containerId)?.exit();
   }
 
   /** Whether a container is being killed that was found to run. */
