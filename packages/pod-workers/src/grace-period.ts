@@ -16,3 +16,14 @@ export function effectiveGracePeriodSeconds(
   const seconds = asked.length > 0 ? Math.min(...asked) : (pod?.spec.terminationGracePeriodSeconds ?? 1);
   return Math.max(1, seconds);
 }
+
+/**
+ * Returns how much of a deletion's grace period is left, in whole seconds, rounded up; at least 0. The API server sets `deletionTimestamp` to the
+ * end of the grace period, so a kubelet that starts while the pod terminates does not begin the period again. Upstream does.
+ * @param nowMs the wall clock
+ * @returns `undefined` if the pod is not deleted, or its `deletionTimestamp` is not a time
+ */
+export function deletionSecondsLeft({ metadata: { deletionTimestamp } }: Pod, nowMs: number): number | undefined {
+  const leftMs = Date.parse(deletionTimestamp ?? '') - nowMs;
+  return Number.isNaN(leftMs) ? undefined : Math.max(0, Math.ceil(leftMs / 1000));
+}

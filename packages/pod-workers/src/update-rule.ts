@@ -1,5 +1,5 @@
 import { isStaticPod, isTerminalPhase, type Pod } from '@node-agent/pod-spec';
-import { effectiveGracePeriodSeconds } from './grace-period.ts';
+import { deletionSecondsLeft, effectiveGracePeriodSeconds } from './grace-period.ts';
 import {
   complete,
   type PodWork,
@@ -46,7 +46,12 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
       effects: [{ kind: 'begin' }, ...complete(kill.completed ? [kill.completed] : [])],
     };
   }
-  const seconds = effectiveGracePeriodSeconds(known.gracePeriodSeconds, news.pod, kill.gracePeriodSecondsOverride);
+  // A pod that is deleted when it is first seen terminated under an earlier kubelet. Later the clock of this node alone counts.
+  const inForce =
+    state === undefined && news.pod !== undefined
+      ? deletionSecondsLeft(news.pod, event.nowMs)
+      : known.gracePeriodSeconds;
+  const seconds = effectiveGracePeriodSeconds(inForce, news.pod, kill.gracePeriodSecondsOverride);
   const urgent =
     known.phase === 'syncing' || (known.gracePeriodSeconds !== undefined && seconds < known.gracePeriodSeconds);
   const effects: PodWorkerEffect[] = [{ kind: 'begin' }];

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fullNameClaim } from '../src/full-name-claim.ts';
 import { FullNameTurns } from '../src/full-name-turns.ts';
-import { effectiveGracePeriodSeconds } from '../src/grace-period.ts';
+import { deletionSecondsLeft, effectiveGracePeriodSeconds } from '../src/grace-period.ts';
 import { countWorkingPods } from '../src/metrics.ts';
 import type { PodWorkerState } from '../src/record.ts';
 import { retryDelayMs } from '../src/retry-delay.ts';
@@ -60,6 +60,24 @@ describe('effectiveGracePeriodSeconds', () => {
   ];
   it.each(rows)('%s', (_name, current, shape, override, seconds) => {
     expect(effectiveGracePeriodSeconds(current, shape && pod(shape), override)).toBe(seconds);
+  });
+});
+
+describe('C5: deletionSecondsLeft', () => {
+  const endMs = Date.parse('2026-01-01T00:00:30Z');
+  const rows: [string, string | undefined, number, number | undefined][] = [
+    ['all of the grace period', '2026-01-01T00:00:30Z', endMs - 30_000, 30],
+    ['a part, rounded up', '2026-01-01T00:00:30Z', endMs - 4001, 5],
+    ['nothing at its end', '2026-01-01T00:00:30Z', endMs, 0],
+    ['nothing after its end', '2026-01-01T00:00:30Z', endMs + 3_600_000, 0],
+    ['a time with an offset', '2026-01-01T01:00:30+01:00', endMs - 7000, 7],
+    ['unknown for a pod that is not deleted', undefined, endMs, undefined],
+    ['unknown for what is no time', 'soon', endMs, undefined],
+  ];
+  it.each(rows)('%s', (_name, deletionTimestamp, nowMs, seconds) => {
+    const { metadata, spec } = pod({});
+    const deleted = { metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) }, spec };
+    expect(deletionSecondsLeft(deleted, nowMs)).toBe(seconds);
   });
 });
 

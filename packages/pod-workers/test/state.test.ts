@@ -271,6 +271,40 @@ describe('what a record keeps', () => {
     expect(state?.gracePeriodSeconds).toBe(3);
   });
 
+  describe('C5: the grace period of a deleted pod', () => {
+    const endMs = Date.parse('2026-01-01T00:00:00Z');
+    const shape = { deleted: true, graceSeconds: 30, deletionGraceSeconds: 30 };
+    const at = (leftMs: number, more: Partial<UpdatePodOptions> = {}): PodWorkerEvent => ({
+      ...{ type: 'update', options: { updateType: 'create', pod: pod(shape), ...more }, nothingRunning: false },
+      nowMs: endMs - leftMs,
+    });
+
+    it.each([
+      [30_000, 30],
+      [12_000, 12],
+      [-60_000, 1],
+      // The clock of the API server is ahead.
+      [90_000, 30],
+    ])('ends at deletionTimestamp after a restart of the kubelet: with %d ms left it is %d s', (leftMs, seconds) => {
+      expect(stateAfter(at(leftMs))?.gracePeriodSeconds).toBe(seconds);
+    });
+
+    it('is shorter if a kill asks for less', () => {
+      const killPodOptions = { gracePeriodSecondsOverride: 4 };
+      expect(stateAfter(at(12_000, { updateType: 'kill', killPodOptions }))?.gracePeriodSeconds).toBe(4);
+    });
+
+    it('does not grow or shrink by later updates of the same deletion', () => {
+      const later = at(-60_000, { updateType: 'update' });
+      expect(stateAfter(at(12_000), begin, later)?.gracePeriodSeconds).toBe(12);
+    });
+
+    it('is whole if this kubelet ran the pod before the deletion, whatever its clock says', () => {
+      const later = at(-60_000, { updateType: 'update' });
+      expect(stateAfter(create(), begin, ended('done'), later)?.gracePeriodSeconds).toBe(30);
+    });
+  });
+
   it('P2: the status functions and the callbacks of all kills are kept, in their order', () => {
     const fns = [1, 2, 3].map(() => ({ completed: () => {}, podStatusFn: (status: object) => status }));
     const state = stateAfter(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
