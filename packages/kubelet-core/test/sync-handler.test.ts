@@ -145,6 +145,21 @@ test('whoever measures the start of pods is shown each as its source shows it, a
   expect(startup.slice(3)).toEqual(['forget uid-a']);
 });
 
+test('R1: a pod that left the configuration keeps its status until its containers have stopped, for its readiness to be shown', async () => {
+  const { handler, status, workers, setSourcesReady } = setUp();
+  setSourcesReady(true);
+  status.setPodStatus(makePod('a'), { phase: 'Running' });
+  for (const [state, kept] of [
+    ['sync', true],
+    ['terminating', true],
+    ['terminated', false],
+  ] as const) {
+    workers.known.set('uid-a', { state, orphan: true, hasConfig: true, static: true });
+    await handler.handlePodCleanups([], new AbortController().signal);
+    expect(status.getPodStatus('uid-a') !== undefined, state).toBe(kept);
+  }
+});
+
 describe('additions', () => {
   test('pods are admitted and given a worker, the oldest first', () => {
     const { handler, workers } = setUp();

@@ -261,7 +261,9 @@ export class SyncHandler {
     // All that is not wanted is being ended now. Who has finished is forgotten, and must not be ended once more (P1).
     this.early.clear();
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
-    status.removeOrphanedStatuses(new Set(uids));
+    const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
+    // A pod that left the configuration is probed and shown by its status until its containers have stopped. Upstream drops the status at once.
+    status.removeOrphanedStatuses(new Set([...uids, ...mayStillRun]));
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
@@ -276,7 +278,6 @@ export class SyncHandler {
       if (podCache.get(uid) === undefined && podCache.hasSeen(uid)) this.#outlived.delete(uid);
     }
     this.#deps.allocation.retain(present);
-    const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
     // Known is what there was at the last housekeeping, and what came since.
