@@ -46,6 +46,8 @@ function body(observation: Observation): string | undefined {
       const { life, by, fails } = observation.hook;
       return `${name(life)} runs its ${by} hook${fails ? ', which fails' : ''}`;
     }
+    case 'preStopBegan':
+      return `${name(observation.life)} runs its preStop hook`;
     case 'stepBegan':
       return `${observation.step} ${observation.uid} begins${observation.reason ? `: ${observation.reason}` : ''}`;
     case 'stepEnded':

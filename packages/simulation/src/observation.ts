@@ -36,6 +36,8 @@ export type Happening =
   | { readonly kind: 'probed'; readonly probed: Probed }
   /** A `postStart` hook has reached its container. */
   | { readonly kind: 'hookBegan'; readonly hook: BegunHook }
+  /** A `preStop` hook that is no sleep has reached its container. */
+  | { readonly kind: 'preStopBegan'; readonly life: Life }
   | {
       readonly kind: 'stepBegan';
       readonly step: WorkerStep;

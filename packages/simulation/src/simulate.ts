@@ -125,6 +125,7 @@ class Run {
       },
       (hook) => tell({ kind: 'hookBegan', hook }),
       ({ target, source }) => tell({ kind: 'mount', target, source }),
+      (life) => tell({ kind: 'preStopBegan', life }),
     );
     this.#world.api?.server.faults.onFault(({ fault }) => this.#count(`api ${fault.kind}`));
     this.#world.runtime.faults.onFault((injected) => this.#countFault(injected));

@@ -34,6 +34,11 @@ export class DeletionFacts {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
+  /** When the end of the pod was first asked for; infinite where it never was. */
+  firstAskedAtMs(uid: string): number {
+    return this.#firstAskedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
+  }
+
   observe(observation: Observation): void {
     if (observation.kind !== 'podDeleted') return;
     const { uid, graceSeconds, atMs } = observation;

@@ -75,6 +75,8 @@ export class Facts {
   clockJumpedAtMs = -1;
   /** When the last fault is over of those that were injected and are none of the API server's. */
   ownFaultsOverAtMs = 0;
+  /** When the last fault or restart of any kind is over that was injected into the node or its runtime; -1 before the first. */
+  lastFaultOverAtMs = -1;
   /** Until when the file system hangs that some pods mount; -1 where it never did. */
   foreignHangsUntilMs = -1;
   /** The runtime says at times that it cannot stop a container. */
@@ -89,7 +91,8 @@ export class Facts {
   /** When the sync began that a run of a container is of. */
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
-  readonly #ending = new Set<string>();
+  /** The pods that the kubelet that runs ends, and has not ended, by when it began. */
+  readonly #ending = new Map<string, number>();
   /** The same of those of which the runtime alone was known when their end began, and that nobody wanted then. */
   readonly #orphansEnding = new Set<string>();
   /** When each pod was last ended of which the runtime alone was known. */
@@ -151,6 +154,11 @@ export class Facts {
   /** Whether the kubelet that runs ends the pod, and has not done so: how it has ended is not to be shown before. */
   isBeingEnded(uid: string): boolean {
     return this.#ending.has(uid);
+  }
+
+  /** When the kubelet that runs began to end the pod; infinite where it does not. */
+  endBeganAtMs(uid: string): number {
+    return this.#ending.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -249,7 +257,10 @@ export class Facts {
         if (!action.do.startsWith('api')) {
           this.ownFaultsOverAtMs = Math.max(this.ownFaultsOverAtMs, this.nowMs + durationMs(action));
         }
-        if (!isHarmless(action)) this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
+        if (!isHarmless(action)) {
+          this.firstFaultAtMs = Math.min(this.firstFaultAtMs, this.nowMs);
+          if (!action.do.startsWith('api')) this.#faultUntil(this.nowMs + durationMs(action));
+        }
         return;
       }
       case 'kubeletStarted':
@@ -293,14 +304,18 @@ export class Facts {
           this.#syncBeganAtMs.set(observation.uid, observation.atMs);
           this.#terminatingSinceMs.delete(observation.uid);
         } else setOnce(this.#terminatingSinceMs, observation.uid, observation.atMs);
-        if (observation.step === 'syncTerminatingPod') this.#ending.add(observation.uid);
+        if (observation.step === 'syncTerminatingPod') setOnce(this.#ending, observation.uid, observation.atMs);
         return;
       case 'stepEnded':
         if (observation.step === 'syncTerminatingRuntimePod' && observation.ok) {
           this.#orphanEndedAtMs.set(observation.uid, observation.atMs);
           this.#orphansEnding.delete(observation.uid);
         }
-        if (observation.step === 'syncTerminatingPod' && observation.ok) this.#ending.delete(observation.uid);
+        if (observation.step === 'syncTerminatingPod') {
+          if (observation.ok) this.#ending.delete(observation.uid);
+          // A fault has struck that was injected before: the step is tried again after a back-off.
+          else this.#faultUntil(observation.atMs);
+        }
         return;
       case 'podEndedByNode':
         // Where nothing of it runs, no step of it begins.
@@ -314,16 +329,22 @@ export class Facts {
       case 'runtimeUp':
         this.runtimeUp = observation.kind === 'runtimeUp';
         this.runtimeChangedAtMs = observation.atMs;
+        this.#faultUntil(observation.atMs);
         if (!this.runtimeUp) this.runtimeDownAtMs = observation.atMs;
         return;
       case 'callHangs':
         this.ownFaultsOverAtMs = Math.max(this.ownFaultsOverAtMs, this.nowMs + observation.forMs);
+        this.#faultUntil(this.nowMs + observation.forMs);
         return;
       case 'faultsEnded':
         this.faultsEnded = true;
         return;
       default:
     }
+  }
+
+  #faultUntil(overAtMs: number): void {
+    this.lastFaultOverAtMs = Math.max(this.lastFaultOverAtMs, overAtMs);
   }
 
   #onCreate(request: unknown): void {

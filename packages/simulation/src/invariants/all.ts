@@ -14,6 +14,13 @@ import {
 } from './devices.ts';
 import { disksHangAlone, disksInOrder } from './disks.ts';
 import {
+  deletionsKeepTheirEnd,
+  endedIsNotWaitedFor,
+  endingIsProbed,
+  preStopRunsOnce,
+  unreadyIsShown,
+} from './endings.ts';
+import {
   evictions,
   lackIsMet,
   pressureHolds,
@@ -66,6 +73,9 @@ export const allInvariants: readonly Invariant[] = [
   sidecarOrder,
   gracefulStop,
   graceIsKept,
+  deletionsKeepTheirEnd,
+  endedIsNotWaitedFor,
+  preStopRunsOnce,
   hooksRunOnce,
   hooksComeFirst,
   hooksEndTheirs,
@@ -103,6 +113,8 @@ export const allInvariants: readonly Invariant[] = [
   objectsFirst,
   objectsAreWhole,
   startupComesFirst,
+  endingIsProbed,
+  unreadyIsShown,
   thresholdsCount,
   probesKeepTime,
   grantsFit,

@@ -216,7 +216,7 @@ function isHurried(facts: Facts, { podUid }: Life): boolean {
  */
 function leastGraceSeconds(facts: Facts, uid: string): number {
   const byNode = Math.min(facts.shutdownGraceSeconds(uid), facts.evictionGraceSeconds(uid));
-  const most = Math.min(byNode, facts.deletions.graceSeconds(uid));
+  const most = Math.min(byNode, facts.deletions.graceSeconds(uid), leftOfDeletionSeconds(facts, uid));
   return Math.min(most, ...facts.pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
 }
 
@@ -224,6 +224,18 @@ function leastGraceSeconds(facts: Facts, uid: string): number {
  * How much of its grace period may be gone before a container is told to stop that has a hook: the hook may be begun by one kill, and the
  * container told by the next.
  */
+/**
+ * Returns what is left at least of the grace period of a deletion for a kubelet that has known the pod as deleted only; infinite for others.
+ * The API has whole seconds.
+ */
+function leftOfDeletionSeconds(facts: Facts, uid: string): number {
+  const { deletions, clockJumpedAtMs } = facts;
+  const firstAskedAtMs = deletions.firstAskedAtMs(uid);
+  if (firstAskedAtMs > facts.nowMs || facts.syncBeganAtMs(uid) <= facts.nowMs) return Number.POSITIVE_INFINITY;
+  if (clockJumpedAtMs >= firstAskedAtMs) return 1;
+  return Math.max(1, (deletions.dueAtMs(uid) - facts.endBeganAtMs(uid)) / 1000 - 1);
+}
+
 function spentOnHookMs(life: Life, facts: Facts): number {
   if (life.plan.preStopSeconds === undefined) return 0;
   // Nobody sees when that began.

@@ -7,6 +7,7 @@ import { withDevices } from './device-plans.ts';
 import { Dice } from './dice.ts';
 import { withDisks } from './disk-plans.ts';
 import { Draft } from './draft.ts';
+import { withEndings } from './ending-plans.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
 import { withHooks } from './hook-plans.ts';
 import { withHostility } from './hostile-plans.ts';
@@ -46,7 +47,8 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const offered = withDevices(seed, softened.node, softened.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const { node } = ended;
-  const actions = withDisks(seed, node, withHooks(seed, withRestartRules(seed, ended.actions)));
+  const hooked = withHooks(seed, withRestartRules(seed, ended.actions));
+  const actions = withDisks(seed, node, withEndings(seed, hooked));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

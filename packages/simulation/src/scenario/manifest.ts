@@ -1,11 +1,13 @@
 import { type ContainerPlan, type PodPlan, type PostStartPlan, type ProbeKind, rulesOf } from './plans.ts';
-import { LIVENESS_FAILURE_THRESHOLD } from './probe-plans.ts';
+import { LIVENESS_FAILURE_THRESHOLD, READINESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
 /** The first word of a simulated container's command; its plan as JSON is the second. */
 export const SIMULATED_COMMAND = 'simulated';
 
 /** The command of hooks that are run in their container, which its plan says the outcome of. */
 export const HOOK_COMMAND = 'hook';
+/** The command of `preStop` hooks. */
+export const PRE_STOP_COMMAND = 'preStop';
 
 /** The name of the node; static pods have it at the end of their names. */
 export const NODE_NAME = 'node';
@@ -101,12 +103,19 @@ export function podObject(pod: PodPlan): {
   };
 }
 
-function lifecycleOf({ uid }: PodPlan, { name, postStart, preStopSeconds }: ContainerPlan): object {
+function lifecycleOf({ uid }: PodPlan, plan: ContainerPlan): object {
+  const { name, postStart, preStopSeconds } = plan;
   const lifecycle = {
     ...(postStart && { postStart: postStartOf(uid, name, postStart) }),
-    ...(preStopSeconds !== undefined && { preStop: { sleep: { seconds: preStopSeconds } } }),
+    ...(preStopSeconds !== undefined && { preStop: preStopOf(uid, plan, preStopSeconds) }),
   };
   return Object.keys(lifecycle).length === 0 ? {} : { lifecycle };
+}
+
+function preStopOf(uid: string, { name, preStopBy }: ContainerPlan, seconds: number): object {
+  if (preStopBy === 'exec') return { exec: { command: [PRE_STOP_COMMAND] } };
+  if (preStopBy === 'httpGet') return { httpGet: { path: `/${uid}/${name}/preStop`, port: 80 } };
+  return { sleep: { seconds } };
 }
 
 function postStartOf(uid: string, name: string, { by, runs }: PostStartPlan): object {
@@ -166,11 +175,17 @@ function probePath(uid: string, container: string, kind: ProbeKind): string {
   return `/${uid}/${container}/${kind}`;
 }
 
+const FAILURE_THRESHOLDS: Readonly<Record<ProbeKind, number>> = {
+  startup: 1000,
+  readiness: READINESS_FAILURE_THRESHOLD,
+  liveness: LIVENESS_FAILURE_THRESHOLD,
+};
+
 function probesOf({ uid }: PodPlan, { name, probes = {} }: ContainerPlan): object {
   const probe = (kind: ProbeKind): object => {
     const plan = probes[kind];
     if (plan === undefined) return {};
-    const failureThreshold = kind === 'startup' ? 1000 : LIVENESS_FAILURE_THRESHOLD;
+    const failureThreshold = FAILURE_THRESHOLDS[kind];
     const httpGet = { path: probePath(uid, name, kind), port: 80 };
     return { [`${kind}Probe`]: { httpGet, periodSeconds: plan.periodSeconds, failureThreshold } };
   };

@@ -36,6 +36,8 @@ export interface ProbePlan {
   readonly wellAfterMs: number;
   /** Of those after that each one of this number is answered badly: fewer in a row than it takes to count. */
   readonly everyNthFails?: number;
+  /** Probes are answered badly from when the container is told to stop: it drains. */
+  readonly drains?: boolean;
   /** It never answers. */
   readonly hangs?: boolean;
 }
@@ -62,8 +64,10 @@ export interface ContainerPlan {
   readonly restartRules?: readonly RestartRulePlan[];
   readonly probes?: ProbePlans;
   readonly postStart?: PostStartPlan;
-  /** Its `preStop` hook sleeps for so long. */
+  /** Its `preStop` hook takes so long. */
   readonly preStopSeconds?: number;
+  /** What that hook does; it sleeps where absent. */
+  readonly preStopBy?: 'exec' | 'httpGet';
   /** Its image is slow to pull. */
   readonly slowImage?: boolean;
   /** Changing it changes the container's spec, and nothing else. */

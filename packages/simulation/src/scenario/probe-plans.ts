@@ -5,6 +5,7 @@ import { mapPods } from './pods-of-actions.ts';
 
 /** In a row, of liveness; startup probes may fail for as long as it takes. */
 export const LIVENESS_FAILURE_THRESHOLD = 3;
+export const READINESS_FAILURE_THRESHOLD = 3;
 const LATEST_WELL_MS = 8000;
 
 /**

@@ -16,12 +16,29 @@ export class HookTargets {
   readonly #clock: Clock;
   readonly #ledger: Pick<Ledger, 'live' | 'onEnd'>;
   readonly #tell: (hook: BegunHook) => void;
+  readonly #tellPreStop: (life: Life) => void;
 
-  /** @param tell told of each hook that reaches its container */
-  constructor(clock: Clock, ledger: Pick<Ledger, 'live' | 'onEnd'>, tell: (hook: BegunHook) => void) {
+  /**
+   * @param tell told of each `postStart` hook that reaches its container
+   * @param tellPreStop told of each container that its `preStop` hook reaches
+   */
+  constructor(
+    clock: Clock,
+    ledger: Pick<Ledger, 'live' | 'onEnd'>,
+    tell: (hook: BegunHook) => void,
+    tellPreStop: (life: Life) => void,
+  ) {
     this.#clock = clock;
     this.#ledger = ledger;
     this.#tell = tell;
+    this.#tellPreStop = tellPreStop;
+  }
+
+  /** Runs the command of the `preStop` hook in a container. */
+  execPreStop(containerId: string): { readonly exitCode: number; readonly durationMs: number } | undefined {
+    const life = this.#ledger.live.find(({ id }) => id === containerId);
+    if (life === undefined) return undefined;
+    return { exitCode: 0, durationMs: this.#beginPreStop(life).takesMs };
   }
 
   /** Runs the hook's command in a container. */
@@ -36,9 +53,9 @@ export class HookTargets {
    * @returns whether that has answered: not where nobody listens, nor where it ends before
    */
   async ask(path: string, signal: AbortSignal): Promise<boolean> {
-    const [, uid, name] = path.split('/');
+    const [, uid, name, event] = path.split('/');
     const life = this.#ledger.live.findLast((each) => each.podUid === uid && each.name === name);
-    const run = life && this.#begin(life, 'httpGet');
+    const run = life && (event === 'preStop' ? this.#beginPreStop(life) : this.#begin(life, 'httpGet'));
     if (life === undefined || run === undefined) return false;
     using link = linkAbort(signal);
     const forget = this.#ledger.onEnd(life.id, () => link.abort());
@@ -51,6 +68,11 @@ export class HookTargets {
     } finally {
       forget();
     }
+  }
+
+  #beginPreStop(life: Life): HookRunPlan {
+    this.#tellPreStop(life);
+    return { takesMs: (life.plan.preStopSeconds ?? 0) * 1000 };
   }
 
   #begin(life: Life, by: BegunHook['by']): HookRunPlan | undefined {

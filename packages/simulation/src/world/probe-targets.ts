@@ -25,6 +25,7 @@ export class ProbeTargets {
     const plan = life?.plan.probes?.[kind];
     if (life === undefined || plan === undefined) return undefined;
     if (plan.hangs) return { life, kind, answer: 'never' };
+    if (plan.drains && life.termAtMs !== undefined) return { life, kind, answer: 'badly' };
     if (nowMs - life.startedAtMs < plan.wellAfterMs) return { life, kind, answer: 'badly' };
     const key = `${life.id} ${kind}`;
     const count = (this.#asked.get(key) ?? 0) + 1;

@@ -6,7 +6,14 @@ import { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Fetch } from '@node-agent/pod-config';
 import type { NodePlan } from '../scenario/actions.ts';
 import { DISKS } from '../scenario/disk-plans.ts';
-import { devicePath, FOREIGN_DIRECTORY, HOOK_COMMAND, manifestOfAll, SLOW_IMAGE } from '../scenario/manifest.ts';
+import {
+  devicePath,
+  FOREIGN_DIRECTORY,
+  HOOK_COMMAND,
+  manifestOfAll,
+  PRE_STOP_COMMAND,
+  SLOW_IMAGE,
+} from '../scenario/manifest.ts';
 import { type ApiRequest, ClusterApi } from './cluster-api.ts';
 import { DevicePlugins } from './device-plugins.ts';
 import { type BegunHook, HookTargets } from './hook-targets.ts';
@@ -83,6 +90,7 @@ export class World {
    * @param tellLogin told of the machine's shutdown
    * @param tellHook told of each hook that reaches its container
    * @param tellMount told of each mount
+   * @param tellPreStop told of each container that its `preStop` hook reaches
    */
   constructor(
     seed: number,
@@ -93,6 +101,7 @@ export class World {
     tellLogin: LoginListener,
     tellHook: (hook: BegunHook) => void,
     tellMount: (change: MountChange) => void,
+    tellPreStop: (life: Life) => void,
   ) {
     this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
     this.disks = new LocalDisks(this.clock, this.mounter);
@@ -111,10 +120,13 @@ export class World {
         for (const live of this.runtime.liveContainers()) sandboxes.set(live.id, live.sandboxId);
         return sandboxes.get(id) ?? '';
       },
-      exec: (id, [command]) => (command === HOOK_COMMAND ? this.hookTargets.exec(id) : undefined),
+      exec: (id, [command]) => {
+        if (command === PRE_STOP_COMMAND) return this.hookTargets.execPreStop(id);
+        return command === HOOK_COMMAND ? this.hookTargets.exec(id) : undefined;
+      },
       tell,
     });
-    this.hookTargets = new HookTargets(this.clock, this.ledger, tellHook);
+    this.hookTargets = new HookTargets(this.clock, this.ledger, tellHook, tellPreStop);
     const leaks = seededRandom(seed);
     this.runtime = new FakeRuntime(
       { clock: this.clock, fs: this.fs, random: seededRandom(seed) },
