@@ -76,8 +76,8 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   const { kind, pod, status, nowMs } = sight;
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   const found = statusOf(status, sight.container.name);
-  // A pod that is evicted, or ended for its deadline or a shutdown, has failed before its containers have stopped: until then it is as ready
-  // as they are. Upstream probes it no more.
+  // An eviction, a deadline and a shutdown set the phase to Failed before the containers have stopped. Readiness is probed until they have;
+  // upstream stops at that phase (`pkg/kubelet/prober/worker.go: doProbe`).
   const stillServes = kind === 'readiness' && found?.status.state?.running != null;
   if (isTerminalPhase(status.phase) && !stillServes) return { state: before, next: { kind: 'end' } };
   if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };

@@ -243,7 +243,7 @@ export class Killer {
     };
   }
 
-  /** Ends the `preStop` hook of a container that the runtime shows as ended: a sleep, or a request, would go on without the container. */
+  /** Ends the `preStop` hook of a container that has ended: a sleep or a request would go on without the container. */
   containerEnded(podUid: string, containerId: string): void {
     this.#killings.exited(podUid, containerId);
   }
@@ -273,7 +273,10 @@ export class Killer {
     signal.throwIfAborted();
   }
 
-  /** Asks once whether the container still runs: it may have ended since its pod was looked at. What comes later {@link containerEnded} tells. */
+  /**
+   * Asks the runtime once whether the container still runs: the container may have ended since the status of its pod was read. A later end
+   * arrives by {@link containerEnded}.
+   */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
     const ask = (limit: AbortSignal) => abortable(cri.containerStatus({ containerId: id }, limit), limit);

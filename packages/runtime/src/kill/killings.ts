@@ -40,7 +40,7 @@ export class Killing {
     return this.#stopped;
   }
 
-  /** The container has ended by itself, before it was signalled: its hook has nothing left to prepare, and has not failed. */
+  /** Notes that the container has ended by itself, before it was signalled: its hook is given up, and has not failed. */
   exit(): void {
     this.#exited = true;
     this.hook.abort(new PodRuntimeError('KillPod', 'the container has ended by itself'));
@@ -80,7 +80,7 @@ export class Killings {
     return killing;
   }
 
-  /** A container that is perhaps being killed has ended, as the runtime says. */
+  /** Notes that a container has ended. Does nothing if the container is not being killed. */
   exited(podUid: string, containerId: string): void {
     this.#byPod.get(podUid)?.get(containerId)?.exit();
   }
