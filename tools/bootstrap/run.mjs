@@ -1,6 +1,7 @@
 // What `npm start`, `npm test` and their like run: brings the tools, builds what changed, and hands over.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { runChild } from './child.mjs';
 import { installMissing, NODE_PACKAGES, SUITE_PACKAGES } from './system-packages.mjs';
 import { prepare, root, run, say } from './toolchain.mjs';
 
@@ -99,8 +100,4 @@ if (
 if (chosen.shell) process.exit(run(env, env.SHELL ?? 'sh', args));
 if (!program) process.exit(0);
 
-// The program gets the terminal and the signals: Ctrl-C reaches it by the process group, SIGTERM through us.
-const child = spawn('node', program, { env, stdio: 'inherit' });
-for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-process.on('SIGINT', () => {});
-child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+process.exit(await runChild('node', program, env));

@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const toolchainDir = path.join(root, '.toolchain');
 
+// A reader that has gone (`npm start 2>&1 | head`) costs the lines, and must not end this process while what it started runs.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
 /** The oldest Node.js that tsup, vitest and changesets run on. */
 const MINIMUM_NODE = [22, 18];
 const NODE_VERSION = '24.21.0';

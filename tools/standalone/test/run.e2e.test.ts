@@ -12,6 +12,7 @@ import { runStandalone } from '../src/run.ts';
 import { containerdOf } from '../src/runtimes/private.ts';
 
 const PROGRAM = fileURLToPath(new URL('./from-sources.ts', import.meta.url));
+const FLAGS = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];
 const TIMEOUT_MS = 90_000;
 
 /** The program, its output read line by line. */
@@ -20,9 +21,8 @@ class Run {
   readonly exit: Promise<number | null>;
   output = '';
 
-  constructor(args: readonly string[]) {
-    const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning', PROGRAM];
-    this.child = spawn(process.execPath, [...flags, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(args: readonly string[], [file = process.execPath, ...before]: readonly string[] = []) {
+    this.child = spawn(file, [...before, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text;
@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 function start(...args: readonly string[]): Run {
-  const run = new Run(['--run-dir', runDir, ...args]);
+  const run = new Run([...FLAGS, PROGRAM, '--run-dir', runDir, ...args]);
   runs.push(run);
   return run;
 }
@@ -132,6 +132,55 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await run.exit).toBe(0);
     expect(await readdir(manifests)).toEqual(['three.json', 'two.json']);
   });
+
+  test.each<[string, (run: Run) => void]>([
+    ['SIGHUP, as from a terminal that closes', ({ child }) => child.kill('SIGHUP')],
+    ['SIGQUIT', ({ child }) => child.kill('SIGQUIT')],
+    ['a reader that has gone (| head)', ({ child }) => child.stdout?.destroy()],
+    [
+      'SIGINT for the reader, too (| tee)',
+      ({ child }) => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+        child.kill('SIGINT');
+      },
+    ],
+  ])('leaves nothing running or mounted after %s', async (_how, end) => {
+    const run = start('--runtime', 'fake');
+    for (const pattern of SETTLED) await run.says(pattern);
+    end(run);
+    expect(await run.exit, run.output).toBe(0);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  test('leaves nothing running or mounted when its parent is killed', async () => {
+    const args = [...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake'];
+    // The shell has a second command, so that it stays the parent.
+    const run = new Run(args, ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
+    runs.push(run);
+    for (const pattern of SETTLED) await run.says(pattern);
+    run.child.kill('SIGKILL');
+    await run.exit; // The output closes when the last process that has it ends.
+    expect(run.output).toMatch(/ended after/);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+    'passes on that the shell between npm and it was ended by %s',
+    async (signal) => {
+      const bootstrap = fileURLToPath(new URL('../../bootstrap/child.mjs', import.meta.url));
+      const args = JSON.stringify([...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake']);
+      const script = `import(${JSON.stringify(bootstrap)}).then(async ({ runChild }) =>
+        process.exit(await runChild(process.execPath, ${args}, process.env)))`;
+      const run = new Run(['-e', script], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
+      runs.push(run);
+      for (const pattern of SETTLED) await run.says(pattern);
+      run.child.kill(signal);
+      await run.exit;
+      expect(run.output).toMatch(/ended after/);
+      expect(await leftovers()).toEqual([]);
+    },
+  );
 
   test('one run at a time has a run directory', async () => {
     const first = start('--runtime', 'fake');

@@ -1,0 +1,41 @@
+// Runs the program of a command to its end.
+import { spawn } from 'node:child_process';
+
+/** How often this process looks whether its parent is still there. */
+const PARENT_PERIOD_MS = 500;
+
+/**
+ * Runs a program that has the terminal, and resolves with its exit code. Ctrl-C reaches the program by the process group. SIGTERM,
+ * SIGHUP and SIGQUIT are passed on. If the parent of this process goes, the program gets SIGTERM: the shell between npm and this process
+ * dies of a signal without passing it on.
+ */
+export function runChild(file, args, env) {
+  const parent = process.ppid;
+  const child = spawn(file, args, { env, stdio: 'inherit' });
+  let isEnding = false;
+  const passOn = (signal) => {
+    isEnding = true;
+    child.kill(signal);
+  };
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => passOn(signal));
+  process.on('SIGINT', () => {
+    isEnding = true;
+  });
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    // A second signal would mean that pods are to be killed.
+    if (!isEnding) passOn('SIGTERM');
+  }, PARENT_PERIOD_MS);
+  return new Promise((resolve) => {
+    const end = (code) => {
+      clearInterval(watch);
+      resolve(code);
+    };
+    child.on('error', (error) => {
+      process.stderr.write(`cannot run ${file}: ${error.message}\n`);
+      end(1);
+    });
+    child.on('exit', (code, signal) => end(code ?? (signal ? 1 : 0)));
+  });
+}
