@@ -5,11 +5,13 @@ import { spawn } from 'node:child_process';
 const PARENT_PERIOD_MS = 500;
 
 /**
- * Runs a program that has the terminal, and resolves with its exit code. Ctrl-C reaches the program by the process group. SIGTERM,
- * SIGHUP and SIGQUIT are passed on. If the parent of this process goes, the program gets SIGTERM: the shell between npm and this process
- * dies of a signal without passing it on.
+ * Runs a program that has the terminal, and resolves with its exit code. SIGTERM, SIGHUP and SIGQUIT are passed on. If the parent of
+ * this process goes, the program gets SIGTERM: a shell between npm and this process dies of a signal without passing it on.
+ *
+ * @param passesInterrupt whether SIGINT is passed on, too. Ctrl-C reaches the program by the process group, so that this is only for a
+ *   program that takes several signals at once for one.
  */
-export function runChild(file, args, env) {
+export function runChild(file, args, env, { passesInterrupt = false } = {}) {
   const parent = process.ppid;
   const child = spawn(file, args, { env, stdio: 'inherit' });
   let isEnding = false;
@@ -20,6 +22,7 @@ export function runChild(file, args, env) {
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => passOn(signal));
   process.on('SIGINT', () => {
     isEnding = true;
+    if (passesInterrupt) child.kill('SIGINT');
   });
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

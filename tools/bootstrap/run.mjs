@@ -100,4 +100,4 @@ if (
 if (chosen.shell) process.exit(run(env, env.SHELL ?? 'sh', args));
 if (!program) process.exit(0);
 
-process.exit(await runChild('node', program, env));
+process.exit(await runChild('node', program, env, { passesInterrupt: command === 'start' }));

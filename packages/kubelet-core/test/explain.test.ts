@@ -263,7 +263,7 @@ describe('noteConditions', () => {
 });
 
 describe('as text', () => {
-  it('says first what is waited for, then what comes next, then what happened', () => {
+  it('names first the causes, then what is waited for, what comes next, and what happened', () => {
     const status = { phase: 'Pending', containerStatuses: [waiting('ImagePullBackOff')] };
     const worker = { activity: { kind: 'backingOff', sinceMs: T + 50_000, untilMs: T + 65_000 } };
     const failed = {
@@ -281,7 +281,9 @@ describe('as text', () => {
     const runtimeStatus = emptyStatus(makePod('a'), { sandboxes: [ready] });
     const value = explained(makePod('a', { status }), { noted, worker, probes, runtimeStatus });
     const event = { type: 'Warning', reason: 'Failed', message: 'no', count: 2, lastAtMs: T };
-    expect(podExplanationText({ ...value, events: [event] })).toBe(`Pod default/a is Pending
+    expect(podExplanationText({ ...value, events: [event] })).toBe(`main: ImagePullBackOff; next try in 5 s
+hook postStart of x: it runs
+Pod default/a is Pending
 uid uid-a, at 2026-01-01T00:01:00.000Z
 
 Waits for:
@@ -316,12 +318,12 @@ Events:
     expect(
       nodeExplanationText({ problems: ['pleg: late'], pods: 3, waiting: [{ pod, phase, waitingFor }] }, T + 90_000),
     ).toBe(
-      `3 pods, of which 1 waits; at 2026-01-01T00:01:30.000Z
+      `3 pods, 1 of them not as wanted; at 2026-01-01T00:01:30.000Z
 
 Problems:
   pleg: late
 
-Waiting:
+Not as wanted:
   default/a (Pending)
     - volumes: they are being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
 `,
@@ -333,7 +335,63 @@ Waiting:
   conditions: ["MemoryPressure"]
 `);
     expect(nodeExplanationText({ problems: [], pods: 1, waiting: [] }, T)).toBe(
-      '1 pod, of which 0 wait; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nWaiting: none\n',
+      '1 pod, 0 of them not as wanted; at 2026-01-01T00:00:00.000Z\n\nProblems: none\n\nNot as wanted: none\n',
+    );
+  });
+});
+
+describe('a pod that is not as wanted', () => {
+  const error =
+    'failed to pull and unpack image "registry.example/shop/web:2": failed to resolve reference: dial tcp 192.0.2.1:443: connect: connection refused';
+
+  it('has a long image error once on its page, in the first line', () => {
+    const status = {
+      phase: 'Pending',
+      containerStatuses: [waiting('ErrImagePull', { state: { waiting: { reason: 'ErrImagePull', message: error } } })],
+    };
+    const noted = [done('Seen', 0), done('Image', 1, { target: 'main', outcome: 'failed', message: error })];
+    const value = explained(makePod('a', { status }), { noted });
+    const told = (message: string) => ({ type: 'Warning', reason: 'Failed', message, count: 1, lastAtMs: T });
+    const text = podExplanationText({
+      ...value,
+      events: [told(`Failed to pull image: ${error}`), told('Error: ErrImagePull')],
+    });
+    expect(text.split('\n')[0]).toBe(`main: ErrImagePull: ${error}`);
+    expect(text.split(error)).toHaveLength(2);
+    expect(text).toContain('Failed to pull image: (as above)');
+  });
+
+  it('is one that has failed, though nothing is left to do', () => {
+    const pod = makePod('a', {
+      status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on memory.' },
+    });
+    const value = explained(pod, { worker: { activity: { kind: 'finished' } } });
+    const text = podExplanationText(value);
+    expect(text.split('\n').slice(0, 2)).toEqual(['Evicted: The node was low on memory.', 'Pod default/a is Failed']);
+    expect(text).toContain('Next: nothing: it has failed, and is not started again');
+    expect(text).not.toContain('as wanted');
+  });
+
+  it('has its steps from before a restart of the kubelet marked', () => {
+    const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
+    const pod = makePod('a', {
+      metadata: { creationTimestamp: at(0) },
+      status: { phase: 'Running', conditions: [scheduled] },
+    });
+    const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [container({})] });
+    const noted = [done('Seen', 30.7), done('Condition', 30.7, { target: 'Initialized' })];
+    const { steps } = explained(pod, { noted, runtimeStatus });
+    expect(steps.map(({ step, isEarlier = false }) => [step, isEarlier])).toEqual([
+      ['Created', false],
+      ['Scheduled', false],
+      ['Sandbox', true],
+      ['CreateContainer', true],
+      ['StartContainer', true],
+      ['Seen', false],
+      ['Condition', false],
+    ]);
+    expect(podExplanationText(explained(pod, { noted, runtimeStatus }))).toMatch(
+      /Sandbox +before this kubelet started/,
     );
   });
 });

@@ -225,11 +225,11 @@ describe('a node', () => {
   });
 
   it.each([
-    [0, 0, '0 pods, of which 0 wait'],
-    [1, 1, '1 pod, of which 1 waits'],
-    [2, 1, '2 pods, of which 1 waits'],
-    [3, 2, '3 pods, of which 2 wait'],
-  ])('has %d pods, of which %d wait', (pods, waits, expected) => {
+    [0, 0, '0 pods, 0 of them not as wanted'],
+    [1, 1, '1 pod, 1 of them not as wanted'],
+    [2, 1, '2 pods, 1 of them not as wanted'],
+    [3, 2, '3 pods, 2 of them not as wanted'],
+  ])('has %d pods, of which %d are not as wanted', (pods, waits, expected) => {
     const text = nodeText({ pods, waiting: Array.from({ length: waits }, () => waiting('Pending')) });
     expect(text.split('\n')[0]).toBe(`${expected}; at ${NOW}`);
   });
@@ -241,7 +241,7 @@ describe('a node', () => {
       waiting: [waiting('Pending'), waiting(undefined)],
     });
     expect(section(text, 'Problems')).toEqual(['pleg: late very']);
-    expect(section(text, 'Waiting')).toEqual([
+    expect(section(text, 'Not as wanted')).toEqual([
       'shop/web (Pending)',
       ...['  - volumes', '  - the network'],
       'shop/web (no status)',

@@ -83,6 +83,14 @@ async function leftovers(): Promise<readonly string[]> {
   return [...found, ...mounts, ...links, ...rules];
 }
 
+/** Runs the program as `npm start` does. */
+function bootstrapScript(): string {
+  const bootstrap = fileURLToPath(new URL('../../bootstrap/child.mjs', import.meta.url));
+  const args = JSON.stringify([...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake']);
+  return `import(${JSON.stringify(bootstrap)}).then(async ({ runChild }) =>
+    process.exit(await runChild(process.execPath, ${args}, process.env, { passesInterrupt: true })))`;
+}
+
 const SETTLED = ['clock', 'crasher', 'shared'].map(running);
 
 /** The line of a pod that has come up; it may have done so between two looks at it. */
@@ -165,14 +173,20 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
+  test('ends with a SIGINT for the process in front of it alone', async () => {
+    const run = new Run(['-e', bootstrapScript()]);
+    runs.push(run);
+    for (const pattern of SETTLED) await run.says(pattern);
+    run.child.kill('SIGINT');
+    expect(await run.exit).toBe(0);
+    expect(run.output).toMatch(/ended after/);
+    expect(await leftovers()).toEqual([]);
+  });
+
   test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
     'passes on that the shell between npm and it was ended by %s',
     async (signal) => {
-      const bootstrap = fileURLToPath(new URL('../../bootstrap/child.mjs', import.meta.url));
-      const args = JSON.stringify([...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake']);
-      const script = `import(${JSON.stringify(bootstrap)}).then(async ({ runChild }) =>
-        process.exit(await runChild(process.execPath, ${args}, process.env)))`;
-      const run = new Run(['-e', script], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
+      const run = new Run(['-e', bootstrapScript()], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
       runs.push(run);
       for (const pattern of SETTLED) await run.says(pattern);
       run.child.kill(signal);

@@ -8,7 +8,8 @@ export interface NodeExplanation {
   readonly pods: number;
   /** What the node is short of, and what was done about it; absent where no pod is ever evicted. */
   readonly eviction?: unknown;
-  readonly waiting: readonly Pick<PodExplanation, 'pod' | 'phase' | 'waitingFor'>[];
+  /** The pods that wait for something, have failed, or were restarted a short while ago. */
+  readonly waiting: readonly Pick<PodExplanation, 'pod' | 'phase' | 'causes' | 'waitingFor'>[];
 }
 
 /** Says which pods of a node wait, and for what. */
@@ -19,9 +20,11 @@ export function explainNode(
   const health: KubeletHealth = kubelet.health();
   const waiting = pods.flatMap(({ metadata }) => {
     const explanation = kubelet.explain(metadata.namespace ?? '', metadata.name);
-    if (explanation === undefined || explanation.waitingFor.length === 0) return [];
-    const { pod, phase, waitingFor } = explanation;
-    return [{ pod, phase, waitingFor }];
+    if (explanation === undefined) return [];
+    const { pod, phase, causes, waitingFor } = explanation;
+    return causes === undefined && waitingFor.length === 0
+      ? []
+      : [{ pod, phase, ...(causes && { causes }), waitingFor }];
   });
   const problems = Object.entries(health).flatMap(([name, problem]) =>
     problem === undefined ? [] : [`${name}: ${problem}`],

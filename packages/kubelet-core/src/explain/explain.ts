@@ -1,4 +1,5 @@
 import { isTerminalPhase, type Pod, type PodPhase, type RuntimePodStatus } from '@node-agent/pod-spec';
+import { podCauses } from './pod-cause.ts';
 import type { PodStep } from './pod-journal.ts';
 import { nextSteps, type PlannedStep, podSteps } from './pod-steps.ts';
 import { type PodWait, podWaits, type WaitContext } from './pod-waits.ts';
@@ -11,6 +12,8 @@ export interface PodExplanation {
   readonly phase: PodPhase | string | undefined;
   readonly reason?: string;
   readonly message?: string;
+  /** Why the pod is not as wanted, a line each, the most telling first; absent if nothing is wrong. */
+  readonly causes?: readonly string[];
   /** What must happen before the pod is as wanted, and since when; empty where nothing is missing. */
   readonly waitingFor: readonly PodWait[];
   /** What comes after what goes on now, in order; empty where there is nothing left to do. */
@@ -45,13 +48,16 @@ export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
   const { status } = pod;
   const steps = podSteps(pod, context.noted, context.runtimeStatus);
   const isEnding = context.isEnding || (isTerminalPhase(status?.phase) && context.worker?.activity.kind !== 'finished');
+  const waitingFor = podWaits(pod, { ...context, steps });
+  const causes = podCauses(pod, { ...context, steps, waits: waitingFor });
   return {
     pod: { namespace, name, uid },
     atMs: context.nowMs,
     phase: status?.phase,
     ...(status?.reason !== undefined && { reason: status.reason }),
     ...(status?.message !== undefined && { message: status.message }),
-    waitingFor: podWaits(pod, { ...context, steps }),
+    ...(causes.length > 0 && { causes }),
+    waitingFor,
     next: nextSteps(pod, steps, context.runtimeStatus, isEnding),
     steps,
     worker: context.worker,

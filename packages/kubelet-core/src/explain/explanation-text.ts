@@ -1,6 +1,8 @@
 import type { PodWorkerView } from '../ports.ts';
 import type { PodExplanation } from './explain.ts';
 import type { NodeExplanation } from './explain-node.ts';
+import { oneLine, withoutRepeats } from './one-line.ts';
+import { nothingNext } from './pod-cause.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
 
@@ -37,7 +39,10 @@ interface ToldEviction {
 /** So many steps to come are told: the others follow from these. */
 const MAX_NEXT = 6;
 
-/** Why a pod is as it is, as a person reads it at a terminal: what it waits for first, then what comes next, then what happened. */
+/**
+ * Why a pod is as it is, as a person reads it at a terminal: the causes first, then what it waits for, what comes next, and what happened. A
+ * long error is printed once.
+ */
 export function podExplanationText(explanation: PodExplanation & { readonly events?: readonly ToldEvent[] }): string {
   const {
     pod,
@@ -50,16 +55,18 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     steps,
     worker,
     probes,
+    causes = [],
     evictions = [],
     events = [],
   } = explanation;
-  const why = [reason, message].flatMap((text) => (text ? oneLine(text) : []));
-  const lines = [
+  // A cause has said it already.
+  const why = causes.length > 0 ? [] : [reason, message].flatMap((text) => (text ? oneLine(text) : []));
+  const rest = [
     `Pod ${pod.namespace}/${pod.name} is ${phase ?? 'without a status yet'}${why.length > 0 ? ` (${why.join(': ')})` : ''}`,
     `uid ${pod.uid}, at ${time(atMs)}`,
     '',
     ...section('Waits for', waits(waitingFor, atMs), 'nothing'),
-    ...section('Next', nextLines(next, worker), 'nothing: it is as wanted'),
+    ...section('Next', nextLines(next, worker), nothingNext(phase, causes.length > 0 || waitingFor.length > 0)),
     ...section('Steps', stepLines(steps, atMs), 'none is known'),
     ...section(
       'Probes',
@@ -71,20 +78,24 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     ),
     ...section('Events', events.map(eventLine)),
   ];
-  return `${lines.join('\n').trimEnd()}\n`;
+  const said = causes.join('\n');
+  const lines = rest.map((line) => withoutRepeats(line, said));
+  return `${[...causes, ...lines].join('\n').trimEnd()}\n`;
 }
 
 /** Which pods of a node wait, and for what, as a person reads it. */
 export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeExplanation, atMs: number): string {
   const lines = [
-    `${pods} pod${pods === 1 ? '' : 's'}, of which ${waiting.length} wait${waiting.length === 1 ? 's' : ''}; at ${time(atMs)}`,
+    `${pods} pod${pods === 1 ? '' : 's'}, ${waiting.length} of them not as wanted; at ${time(atMs)}`,
     '',
     ...section('Problems', problems.map(oneLine), 'none'),
     ...section(
-      'Waiting',
-      waiting.flatMap(({ pod, phase, waitingFor }) => [
+      'Not as wanted',
+      waiting.flatMap(({ pod, phase, causes = [], waitingFor }) => [
         `${pod.namespace}/${pod.name} (${phase ?? 'no status'})`,
-        ...waits(waitingFor, atMs).map((line) => `  ${line}`),
+        ...(causes.length > 0 ? causes.map((cause) => `- ${cause}`) : waits(waitingFor, atMs)).map(
+          (line) => `  ${line}`,
+        ),
       ]),
       'none',
     ),
@@ -135,13 +146,14 @@ function nextLines(next: PodExplanation['next'], worker: unknown): readonly stri
 }
 
 function stepLines(steps: readonly PodStep[], atMs: number): readonly string[] {
-  const rows = steps.map(({ step, target = '', startedAtMs, endedAtMs, outcome, message, times }) => {
+  const rows = steps.map(({ step, target = '', startedAtMs, endedAtMs, outcome, message, times, isEarlier }) => {
     const took = endedAtMs === undefined ? `${duration(atMs - startedAtMs)}...` : duration(endedAtMs - startedAtMs);
     const how = endedAtMs === undefined ? 'goes on' : outcome;
     const detail = [
       ...(how === undefined || how === 'done' ? [] : [how]),
       ...(message === undefined ? [] : [oneLine(message)]),
       ...(times === undefined ? [] : [`begun ${times} times`]),
+      ...(isEarlier ? ['before this kubelet started'] : []),
     ];
     return {
       at: time(startedAtMs),
@@ -171,11 +183,6 @@ function probeLine({ kind, container, result, waitsFor, dueInMs, last }: ToldPro
 
 function eventLine({ lastAtMs, type, reason, message, count }: ToldEvent): string {
   return `${time(lastAtMs)}  ${type}  ${reason}${count > 1 ? ` (${count} times)` : ''}: ${oneLine(message)}`;
-}
-
-/** Nothing that a pod or a container says may draw on the terminal or break the line. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
 }
 
 /** UTC, to the millisecond. */

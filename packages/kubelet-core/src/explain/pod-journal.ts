@@ -53,6 +53,8 @@ export interface PodStep {
   readonly failingSinceMs?: number;
   /** How often it was begun, where that is more than once. The times are those of the last. */
   readonly times?: number;
+  /** True for a step from before this kubelet started, known from the pod's status and the runtime; else absent. */
+  readonly isEarlier?: true;
 }
 
 /** What else there is to say of a step. */

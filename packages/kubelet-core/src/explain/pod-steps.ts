@@ -61,7 +61,19 @@ export function podSteps(
     const message = `exit code ${exitCode}${reason === '' ? '' : `, ${reason}`}`;
     at('ContainerEnded', finishedAtMs, { target: name, message });
   }
-  return steps.sort((a, b) => a.startedAtMs - b.startedAtMs);
+  const seenAtMs = noted.find(({ step }) => step === 'Seen')?.startedAtMs;
+  return steps
+    .map((step) => (isBefore(step, seenAtMs) ? { ...step, isEarlier: true as const } : step))
+    .sort((a, b) => a.startedAtMs - b.startedAtMs);
+}
+
+/**
+ * Whether a step happened before this kubelet started: it was done on this node, but before this kubelet learnt of the pod. Conditions have
+ * whole seconds: one of the same second may be of either.
+ */
+function isBefore({ step, startedAtMs }: PodStep, seenAtMs: number | undefined): boolean {
+  if (seenAtMs === undefined || step === 'Created' || step === 'Scheduled') return false;
+  return startedAtMs < (step === 'Condition' ? Math.floor(seenAtMs / 1_000) * 1_000 : seenAtMs);
 }
 
 /**
