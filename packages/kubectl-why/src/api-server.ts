@@ -1,7 +1,7 @@
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { KubeConfig } from '@kubernetes/client-node';
+import { nodeFileSystem } from '@node-agent/host';
+import { ConfiguredCredentials, KubeError, NodeTransport, nodeExec, proxyFor } from '@node-agent/kube-client';
 import { WhyError } from './errors.ts';
+import { connectionFor } from './kubeconfig.ts';
 
 /** What the API server, or a node behind it, has answered. */
 export interface Answer {
@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 /** The API server of a kubeconfig, asked by GET. */
-export interface ApiServer {
+export interface ApiServer extends AsyncDisposable {
   /** The namespace of the context. */
   readonly namespace: string;
   get(path: string, accept: string): Promise<Answer>;
@@ -25,104 +25,74 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
  * @param signal ends what is asked
  * @throws WhyError where there is none, or the context is not in it
  */
-export function connect(
+export async function connect(
   asked: {
     readonly kubeconfig: string | undefined;
     readonly context: string | undefined;
     readonly timeoutMs: number;
   },
   signal: AbortSignal,
-): ApiServer {
+): Promise<ApiServer> {
   const { timeoutMs } = asked;
-  const config = new KubeConfig();
-  try {
-    if (asked.kubeconfig === undefined) config.loadFromDefault();
-    else config.loadFromFile(asked.kubeconfig);
-  } catch (error) {
-    const named = asked.kubeconfig === undefined ? '' : ` ${asked.kubeconfig}`;
-    throw new WhyError(`the kubeconfig${named} cannot be read: ${text(error)}`, { cause: error });
-  }
-  const context = asked.context || config.getCurrentContext();
-  if (context && config.getContextObject(context) == null) {
-    const known = config.getContexts().map(({ name }) => name);
-    throw new WhyError(
-      `the kubeconfig has no context ${JSON.stringify(context)}; it has ${known.join(', ') || 'none'}`,
-    );
-  }
-  config.setCurrentContext(context);
-  const cluster = config.getCurrentCluster();
-  if (cluster == null) throw new WhyError('the kubeconfig names no cluster: set a context, or give --context');
-  const server = serverOf(cluster.server);
-  const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
+  const { environment, connection } = await connectionIn(asked);
+  const { cluster, namespace = 'default' } = connection;
+  const server = new URL(cluster.server);
+  // Behind `kubectl proxy` no credentials are needed, and none go over a connection that others can read.
+  const user = server.protocol === 'https:' ? connection.user : {};
+  const components = { fs: nodeFileSystem, exec: nodeExec, environment };
+  const transport = new NodeTransport(
+    { credentials: new ConfiguredCredentials(components, { ...connection, user }) },
+    {
+      server: cluster.server,
+      skipTlsVerify: cluster.skipTlsVerify === true,
+      proxy: proxyFor(server, cluster.proxyUrl, environment),
+      ...(cluster.tlsServerName !== undefined && { tlsServerName: cluster.tlsServerName }),
+    },
+  );
   return {
     namespace,
     async get(path, accept) {
-      const url = server;
-      const base = url.pathname.replace(/\/$/, '');
-      const options: RequestOptions = { headers: { accept, 'user-agent': 'kubectl-why' }, timeout: timeoutMs };
+      const headers = { accept, 'user-agent': 'kubectl-why' };
+      const limit = AbortSignal.timeout(timeoutMs);
+      const ending = AbortSignal.any([signal, limit]);
       try {
-        // Behind `kubectl proxy` none are needed, and nobody's go over a connection that others can read.
-        if (url.protocol === 'https:') await abortable(config.applyToHTTPSOptions(options), signal);
+        const response = await transport.request({ method: 'GET', path, headers }, ending);
+        const contentType = response.headers['content-type'] ?? '';
+        return { status: response.status, contentType, body: await textOf(response.body) };
       } catch (error) {
-        throw new WhyError(`the credentials of the kubeconfig cannot be had: ${text(error)}`, { cause: error });
+        if (signal.aborted) throw error;
+        const isOfUser = KubeError.is(error) && error.code === 'CredentialsUnavailable';
+        if (isOfUser)
+          throw new WhyError(`the credentials of the kubeconfig cannot be had: ${text(error)}`, { cause: error });
+        const why = limit.aborted ? `no answer in ${timeoutMs / 1_000} s` : text(error);
+        throw new WhyError(`the API server at ${server.origin} cannot be reached: ${why}`, { cause: error });
       }
-      return await fetched(new URL(`${url.origin}${base}${path}`), options, { timeoutMs, signal });
+    },
+    async [Symbol.asyncDispose]() {
+      await transport[Symbol.asyncDispose]();
     },
   };
 }
 
-/** @throws WhyError where it is none that can be asked */
-function serverOf(text: unknown): URL {
-  const url = URL.parse(String(text));
-  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return url;
-  throw new WhyError(
-    `the kubeconfig's cluster has the server ${JSON.stringify(text) ?? 'undefined'}, which is no http or https URL`,
-  );
+async function connectionIn(asked: { readonly kubeconfig: string | undefined; readonly context: string | undefined }) {
+  const environment = process.env;
+  try {
+    return { environment, connection: await connectionFor(asked, environment) };
+  } catch (error) {
+    if (!KubeError.is(error)) throw error;
+    throw new WhyError(`the kubeconfig ${error.message}`, { cause: error });
+  }
 }
 
-/** A plugin for credentials takes as long as it likes, and no signal. @throws the signal's reason */
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
-}
-
-function fetched(
-  url: URL,
-  options: RequestOptions,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error): void => {
-      const why =
-        error.name === 'TimeoutError' || error.name === 'AbortError'
-          ? `no answer in ${timeoutMs / 1_000} s`
-          : text(error);
-      reject(new WhyError(`the API server at ${url.origin} cannot be reached: ${why}`, { cause: error }));
-    };
-    const send = url.protocol === 'http:' ? httpRequest : httpsRequest;
-    // Of an agent that keeps connections the program could not end at once.
-    const request = send(url, { ...options, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
-    request.on('error', fail);
-    request.on('response', (response) => {
-      const parts: Buffer[] = [];
-      let size = 0;
-      response.on('error', fail);
-      response.on('data', (part: Buffer) => {
-        size += part.length;
-        if (size > MAX_BODY_BYTES) request.destroy(new Error(`its answer is larger than ${MAX_BODY_BYTES} bytes`));
-        else parts.push(part);
-      });
-      response.on('end', () => {
-        const contentType = response.headers['content-type'] ?? '';
-        resolve({ status: response.statusCode ?? 0, contentType, body: Buffer.concat(parts).toString('utf8') });
-      });
-    });
-    request.end();
-  });
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > MAX_BODY_BYTES) throw new Error(`its answer is larger than ${MAX_BODY_BYTES} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
 }
 
 /** Errors of several addresses have no message of their own. */

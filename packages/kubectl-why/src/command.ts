@@ -28,7 +28,7 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
       out.write(asked.show === 'help' ? HELP : `${terminal.version}\n`);
       return 0;
     }
-    const api = connect(asked, terminal.signal);
+    await using api = await connect(asked, terminal.signal);
     if (asked.watch) return (await watch(api, asked, terminal)) ? 0 : INTERRUPTED;
     out.write((await explain(api, asked)).shown);
     return 0;

@@ -12,24 +12,52 @@ export interface Options {
   readonly intervalMs: number;
   /** How long an answer may take. */
   readonly timeoutMs: number;
-  /** What is explained: a pod, or a node. */
-  readonly subject: { readonly pod: string } | { readonly node: string };
+  /** What is explained: a pod, several pods, or a node. */
+  readonly subject: { readonly pod: string } | { readonly pods: PodsSubject } | { readonly node: string };
 }
+
+/** A kind of object that has pods. */
+export interface WorkloadKind {
+  readonly singular: string;
+  readonly plural: string;
+  readonly group: 'apps' | 'batch';
+}
+
+/** Several pods: those of a workload, of a namespace, or of all namespaces. */
+export interface PodsSubject {
+  /** Absent for the pods of a namespace, or of all. */
+  readonly kind?: WorkloadKind;
+  readonly name?: string;
+  readonly allNamespaces: boolean;
+}
+
+const WORKLOADS: readonly (WorkloadKind & { readonly short: string })[] = [
+  { singular: 'deployment', plural: 'deployments', short: 'deploy', group: 'apps' },
+  { singular: 'replicaset', plural: 'replicasets', short: 'rs', group: 'apps' },
+  { singular: 'statefulset', plural: 'statefulsets', short: 'sts', group: 'apps' },
+  { singular: 'daemonset', plural: 'daemonsets', short: 'ds', group: 'apps' },
+  { singular: 'job', plural: 'jobs', short: 'job', group: 'batch' },
+];
 
 /** A command line that makes no sense; the message says which part of it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const HELP = `Says what a pod waits for, since when, what comes next, and what happened to it, as its node tells it.
+export const HELP = `Says why a pod is not as wanted, what it waits for, what comes next, and what happened to it, as its node tells it.
 
 Usage:
   kubectl why POD [-n NAMESPACE] [flags]
+  kubectl why deploy/NAME [-n NAMESPACE]   a line for each pod that is not as wanted; also rs, sts, ds and job
+  kubectl why --all [-n NAMESPACE]         the same of a namespace; ns/NAME and -n NAMESPACE alone, too
+  kubectl why --all-namespaces             the same of the cluster
   kubectl why --node NODE [flags]
 
 Flags:
   -n, --namespace NAME       the pod's namespace; that of the context by default
-      --node NODE            which pods of a node wait, and for what
+      --all                  all pods of the namespace
+  -A, --all-namespaces       all pods
+      --node NODE            which pods of a node are not as wanted, and why
   -w, --watch                asks again and again, and shows what changed, until the pod is gone or you interrupt it
       --interval SECONDS     how often --watch asks; 2 by default
   -o, --output text|json     text by default
@@ -39,7 +67,7 @@ Flags:
   -h, --help
       --version
 
-It needs the right to get pods, and nodes/proxy of the node. The node's kubelet has to be node-agent's.
+It needs the right to get pods (to list them for several), and nodes/proxy of the node. The node's kubelet has to be node-agent's.
 `;
 
 /** What asks for no cluster. */
@@ -53,13 +81,16 @@ export function parseOptions(argv: readonly string[]): Asked {
   const output = values.output ?? 'text';
   if (output !== 'text' && output !== 'json')
     throw new UsageError(`--output: want text or json, got ${JSON.stringify(output)}`);
+  const subject = subjectOf(values, positionals);
+  const given =
+    positionals[0] !== undefined && isNamespace(positionals[0]) ? afterSlash(positionals[0]) : values.namespace;
   return {
-    namespace: values.namespace === undefined ? undefined : nameOf(values.namespace, '--namespace'),
+    namespace: given === undefined ? undefined : nameOf(given, '--namespace'),
     ...{ context: values.context, kubeconfig: values.kubeconfig },
     ...{ output, watch: values.watch ?? false },
     intervalMs: milliseconds('interval', values.interval, 2_000),
     timeoutMs: milliseconds('request-timeout', values['request-timeout'], 30_000),
-    subject: subjectOf(values.node, positionals),
+    subject,
   };
 }
 
@@ -71,6 +102,8 @@ function parsed(argv: readonly string[]) {
       options: {
         namespace: { type: 'string', short: 'n' },
         node: { type: 'string' },
+        all: { type: 'boolean' },
+        'all-namespaces': { type: 'boolean', short: 'A' },
         watch: { type: 'boolean', short: 'w' },
         interval: { type: 'string' },
         output: { type: 'string', short: 'o' },
@@ -86,18 +119,46 @@ function parsed(argv: readonly string[]) {
   }
 }
 
-function subjectOf(node: string | undefined, positionals: readonly string[]): Options['subject'] {
-  const [first, second] = positionals;
+function subjectOf(
+  values: Pick<ReturnType<typeof parsed>['values'], 'namespace' | 'node' | 'all' | 'all-namespaces'>,
+  [first, second]: readonly string[],
+): Options['subject'] {
+  const { node, namespace } = values;
+  const allNamespaces = values['all-namespaces'] ?? false;
+  const all = values.all === true || allNamespaces;
   if (node !== undefined) {
     if (first !== undefined) throw new UsageError(`--node ${node} is for the node alone: leave out ${first}`);
+    if (all) throw new UsageError(`--node ${node} is for the node alone: leave out --all`);
     return { node: nameOf(node, '--node') };
   }
-  if (first === undefined) throw new UsageError('name a pod, or a node with --node');
-  if (second !== undefined) throw new UsageError(`one pod at a time: ${first}, or ${second}`);
-  const slash = first.indexOf('/');
-  const kind = slash < 0 ? 'pod' : first.slice(0, slash).toLowerCase();
-  if (!['pod', 'pods', 'po'].includes(kind)) throw new UsageError(`pods are explained, not ${JSON.stringify(kind)}`);
-  return { pod: nameOf(first.slice(slash + 1), 'the pod') };
+  if (second !== undefined) throw new UsageError(`one at a time: ${first}, or ${second}`);
+  if (first === undefined) {
+    if (all || namespace !== undefined) return { pods: { allNamespaces } };
+    throw new UsageError('name a pod, a workload (deploy/NAME), --all pods of a namespace, or a node with --node');
+  }
+  if (all) throw new UsageError(`--all is for all pods: leave out ${first}`);
+  if (isNamespace(first)) {
+    if (namespace !== undefined && namespace !== afterSlash(first))
+      throw new UsageError(`one namespace at a time: ${first}, or ${namespace}`);
+    return { pods: { allNamespaces: false } };
+  }
+  const kind = first.includes('/') ? first.slice(0, first.indexOf('/')).toLowerCase() : 'pod';
+  const workload = WORKLOADS.find(({ singular, plural, short }) => [singular, plural, short].includes(kind));
+  if (workload !== undefined) {
+    const { short: _, ...found } = workload;
+    return { pods: { kind: found, name: nameOf(afterSlash(first), `the ${workload.singular}`), allNamespaces: false } };
+  }
+  if (!['pod', 'pods', 'po'].includes(kind))
+    throw new UsageError(`pods and workloads are explained, not ${JSON.stringify(kind)}`);
+  return { pod: nameOf(first.includes('/') ? afterSlash(first) : first, 'the pod') };
+}
+
+function isNamespace(text: string): boolean {
+  return /^(ns|namespaces?)\//i.test(text);
+}
+
+function afterSlash(text: string): string {
+  return text.slice(text.indexOf('/') + 1);
 }
 
 /** A name as the API takes it: anything else would ask for another path. */

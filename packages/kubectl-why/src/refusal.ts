@@ -24,6 +24,29 @@ export function podRefusal(answer: Answer, namespace: string, name: string): Why
   return general(answer, status);
 }
 
+/** Why the API server gives no workload, or lists no pods. */
+export function listRefusal(
+  answer: Answer,
+  asked: {
+    readonly resource: string;
+    readonly group: string;
+    readonly verb: 'get' | 'list';
+    readonly where: string;
+    /** Absent for a list. */
+    readonly name?: string;
+  },
+): WhyError {
+  const { resource, group, verb, where, name } = asked;
+  const status = statusOf(answer);
+  if (answer.status === 404 && name !== undefined) {
+    return new WhyError(`there is no ${resource.replace(/s$/, '')} ${name} ${where}`);
+  }
+  if (answer.status === 403) {
+    return new WhyError(`${status?.message ?? 'forbidden'}\n${ruleText(resource, where, { group, verb })}`);
+  }
+  return general(answer, status);
+}
+
 /** Why a node explains nothing. The API server answers with a `Status`, a node with plain text. */
 export function nodeRefusal(answer: Answer, { node, kubeletVersion }: NodeFacts, pod?: string): WhyError {
   const status = statusOf(answer);
@@ -61,12 +84,12 @@ function noSuchPath(node: string, kubeletVersion: string | undefined): string {
     : `the kubelet of the node ${node}${version} is not node-agent's: it has no /debug/explain`;
 }
 
-function ruleText(resource: string, where: string): string {
+function ruleText(resource: string, where: string, { group = '', verb = 'get' } = {}): string {
   return [
     `It takes a role, ${where}, with this rule:`,
-    '  - apiGroups: [""]',
+    `  - apiGroups: ["${group}"]`,
     `    resources: ["${resource}"]`,
-    '    verbs: ["get"]',
+    `    verbs: ["${verb}"]`,
   ].join('\n');
 }
 

@@ -1,6 +1,8 @@
 import type { Answer, ApiServer } from './api-server.ts';
 import { WhyError } from './errors.ts';
+import { explainMany, manyText } from './many.ts';
 import type { Options } from './options.ts';
+import { parsed } from './parsed.ts';
 import { printable, printableJson } from './printable.ts';
 import { nodeRefusal, podRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
@@ -11,6 +13,9 @@ export interface Explained {
   readonly key: string;
 }
 
+/** The line that names the pod: the causes stand before it. */
+const POD_LINE = /^Pod\b.*$/m;
+
 /** Asks once. @throws WhyError saying why there is no explanation */
 export async function explain(
   api: ApiServer,
@@ -18,6 +23,13 @@ export async function explain(
   nowMs: () => number = Date.now,
 ): Promise<Explained> {
   if ('node' in subject) return await fromNode(api, subject.node, '', { output, watch });
+  if ('pods' in subject) {
+    const explanation = await explainMany(api, subject.pods, namespace, nowMs);
+    const text = (): string => manyText(explanation, subject.pods.allNamespaces);
+    const shown = output === 'json' ? `${printableJson(JSON.stringify(explanation))}\n` : text();
+    const lines = explanation.notAsWanted.map(({ causes, ...line }) => [line, steady(causes)]);
+    return { shown, key: JSON.stringify([explanation.pods, explanation.workload, lines]) };
+  }
   const answer = await api.get(
     `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${subject.pod}`,
     'application/json',
@@ -53,7 +65,7 @@ async function fromNode(
   if (json !== undefined && output === 'json') return { shown: printableJson(json.body), key };
   const { body } = await ask('text');
   return {
-    shown: printable(path === '' ? `Node ${node}: ${body}` : body.replace('\n', `, on the node ${node}\n`)),
+    shown: printable(path === '' ? `Node ${node}: ${body}` : body.replace(POD_LINE, `$&, on the node ${node}`)),
     key,
   };
 }
@@ -72,17 +84,14 @@ async function versionOf(api: ApiServer, path: string): Promise<string | undefin
   return node.status?.nodeInfo?.kubeletVersion;
 }
 
-function parsed({ body }: Answer): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    throw new WhyError(`what came back is no JSON: ${body.slice(0, 200)}`, { cause: error });
-  }
+/** Causes without their times: `next restart in 5 s` counts down. */
+function steady(causes: unknown): unknown {
+  return Array.isArray(causes) ? causes.map((cause) => String(cause).replaceAll(/\d+ (s|min)\b/g, '')) : undefined;
 }
 
 /** What a person would call a change: all but how long it has lasted. */
 function keyOf(value: unknown): string {
-  const { phase, reason, message, waitingFor, next, steps, problems, waiting } = (value ?? {}) as Record<
+  const { phase, reason, message, causes, waitingFor, next, steps, problems, waiting } = (value ?? {}) as Record<
     string,
     unknown
   >;
@@ -90,5 +99,5 @@ function keyOf(value: unknown): string {
   const pods = Array.isArray(waiting)
     ? waiting.map((one) => [one?.pod, one?.phase, words(one?.waitingFor)])
     : undefined;
-  return JSON.stringify([phase, reason, message, words(waitingFor), next, steps, problems, pods]);
+  return JSON.stringify([phase, reason, message, words(waitingFor), steady(causes), next, steps, problems, pods]);
 }

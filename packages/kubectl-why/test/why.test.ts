@@ -15,10 +15,10 @@ const page = (path: string, format: string) => `${EXPLAIN}${path}?format=${forma
 describe('kubectl why POD', () => {
   it('shows what the node of the pod says of it, asked through the API server', async () => {
     api.pod('web', { nodeName: 'n1' });
-    api.says(page('/default/web', 'text'), 'Pod default/web is Running\nWaits for: nothing\n');
+    api.says(page('/default/web', 'text'), 'c: exit code 7\nPod default/web is Running\nWaits for: nothing\n');
     expect(await api.why('web')).toEqual({
       ...{ code: 0, err: '' },
-      out: 'Pod default/web is Running, on the node n1\nWaits for: nothing\n',
+      out: 'c: exit code 7\nPod default/web is Running, on the node n1\nWaits for: nothing\n',
     });
     // It is no TLS: the token stays here.
     expect(api.asked.at(-1)?.authorization).toBeUndefined();
@@ -51,8 +51,8 @@ describe('kubectl why POD', () => {
   });
 
   it('says which pods of a node wait', async () => {
-    api.says(page('', 'text'), '2 pods, of which 1 waits\n');
-    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, of which 1 waits\n');
+    api.says(page('', 'text'), '2 pods, 1 of them not as wanted\n');
+    expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not as wanted\n');
   });
 
   it('lets nothing that a node says draw on the terminal', async () => {
@@ -231,10 +231,14 @@ describe('errors say what is wrong, and what to do', () => {
   });
 
   it.each([
-    [[], 'name a pod, or a node with --node'],
-    [['a', 'b'], 'one pod at a time: a, or b'],
-    [['deployment/web'], 'pods are explained, not "deployment"'],
-    [['../../secrets'], 'pods are explained, not ".."'],
+    [[], 'name a pod, a workload (deploy/NAME), --all pods of a namespace, or a node with --node'],
+    [['web', '--all'], '--all is for all pods: leave out web'],
+    [['ns/shop', '-n', 'team'], 'one namespace at a time: ns/shop, or team'],
+    [['--node', 'n1', '-A'], '--node n1 is for the node alone: leave out --all'],
+    [['deploy/..'], 'the deployment: ".." is no name'],
+    [['a', 'b'], 'one at a time: a, or b'],
+    [['service/web'], 'pods and workloads are explained, not "service"'],
+    [['../../secrets'], 'pods and workloads are explained, not ".."'],
     [['pod/..'], 'the pod: ".." is no name'],
     [['web', '--node', 'n1'], '--node n1 is for the node alone: leave out web'],
     [['web', '-o', 'yaml'], '--output: want text or json, got "yaml"'],
@@ -286,9 +290,9 @@ describe('--watch', () => {
       if (round > pages.length) api.answers.delete('/prefix/api/v1/namespaces/default/pods/web');
       return body === undefined ? { status: 503, body: apiStatus(503, 'ServiceUnavailable', 'away') } : { body };
     });
-    api.answers.set(`/prefix${page('/default/web', 'text')}`, () => ({ body: `round ${round}\nrest\n` }));
+    api.answers.set(`/prefix${page('/default/web', 'text')}`, () => ({ body: `Pod round ${round}\nrest\n` }));
     const { code, out, err } = await api.why('web', '--watch', '--interval', '0.1');
-    expect(out).toBe('round 1, on the node n1\nrest\n\nround 4, on the node n1\nrest\n');
+    expect(out).toBe('Pod round 1, on the node n1\nrest\n\nPod round 4, on the node n1\nrest\n');
     expect(err.split('\n').slice(0, 1)).toEqual(['error: the API server does not reach the node n1: away']);
     expect(err).toContain('error: there is no pod web in the namespace default');
     expect(code).toBe(1);
@@ -337,10 +341,9 @@ describe('interrupted', () => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
     const begun = join(directory, 'begun');
-    // It ends with this process.
     const exec = {
       ...{ apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never' },
-      ...{ command: 'sh', args: ['-c', `echo > ${begun}; cat`] },
+      ...{ command: 'sh', args: ['-c', `echo > ${begun}; exec sleep 60`] },
     };
     const config = {
       ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'main' },
