@@ -87,6 +87,8 @@ export function prepare() {
     NX_NO_CLOUD: 'true',
     NX_SKIP_NX_CACHE_CHECK: 'true',
     DO_NOT_TRACK: '1',
+    // The Node.js of the caller's shell: what is packed here may be run with it.
+    NODE_AGENT_CALLER_NODE: process.version,
   };
   // What this npm run was started with must not leak into the package manager that it starts.
   for (const key of Object.keys(env)) if (/^npm_/i.test(key)) delete env[key];

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=4 --no-maglev --no-turbofan --v8-pool-size=1
 import { setFlagsFromString } from 'node:v8';
+import { nodeProblem } from '@node-agent/async/node-version';
 import { heapFlags } from './heap-size.ts';
-import { nodeProblem } from './node-version.ts';
 
 // Before anything large is loaded. Among the flags of the first line the heap could not grow later.
 for (const flag of heapFlags('small')) setFlagsFromString(flag);

@@ -18,7 +18,6 @@ import { adjustKernel } from '../src/kernel-settings.ts';
 import type { Machine } from '../src/machine.ts';
 import { nodeIdentity } from '../src/node-identity.ts';
 import { allocatableOf, expectCpus, readNodeResources } from '../src/node-resources.ts';
-import { nodeProblem } from '../src/node-version.ts';
 import { withImageService } from '../src/runtime-services.ts';
 import { assemblySettings, heartbeatTimeoutMs, requestRate } from '../src/settings.ts';
 import { shownConfiguration } from '../src/shown-configuration.ts';
@@ -67,15 +66,6 @@ describe('the node’s identity', () => {
   ])('%j is refused', (given, message) => {
     expect(() => nodeIdentity(flags(given), machine)).toThrow(message);
   });
-});
-
-test.each([
-  ['20.20.2', 'needs Node.js 22.18 or newer; this is 20.20.2'],
-  ['22.17.9', 'needs Node.js 22.18 or newer; this is 22.17.9'],
-  ['22.18.0', undefined],
-  ['24.0.0', undefined],
-])('Node.js %s: %s', (version, problem) => {
-  expect(nodeProblem(version)).toBe(problem);
 });
 
 describe('while the node ends', () => {

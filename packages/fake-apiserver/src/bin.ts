@@ -1,47 +1,11 @@
 #!/usr/bin/env node
-import { parseArgs } from 'node:util';
-import { systemClock, systemRandom } from '@node-agent/async';
-import { FakeApiServer } from './fake-api-server.ts';
-import { FakeApiServerHttp } from './fake-api-server-http.ts';
+import { nodeProblem } from '@node-agent/async/node-version';
 
-const USAGE = `Usage: fake-apiserver [--host ADDRESS] [--port PORT]
-
-A Kubernetes API server in memory, over plain HTTP: kubectl --server http://127.0.0.1:PORT --validate=false ...
-
-  --host ADDRESS   127.0.0.1 by default
-  --port PORT      8001 by default; 0 takes a free one
-  --help           print this
-`;
-
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        host: { type: 'string', default: '127.0.0.1' },
-        port: { type: 'string', default: '8001' },
-        help: { type: 'boolean', default: false },
-      },
-    });
-    if (values.help) {
-      process.stdout.write(USAGE);
-      return 0;
-    }
-    if (!/^\d{1,5}$/.test(values.port)) throw new TypeError(`--port ${JSON.stringify(values.port)}: expected a number`);
-    const api = new FakeApiServer({ clock: systemClock, random: systemRandom });
-    const server = new FakeApiServerHttp({ api }, { host: values.host, port: Number(values.port) });
-    await server.start();
-    process.stdout.write(`fake-apiserver listens at ${server.url}\n`);
-    await new Promise<void>((resolve) => {
-      process.once('SIGINT', () => resolve());
-      process.once('SIGTERM', () => resolve());
-    });
-    await server.close();
-    return 0;
-  } catch (error) {
-    process.stderr.write(`fake-apiserver: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
-  }
+const problem = nodeProblem(process.versions.node);
+if (problem === undefined) {
+  // Only now: an old Node.js may not be able to read what is in there.
+  const { main } = await import('./command.ts');
+  process.exit(await main(process.argv.slice(2)));
 }
-
-process.exit(await main(process.argv.slice(2)));
+process.stderr.write(`fake-apiserver: ${problem}\n`);
+process.exitCode = 1;

@@ -1,17 +1,12 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
-import { runWhy } from './command.ts';
+import { nodeProblem } from '@node-agent/async/node-version';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
-const ending = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
-// Whoever reads has gone: `kubectl why ... | head`.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-process.exitCode = await runWhy(process.argv.slice(2), {
-  ...{ out: process.stdout, err: process.stderr, version },
-  signal: ending.signal,
-});
-// A plugin for credentials may go on.
-if (ending.signal.aborted) process.exit();
+const problem = nodeProblem(process.versions.node);
+if (problem === undefined) {
+  // Only now: an old Node.js may not be able to read what is in there.
+  const { main } = await import('./main.ts');
+  await main(process.argv.slice(2));
+} else {
+  process.stderr.write(`kubectl-why: ${problem}\n`);
+  process.exitCode = 1;
+}

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Manifest, publishedPackages, root, type WorkspacePackage } from '../workspace.ts';
+import { type LockedVersions, lockedVersions, pinsOf } from './pins.ts';
 import { publishedManifest } from './published-manifest.ts';
 
 /** A package as it goes out. */
@@ -24,13 +25,24 @@ export function pack(
   output: string,
   { from = root, packages = publishedPackages(from) }: { from?: string; packages?: readonly WorkspacePackage[] } = {},
 ): readonly PackedPackage[] {
-  const versions = new Map(publishedPackages(from).map(({ manifest }) => [manifest.name, manifest.version]));
+  const all = publishedPackages(from);
+  const versions = new Map(all.map(({ manifest }) => [manifest.name, manifest.version]));
+  const lockFile = path.join(from, 'pnpm-lock.yaml');
+  const locked: LockedVersions = fs.existsSync(lockFile)
+    ? lockedVersions(fs.readFileSync(lockFile, 'utf8'))
+    : new Map();
+  const pins = (manifest: Manifest) => (manifest.bin === undefined ? {} : pinsOf(manifest, all, locked));
   fs.mkdirSync(output, { recursive: true });
   const staging = fs.mkdtempSync(path.join(output, '.staging-'));
   try {
     const staged = packages.map((entry) => ({
       ...entry,
-      published: stage(entry, { from, to: path.join(staging, entry.shortName), versions }),
+      published: stage(entry, {
+        from,
+        to: path.join(staging, entry.shortName),
+        versions,
+        pinned: pins(entry.manifest),
+      }),
     }));
     npmPack(
       staged.map(({ shortName }) => path.join(staging, shortName)),
@@ -48,7 +60,12 @@ export function pack(
 /** Lays out a package's folder as it is published. */
 function stage(
   { directory, manifest }: WorkspacePackage,
-  { from, to, versions }: { from: string; to: string; versions: ReadonlyMap<string, string> },
+  {
+    from,
+    to,
+    versions,
+    pinned,
+  }: { from: string; to: string; versions: ReadonlyMap<string, string>; pinned: Readonly<Record<string, string>> },
 ): Manifest {
   const source = path.join(from, directory);
   if (!fs.existsSync(path.join(source, 'dist')))
@@ -57,7 +74,7 @@ function stage(
     fs.cpSync(path.join(source, name), path.join(to, name), { recursive: true });
   }
   fs.copyFileSync(path.join(from, 'LICENSE'), path.join(to, 'LICENSE'));
-  const published = publishedManifest(manifest, versions);
+  const published = publishedManifest(manifest, versions, pinned);
   fs.writeFileSync(path.join(to, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`);
   return published;
 }

@@ -8,16 +8,27 @@ const SOURCE_CONDITION = '@node-agent/source';
 
 /**
  * A package.json as it is published: without what serves the checkout, and with a range where that says `workspace:`.
+ * @param pinned exact versions that take the place of ranges, and are added to the dependencies: of a program, what it was tested with
  * @throws Error that names the field, where a dependency is on a package of the checkout that is not published
  */
-export function publishedManifest(manifest: Manifest, versions: ReadonlyMap<string, string>): Manifest {
+export function publishedManifest(
+  manifest: Manifest,
+  versions: ReadonlyMap<string, string>,
+  pinned: Readonly<Record<string, string>> = {},
+): Manifest {
   const entries = Object.entries(manifest)
     .filter(([key]) => !OF_THE_CHECKOUT.has(key))
     .map(([key, value]) => {
       if (key === 'exports') return [key, withoutSources(value)];
       return [key, GROUPS.has(key) ? withRanges(manifest.name, key, value, versions) : value];
     });
-  return Object.fromEntries(entries);
+  const published: Manifest = Object.fromEntries(entries);
+  if (Object.keys(pinned).length === 0) return published;
+  return { ...published, dependencies: sorted({ ...published.dependencies, ...pinned }) };
+}
+
+function sorted(dependencies: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(dependencies).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function withoutSources(exports: NonNullable<Manifest['exports']>): Manifest['exports'] {

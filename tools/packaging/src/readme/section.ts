@@ -1,3 +1,4 @@
+import { OLDEST_NODE } from '@node-agent/async/node-version';
 import type { Manifest } from '../workspace.ts';
 import type { Bag, Constructors, Given } from './constructors.ts';
 
@@ -45,7 +46,7 @@ function installing({ name, version, exports = {} }: Manifest, packed: readonly 
     exports['.'] === undefined
       ? ''
       : ', with types for TypeScript 5.9 or newer (`module: nodenext`, `@types/node`).\nA program in TypeScript runs as it is: `node program.ts`';
-  return `## Installing\n\n${how} Node.js 22.18 or newer, ES modules${types}.`;
+  return `## Installing\n\n${how} Node.js ${OLDEST_NODE} or newer, ES modules${types}.`;
 }
 
 function madeWith(bags: readonly Bag[]): readonly string[] {
