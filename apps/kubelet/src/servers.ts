@@ -64,7 +64,11 @@ export function explanationOf(
 export function healthChecks(kubelet: KubeletView): readonly HealthCheck[] {
   const checks = ['syncloop', 'pleg', 'runtime'] as const;
   return [
-    ...checks.map((name) => ({ name, check: () => kubelet.health()[name] })),
+    ...checks.map((name) => ({
+      name,
+      check: () => kubelet.health()[name],
+      ...(name === 'runtime' && { early: () => kubelet.health().runtimeSilence }),
+    })),
     { name: 'device-plugin', check: () => kubelet.health().devicePlugins },
   ];
 }

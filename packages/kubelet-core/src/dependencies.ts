@@ -110,6 +110,8 @@ export interface KubeletHealth {
   readonly syncloop: string | undefined;
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
+  /** Why the runtime did not answer its last status request, while it does not count as down yet; else absent. */
+  readonly runtimeSilence?: string;
   /** Absent where the node has no devices. */
   readonly devicePlugins?: string | undefined;
 }

@@ -197,6 +197,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs),
       pleg: this.#deps.pleg.healthy(),
       runtime: errors.length > 0 ? errors.join('; ') : undefined,
+      ...(errors.length === 0 && silence !== undefined && { runtimeSilence: `no answer: ${silence}` }),
       ...(this.#deps.devices && { devicePlugins: this.#deps.devices.health() }),
     };
   }

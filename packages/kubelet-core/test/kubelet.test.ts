@@ -4,6 +4,7 @@ import type { PodLifecycleEvent, PodSyncer, PodUpdate, ProbeUpdate } from '@node
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import type { Dependencies, RuntimeGate } from '../src/dependencies.ts';
+import { explainNode } from '../src/explain/explain-node.ts';
 import { Kubelet } from '../src/kubelet.ts';
 import type { RuntimeReadiness } from '../src/ports.ts';
 import {
@@ -171,6 +172,21 @@ describe('the sync loop', () => {
     await clock.advance(10_000);
     expect(passed).toBe(true);
     expect(kubelet.health()).toEqual({ syncloop: undefined, pleg: undefined, runtime: undefined });
+    controller.abort();
+  });
+
+  test('a runtime that is away is a problem of the node as soon as it does not answer; the node stays Ready for 30 s', async () => {
+    const { kubelet, clock, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    await clock.advance(1000);
+    state.readiness = new Error('connection refused');
+    await clock.advance(6_000);
+    expect(kubelet.health()).toMatchObject({ runtime: undefined, runtimeSilence: 'no answer: connection refused' });
+    expect(explainNode(kubelet).problems).toEqual(['runtime: no answer: connection refused']);
+    expect(kubelet.readiness().runtimeErrors).toEqual([]);
+    state.readiness = { runtimeReady: ok, networkReady: ok };
+    await clock.advance(2_000);
+    expect(explainNode(kubelet).problems).toEqual([]);
     controller.abort();
   });
 

@@ -34,6 +34,14 @@ it('what is well whenever anything answers has upstream’s names', () => {
 });
 
 describe('answerHealthz', () => {
+  it('says what is known early to a request for that check alone', () => {
+    const early: HealthCheck = { name: 'runtime', check: () => undefined, early: () => 'connection refused' };
+    expect(answer([early])).toBe('200 ok');
+    expect(answer([early], { check: 'runtime' })).toBe('500 internal server error: connection refused\n');
+    expect(answer([{ ...early, early: () => undefined }], { check: 'runtime' })).toBe('200 ok');
+    expect(answer([{ ...early, check: () => 'down' }], { check: 'runtime' })).toBe('500 internal server error: down\n');
+  });
+
   it('says ok, and lists the checks where it is asked to', () => {
     expect(answer([good])).toBe('200 ok');
     expect(answer([good], { verbose: true })).toBe('200 [+]ping ok\n[+]syncloop ok\nhealthz check passed\n');

@@ -26,7 +26,10 @@ export function explainNode(
       ? []
       : [{ pod, phase, ...(causes && { causes }), waitingFor }];
   });
-  const problems = Object.entries(health).flatMap(([name, problem]) =>
+  // A runtime that is silent for less than 30 s is a problem here, though the node stays Ready.
+  const { runtimeSilence, ...checks } = health;
+  const known = { ...checks, runtime: checks.runtime ?? runtimeSilence };
+  const problems = Object.entries(known).flatMap(([name, problem]) =>
     problem === undefined ? [] : [`${name}: ${problem}`],
   );
   const eviction = kubelet.explainEviction();

@@ -49,7 +49,7 @@ export class RuntimeWatch {
         onFirstUp();
       }
       // One that is away is asked more often: it is back when it answers (K2).
-      const isWell = this.#state.errors().length === 0;
+      const isWell = this.#state.errors().length === 0 && this.#state.silence === undefined;
       restMs = isWell ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
     } while (await waited(this.#clock, restMs, signal));
   }

@@ -7,6 +7,11 @@ export interface HealthCheck {
   readonly name: string;
   /** What is wrong, as a sentence for people, which everyone may read; `undefined` where all is well. What it throws is for the log alone. */
   check(): string | undefined;
+  /**
+   * A problem that is known, but does not make the whole unwell yet, as a runtime that did not answer a moment ago. It counts only if this
+   * check is asked for by its name: a supervisor that restarts the process goes by all checks together.
+   */
+  early?(): string | undefined;
 }
 
 /** What a request of `/healthz` asks for. */
@@ -34,7 +39,11 @@ export function answerHealthz(checks: readonly HealthCheck[], query: HealthzQuer
   if (query.check !== undefined) {
     const single = checks.find(({ name }) => name === query.check);
     if (single === undefined) return undefined;
-    const problem = problemOf(single, () => 'reason withheld');
+    const withheld = (): string => 'reason withheld';
+    const { early } = single;
+    const problem =
+      problemOf(single, withheld) ??
+      (early && problemOf({ name: single.name, check: () => early.call(single) }, withheld));
     return problem === undefined ? text(200, 'ok') : text(500, `internal server error: ${problem}\n`);
   }
   const lines: string[] = [];
