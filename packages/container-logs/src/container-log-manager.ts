@@ -9,7 +9,7 @@ import {
   type RuntimeService,
 } from '@node-agent/cri-client';
 import { isMissing } from '@node-agent/host';
-import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { LastingProblem, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { Compressions } from './compressions.ts';
 import { ContainerLogError } from './errors.ts';
 import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
@@ -85,12 +85,19 @@ export class ContainerLogManager {
   async start(signal: AbortSignal): Promise<void> {
     if (this.#maxSizeBytes < 0) return;
     const { clock, logger } = this.#components;
+    const problem = new LastingProblem(logger, {
+      ...{ failed: 'Failed to rotate container logs', level: 'error' },
+      over: 'Container logs are rotated again',
+    });
     try {
       while (!signal.aborted) {
         const startedAtMs = clock.monotonic();
-        await this.rotateLogs(signal).catch((err: unknown) => {
-          if (!signal.aborted) logger.error({ err }, 'Failed to rotate container logs');
-        });
+        await this.rotateLogs(signal).then(
+          () => problem.over(),
+          (err: unknown) => {
+            if (!signal.aborted) problem.failed(err);
+          },
+        );
         // From start to start: what a pass takes does not add to the interval. At its whole multiples, as others have theirs.
         const nextAtMs = startedAtMs + untilNextMs(startedAtMs, this.#monitorIntervalMs);
         await sleep(clock, Math.max(nextAtMs - clock.monotonic(), 0), signal);

@@ -33,6 +33,9 @@ export interface PodNetworkOptions {
   readonly nodeIps?: readonly string[];
 }
 
+/** More warnings than the pods of a node give (K4). */
+const MAX_WARNED = 1_000;
+
 /** How much of the node's own hosts file is taken over: more than lists of blocked hosts have. */
 const MAX_NODE_HOSTS_BYTES = 16 * 2 ** 20;
 
@@ -48,6 +51,8 @@ export class PodNetwork {
   /** The node's resolver file as it was read last, and which version of it that was. */
   #hostResolver: { readonly version: string; readonly config: DnsConfig } | undefined;
   #lastProblem: string | undefined;
+  /** The newest warnings about pods that were given. */
+  readonly #warned = new Set<string>();
 
   constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
     const { fs, recorder, logger } = withDefaults(components);
@@ -65,7 +70,7 @@ export class PodNetwork {
   }
 
   /**
-   * The resolver settings for a pod's sandbox; what had to be cut or replaced becomes an event.
+   * The resolver settings for a pod's sandbox; what had to be cut or replaced becomes an event, once for a pod.
    * @throws NetworkError where the node's resolver file cannot be read or makes no sense
    */
   async podDns(pod: Pod): Promise<DnsConfig> {
@@ -73,6 +78,8 @@ export class PodNetwork {
     const host = await this.#hostDns();
     const { config, warnings } = podDns(pod, { host, clusterDns, clusterDomain, nodeIps });
     for (const { reason, message, onNode } of warnings) {
+      // The settings are asked for with each sandbox and container: a warning is news once for a pod.
+      if (!this.#isNews(`${pod.metadata.uid} ${message}`)) continue;
       this.#logger.warn({ podUid: pod.metadata.uid, reason }, message);
       if (onNode) this.#recorder.event(this.#nodeReference(), 'Warning', reason, onNode);
       this.#recorder.event(podReference(pod), 'Warning', reason, message);
@@ -140,6 +147,14 @@ export class PodNetwork {
       this.#recorder.event(this.#nodeReference(), 'Warning', 'CheckLimitsForResolvConf', problem);
     }
     this.#lastProblem = problem;
+  }
+
+  #isNews(warning: string): boolean {
+    const isNews = !this.#warned.delete(warning);
+    this.#warned.add(warning);
+    const [oldest] = this.#warned;
+    if (this.#warned.size > MAX_WARNED && oldest !== undefined) this.#warned.delete(oldest);
+    return isNews;
   }
 
   async #hostDns(): Promise<DnsConfig | undefined> {

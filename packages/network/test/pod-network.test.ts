@@ -107,6 +107,12 @@ describe('podDns', () => {
     ]);
   });
 
+  it('warns once for a pod, however often its settings are asked for', async () => {
+    const network = makeNetwork();
+    for (let restarts = 0; restarts < 3; restarts++) await network.podDns(makePod());
+    expect(events).toHaveLength(2);
+  });
+
   it('fails with the path where the file is missing, broken or huge', async () => {
     const podDns = (): Promise<unknown> => makeNetwork({ resolvConfPath: '/etc/r' }).podDns(makePod());
     await expect(podDns()).rejects.toMatchObject({

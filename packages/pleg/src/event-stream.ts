@@ -1,5 +1,5 @@
 import { abortable, type Clock, jitter, type Random, sleep } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { LastingProblem, type Logger } from '@node-agent/telemetry';
 import type { PlegMetrics } from './metrics.ts';
 import type { PlegRuntime, PlegRuntimeEvent } from './types.ts';
 
@@ -23,11 +23,21 @@ export interface EventStreamComponents {
 export class EventStream {
   readonly #components: EventStreamComponents;
   readonly #unimplementedRetryMs: number;
+  readonly #lost: LastingProblem;
+  readonly #noEvents: LastingProblem;
   #openSinceMs: number | undefined;
 
   /** @param unimplementedRetryMs how often a runtime that has no events is asked again: it may be replaced by one that has */
   constructor(components: EventStreamComponents, unimplementedRetryMs: number) {
     this.#components = components;
+    this.#lost = new LastingProblem(components.logger, {
+      failed: 'The stream of container events was lost',
+      over: 'The container runtime sends events again',
+    });
+    this.#noEvents = new LastingProblem(components.logger, {
+      ...{ failed: 'The container runtime has no events: its pods are listed every so often', level: 'info' },
+      over: 'The container runtime sends events now',
+    });
     this.#unimplementedRetryMs = unimplementedRetryMs;
   }
 
@@ -56,7 +66,7 @@ export class EventStream {
 
   /** Reads one stream to its end; whether the runtime has no events. */
   async #readOnce(signal: AbortSignal): Promise<boolean> {
-    const { clock, logger, metrics, onLost } = this.#components;
+    const { clock, metrics, onLost } = this.#components;
     this.#openSinceMs = clock.monotonic();
     let failure: unknown;
     try {
@@ -68,8 +78,8 @@ export class EventStream {
     if (signal.aborted) return false;
     const unimplemented = (failure as { code?: unknown } | undefined)?.code === 'UNIMPLEMENTED';
     metrics.connectionErrors.inc({});
-    if (unimplemented) logger.info({}, 'The container runtime has no events: its pods are listed every so often');
-    else logger.warn({ err: failure }, 'The stream of container events was lost');
+    if (unimplemented) this.#noEvents.failed();
+    else this.#lost.failed(failure);
     onLost();
     return unimplemented;
   }
@@ -87,6 +97,8 @@ export class EventStream {
       if (createdAtMs !== undefined) {
         metrics.connectionLatency.observe({}, Math.max(0, clock.now() - createdAtMs) / 1000);
       }
+      this.#lost.over();
+      this.#noEvents.over();
       onEvent(next.value);
     }
   }

@@ -1,6 +1,6 @@
 import { abortable, numberProblem, sleep } from '@node-agent/async';
 import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
-import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
+import { LastingProblem, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PlegComponents, PlegOptions } from './components.ts';
 import { PlegError } from './errors.ts';
 import { EventQueue } from './event-queue.ts';
@@ -25,6 +25,7 @@ export class Pleg implements AsyncDisposable {
   readonly #components: WithDefaults<PlegComponents>;
   readonly #options: Required<PlegOptions>;
   readonly #metrics: PlegMetrics;
+  readonly #listing: LastingProblem;
   readonly #running: RunningCounts;
   readonly #looks: Looks;
   readonly #stream: EventStream;
@@ -71,6 +72,10 @@ export class Pleg implements AsyncDisposable {
     });
     if (problem !== undefined) throw new PlegError('InvalidOptions', problem);
     this.#metrics = createPlegMetrics(metrics);
+    this.#listing = new LastingProblem(components.logger, {
+      ...{ failed: 'Unable to list the pods of the container runtime', level: 'error' },
+      over: 'The container runtime lists its pods again',
+    });
     this.#running = new RunningCounts(this.#metrics);
     this.#looks = new Looks(
       {
@@ -202,12 +207,13 @@ export class Pleg implements AsyncDisposable {
     try {
       pods = await abortable(runtime.getPods(signal), signal);
     } catch (err) {
-      if (!signal.aborted) logger.error({ err }, 'Unable to list the pods of the container runtime');
+      if (!signal.aborted) this.#listing.failed(err);
       this.#lastRelistOk = false;
       return;
     } finally {
       this.#metrics.relistDuration.observe({}, (clock.monotonic() - startMs) / 1000);
     }
+    this.#listing.over();
     const wasOk = this.#lastRelistOk;
     this.#lastRelistOk = true;
     this.#suspicious = false;

@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
-import { noMetrics, silentLogger } from '@node-agent/telemetry';
+import { type Logger, noMetrics, silentLogger } from '@node-agent/telemetry';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Pleg, PlegError, type PlegRuntime, PodCache, type PodLifecycleEvent } from '../src/index.ts';
 import { ScriptedRuntime, toStatus, truth } from './kit.ts';
@@ -14,9 +15,9 @@ let ended: Promise<void>;
 let told: string[];
 let reading: Promise<void>;
 
-function make(of: PlegRuntime): void {
+function make(of: PlegRuntime, logger: Logger = silentLogger): void {
   cache = new PodCache();
-  const components = { runtime: of, cache, clock, random: seededRandom(1), logger: silentLogger, metrics: noMetrics };
+  const components = { runtime: of, cache, clock, random: seededRandom(1), logger, metrics: noMetrics };
   pleg = new Pleg(components);
 }
 
@@ -65,6 +66,34 @@ it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number
       message: expect.stringContaining(Object.keys(options)[0] ?? ''),
     }),
   );
+});
+
+describe('the log', () => {
+  it('has a line for a runtime that is away, and one with a count when it is back', async () => {
+    const { logger, lines } = captureLogger();
+    make(runtime, logger);
+    runtime.plan = (call) => (call === 'getPods' ? { fail: new Error('connection refused') } : {});
+    start();
+    await clock.advance(35_000);
+    runtime.plan = () => ({});
+    await clock.advance(2_000);
+    const told = lines.filter(({ level, message }) => level !== 'debug' && /list/.test(message));
+    expect(told.map(({ level, message }) => [level, message])).toEqual([
+      ['error', 'Unable to list the pods of the container runtime'],
+      ['info', 'The container runtime lists its pods again'],
+    ]);
+    expect(told[1]?.fields.failures).toBeGreaterThan(30);
+  });
+
+  it('says once of a runtime that it has no events, however often it is asked for them', async () => {
+    const { logger, lines } = captureLogger();
+    make(runtime, logger);
+    runtime.events = 'none';
+    start();
+    await clock.advance(1_000_000);
+    expect(runtime.streams).toBeGreaterThan(2);
+    expect(lines.filter(({ level, message }) => level !== 'debug' && /has no events/.test(message))).toHaveLength(1);
+  });
 });
 
 describe('a runtime without events', () => {

@@ -31,10 +31,15 @@ export async function createLogger(options: LoggerOptions = {}): Promise<Logger>
   } = options;
   // With a switch, what is below its level gets as far as to it, and no further.
   const least = typeof level === 'string' ? level : 'trace';
+  // Stacks are for who looks closely, as other debugging is.
+  const hasStacks = (): boolean => {
+    const current = typeof level === 'string' ? level : level.level;
+    return levels.indexOf(current) <= levels.indexOf('debug');
+  };
   const logger =
     format === 'text'
       ? textLogger({ level: least, write, now, pid })
-      : (await import('./json-logger.ts')).jsonLogger({ level: least, write, now });
+      : (await import('./json-logger.ts')).jsonLogger({ level: least, write, now, hasStacks });
   return typeof level === 'string' ? logger : switched(logger, level);
 }
 

@@ -62,7 +62,11 @@ export class MemoryEventRecorder implements EventRecorder {
   }
 }
 
-/** Writes each event as a log line with the message `Event occurred`, as upstream does. */
+/**
+ * Writes each event as a log line with the message `Event occurred` and client-go's fields: `object="default/web"
+ * fieldPath="spec.containers{c}" kind="Pod" apiVersion="v1" type="Normal" reason="Started" message="..."`
+ * (`k8s.io/client-go/tools/record/event.go: StartStructuredLogging`), and the object's `uid` after them.
+ */
 export class LoggingEventRecorder implements EventRecorder {
   readonly #logger: Logger;
   readonly #level: 'info' | 'debug';
@@ -74,7 +78,9 @@ export class LoggingEventRecorder implements EventRecorder {
   }
 
   event(object: ObjectReference, type: EventType, reason: string, message: string): void {
-    this.#logger[this.#level]({ object, type, reason, message }, 'Event occurred');
+    const { kind, apiVersion = '', namespace = '', name, uid, fieldPath = '' } = object;
+    const about = { object: namespace === '' ? name : `${namespace}/${name}`, fieldPath, kind, apiVersion };
+    this.#logger[this.#level]({ ...about, type, reason, message, ...(uid && { uid }) }, 'Event occurred');
   }
 }
 

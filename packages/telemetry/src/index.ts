@@ -9,6 +9,7 @@ export {
 } from './event-recorders.ts';
 export { type EventRecorder, type EventType, eventReasons, noEvents, type ObjectReference } from './events.ts';
 export { goDuration } from './go-duration.ts';
+export { LastingProblem, type LastingProblemMessages } from './lasting-problem.ts';
 export { type LogLevel, LogLevelSwitch, levelOfVerbosity } from './log-level.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export {

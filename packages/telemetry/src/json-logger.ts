@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { callSite } from './call-site.ts';
 import { errorFields } from './error-fields.ts';
 import { errorChainText } from './error-text.ts';
 import type { LogLevel } from './log-level.ts';
@@ -11,6 +12,8 @@ export interface JsonLoggerOptions {
   readonly write: (line: string) => void;
   /** The wall clock, in ms. */
   readonly now: () => number;
+  /** Whether errors have their stacks; never by default. */
+  readonly hasStacks?: () => boolean;
 }
 
 /** The verbosity at which upstream says such things. */
@@ -18,27 +21,36 @@ const VERBOSITY: Readonly<Record<string, number>> = { info: 0, warn: 0, debug: 4
 
 /**
  * A logger of one JSON object a line, with the fields of `k8s.io/component-base/logs/json`: `ts` (milliseconds since the epoch), `v` (the
- * verbosity; none for errors), `logger` (the component), `msg`, `err` (what an error says). Beside them `level` as a word, and
- * `errVerbose`: an error's class, stack, code and causes. Secrets are censored (W4).
+ * verbosity; none for errors), `caller` (file and line), `logger` (the component), `msg`, `err` (what an error says). Beside them `level` as a word, and
+ * `errVerbose`: an error's class, code and causes, and with `-v 4` its stack. Secrets are censored (W4).
  */
-export function jsonLogger({ level, write, now }: JsonLoggerOptions): Logger {
+export function jsonLogger({ level, write, now, hasStacks = () => false }: JsonLoggerOptions): Logger {
   const destination: DestinationStream = { write };
   const root = pino(
     {
       level,
       base: null,
-      timestamp: () => `,"ts":${now()}`,
-      formatters: { level: (label) => ({ level: label, v: VERBOSITY[label] }), log: logFields },
+      timestamp: () => `,"ts":${now()}${callerField()}`,
+      formatters: {
+        level: (label) => ({ level: label, v: VERBOSITY[label] }),
+        log: (fields) => logFields(fields, hasStacks()),
+      },
     },
     destination,
   );
   return adapted(root);
 }
 
-function logFields(fields: LogFields): Record<string, unknown> {
+/** Upstream's `caller`. */
+function callerField(): string {
+  const place = callSite();
+  return place === undefined ? '' : `,"caller":${JSON.stringify(`${place.file}:${place.line}`)}`;
+}
+
+function logFields(fields: LogFields, withStacks: boolean): Record<string, unknown> {
   const { err, ...others } = fields;
   if (!(err instanceof Error)) return redactFields(fields);
-  return redactFields({ ...others, err: errorChainText(err), errVerbose: redact(errorFields(err)) });
+  return redactFields({ ...others, err: errorChainText(err), errVerbose: redact(errorFields(err, withStacks)) });
 }
 
 /** The logger as it is, but for the fields of its children: pino passes them by its formatters. */

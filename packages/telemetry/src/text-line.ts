@@ -7,20 +7,22 @@ export interface TextLine {
   /** The wall clock, in ms, with a fraction. */
   readonly atMs: number;
   readonly pid: number;
-  /** What stands in the place of klog's source file: the part of the program that says it. */
+  /** The source file that logs the line, or the part of the program if the file is not known. */
   readonly source: string;
+  /** Of the source file; 1 if it is not known. */
+  readonly lineNumber?: number;
   readonly message: string;
   /** In their order; `undefined` is left out. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A line as klog writes it: `I1122 10:48:00.000000   12345 pleg:1] "Pod changed" podUid="u1"`, in local time. A text of several lines
+ * A line as klog writes it: `I1122 10:48:00.000000   12345 pleg.ts:71] "Pod changed" podUid="u1"`, in local time. A text of several lines
  * becomes `key=<`, its lines indented by a tab, and ` >`, so that none of them can be taken for a line of its own.
  * Source: `k8s.io/klog/v2` (`textlogger`, `internal/buffer`, `internal/serialize`).
  */
-export function textLine({ severity, atMs, pid, source, message, fields }: TextLine): string {
-  let line = `${severity}${stamp(atMs)} ${String(pid).padStart(7)} ${source.replace(/[\s\]:]+/g, '_')}:1] ${quote(message)}`;
+export function textLine({ severity, atMs, pid, source, lineNumber = 1, message, fields }: TextLine): string {
+  let line = `${severity}${stamp(atMs)} ${String(pid).padStart(7)} ${source.replace(/[\s\]:]+/g, '_')}:${lineNumber}] ${quote(message)}`;
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) line += ` ${key}${valueText(value)}`;
   return `${line}\n`;
 }

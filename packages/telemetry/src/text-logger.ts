@@ -1,3 +1,4 @@
+import { type CallSite, callSite } from './call-site.ts';
 import { errorChainText } from './error-text.ts';
 import { type LogLevel, levels } from './log-level.ts';
 import type { LogFields, Logger } from './logger.ts';
@@ -11,31 +12,37 @@ export interface TextLoggerOptions {
   /** The wall clock, in ms. */
   readonly now: () => number;
   readonly pid: number;
+  /** Finds the place that logs a line. */
+  readonly callSite?: () => CallSite | undefined;
 }
 
-/** What stands before the message where no component says it. */
+/** klog's own word for a file that is not known. */
 const NO_SOURCE = '???';
 
-/** A logger of klog's text format; secrets are censored (W4). */
+/** A logger of klog's text format, with the file and line that log, and the component as `logger`, as klog's textlogger has them; secrets are censored (W4). */
 export function textLogger(options: TextLoggerOptions): Logger {
   return bound(options, {});
 }
 
 function bound(options: TextLoggerOptions, of: LogFields): Logger {
-  const { level: least, write, now, pid } = options;
+  const { level: least, write, now, pid, callSite: placeOf = callSite } = options;
   const { component, ...rest } = of;
-  const source = typeof component === 'string' ? component : NO_SOURCE;
+  const part = typeof component === 'string' ? component : undefined;
   const at = (level: LogLevel, severity: 'I' | 'W' | 'E'): Logger['info'] => {
     if (levels.indexOf(level) < levels.indexOf(least)) return () => {};
     return (fields, message) => {
       const { err, ...others } = fields;
       // An error comes first, as klog has it.
-      const all = { ...(err !== undefined && { err }), ...rest, ...others };
+      const all = { logger: part, ...(err !== undefined && { err }), ...rest, ...others };
+      const place = placeOf();
       const said = Object.entries(all).map(([key, value]) => [
         key,
         value instanceof Error ? errorChainText(value) : value,
       ]);
-      write(textLine({ severity, atMs: now(), pid, source, message, fields: redactFields(Object.fromEntries(said)) }));
+      const source = place?.file ?? part ?? NO_SOURCE;
+      const lineNumber = place?.line ?? 1;
+      const shown = redactFields(Object.fromEntries(said));
+      write(textLine({ ...{ severity, atMs: now(), pid, source, lineNumber }, message, fields: shown }));
     };
   };
   return {

@@ -61,7 +61,7 @@ describe('a line of text', () => {
 });
 
 describe('the text logger, which is what is used where nobody says otherwise', () => {
-  test('says the component in the place of the file, the error first, and what its parents are about', async () => {
+  test('says the file and line, the component, then the error, and what its parents are about', async () => {
     const lines: string[] = [];
     const logger = await createLogger({
       level: 'debug',
@@ -83,13 +83,13 @@ describe('the text logger, which is what is used where nobody says otherwise', (
       write: (text) => void lines.push(text),
     });
     all.trace({}, 'Least');
-    expect(lines.join('')).toBe(
+    expect(lines.join('').replaceAll(/(test\.ts):\d+]/g, '$1:N]')).toBe(
       [
-        'E1122 10:48:00.007125       7 status:1] "Failed to update status for pod" err="cannot write: connection refused" podUid="u1" pod="default/web"',
-        'W1122 10:48:00.007125       7 status:1] "Odd" podUid="u2"',
-        'I1122 10:48:00.007125       7 status:1] "Quiet" podUid="u1"',
-        'I1122 10:48:00.007125       7 ???:1] "Starting"',
-        'I1122 10:48:00.007125       7 ???:1] "Least"',
+        'E1122 10:48:00.007125       7 text-logger.test.ts:N] "Failed to update status for pod" logger="status" err="cannot write: connection refused" podUid="u1" pod="default/web"',
+        'W1122 10:48:00.007125       7 text-logger.test.ts:N] "Odd" logger="status" podUid="u2"',
+        'I1122 10:48:00.007125       7 text-logger.test.ts:N] "Quiet" logger="status" podUid="u1"',
+        'I1122 10:48:00.007125       7 text-logger.test.ts:N] "Starting"',
+        'I1122 10:48:00.007125       7 text-logger.test.ts:N] "Least"',
         '',
       ].join('\n'),
     );

@@ -205,7 +205,7 @@ describe('events in the log', () => {
   const line = JSON.stringify({
     level: 'info',
     ts: Date.parse('2030-01-01T00:00:00Z'),
-    object: { kind: 'Pod', namespace: 'default', name: 'web', uid: 'u1', fieldPath: 'spec.containers{c}' },
+    ...{ object: 'default/web', fieldPath: 'spec.containers{c}', kind: 'Pod', apiVersion: 'v1', uid: 'u1' },
     type: 'Warning',
     reason: 'BackOff',
     message: 'Back-off restarting',

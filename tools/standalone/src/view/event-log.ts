@@ -15,14 +15,13 @@ export interface PodEvent {
 export function parseEventLine(line: string): PodEvent | undefined {
   if (!line.includes('"Event occurred"')) return undefined;
   const value = parseObject(line);
-  if (value === undefined || value.msg !== 'Event occurred' || !isRecord(value.object)) return undefined;
-  const { object } = value;
-  if (object.kind !== 'Pod' || typeof object.name !== 'string') return undefined;
-  const container = /\{(.+)\}$/.exec(text(object.fieldPath))?.[1];
+  if (value === undefined || value.msg !== 'Event occurred' || value.kind !== 'Pod') return undefined;
+  if (typeof value.object !== 'string') return undefined;
+  const container = /\{(.+)\}$/.exec(text(value.fieldPath))?.[1];
   return {
     atMs: typeof value.ts === 'number' ? value.ts : Number.NaN,
-    podUid: text(object.uid),
-    pod: `${text(object.namespace)}/${object.name}`,
+    podUid: text(value.uid),
+    pod: value.object,
     ...(container !== undefined && { container }),
     type: text(value.type),
     reason: text(value.reason),
