@@ -58,6 +58,8 @@ interface PodItem {
   readonly problem?: FieldProblem;
 }
 
+const POD_KINDS: readonly string[] = ['Pod', 'PodList', 'List'];
+
 /** The pods of one document: itself, or the items of a list. */
 function podItems(value: JsonValue): readonly PodItem[] {
   const refuse = (field: string, message: string): readonly PodItem[] => [
@@ -65,6 +67,9 @@ function podItems(value: JsonValue): readonly PodItem[] {
   ];
   if (!isJsonObject(value)) return refuse('', 'is not an object');
   const { apiVersion, kind } = value;
+  if (typeof kind === 'string' && apiVersion !== 'v1' && !POD_KINDS.includes(kind)) {
+    return refuse('kind', `is ${JSON.stringify(kind)}: a kubelet takes pods only; anything else needs an API server`);
+  }
   if (apiVersion !== 'v1') return refuse('apiVersion', `must be "v1", not ${JSON.stringify(apiVersion ?? null)}`);
   if (kind === 'Pod') return [{ value, path: [] }];
   if (kind !== 'PodList' && kind !== 'List') {

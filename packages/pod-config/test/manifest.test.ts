@@ -52,6 +52,11 @@ describe('readManifest', () => {
       'web.yaml:2:1: kind: must be "Pod", "PodList" or "List", not "Service"',
     ],
     ['another version', 'apiVersion: v2\nkind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not "v2"'],
+    [
+      'a kind that is no pod',
+      'apiVersion: apps/v1\nkind: Deployment\n',
+      'web.yaml:2:1: kind: is "Deployment": a kubelet takes pods only; anything else needs an API server',
+    ],
     ['no version', 'kind: Pod\n', 'web.yaml:1:1: apiVersion: must be "v1", not null'],
     ['no kind', 'apiVersion: v1\n', 'web.yaml:1:1: kind: must be "Pod", "PodList" or "List", not null'],
     [

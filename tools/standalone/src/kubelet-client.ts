@@ -1,6 +1,13 @@
 import { open } from 'node:fs/promises';
 import type { Pod } from '@node-agent/pod-spec';
-import { LineSplitter, type PodEvent, parseEventLine, parseManifestLine, parseNodeLine } from './view/event-log.ts';
+import {
+  LineSplitter,
+  type ManifestNews,
+  type PodEvent,
+  parseEventLine,
+  parseManifestLine,
+  parseNodeLine,
+} from './view/event-log.ts';
 
 const TIMEOUT_MS = 2_000;
 const PIECE_BYTES = 64 * 1024;
@@ -9,7 +16,7 @@ const PIECE_BYTES = 64 * 1024;
 export interface News {
   readonly events: readonly PodEvent[];
   /** What is wrong with manifests, or is not wrong any longer. */
-  readonly manifests: readonly string[];
+  readonly manifests: readonly ManifestNews[];
   /** Why no pods are synced, said last. */
   readonly node: string | undefined;
 }

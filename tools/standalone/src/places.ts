@@ -14,6 +14,8 @@ export interface Places {
   readonly kubeletRoot: string;
   readonly manifests: string;
   readonly podLogs: string;
+  /** The container logs of the run before. */
+  readonly previousLogs: string;
 }
 
 /** `sun_path` of a socket's address has 108 bytes, and a zero ends it. */
@@ -31,6 +33,7 @@ export function placesIn(runDir: string): Places {
     kubeletRoot: at('kubelet'),
     manifests: at('manifests'),
     podLogs: at('logs/pods'),
+    previousLogs: at('logs/previous'),
   };
 }
 

@@ -1,8 +1,7 @@
-import { mkdir, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { findContainerd } from '@node-agent/tools-containerd';
-import { freePorts } from '@node-agent/tools-ports';
 import { type Flags, parseFlags, USAGE, UsageError } from './flags.ts';
 import { ensurePrograms } from './install.ts';
 import { KubeletClient } from './kubelet-client.ts';
@@ -11,11 +10,13 @@ import { type KubeletCommand, KubeletProcess } from './kubelet-process.ts';
 import { killStaleKubelet, removeWithMounts } from './leftovers.ts';
 import { lockDirectory } from './lock.ts';
 import { defaultRunDir, type Places, placesIn, runDirProblem } from './places.ts';
+import { portsFor } from './ports.ts';
 import { startFakeRuntime } from './runtimes/fake.ts';
 import { useGivenRuntime } from './runtimes/given.ts';
 import type { NodeRuntime, Say } from './runtimes/node-runtime.ts';
 import { containerdOf, startPrivateRuntime } from './runtimes/private.ts';
 import { sampleManifests } from './sample.ts';
+import { EndingView } from './view/ending.ts';
 import { type Output, Screen } from './view/screen.ts';
 import { watchPods } from './watch.ts';
 
@@ -68,7 +69,10 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
   await killStaleKubelet(places.kubeletConfig);
   cleanUp.defer(() => removeWithMounts(places.kubeletRoot));
   const { runtime, headline, notes } = await startRuntime(flags, places, say);
-  cleanUp.defer(() => runtime.end(surroundings.hurry));
+  cleanUp.defer(async () => {
+    using view = new EndingView(screen, () => Date.now());
+    await runtime.end(surroundings.hurry, (left) => view.update(left));
+  });
   for (const line of [`node-agent: ${headline}, in ${places.runDir}`, ...notes]) say(line);
   // The volumes of a run that was killed: its containers, which had them mounted, are gone by now.
   await removeWithMounts(places.kubeletRoot);
@@ -181,7 +185,7 @@ async function prepareKubelet(
   command: KubeletCommand,
   say: Say,
 ): Promise<{ kubelet: KubeletProcess; client: KubeletClient }> {
-  const [readOnlyPort = 0, healthzPort = 0] = await freePorts(2);
+  const [readOnlyPort = 0, healthzPort = 0] = await portsFor(places.runDir);
   const resolvConf = resolvConfOf({
     etcResolvConf: await readFile('/etc/resolv.conf', 'utf8').catch(() => ''),
     hasSystemdResolved: await isFile('/run/systemd/resolve/resolv.conf'),
@@ -189,6 +193,7 @@ async function prepareKubelet(
   const settings = { endpoint: runtime.endpoint, manifests, podLogs: places.podLogs, resolvConf };
   await writeFile(places.kubeletConfig, kubeletConfiguration({ ...settings, readOnlyPort, healthzPort }));
   await writeFile(places.kubeletLog, '');
+  await setLogsAside(places);
   const options = { configFile: places.kubeletConfig, rootDir: places.kubeletRoot, logFile: places.kubeletLog };
   say(
     `the kubelet answers at http://127.0.0.1:${readOnlyPort} (/pods, /explain/pod/<namespace>/<name>, /metrics, /healthz)`,
@@ -197,6 +202,13 @@ async function prepareKubelet(
     kubelet: new KubeletProcess(say, { command, ...options }),
     client: new KubeletClient({ readOnlyPort, logFile: places.kubeletLog }),
   };
+}
+
+/** A kubelet counts restarts by the logs that it finds: those of an earlier run are not of these pods. */
+async function setLogsAside({ podLogs, previousLogs }: Places): Promise<void> {
+  if (!(await isDirectory(podLogs))) return;
+  await rm(previousLogs, { recursive: true, force: true });
+  await rename(podLogs, previousLogs);
 }
 
 function lookAround(manifests: string, places: Places, runtime: NodeRuntime, flags: Flags): readonly string[] {

@@ -3,7 +3,7 @@ import type { PodEvent } from './view/event-log.ts';
 import { diffLines } from './view/lines.ts';
 import { isSettled, type PodView, podViews } from './view/pod-view.ts';
 import type { Screen } from './view/screen.ts';
-import { renderTable } from './view/table.ts';
+import { nodeLines, renderTable } from './view/table.ts';
 
 const PERIOD_MS = 500;
 /** A node that is starting has not fallen ill. */
@@ -21,27 +21,42 @@ export async function watchPods(
   let wasWell = false;
   const startedAtMs = now();
   const events = new Map<string, PodEvent>();
+  const broken = new Set<string>();
+  let changedAtMs = startedAtMs;
   while (!signal.aborted) {
     const [pods, newProblem, news] = await Promise.all([client.pods(), client.problem(), client.news()]);
     for (const event of news.events) {
       events.set(event.podUid, event);
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
     }
-    for (const line of news.manifests) screen.say(`${time(now())} manifest: ${line}`);
+    for (const { problem: text, isGone } of news.manifests) {
+      // A kubelet that was started again logs all of them again.
+      if (isGone ? !broken.delete(text) : broken.has(text)) continue;
+      if (!isGone) broken.add(text);
+      if (!screen.isLive) screen.say(`${time(now())} manifest: ${isGone ? 'no longer so: ' : ''}${text}`);
+    }
     wasWell ||= newProblem === undefined;
     const isStarting = !wasWell && now() - startedAtMs < START_MS;
     if (!isStarting) {
-      if (newProblem !== problem) screen.say(`${time(now())} node: ${newProblem ?? 'well'}`);
+      if (newProblem !== problem) {
+        if (!screen.isLive) screen.say(`${time(now())} node: ${newProblem ?? 'well'}`);
+        changedAtMs = now();
+      }
       problem = newProblem;
-      if (newProblem !== undefined && news.node !== undefined && news.node !== reason) {
+      if (!screen.isLive && newProblem !== undefined && news.node !== undefined && news.node !== reason) {
         screen.say(`${time(now())} node: pods are left as they are: ${news.node}`);
       }
       reason = newProblem === undefined ? undefined : (news.node ?? reason);
     }
+    const views = pods === undefined ? shown : podViews(pods);
+    if (screen.isLive) {
+      const state = isStarting ? 'starting' : (problem ?? 'well');
+      const node = { state, reason, forMs: now() - changedAtMs, pods: views.length };
+      const table = renderTable(views, events, now(), screen.width - 1);
+      screen.draw([...nodeLines(node, [...broken], screen.width - 1), ...table]);
+    }
     if (pods !== undefined) {
-      const views = podViews(pods);
-      if (screen.isLive) screen.draw(renderTable(views, events, now(), screen.width - 1));
-      else for (const line of diffLines(shown, views)) screen.say(`${time(now())} ${line}`);
+      if (!screen.isLive) for (const line of diffLines(shown, views)) screen.say(`${time(now())} ${line}`);
       shown = views;
       const known = new Set(views.map(({ uid }) => uid));
       for (const uid of events.keys()) if (!known.has(uid)) events.delete(uid);

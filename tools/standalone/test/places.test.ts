@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { defaultRunDir, placesIn, runDirProblem } from '../src/places.ts';
+import { portsFor, wantedPorts } from '../src/ports.ts';
 
 describe('the run directory', () => {
   test.each([
@@ -23,4 +26,24 @@ describe('the run directory', () => {
     expect(runDir).toBe('/r');
     for (const place of Object.values(rest)) expect(place.startsWith('/r/')).toBe(true);
   });
+});
+
+test('a run directory has the same two ports each time, the usual one those of a kubelet', () => {
+  expect(wantedPorts('/var/lib/node-agent')).toEqual([10_255, 10_248]);
+  const [readOnly, healthz] = wantedPorts('/tmp/mine');
+  expect(wantedPorts('/tmp/mine')).toEqual([readOnly, healthz]);
+  expect(wantedPorts('/tmp/other')).not.toEqual([readOnly, healthz]);
+  expect(healthz).toBe(readOnly + 1);
+  expect(readOnly).toBeGreaterThanOrEqual(12_000);
+  expect(healthz).toBeLessThan(30_000);
+});
+
+test('a run directory whose ports are taken gets others', async () => {
+  const [port] = wantedPorts('/tmp/taken');
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const ports = await portsFor('/tmp/taken');
+  server.close();
+  expect(ports).toHaveLength(2);
+  expect(ports).not.toContain(port);
 });

@@ -196,6 +196,21 @@ describe('over the fake runtime', { timeout: TIMEOUT_MS }, () => {
     },
   );
 
+  test('a second run in the same directory begins with no restarts, and keeps the logs of the first', async () => {
+    for (const previous of [false, true]) {
+      const run = start('--runtime', 'fake');
+      for (const pattern of SETTLED) await run.says(pattern);
+      run.child.kill('SIGINT');
+      expect(await run.exit).toBe(0);
+      expect(run.output).not.toMatch(/clock-\S+: restarts/);
+      const places = placesIn(runDir);
+      const logs = await readdir(previous ? places.previousLogs : places.podLogs);
+      expect(logs.some((name) => name.startsWith('default_clock-'))).toBe(true);
+      const clock = (await readdir(places.podLogs)).find((name) => name.startsWith('default_clock-')) ?? '';
+      expect(await readdir(join(places.podLogs, clock, 'clock'))).toEqual(['0.log']);
+    }
+  });
+
   test('one run at a time has a run directory', async () => {
     const first = start('--runtime', 'fake');
     await first.says(/the runtime answers/);

@@ -1,6 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { endingLines } from '../src/view/ending.ts';
 import {
   LineSplitter,
   type PodEvent,
@@ -11,7 +12,7 @@ import {
 import { diffLines } from '../src/view/lines.ts';
 import { isSettled, type PodView, podView, podViews } from '../src/view/pod-view.ts';
 import { Screen } from '../src/view/screen.ts';
-import { renderTable } from '../src/view/table.ts';
+import { nodeLines, renderTable } from '../src/view/table.ts';
 import { cut, formatAge } from '../src/view/text.ts';
 
 const NOW = Date.parse('2030-01-01T00:10:00Z');
@@ -169,6 +170,44 @@ describe('renderTable', () => {
   });
 });
 
+describe('the lines above the table', () => {
+  const node = { state: 'well', reason: undefined, forMs: 65_000, pods: 1 };
+
+  test('are the node, and each broken manifest for as long as it is there', () => {
+    expect(nodeLines(node, ['/m/b.yaml:1:1: no', '/m/a.yaml:4:1: no'], 200)).toEqual([
+      'NODE      well for 65s, 1 pod',
+      'MANIFEST  /m/a.yaml:4:1: no',
+      'MANIFEST  /m/b.yaml:1:1: no',
+    ]);
+  });
+
+  test('say why pods are left as they are, if the node is not well', () => {
+    const ill = { ...node, state: 'not well: runtime', reason: 'container runtime is down', pods: 2 };
+    expect(nodeLines(ill, [], 200)).toEqual([
+      'NODE      not well: runtime (pods are left as they are: container runtime is down) for 65s, 2 pods',
+    ]);
+    expect(nodeLines({ ...node, reason: 'container runtime is down' }, [], 200)[0]).not.toContain('down');
+    expect(nodeLines(ill, ['x'.repeat(99)], 20).map(({ length }) => length)).toEqual([20, 20]);
+  });
+});
+
+describe('the pods that are waited for at the end', () => {
+  test.each([
+    [3_000, ['ENDING    2 pods', '  slow: killed in 9 s (grace period 12 s)', '  x/quick: it is being killed']],
+    [12_500, ['ENDING    2 pods', '  slow: it is being killed', '  x/quick: it is being killed']],
+  ])('have a line each, with what is left of their grace periods: after %d ms', (forMs, expected) => {
+    const left = [
+      { name: 'slow', graceSeconds: 12 },
+      { name: 'x/quick', graceSeconds: 1 },
+    ];
+    expect(endingLines(left, forMs, 200)).toEqual(expected);
+  });
+
+  test('are no lines where there are none', () => {
+    expect(endingLines([], 0, 200)).toEqual([]);
+  });
+});
+
 describe('diffLines', () => {
   test('nothing changed: no line', () => {
     expect(diffLines([view()], [view({ startedAtMs: 1 })])).toEqual([]);
@@ -235,12 +274,12 @@ describe('events in the log', () => {
   });
 
   test.each([
-    ['Manifest has a problem', '/m/a.yaml:4:1: no'],
-    ['Manifest problem is gone', 'no longer so: /m/a.yaml:4:1: no'],
+    ['Manifest has a problem', { problem: '/m/a.yaml:4:1: no', isGone: false }],
+    ['Manifest problem is gone', { problem: '/m/a.yaml:4:1: no', isGone: true }],
     ['Something else', undefined],
   ])('of a manifest: %s', (msg, expected) => {
     const problem = '/m/a.yaml:4:1: no';
-    expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toBe(expected);
+    expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toEqual(expected);
   });
 
   test('of the node: why no pods are synced', () => {
@@ -321,6 +360,16 @@ describe('the screen', () => {
     screen.freeze();
     screen.say('end');
     expect(terminal.text).toBe('\x1b[?25hend\n');
+  });
+
+  test('a block that is taken away leaves no line, and the cursor is back', () => {
+    const terminal = new Terminal();
+    const screen = new Screen(terminal);
+    screen.draw(['H', 'one']);
+    terminal.text = '';
+    screen.clear();
+    screen.clear();
+    expect(terminal.text).toBe('\x1b[2A\r\x1b[J\x1b[?25h');
   });
 
   test('a pipe gets lines alone', () => {

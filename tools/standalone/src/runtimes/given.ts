@@ -37,10 +37,10 @@ export async function useGivenRuntime(
       endpoint: `unix://${places.criSocket}`,
       image,
       lookAround: [],
-      async end(hurry) {
+      async end(hurry, progress) {
         try {
           await guard.close();
-          await endPods(client, ({ labels }) => isOwn(labels, run), hurry);
+          await endPods(client, ({ labels }) => isOwn(labels, run), hurry, progress);
         } finally {
           await client.close();
         }

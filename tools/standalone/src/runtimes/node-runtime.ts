@@ -1,3 +1,4 @@
+import type { EndProgress } from '../end-pods.ts';
 import type { SampleImage } from '../sample.ts';
 
 /** Says a line to whoever watches. */
@@ -13,6 +14,7 @@ export interface NodeRuntime {
   /**
    * Ends the pods of the run with their grace periods, then what of the runtime belongs to the run.
    * @param hurry aborted where nobody wants to wait for grace periods any longer
+   * @param progress takes in which pods are still being ended
    */
-  end(hurry: AbortSignal): Promise<void>;
+  end(hurry: AbortSignal, progress?: EndProgress): Promise<void>;
 }

@@ -39,12 +39,12 @@ export async function startPrivateRuntime(
     endpoint: containerd.endpoint,
     image: { name: PAUSE_IMAGE, pullPolicy: 'Never' },
     lookAround: [`${binaries.ctr} --address ${socket} -n k8s.io tasks ls`],
-    async end(hurry) {
+    async end(hurry, progress) {
       ending.abort();
       await watch;
       const client = new CriClient({}, { endpoint: containerd.endpoint });
       try {
-        await endPods(client, () => true, hurry);
+        await endPods(client, () => true, hurry, progress);
       } catch (error) {
         say(`pods could not be ended by containerd (${String(error)}): they are killed`);
       } finally {

@@ -29,12 +29,18 @@ export function parseEventLine(line: string): PodEvent | undefined {
   };
 }
 
+/** A problem of a manifest, as `/m/a.yaml:4:1: no`, that has come or gone. */
+export interface ManifestNews {
+  readonly problem: string;
+  readonly isGone: boolean;
+}
+
 /** Reads what the kubelet logs of a manifest that it cannot use, or can use again; `undefined` for any other line. */
-export function parseManifestLine(line: string): string | undefined {
+export function parseManifestLine(line: string): ManifestNews | undefined {
   const gone = line.includes('"Manifest problem is gone"');
   if (!gone && !line.includes('"Manifest has a problem"')) return undefined;
   const value = parseObject(line);
-  return value === undefined ? undefined : `${gone ? 'no longer so: ' : ''}${text(value.problem)}`;
+  return value === undefined ? undefined : { problem: text(value.problem), isGone: gone };
 }
 
 /** Reads why the kubelet syncs no pods; `undefined` for any line that does not say so. */

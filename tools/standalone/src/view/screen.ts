@@ -47,6 +47,13 @@ export class Screen {
     this.#output.write(`${erase}${this.#painted()}`);
   }
 
+  /** Takes the block away. */
+  clear(): void {
+    if (this.#block.length === 0) return;
+    this.#output.write(`${this.#erase()}${SHOW_CURSOR}`);
+    this.#block = [];
+  }
+
   /** Leaves the block where it is, as plain lines. */
   freeze(): void {
     if (this.#block.length > 0) this.#output.write(SHOW_CURSOR);

@@ -18,7 +18,7 @@ export function renderTable(
   nowMs: number,
   width: number,
 ): readonly string[] {
-  if (pods.length === 0) return [cut('No pods: the manifests directory has no manifest that could be read.', width)];
+  if (pods.length === 0) return [cut('No pods: no manifest of the manifests directory could be used.', width)];
   const rows = pods.map((pod) => cellsOf(pod, events.get(pod.uid), nowMs));
   const natural = HEADER.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const widths = fit(natural, width);
@@ -31,6 +31,27 @@ export function renderTable(
       width,
     ),
   );
+}
+
+/** The node, as the live table shows it. */
+export interface NodeView {
+  /** `well`, `starting`, or what is wrong. */
+  readonly state: string;
+  /** Why pods are not synced; shown if the node is not well. */
+  readonly reason: string | undefined;
+  /** How long the state has lasted. */
+  readonly forMs: number;
+  readonly pods: number;
+}
+
+/** The lines above the table: the node, and a line for each problem of a manifest for as long as it is there. */
+export function nodeLines(node: NodeView, brokenManifests: readonly string[], width: number): readonly string[] {
+  const why = node.state === 'well' || node.reason === undefined ? '' : ` (pods are left as they are: ${node.reason})`;
+  const pods = `${node.pods} pod${node.pods === 1 ? '' : 's'}`;
+  return [
+    `NODE      ${node.state}${why} for ${formatAge(node.forMs)}, ${pods}`,
+    ...[...brokenManifests].sort().map((problem) => `MANIFEST  ${problem}`),
+  ].map((line) => cut(line, width));
 }
 
 function cellsOf(pod: PodView, event: PodEvent | undefined, nowMs: number): readonly string[] {
