@@ -108,6 +108,22 @@ describe('the first line names the cause', () => {
       [`c: ImagePullBackOff: ${image}; next try in 6 s`],
     ],
     [
+      'an image that cannot be pulled, without what the back-off says beside the error',
+      podOf({
+        state: {
+          waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "x:2": ErrImagePull: ${image}` },
+        },
+      }),
+      {},
+      [`c: ImagePullBackOff: ${image}`],
+    ],
+    [
+      'an image of which no error is known',
+      podOf({ state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } } }),
+      {},
+      ['c: ImagePullBackOff: Back-off pulling image "x:2"'],
+    ],
+    [
       'a container that cannot be made',
       podOf({ state: { waiting: { reason: 'CreateContainerConfigError', message: 'secret "x" not found' } } }),
       {},

@@ -31,6 +31,8 @@ const MAX_OUTPUT = 120;
 const NOT_YET: readonly string[] = ['ContainerCreating', 'PodInitializing'];
 /** Waits for something that the whole pod needs before any of its containers. */
 const WHOLE_POD_WAIT = /^(runtime|network|admission|name|devices|cgroup|volumes|sandbox)\b/;
+/** The reason says as much: what is left is the error of the last pull. */
+const BACK_OFF_PREFIX = /^Back-off pulling image "[^"]*": (ErrImagePull: )?/;
 const SIGNALS: ReadonlyMap<number, string> = new Map([
   [129, 'SIGHUP'],
   [130, 'SIGINT'],
@@ -99,7 +101,8 @@ function containerCause(pod: Pod, { spec, status }: Named, context: CauseContext
       return `${spec.name}: ${endText(spec, status, last, context)}${nextRestart(context)}`;
     }
     if (waiting.reason === undefined || NOT_YET.includes(waiting.reason)) return undefined;
-    const detail = waiting.message ? `: ${oneLine(waiting.message)}` : '';
+    const message = oneLine(waiting.message ?? '');
+    const detail = message === '' ? '' : `: ${message.replace(BACK_OFF_PREFIX, '') || message}`;
     const again = waiting.reason.endsWith('BackOff') ? nextTry(context) : '';
     return `${spec.name}: ${waiting.reason}${detail}${again}`;
   }
