@@ -117,7 +117,7 @@ test('a part that cannot start ends the whole process with 1, and the log says w
 test('its log is klog’s text where nothing is said, and no error of a client that is closed is an error in it', async () => {
   const { lines } = await start({ healthzPort: 0, readOnlyPort: 0 });
   const first = await lineWith(lines, 'Kubelet version');
-  expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+:1\] "Kubelet version" version="v1\.36\.3/);
+  expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+\.ts:\d+\] "Kubelet version" version="v1\.36\.3/);
   await lineWith(lines, 'Container runtime sanity check failed');
   kubelet?.kill('SIGTERM');
   await lineWith(lines, 'Ending; pods go on running');
