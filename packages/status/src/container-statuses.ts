@@ -36,6 +36,8 @@ export interface ContainerStatusContext {
   /** All containers of the pod begin anew (KEP-5532): records of them go, and that is no loss. */
   readonly restartsAll: boolean;
   readonly features: RestartFeatures;
+  /** All containers have stopped and none is started again (S2): a container waits for nothing any more. */
+  readonly podIsTerminal: boolean;
   /** Gate ContainerStopSignals: whether stop signals are told. */
   readonly stopSignals: boolean;
   /** Whether the pod's runtime can make submounts read-only (KEP-3857). */
@@ -100,7 +102,7 @@ function containerStatus(
   }
 
   // A container that is to start but could not waits for the reason that it could not.
-  if (failure !== undefined && shouldStart(pod, container, newest, context.features)) {
+  if (failure !== undefined && !context.podIsTerminal && shouldStart(pod, container, newest, context.features)) {
     const { state } = status;
     status = {
       ...status,

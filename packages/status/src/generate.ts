@@ -74,6 +74,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     restartsAll:
       restartIsAsked || (tellsOfRestarts && (wasRestartingAll(old) || lacksRecords(pod, old, runtimeStatus))),
     features,
+    podIsTerminal: context.podIsTerminal,
     stopSignals: context.stopSignals ?? false,
     recursiveReadOnly: context.recursiveReadOnly ?? false,
     resourcesStatus: context.resourcesStatus ?? (() => []),

@@ -212,8 +212,11 @@ function showsThatItRan({ state, lastState }: ContainerStatus): boolean {
   return state?.waiting == null || lastState?.terminated != null;
 }
 
+/** A container that waits to run again has ended as its last run did, though the runtime may have dropped that record. */
 function withTermination(status: ContainerStatus): ContainerStatus {
   if (status.state?.terminated != null) return status;
+  const last = status.state?.waiting == null ? undefined : status.lastState?.terminated;
+  if (last != null) return { ...status, state: { terminated: last } };
   const message = 'The container could not be located when the pod was terminated';
   return { ...status, state: { terminated: { reason: 'ContainerStatusUnknown', message, exitCode: 137 } } };
 }

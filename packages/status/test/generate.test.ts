@@ -205,6 +205,37 @@ describe('containers', () => {
     expect(status.containerStatuses?.[0]).toEqual(oldStatus.containerStatuses?.[0]);
   });
 
+  test.each([
+    ['a main container under policy OnFailure', { restartPolicy: 'OnFailure' }, 'main'],
+    ['an init container', { restartPolicy: 'OnFailure', initContainers: [{ name: 'init' }] }, 'init'],
+    [
+      'a container with a restart rule under policy Never',
+      {
+        restartPolicy: 'Never',
+        containers: [
+          {
+            name: 'main',
+            restartPolicy: 'Never',
+            restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [42] } }],
+          },
+        ],
+      },
+      'main',
+    ],
+  ] as const)('S1: %s in back-off is shown with its exit code when its pod has ended', (_, spec, name) => {
+    const pod = makePod(spec);
+    const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
+    const ended = runtimeStatus(runtimeContainer({ name, state: 'exited', exitCode: 42, reason: 'Error' }));
+    const statusOf = (podIsTerminal: boolean) => {
+      const failure = { reason: 'DeadlineExceeded', message: '' };
+      const status = generateApiPodStatus(pod, ended, makeContext({ startFailure, podIsTerminal, failure }));
+      const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+      return all.find((one) => one.name === name)?.state;
+    };
+    expect(statusOf(false)).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
+    expect(statusOf(true)).toMatchObject({ terminated: { exitCode: 42, reason: 'Error' } });
+  });
+
   test('one that ran and whose state the runtime does not know has ended', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));

@@ -190,6 +190,16 @@ describe('the last status of a pod', () => {
     expect(status.containerStatuses?.[1]?.state).toEqual(unknown);
   });
 
+  test('S1: shows the last exit code of a container that waits for its restart, not an unknown end', () => {
+    const end = { terminated: { exitCode: 42, reason: 'Error', containerID: 'containerd://c1' } };
+    const waiting = apiStatus('a', 'waiting', { lastState: end });
+    const status = terminatedStatus(makePod({ containers: [{ name: 'a' }] }), {
+      phase: 'Failed',
+      containerStatuses: [waiting],
+    });
+    expect(status.containerStatuses?.[0]?.state).toEqual(end);
+  });
+
   test('keeps a phase that is terminal, and that of a static pod', () => {
     expect(terminatedStatus(two, { phase: 'Succeeded' }).phase).toBe('Succeeded');
     expect(terminatedStatus(makeStaticPod(), { phase: 'Running' }).phase).toBe('Running');
@@ -207,7 +217,10 @@ describe('the last status of a pod', () => {
     const of = (...initContainerStatuses: ContainerStatus[]) => names(terminatedStatus(pod, { initContainerStatuses }));
     expect(of(waits('i1'), waits('i2'), waits('i3'))).toEqual(['i1']);
     expect(of(apiStatus('i1', 0), apiStatus('i2', 'running'), waits('i3'))).toEqual(['i2']);
-    expect(of(apiStatus('i1', 0), apiStatus('i2', 'crashed'), waits('i3'))).toEqual(['i2']);
+    const crashed = apiStatus('i2', 'crashed');
+    expect(of(apiStatus('i1', 0), { ...crashed, lastState: { terminated: { exitCode: 137 } } }, waits('i3'))).toEqual([
+      'i2',
+    ]);
   });
 
   const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
@@ -220,7 +233,7 @@ describe('the last status of a pod', () => {
       [{ name: 'init' }],
       [{ ...apiStatus('init', 'waiting'), lastState: { terminated: { exitCode: 0 } } }],
       mains,
-      ['init', 'a', 'b'],
+      ['a', 'b'],
     ],
     [
       'one of them ran',
