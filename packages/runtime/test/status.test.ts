@@ -35,6 +35,15 @@ describe('the status of a container', () => {
       extra,
     );
 
+  test.each([
+    ['Error for exit code 143: SIGTERM ended the container', 143, 'Error'],
+    ['OOMKilled for exit code 137', 137, 'OOMKilled'],
+    ['OOMKilled for exit code 0: a shell may outlive the process that was killed', 0, 'OOMKilled'],
+    ['OOMKilled for any other exit code', 1, 'OOMKilled'],
+  ])('C6: the reason of a container in which a process was killed for its memory is %s', (_, exitCode, reason) => {
+    expect(toContainerStatus(answer({ exitCode, reason: 'OOMKilled' }), 's1').reason).toBe(reason);
+  });
+
   test('is what the runtime says, in our words', () => {
     const status = toContainerStatus(
       answer({

@@ -73,6 +73,19 @@ function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus):
   );
 }
 
+const OOM_KILLED = 'OOMKilled';
+/** The exit code of a process that SIGTERM has ended. */
+const SIGTERM_EXIT_CODE = 143;
+
+/**
+ * The reason of a container's end. Runtimes say `OOMKilled` of every container of which any process was ever killed for its memory. The
+ * kernel kills with SIGKILL: a container that ended with SIGTERM's exit code was stopped, whatever was killed before. Exit code 0 proves
+ * nothing, as a shell may go on after its child was killed.
+ */
+function endReason({ reason, exitCode }: Pick<ContainerStatus, 'reason' | 'exitCode'>): string {
+  return reason === OOM_KILLED && exitCode === SIGTERM_EXIT_CODE ? 'Error' : reason;
+}
+
 /**
  * What the runtime says of one container, without its termination message. Never throws, whatever it says. One whose
  * start was broken off is `created`, with the reason `StartError`.
@@ -98,7 +111,7 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     imageId: status.imageRef || status.imageId,
     hash,
     restartCount,
-    reason: exited || brokenOff ? status.reason : '',
+    reason: exited ? endReason(status) : brokenOff ? status.reason : '',
     message: exited || brokenOff ? status.message : '',
     sandboxId,
     ...(resources && { resources }),
