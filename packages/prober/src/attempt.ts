@@ -8,10 +8,10 @@ import {
   tcpConnect,
 } from '@node-agent/pod-net';
 import { type Container, expandAll, type Probe } from '@node-agent/pod-spec';
-import { goDuration } from '@node-agent/telemetry';
+import { errorText, goDuration } from '@node-agent/telemetry';
 import { Deadlines } from './deadlines.ts';
 import { type GrpcTarget, grpcProbe } from './grpc-probe.ts';
-import { type ExecResult, execOutcome, httpOutcome } from './outcomes.ts';
+import { type ExecResult, execOutcome, httpOutcome, isCommandFault } from './outcomes.ts';
 import type { ProbeOutcome } from './types.ts';
 import { type ProbeMeans, ProbeUnderWay } from './under-way.ts';
 
@@ -169,6 +169,9 @@ export class ProbeAttempt {
     } catch (error) {
       if (codeOf(error) === 'DEADLINE_EXCEEDED') return late;
       if (codeOf(error) === 'Timeout') return late;
+      const message = errorText(error);
+      // Upstream counts it for nothing (`pkg/probe/exec/exec.go: Probe`), so that such a probe never restarts its container.
+      if (isCommandFault(message)) return { result: 'failure', output: message };
       throw error;
     }
   }

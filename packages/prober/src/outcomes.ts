@@ -30,3 +30,20 @@ export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutc
   const output = Buffer.concat([stdout, stderr]).subarray(0, MAX_OUTPUT_BYTES).toString();
   return { result: exitCode === 0 ? 'success' : 'failure', output };
 }
+
+/**
+ * Whether a runtime's error says that the command itself cannot be run: it is not there, is no program, or must not be executed. runc and
+ * crun name the command in front of the cause. Failures of the runtime, of the node, or of a container that is ending name no command, and
+ * say nothing about the container.
+ */
+export function isCommandFault(message: string): boolean {
+  return (
+    /exec: \\?"[^"]*": (?:stat [^:]*: |open [^:]*: )?(?:executable file not found|no such file or directory|permission denied|not a directory|is a directory)/.test(
+      message,
+    ) ||
+    /exec [^\s:]+: exec format error/.test(message) ||
+    /crun: (?:executable file `[^`]*` not found|open (?:executable|`[^`]*`): (?:No such file or directory|Permission denied))/i.test(
+      message,
+    )
+  );
+}

@@ -68,6 +68,51 @@ describe('an exec probe', () => {
     expect(tries).toBe(3);
   });
 
+  const containerd = 'failed to exec in container: failed to start exec "e1": OCI runtime exec failed: exec failed: ';
+  test.each([
+    [
+      'is not there',
+      `${containerd}unable to start container process: exec: "/nope": stat /nope: no such file or directory`,
+    ],
+    [
+      'is in no directory of PATH',
+      `${containerd}unable to start container process: exec: "nope": executable file not found in $PATH: unknown`,
+    ],
+    [
+      'must not be executed',
+      `${containerd}unable to start container process: exec: "/etc/passwd": permission denied: unknown`,
+    ],
+    ['is a directory', `${containerd}unable to start container process: exec: "/etc": is a directory: unknown`],
+    [
+      'is not there, in the words of CRI-O',
+      'command error: exec failed: unable to start container process: exec: "nope": executable file not found in $PATH, stdout: , stderr: , exit code -1',
+    ],
+    ['is of another architecture', `${containerd}exec /bin/probe: exec format error`],
+    [
+      'is not there, in the words of crun',
+      'OCI runtime exec failed: crun: executable file `nope` not found in $PATH: No such file or directory',
+    ],
+  ])('R2: fails when its command %s', async (_, message) => {
+    const { run } = attemptOf({ exec: () => Promise.reject(coded('UNKNOWN', message)) });
+    expect(await run(exec)).toEqual({ result: 'failure', output: message });
+  });
+
+  test.each([
+    ['the container has stopped', `${containerd}cannot exec in a stopped container: unknown`],
+    [
+      'no process id is left',
+      `${containerd}unable to start container process: can't get final child's PID from pipe: EOF`,
+    ],
+    [
+      'the container is ending',
+      `${containerd}unable to start container process: open /proc/7/ns/mnt: no such file or directory`,
+    ],
+    ['the container is gone', 'failed to exec in container: failed to find container in store: not found'],
+  ])('R2: counts for nothing when %s', async (_, message) => {
+    const { run } = attemptOf({ exec: () => Promise.reject(coded('UNKNOWN', message)) });
+    expect(await run(exec)).toEqual({ result: 'error', output: message });
+  });
+
   test('R3: over a runtime that hangs ends 2 min after its time, and has failed', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run(exec);
