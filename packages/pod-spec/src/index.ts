@@ -113,6 +113,7 @@ export {
   defaultRestartFeatures,
   type EndedContainer,
   initFailed,
+  mayEndForGood,
   type RestartFeatures,
   restartsAfterKill,
   shouldRestartExited,
@@ -120,6 +121,7 @@ export {
 } from './restart-policy.ts';
 export {
   mayRun,
+  type RestartOwed,
   type RuntimeContainer,
   type RuntimeContainerResources,
   type RuntimeContainerState,

@@ -2,7 +2,8 @@ import type { Container, ContainerRestartRule, Pod } from './api.ts';
 import type { RuntimeContainerStatus } from './runtime-status.ts';
 
 /** How a container ended, as far as it bears on whether it runs again. */
-export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'>;
+export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'> &
+  Partial<Pick<RuntimeContainerStatus, 'restartOwed'>>;
 
 /** The feature gates that bear on restarts; both are on by default since 1.36. */
 export interface RestartFeatures {
@@ -79,13 +80,17 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
  * Whether a container that exited is to run again: its own rules first, then its own policy, then the pod's
  * (`ContainerShouldRestart` in `pkg/api/v1/pod/util.go`). Upstream asks the exit code of init containers, too, and so ends the pod of an
  * init container that {@link initFailed} with exit code 0.
+ *
+ * A container that the kubelet stopped to start it again runs again, whatever its exit code: it may have ended with 0 as it was told to.
+ * Upstream forgets that decision when the restart is delayed.
  */
 export function shouldRestartExited(
   pod: Pod,
   container: Container,
-  status: Pick<EndedContainer, 'exitCode' | 'reason'>,
+  status: Pick<EndedContainer, 'exitCode' | 'reason' | 'restartOwed'>,
   features: RestartFeatures,
 ): boolean {
+  if (status.restartOwed !== undefined) return true;
   const isInit = (): boolean => pod.spec.initContainers?.some(({ name }) => name === container.name) ?? false;
   // Whether it is one is asked last: there may be thousands.
   const hasFailed = status.exitCode !== 0 || (initFailed({ ...status, state: 'exited' }) && isInit());
@@ -123,6 +128,14 @@ export function shouldStart(
 export function restartsAfterKill(pod: Pod, container: Container, features: RestartFeatures): boolean {
   const own = features.containerRestartRules ? container.restartPolicy : undefined;
   return (own ?? pod.spec.restartPolicy) !== 'Never';
+}
+
+/**
+ * Whether the end of a container that is stopped to be started again could be taken for its last one: its exit code alone, which may be 0,
+ * would not start it again.
+ */
+export function mayEndForGood(pod: Pod, container: Container, features: RestartFeatures): boolean {
+  return !shouldRestartExited(pod, container, { exitCode: 0, reason: '' }, features);
 }
 
 function byPolicy(policy: string | undefined, hasFailed: boolean): boolean | undefined {

@@ -35,6 +35,18 @@ export interface RuntimeContainerStatus {
   readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
   /** As `SIGTERM`; absent where the runtime does not tell. */
   readonly stopSignal?: string;
+  /** The kubelet stopped the container, or is stopping it, to start it again whatever its exit code is. */
+  readonly restartOwed?: RestartOwed;
+  /** The container runs, and its `postStart` hook, its `Started` event or the link to its log is still missing. */
+  readonly startUnfinished?: true;
+}
+
+/** Why the kubelet stops a container that is to run again. */
+export interface RestartOwed {
+  /** As `LivenessProbe`, `StartupProbe`, `FailedPostStartHook`; `Unknown` for all other causes. */
+  readonly reason: string;
+  /** The text of the container's `Killing` event. */
+  readonly message: string;
 }
 
 export interface RuntimeContainerResources {

@@ -30,6 +30,7 @@ import type {
 } from './ports.ts';
 import { ConfigContexts, type PodCgroups } from './reconcile/container-context.ts';
 import { ContainerFiles } from './reconcile/container-files.ts';
+import { ContainerNotes } from './reconcile/container-notes.ts';
 import { ContainerRemover } from './reconcile/container-remover.ts';
 import { ContainerStarter } from './reconcile/container-starter.ts';
 import { LastErrors } from './reconcile/last-errors.ts';
@@ -71,7 +72,16 @@ export interface PodRuntimeComponents {
   readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
   readonly fs: Pick<
     FileSystem,
-    'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'
+    | 'open'
+    | 'openBeneath'
+    | 'mkdir'
+    | 'readdir'
+    | 'readFile'
+    | 'writeFile'
+    | 'writeFileAtomic'
+    | 'symlink'
+    | 'remove'
+    | 'exists'
   >;
   /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
@@ -150,6 +160,7 @@ export class PodRuntime {
   readonly #components: WithDefaults<PodRuntimeComponents>;
   readonly #backOff: RestartBackOff;
   readonly #tried: TriedAttempts;
+  readonly #notes: ContainerNotes;
   readonly #lastErrors = new LastErrors();
   readonly #remover: ContainerRemover;
   readonly #killer: Killer;
@@ -182,17 +193,20 @@ export class PodRuntime {
     this.#tried = new TriedAttempts({ clock });
     this.#remover = new ContainerRemover({ cri, files });
     this.#killer = new Killer(components);
-    this.#reader = new PodStatusReader(components, options);
-    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, tried: this.#tried };
+    const notes = new ContainerNotes(components, options);
+    this.#notes = notes;
+    this.#reader = new PodStatusReader({ ...components, notes }, options);
+    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, notes, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const { hooks, applied } = components;
-    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied });
+    const features = options.features ?? defaultRestartFeatures;
+    const containers = new ContainerStarter({ ...shared, ...parts, hooks, applied, features });
     const runtimeHandler = components.runtimeHandler ?? (async () => '');
     this.#reconciler = new PodReconciler({
       ...shared,
       ...parts,
       probes: components.probes,
-      features: options.features ?? defaultRestartFeatures,
+      features,
       images: components.images,
       runtimeHandler,
       isPodTerminationRequested: components.isPodTerminationRequested ?? (() => false),
@@ -289,6 +303,7 @@ export class PodRuntime {
     this.#lastErrors.forget(podUid);
     this.#backOff.forget(podUid);
     this.#tried.forget(podUid);
+    this.#notes.forget(podUid);
     this.#reader.forget(podUid);
     this.#killer.forget(podUid);
   }

@@ -102,15 +102,25 @@ function containerStatus(
   }
 
   // A container that is to start but could not waits for the reason that it could not.
-  if (failure !== undefined && !context.podIsTerminal && shouldStart(pod, container, newest, context.features)) {
+  const waiting = failure ?? delayedRestart(newest);
+  if (waiting !== undefined && !context.podIsTerminal && shouldStart(pod, container, newest, context.features)) {
     const { state } = status;
     status = {
       ...status,
       ...(state?.terminated != null && { lastState: state }),
-      state: { waiting: { reason: failure.reason, message: failure.message } },
+      state: { waiting: { reason: waiting.reason, message: waiting.message } },
     };
   }
   return status;
+}
+
+/**
+ * What a container waits for that the kubelet stopped to start it again. Shown as terminated with exit code 0, the API server would let
+ * neither its container nor its pod run on.
+ */
+function delayedRestart(newest: RuntimeContainerStatus | undefined): StartFailure | undefined {
+  if (newest?.state !== 'exited' || newest.restartOwed === undefined) return undefined;
+  return { reason: 'ContainerCreating', message: newest.restartOwed.message };
 }
 
 function fromRuntimeStatus(

@@ -98,7 +98,9 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const statuses = [...init, ...main];
   const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus, features);
   const { podIsTerminal } = context;
-  const computed = podPhase(pod, statuses, { podIsTerminal, hasInitialized, restartIsAsked, features });
+  const owed = new Set(restartsOwed(runtimeStatus));
+  const restartIsOwed = (name: string): boolean => owed.has(name);
+  const computed = podPhase(pod, statuses, { podIsTerminal, hasInitialized, restartIsAsked, restartIsOwed, features });
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
 
   const otherConditions = keptConditions(pod, old);
@@ -126,6 +128,12 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
     qosClass: podQosClass(pod),
     ...resourcesOf(pod, context.groupLimits, context.podIsTerminal ? old?.resources : undefined),
   };
+}
+
+/** The names of the containers that the kubelet stopped to start them again, and that have not started since. */
+function restartsOwed({ containers }: RuntimePodStatus): readonly string[] {
+  const newest = new Map(containers.toReversed().map((container) => [container.name, container]));
+  return [...newest.values()].filter((one) => one.state === 'exited' && one.restartOwed).map(({ name }) => name);
 }
 
 /** Whether the sandbox that serves the pod has a record of any main container: then init containers and sidecars were through once. */

@@ -24,6 +24,8 @@ export interface PhaseContext {
   readonly hasInitialized: boolean;
   /** Whether the end of a container asks for all to begin anew, and that has not been done (KEP-5532); false where absent. */
   readonly restartIsAsked?: boolean;
+  /** Whether the kubelet stopped the container of this name to start it again, and has not done so; false if absent. */
+  readonly restartIsOwed?: (containerName: string) => boolean;
   /** Both on where absent. */
   readonly features?: RestartFeatures;
 }
@@ -34,17 +36,17 @@ export interface PhaseContext {
  * @param statuses of main and init containers together
  */
 export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context: PhaseContext): PodPhase {
-  const { podIsTerminal, hasInitialized, features = defaultRestartFeatures } = context;
+  const { podIsTerminal, hasInitialized, features = defaultRestartFeatures, restartIsOwed = () => false } = context;
   // Who is being deleted, or has ended, begins nothing anew.
   const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
   const beginsAnew = context.restartIsAsked === true && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
-    mayRunAgain(pod, container, status, last, features);
+    restartIsOwed(container.name) || mayRunAgain(pod, container, status, last, features);
   const init = countInit(pod, byName, restarts);
   if (init.failedForGood && !beginsAnew) return 'Failed';
 
-  const main = countMain(pod, byName, restarts);
+  const main = countMain(pod, byName, restarts, restartIsOwed);
   if (init.pending || (init.startingSidecars && !hasInitialized)) return 'Pending';
   if (init.unstartedSidecars || main.unstarted > 0) return 'Pending';
   if (init.runningSidecars || main.running > 0) return 'Running';
@@ -83,7 +85,12 @@ function countInit(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
   return counts;
 }
 
-function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, restarts: Restarts) {
+function countMain(
+  pod: Pod,
+  byName: ReadonlyMap<string, ContainerStatus>,
+  restarts: Restarts,
+  restartIsOwed: (containerName: string) => boolean,
+) {
   const counts = { unstarted: 0, running: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   for (const container of pod.spec.containers) {
     const status = byName.get(container.name);
@@ -91,7 +98,9 @@ function countMain(pod: Pod, byName: ReadonlyMap<string, ContainerStatus>, resta
     counts[standing] += 1;
     if (last === undefined) continue;
     if (!restarts(container, status, last)) counts.stoppedForGood += 1;
-    if (status?.state?.terminated != null && last.exitCode === 0) counts.succeeded += 1;
+    // A container that was to run again has not done its work.
+    const hasSucceeded = status?.state?.terminated != null && last.exitCode === 0 && !restartIsOwed(container.name);
+    if (hasSucceeded) counts.succeeded += 1;
   }
   return counts;
 }

@@ -24,6 +24,7 @@ function shown(
     runtimeName: 'x',
     startFailure: () => undefined,
     restartsAll: false,
+    podIsTerminal: false,
     features: defaultRestartFeatures,
     stopSignals: false,
     recursiveReadOnly: false,

@@ -236,6 +236,42 @@ describe('containers', () => {
     expect(statusOf(true)).toMatchObject({ terminated: { exitCode: 42, reason: 'Error' } });
   });
 
+  describe('a container under OnFailure that was stopped for its probe and ended with exit code 0', () => {
+    const pod = makePod({ restartPolicy: 'OnFailure' });
+    const restartOwed = { reason: 'LivenessProbe', message: 'Container main failed liveness probe' };
+    const ended = runtimeStatus(runtimeContainer({ state: 'exited', exitCode: 0, restartOwed }));
+    const oldStatus = generateApiPodStatus(pod, running, makeContext());
+
+    test('S1: waits for its restart, and its pod has not succeeded', () => {
+      const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+      expect(status.phase).toBe('Running');
+      expect(status.containerStatuses?.[0]).toMatchObject({
+        state: { waiting: { reason: 'ContainerCreating', message: restartOwed.message } },
+        lastState: { terminated: { exitCode: 0 } },
+        ready: false,
+      });
+    });
+
+    test('S1: waits in back-off, and its pod has not succeeded', () => {
+      const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
+      const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, startFailure }));
+      expect(status.phase).toBe('Running');
+      expect(status.containerStatuses?.[0]?.state).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
+    });
+
+    test('S2: has failed its pod, if that is ended before the restart', () => {
+      const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, podIsTerminal: true }));
+      expect(status.phase).toBe('Failed');
+      expect(status.containerStatuses?.[0]?.state).toMatchObject({ terminated: { exitCode: 0 } });
+    });
+
+    test('S1: has succeeded once it has run again and ended by itself', () => {
+      const again = runtimeContainer({ id: 'c2', state: 'exited', exitCode: 0, restartCount: 1 });
+      const both = runtimeStatus(again, ...ended.containers);
+      expect(generateApiPodStatus(pod, both, makeContext({ oldStatus })).phase).toBe('Succeeded');
+    });
+  });
+
   test('one that ran and whose state the runtime does not know has ended', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));

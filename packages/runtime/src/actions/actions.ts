@@ -11,7 +11,14 @@ import {
 import { containerHash } from '../reconcile/container-hash.ts';
 import { currentStatus } from './current-status.ts';
 import { computeInitActions } from './init-actions.ts';
-import type { KillReason, PodActions, PodActionsContext, PodActionsDraft, Situation } from './pod-actions.ts';
+import {
+  type KillReason,
+  killReason,
+  type PodActions,
+  type PodActionsContext,
+  type PodActionsDraft,
+  type Situation,
+} from './pod-actions.ts';
 import { containersToReset } from './reset-actions.ts';
 import { addResize, podLevelDiffers } from './resize-actions.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
@@ -126,7 +133,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const restart = cause.always || restartsAfterKill(pod, container, features);
     if (restart) actions.containersToStart.push(index);
-    const message = restart ? `${cause.message}, will be restarted` : cause.message;
+    const message = restart && !cause.begun ? `${cause.message}, will be restarted` : cause.message;
     actions.containersToKill.set(current.id, { name: container.name, message, reason: cause.reason });
   }
   if (kept === 0 && actions.containersToStart.length === 0) {
@@ -141,6 +148,8 @@ interface KillCause {
   readonly reason: KillReason;
   /** Whether it is to run again whatever the restart policy. */
   readonly always: boolean;
+  /** Whether an earlier sync, or an earlier kubelet, has decided on it, and may have told the container to stop. */
+  readonly begun?: true;
 }
 
 function killCause(
@@ -149,6 +158,10 @@ function killCause(
   status: RuntimeContainerStatus,
 ): KillCause | undefined {
   const { name } = container;
+  const { restartOwed } = status;
+  if (restartOwed !== undefined) {
+    return { message: restartOwed.message, reason: killReason(restartOwed.reason), always: true, begun: true };
+  }
   // A runtime that lost the annotation must not have its containers killed for ever.
   if (status.hash !== '' && status.hash !== containerHash(container)) {
     return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };

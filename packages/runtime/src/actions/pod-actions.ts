@@ -5,6 +5,18 @@ import type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-a
 /** What made the kubelet kill a container; it decides which grace period holds. `Unknown`: nothing in particular. */
 export type KillReason = 'StartupProbe' | 'LivenessProbe' | 'FailedPostStartHook' | 'RestartAllContainers' | 'Unknown';
 
+const KILL_REASONS: readonly KillReason[] = [
+  'StartupProbe',
+  'LivenessProbe',
+  'FailedPostStartHook',
+  'RestartAllContainers',
+];
+
+/** The reason that was written down of a kill; `Unknown` for any other text. */
+export function killReason(text: string): KillReason {
+  return KILL_REASONS.find((reason) => reason === text) ?? 'Unknown';
+}
+
 /** Why a container is to be killed. */
 export interface ContainerToKill {
   readonly name: string;

@@ -11,8 +11,11 @@ import {
   type AnyContainer,
   type ContainerType,
   containerReference,
+  mayEndForGood,
   type Pod,
+  type RestartFeatures,
   type RuntimePodStatus,
+  restartsAfterKill,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, type EventType, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { currentStatus } from '../actions/current-status.ts';
@@ -31,6 +34,7 @@ import { beforeCreate, endedUnseen, type ListedContainer } from './before-create
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
+import type { ContainerNotes } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import type { PulledImages, PullOutcome } from './image-volumes.ts';
 import { patiently } from './patience.ts';
@@ -54,6 +58,8 @@ export interface StarterComponents {
   readonly killer: Killer;
   readonly backOff: RestartBackOff;
   readonly tried: TriedAttempts;
+  readonly notes: ContainerNotes;
+  readonly features: RestartFeatures;
   /** Told before a container is created. */
   readonly applied: AppliedResources | undefined;
 }
@@ -299,11 +305,21 @@ export class ContainerStarter {
       // Not its words: they may be what a server answered, and hold secrets.
       this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
       const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
+      await this.#noteFailedHook(pod, container, id);
       await killer.killContainer(pod, kill, signal).catch((killError: unknown) => {
         logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
       });
       return { reason: 'PostStartHookError', message: errorText(err) };
     }
+  }
+
+  /** A container whose hook failed has failed, though it may end with exit code 0 as it is told to stop. */
+  async #noteFailedHook(pod: Pod, container: AnyContainer, id: string): Promise<void> {
+    const { notes, features } = this.#components;
+    const { uid } = pod.metadata;
+    const restarts = restartsAfterKill(pod, container, features) && mayEndForGood(pod, container, features);
+    const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
+    if (restarts) await notes.put(uid, container.name, { id, restart });
   }
 
   /** Container ids change with each attempt: left in messages they would make every event a new one. */

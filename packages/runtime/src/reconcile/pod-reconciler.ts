@@ -3,13 +3,16 @@ import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
   type ContainerType,
+  findContainer,
   formatPod,
   isRestartableInit,
+  mayEndForGood,
   type Pod,
   podReference,
   type RestartFeatures,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
+  restartsAfterKill,
 } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from '../actions/actions.ts';
@@ -22,6 +25,7 @@ import type { ImagePuller } from '../ports.ts';
 import type { PodResizer } from '../resize/pod-resizer.ts';
 import type { PodStatusReader } from '../status/pod-status-reader.ts';
 import type { ConfigContexts } from './container-context.ts';
+import type { ContainerNote, ContainerNotes } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { ImageVolumePulls } from './image-volumes.ts';
 import { allOf, type Candidate, type Place, type PodContainers, type Run } from './pod-containers.ts';
@@ -45,6 +49,7 @@ export interface PodReconcilerComponents {
   readonly sandboxes: SandboxStarter;
   readonly starts: PodContainers;
   readonly tried: TriedAttempts;
+  readonly notes: ContainerNotes;
   readonly reader: Pick<PodStatusReader, 'read'>;
   /** Absent: running containers keep what they were created with. */
   readonly resizer: PodResizer | undefined;
@@ -74,6 +79,10 @@ export class PodReconciler {
   }
 
   async #sync(given: Run): Promise<void> {
+    const { uid } = given.pod.metadata;
+    if (given.status.sandboxes.length === 0 && given.status.containers.length === 0) {
+      this.#components.notes.nothingToLoad(uid);
+    }
     await this.#components.resizer?.adopt(given.pod, given.status);
     const planned = this.#actions(given.pod, given.status);
     // Probes of a container fail that has ended, too, and of that its pod's status may not know yet: then its policy decides (C6).
@@ -114,6 +123,25 @@ export class PodReconciler {
     if (actions.killPod) {
       if (!(await this.#killPod(run, actions)) || !actions.createSandbox) return;
     } else if (!(await this.#killContainers(run, actions))) return;
+    else if (blamesProbe(actions)) return this.#afterProbeKill(run, actions);
+    return this.#startAll(run, actions);
+  }
+
+  /**
+   * Goes on with the ends of the containers that a probe had killed in view: their restarts are held back by them as restarts after crashes
+   * are (C2). Upstream looks at the ends that came before, and so delays none of the first restarts.
+   */
+  async #afterProbeKill(run: Run, { containersToKill }: PodActions): Promise<void> {
+    const seen = await this.#lookedAtAgain(run);
+    const actions = this.#actions(seen.pod, seen.status);
+    const killsMore = actions.killPod || [...actions.containersToKill.keys()].some((id) => !containersToKill.has(id));
+    const isStale = [...actions.containersToKill.keys()].some((id) => containersToKill.has(id));
+    // Whatever else has happened meanwhile is for the next sync, once the pod's status says so.
+    if (killsMore || isStale || actions.containersToReset.length > 0) return run.results.outdated();
+    return this.#startAll(seen, actions);
+  }
+
+  async #startAll(run: Run, actions: PodActions): Promise<void> {
     await this.#prune(run, actions.createSandbox);
     // What starts finds its pod as large as it is to be.
     await this.#resize(run, actions);
@@ -186,15 +214,37 @@ export class PodReconciler {
       recorder.event(podReference(pod), 'Normal', eventReasons.sandboxChanged, message);
     }
     if (status.sandboxes.length === 0 && status.containers.length === 0) return true;
+    if (actions.createSandbox) await this.#noteRestarts(pod, status);
     const runningPod = { ...status, createdAtMs: 0 };
     return killer.killPod(pod, runningPod, undefined, results, signal);
   }
 
+  /** The main containers that end with their sandbox run again in the next one. */
+  async #noteRestarts(pod: Pod, status: RuntimePodStatus): Promise<void> {
+    const restart = { reason: 'Unknown', message: 'Pod sandbox changed' };
+    const running = status.containers.filter(({ state }) => state === 'running');
+    for (const { id, name } of running) {
+      const container = pod.spec.containers.find((one) => one.name === name);
+      if (container === undefined || !restartsAfterKill(pod, container, this.#components.features)) continue;
+      await this.#noteRestart(pod, name, { id, restart });
+    }
+  }
+
+  /** Notes that a container is stopped to be started again, if its exit code could hide that. */
+  async #noteRestart(pod: Pod, name: string, note: ContainerNote): Promise<void> {
+    const { notes, features } = this.#components;
+    const found = findContainer(pod, name);
+    if (found === undefined || !mayEndForGood(pod, found.container, features)) return;
+    await notes.put(pod.metadata.uid, name, note);
+  }
+
   /** @returns whether all that had to go is gone: nothing may start before */
-  async #killContainers({ pod, results, signal }: Run, { containersToKill }: PodActions): Promise<boolean> {
+  async #killContainers({ pod, results, signal }: Run, actions: PodActions): Promise<boolean> {
+    const starting = namesToStart(pod, actions);
     const outcomes = await Promise.all(
-      [...containersToKill].map(async ([id, { name, message, reason }]) => {
+      [...actions.containersToKill].map(async ([id, { name, message, reason }]) => {
         try {
+          if (starting.has(name)) await this.#noteRestart(pod, name, { id, restart: { reason, message } });
           await this.#components.killer.killContainer(pod, { id, name, message, reason }, signal);
           results.add('KillContainer', name);
           return true;
@@ -340,4 +390,11 @@ export class PodReconciler {
 
 function blamesProbe({ containersToKill }: PodActions): boolean {
   return [...containersToKill.values()].some(({ reason }) => reason === 'LivenessProbe' || reason === 'StartupProbe');
+}
+
+/** The names of the containers that a sync is to start, beside ephemeral ones. */
+function namesToStart({ spec }: Pod, actions: PodActions): ReadonlySet<string> {
+  const init = actions.initContainersToStart.flatMap((index) => spec.initContainers?.[index]?.name ?? []);
+  const main = actions.containersToStart.flatMap((index) => spec.containers[index]?.name ?? []);
+  return new Set([...init, ...main]);
 }

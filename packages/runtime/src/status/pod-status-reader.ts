@@ -18,6 +18,7 @@ import {
 import { criLabels, parseContainerLabels } from '../config/labels.ts';
 import { containerFilesPath } from '../config/termination-file.ts';
 import { PodRuntimeError } from '../errors.ts';
+import { type ContainerNotes, withNote } from '../reconcile/container-notes.ts';
 import type { AppliedResources } from '../resize/applied-resources.ts';
 import { podsBeyondLabels, toRuntimePods } from './runtime-pods.ts';
 import { toContainerStatus, toRuntimePodStatus, toSandboxStatus } from './status.ts';
@@ -31,6 +32,8 @@ export interface PodStatusReaderComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
+  /** What the kubelet has begun with containers. Absent: nothing is noted. */
+  readonly notes?: Pick<ContainerNotes, 'load' | 'get'> | undefined;
 }
 
 /** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
@@ -70,13 +73,16 @@ export class PodStatusReader {
     }
     const items = listed.filter(({ metadata }) => metadata?.uid === uid);
     const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
+    const { notes } = this.#components;
     const [sandboxes, statuses] = await Promise.all([
       this.#sandboxes(uid, items, signal),
       Promise.all((pod?.containers ?? []).map((container) => this.#container(uid, container, signal))),
+      pod !== undefined && pod.containers.length > 0 ? notes?.load(uid) : undefined,
     ]);
     this.#forgetAllBut(uid, containers);
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
-    return toRuntimePodStatus(identity, sandboxes, statuses.flat(), observedAtMs);
+    const noted = statuses.flat().map((status) => withNote(status, notes?.get(uid, status.name)));
+    return toRuntimePodStatus(identity, sandboxes, noted, observedAtMs);
   }
 
   /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */

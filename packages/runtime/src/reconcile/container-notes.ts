@@ -1,0 +1,166 @@
+import { dirname, join } from 'node:path';
+import { type FileSystem, isMissing } from '@node-agent/host';
+import type { RestartOwed, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import type { Logger } from '@node-agent/telemetry';
+import { containerFilesPath } from '../config/termination-file.ts';
+
+/** Work on one container that a sync has begun and not finished. */
+export interface ContainerNote {
+  /** The runtime's id of the container. */
+  readonly id: string;
+  /** The container is stopped to be started again. */
+  readonly restart?: RestartOwed;
+  /** The `postStart` hook of the container has not succeeded yet. */
+  readonly postStart?: true;
+  /** The answer to StartContainer has not come yet, or was lost. Not kept over a restart of the kubelet. */
+  readonly starting?: true;
+}
+
+const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
+
+/**
+ * Notes about containers, by pod and container name. They survive a restart of the kubelet: a container that was stopped for its liveness
+ * probe ends with exit code 0 if it handles SIGTERM, and only the note tells that it has not done its work. One note per container name:
+ * the note of a later attempt replaces the one before.
+ */
+export class ContainerNotes {
+  readonly #fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic' | 'remove'>;
+  readonly #logger: Logger;
+  readonly #rootDirectory: string;
+  readonly #byPod = new Map<string, Map<string, ContainerNote>>();
+  /** The last write of each pod's file: writes of one file are made one after another. */
+  readonly #writes = new Map<string, Promise<void>>();
+
+  constructor(
+    components: {
+      readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic' | 'remove'>;
+      readonly logger: Logger;
+    },
+    { rootDirectory }: { readonly rootDirectory: string },
+  ) {
+    this.#fs = components.fs;
+    this.#logger = components.logger;
+    this.#rootDirectory = rootDirectory;
+  }
+
+  /** Returns the note of a container; `undefined` if there is none, or if the notes of its pod are not loaded. */
+  get(podUid: string, container: string): ContainerNote | undefined {
+    return this.#byPod.get(podUid)?.get(container);
+  }
+
+  /** Reads the notes of a pod that an earlier kubelet left; once per pod. If the file cannot be read, the next call tries again. */
+  async load(podUid: string): Promise<void> {
+    if (this.#byPod.has(podUid)) return;
+    let notes: ReadonlyMap<string, ContainerNote> = NOTHING;
+    try {
+      notes = parseNotes(await this.#fs.readFile(this.#path(podUid)));
+    } catch (err) {
+      if (!isMissing(err)) {
+        this.#logger.warn({ podUid, err }, 'Cannot read notes about containers');
+        return;
+      }
+    }
+    if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
+  }
+
+  /** Notes that the runtime has nothing of a pod, so that {@link load} has nothing to read. */
+  nothingToLoad(podUid: string): void {
+    if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map());
+  }
+
+  /** Resolves when the note is on disk, or could not be written: the sync goes on, and a restart of the kubelet loses the note. */
+  async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
+    await this.load(podUid);
+    const notes = this.#byPod.get(podUid) ?? new Map<string, ContainerNote>();
+    this.#byPod.set(podUid, notes);
+    const before = notes.get(container);
+    notes.set(container, note);
+    if (JSON.stringify(durable(before)) !== JSON.stringify(durable(note))) await this.#save(podUid);
+  }
+
+  /** Deletes the note of the container with this id. */
+  async delete(podUid: string, container: string, id: string): Promise<void> {
+    const note = this.get(podUid, container);
+    if (note?.id !== id) return;
+    this.#byPod.get(podUid)?.delete(container);
+    if (durable(note) !== undefined) await this.#save(podUid);
+  }
+
+  /** Forgets a pod that is gone. Its file goes with its directory. */
+  forget(podUid: string): void {
+    this.#byPod.delete(podUid);
+    this.#writes.delete(podUid);
+  }
+
+  #save(podUid: string): Promise<void> {
+    const write = (this.#writes.get(podUid) ?? Promise.resolve()).then(() => this.#write(podUid));
+    this.#writes.set(podUid, write);
+    return write;
+  }
+
+  async #write(podUid: string): Promise<void> {
+    const path = this.#path(podUid);
+    const notes = [...(this.#byPod.get(podUid) ?? NOTHING)].flatMap(([name, note]) => {
+      const kept = durable(note);
+      return kept === undefined ? [] : [[name, kept] as const];
+    });
+    try {
+      if (notes.length === 0) return await this.#fs.remove(path);
+      await this.#fs.mkdir(dirname(path), { mode: 0o750 });
+      await this.#fs.writeFileAtomic(path, JSON.stringify(Object.fromEntries(notes)), { mode: 0o600 });
+    } catch (err) {
+      if (!isMissing(err)) this.#logger.warn({ podUid, err }, 'Cannot write notes about containers');
+    }
+  }
+
+  /** No container has a name that begins with a dot. */
+  #path(podUid: string): string {
+    return join(containerFilesPath(this.#rootDirectory, podUid, ''), '.notes.json');
+  }
+}
+
+/** Adds what is noted of a container to its status. */
+export function withNote(status: RuntimeContainerStatus, note: ContainerNote | undefined): RuntimeContainerStatus {
+  if (note?.id !== status.id) return status;
+  const { restart, postStart, starting } = note;
+  const mayRun = status.state !== 'created';
+  const isUnfinished = status.state === 'running' && (postStart === true || starting === true);
+  return {
+    ...status,
+    ...(restart && mayRun && { restartOwed: restart }),
+    ...(isUnfinished && { startUnfinished: true as const }),
+  };
+}
+
+/** The part of a note that is kept over a restart of the kubelet. */
+function durable(note: ContainerNote | undefined): ContainerNote | undefined {
+  if (note?.restart === undefined && note?.postStart === undefined) return undefined;
+  const { starting: _starting, ...kept } = note;
+  return kept;
+}
+
+/** Returns the notes that make sense: a file that was damaged must not keep its pod from being read. */
+function parseNotes(bytes: Uint8Array): ReadonlyMap<string, ContainerNote> {
+  const value = parsed(Buffer.from(bytes).toString());
+  if (!isRecord(value)) return NOTHING;
+  return new Map(Object.entries(value).flatMap(([name, note]) => (isNote(note) ? [[name, note] as const] : [])));
+}
+
+function isNote(value: unknown): value is ContainerNote {
+  if (!isRecord(value) || typeof value.id !== 'string') return false;
+  const { restart, postStart } = value;
+  const isRestart = isRecord(restart) && typeof restart.reason === 'string' && typeof restart.message === 'string';
+  return (restart === undefined || isRestart) && (postStart === undefined || postStart === true);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

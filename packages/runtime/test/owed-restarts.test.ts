@@ -1,0 +1,240 @@
+import { defaultRestartFeatures, type Pod, shouldStart } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { currentStatus } from '../src/actions/current-status.ts';
+import type { LifecycleHooks } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { killedAt } from './kills.ts';
+import { Machine, type MachineOptions, sleeper } from './machine.ts';
+
+const probe = { exec: { command: ['true'] } };
+/** Handles SIGTERM, and ends with exit code 0 then. */
+const polite: MachineOptions = { runtime: { script: () => ({ termExitCode: 0 }) } };
+
+const job = (extra: Partial<Pod['spec']> = {}): Pod =>
+  pod({
+    restartPolicy: 'OnFailure',
+    containers: [sleeper('a', { livenessProbe: probe, startupProbe: probe })],
+    ...extra,
+  });
+
+function fail(machine: Machine, kind: 'liveness' | 'startup' = 'liveness'): void {
+  for (const { id, name } of machine.cri.liveContainers()) if (name === 'a') machine[kind].set(id, 'failure');
+}
+
+describe('restarts after a failed liveness probe', () => {
+  test('C2: wait 0, 10, 20 and 40 s, as restarts after crashes do', async () => {
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a', { livenessProbe: probe })] });
+    await machine.sync(kubelet, web);
+    const waits: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      await machine.clock.advance(10_000);
+      fail(machine);
+      await machine.sync(kubelet, web);
+      let waitedMs = 0;
+      while (machine.live().length === 0) {
+        await machine.clock.advance(1_000);
+        waitedMs += 1_000;
+        await machine.sync(kubelet, web);
+      }
+      waits.push(waitedMs);
+    }
+    expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
+  });
+
+  test('C2: wait for nothing after ten minutes of running', async () => {
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, job());
+    for (let n = 0; n < 4; n++) {
+      await machine.clock.advance(601_000);
+      fail(machine);
+      await machine.sync(kubelet, job());
+      expect(machine.live()).toEqual([`a/${n + 1}`]);
+    }
+  });
+
+  test('C6: the exit of another container that asks all to begin anew is left to the next sync', async () => {
+    const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }];
+    const containers = [
+      sleeper('a', { livenessProbe: probe, restartPolicy: 'Never', restartPolicyRules: rules }),
+      sleeper('b'),
+    ];
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    const web = pod({ containers });
+    await machine.sync(kubelet, web);
+    fail(machine);
+    const result = await machine.sync(kubelet, web);
+    expect(result.isOutdated).toBe(true);
+    expect(machine.live()).toEqual(['b/0']);
+  });
+});
+
+describe('C6: a container that was stopped to be started again, and ended with exit code 0', () => {
+  /** Two failures: the second restart is delayed. */
+  async function delayed(machine: Machine, web: Pod, kind: 'liveness' | 'startup') {
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    for (let n = 0; n < 2; n++) {
+      fail(machine, kind);
+      await machine.sync(kubelet, web);
+    }
+    expect(machine.live()).toEqual([]);
+    return kubelet;
+  }
+
+  test.each(['liveness', 'startup'] as const)('starts again after its back-off: its %s probe failed', async (kind) => {
+    const machine = new Machine(polite);
+    const kubelet = await delayed(machine, job(), kind);
+    const { containers } = await machine.status(kubelet, job());
+    expect(currentStatus(containers, 'a')).toMatchObject({ state: 'exited', exitCode: 0, restartCount: 1 });
+    await machine.clock.advance(10_000);
+    await machine.sync(kubelet, job());
+    expect(machine.live()).toEqual(['a/2']);
+  });
+
+  test.each(['liveness', 'startup'] as const)(
+    'K1: starts again by a kubelet that was started meanwhile: its %s probe failed',
+    async (kind) => {
+      const machine = new Machine(polite);
+      await delayed(machine, job(), kind);
+      // The runtime's stamps of one instant differ by nanoseconds.
+      await machine.clock.advance(10_001);
+      await machine.sync(machine.kubelet(), job());
+      expect(machine.live()).toEqual(['a/2']);
+    },
+  );
+
+  test('is not started again once it has ended by itself with exit code 0', async () => {
+    const machine = new Machine(polite);
+    const kubelet = await delayed(machine, job(), 'liveness');
+    await machine.clock.advance(10_000);
+    await machine.sync(kubelet, job());
+    const [live] = machine.cri.liveContainers();
+    machine.cri.killContainer(live?.id ?? '', { exitCode: 0 });
+    await machine.clock.advance(60_000);
+    await machine.sync(kubelet, job());
+    await machine.sync(machine.kubelet(), job());
+    expect(machine.live()).toEqual([]);
+  });
+
+  test('starts again though its policy is Never: its definition has changed, and CreateContainer failed', async () => {
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    const never = (image: string): Pod => pod({ restartPolicy: 'Never', containers: [sleeper('a', { image })] });
+    await machine.sync(kubelet, never('busybox'));
+    machine.cri.faults.add({ rpc: 'createContainer', times: 1, fault: { kind: 'error', code: 'UNKNOWN' } });
+    await machine.sync(kubelet, never('busybox:latest'));
+    expect(machine.live()).toEqual([]);
+    await machine.sync(machine.kubelet(), never('busybox:latest'));
+    expect(machine.live()).toEqual(['a/1']);
+  });
+
+  test('starts again in a new sandbox, though RunPodSandbox failed at first', async () => {
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    const network = (hostNetwork: boolean): Pod => job({ hostNetwork });
+    await machine.sync(kubelet, network(false));
+    machine.cri.faults.add({ rpc: 'runPodSandbox', times: 1, fault: { kind: 'error', code: 'UNKNOWN' } });
+    await machine.sync(kubelet, network(true));
+    expect(machine.live()).toEqual([]);
+    await machine.sync(machine.kubelet(), network(true));
+    expect(machine.live()).toEqual(['a/1']);
+  });
+
+  test('starts again: its postStart hook failed', async () => {
+    const hooks: LifecycleHooks = { postStart: () => Promise.reject(new Error('no')), preStop: async () => {} };
+    const machine = new Machine({ ...polite, hooks });
+    const kubelet = machine.kubelet();
+    const hooked = pod({
+      restartPolicy: 'OnFailure',
+      containers: [sleeper('a', { lifecycle: { postStart: probe } })],
+    });
+    await machine.sync(kubelet, hooked);
+    const { containers } = await machine.status(kubelet, hooked);
+    const ended = currentStatus(containers, 'a');
+    expect(ended).toMatchObject({ state: 'exited', exitCode: 0 });
+    expect(shouldStart(hooked, sleeper('a'), ended, defaultRestartFeatures)).toBe(true);
+  });
+
+  test('K1: starts again once, whenever the kubelet was killed over it', async () => {
+    let points = 0;
+    for (; ; points++) {
+      for (const sent of [true, false]) {
+        const machine = new Machine(polite);
+        const first = machine.kubelet();
+        await machine.sync(first, job());
+        fail(machine);
+        const killed = killedAt(machine.cri, points, sent);
+        // The probes of the kubelet that is killed: the next one has not probed yet.
+        const second = machine.kubelet(killed.cri);
+        const died = (async () => {
+          const status = await second.getPodStatus('uid-1', 'web', 'default');
+          await second.syncPod(job(), status, new AbortController().signal);
+        })();
+        void died.catch(() => {});
+        await machine.clock.advance(5_000);
+        machine.liveness.clear();
+        const third = machine.kubelet();
+        for (let n = 0; n < 4; n++) {
+          await machine.sync(third, job());
+          await machine.clock.advance(2_000);
+        }
+        const [live] = machine.live();
+        // Killed before it had decided: nothing has happened to the container.
+        expect(['a/0', 'a/1']).toContain(live);
+        if (killed.calls() <= points) return expect(points).toBeGreaterThan(8);
+      }
+    }
+  });
+
+  test('K1: is told to stop by the next kubelet, if StopContainer did not reach the runtime', async () => {
+    const machine = new Machine(polite);
+    await machine.sync(machine.kubelet(), job());
+    fail(machine);
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const cri = new Proxy(machine.cri, {
+      get(target, name) {
+        const method: unknown = Reflect.get(target, name, target);
+        if (name === 'stopContainer') {
+          return () => {
+            ask();
+            return new Promise(() => {});
+          };
+        }
+        return typeof method === 'function' ? method.bind(target) : method;
+      },
+    });
+    const second = machine.kubelet(cri);
+    const status = await machine.status(second, job());
+    void second.syncPod(job(), status, new AbortController().signal);
+    await machine.settle(asked);
+    machine.liveness.clear();
+    await machine.sync(machine.kubelet(), job());
+    expect(machine.live()).toEqual(['a/1']);
+    const kills = machine.events.filter((event) => event.includes(' Killing '));
+    const text = 'Normal Killing containers{a}: Container a failed liveness probe, will be restarted';
+    expect(kills).toEqual([text, text]);
+  });
+
+  test('is killed and started again, though notes cannot be written', async () => {
+    const machine = new Machine(polite);
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, job());
+    machine.fs.injectFault({
+      code: 'ENOSPC',
+      path: '/var/lib/kubelet/pods/uid-1/containers',
+      operation: 'write',
+      times: 9,
+    });
+    fail(machine);
+    await machine.sync(kubelet, job());
+    fail(machine);
+    await machine.sync(kubelet, job());
+    await machine.clock.advance(10_000);
+    await machine.sync(kubelet, job());
+    expect(machine.live()).toEqual(['a/2']);
+  });
+});
