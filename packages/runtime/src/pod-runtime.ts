@@ -304,6 +304,7 @@ export class PodRuntime {
     this.#backOff.forget(podUid);
     this.#tried.forget(podUid);
     this.#notes.forget(podUid);
+    this.#reconciler.forget(podUid);
     this.#reader.forget(podUid);
     this.#killer.forget(podUid);
   }

@@ -136,7 +136,11 @@ function fromRuntimeStatus(
   const restartCount = lost || beganAnew(newest, containerID, old) ? oldCount + 1 : oldCount;
   return {
     name: container.name,
-    state: lost ? lostState(context) : stateOf(context.runtimeName, newest),
+    state: lost
+      ? lostState(context)
+      : isHidden(newest, containerID, old)
+        ? NOT_STARTED
+        : stateOf(context.runtimeName, newest),
     lastState:
       before === undefined
         ? inheritedLastState(context, container, old, containerID)
@@ -152,6 +156,17 @@ function fromRuntimeStatus(
     ...(newest.user !== undefined && { user: { linux: newest.user } }),
     ...(context.stopSignals && newest.stopSignal !== undefined && { stopSignal: newest.stopSignal }),
   };
+}
+
+const NOT_STARTED: ContainerState = { waiting: { reason: 'ContainerCreating' } };
+
+/** S7: a container whose `postStart` hook has not succeeded is not shown as running, unless it was before (S6). */
+function isHidden(
+  { startUnfinished }: RuntimeContainerStatus,
+  containerID: string,
+  old: ContainerStatus | undefined,
+): boolean {
+  return startUnfinished === true && (old?.containerID !== containerID || old.state?.running == null);
 }
 
 /**

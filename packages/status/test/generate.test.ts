@@ -272,6 +272,20 @@ describe('containers', () => {
     });
   });
 
+  test('S7: a container whose postStart hook has not succeeded waits, unless it was shown as running before', () => {
+    const unfinished = runtimeStatus(runtimeContainer({ startUnfinished: true }));
+    const first = generateApiPodStatus(makePod(), unfinished, makeContext());
+    expect(first.phase).toBe('Pending');
+    expect(first.containerStatuses?.[0]).toMatchObject({
+      state: { waiting: { reason: 'ContainerCreating' } },
+      ready: false,
+      started: false,
+    });
+    const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
+    const later = generateApiPodStatus(makePod(), unfinished, makeContext({ oldStatus }));
+    expect(later.containerStatuses?.[0]).toMatchObject({ state: { running: {} }, ready: true });
+  });
+
   test('one that ran and whose state the runtime does not know has ended', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));

@@ -127,7 +127,12 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const cause = killCause(situation, container, current);
     if (cause === undefined) {
-      if (addResize(pod, container, 'main', current, situation.resize, actions)) actions.containersToStart.push(index);
+      // Its start is finished first: the log link, the event and the hook of a start whose answer was lost (C5).
+      if (current.startUnfinished) {
+        actions.containersToStart.push(index);
+        kept++;
+      } else if (addResize(pod, container, 'main', current, situation.resize, actions))
+        actions.containersToStart.push(index);
       else kept++;
       continue;
     }

@@ -101,6 +101,7 @@ function initStep(
     case 'created':
       return { kind: 'start' };
     case 'running':
+      if (status.startUnfinished) return { kind: 'start' };
       // Validation keeps one that must not begin anew from asking for it.
       addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
@@ -148,6 +149,7 @@ function runningSidecarStep(
       kill('failed startup probe', 'StartupProbe');
       return { kind: 'start' };
     }
+    if (status.startUnfinished) return { kind: 'start' };
     if (startup !== 'success') return { kind: 'wait' };
   }
   if (status.hash !== '' && status.hash !== containerHash(container)) {
@@ -158,6 +160,8 @@ function runningSidecarStep(
     kill('failed liveness probe', 'LivenessProbe');
     return { kind: 'passed', restart: true };
   }
+  // What comes after it waits for its hook (C4, C5).
+  if (status.startUnfinished) return { kind: 'start' };
   return { kind: 'passed', restart: addResize(pod, container, 'sidecar', status, resize, actions) };
 }
 

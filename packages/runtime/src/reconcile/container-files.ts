@@ -70,21 +70,25 @@ export class ContainerFiles {
     return createTerminationMessageFile(this.#fs, this.#random, rootDirectory, pod.metadata.uid, container.name);
   }
 
-  /** Links a container's log for log collectors; nothing where the runtime keeps no log file. */
-  async linkLog(pod: Pod, container: Container, containerId: string, logPath: string): Promise<void> {
+  /**
+   * Links a container's log for log collectors; nothing where the runtime keeps no log file.
+   * @returns whether the link was missing
+   */
+  async linkLog(pod: Pod, container: Container, containerId: string, logPath: string): Promise<boolean> {
     const target = join(this.podLogs(pod), logPath);
-    if (!(await this.#fs.exists(target))) return;
+    if (!(await this.#fs.exists(target))) return false;
     const { name, namespace } = pod.metadata;
     const { containerLogsDirectory } = this.#directories;
     const link = legacyLogLink(containerLogsDirectory, name, namespace, container.name, containerId);
     try {
       await this.#fs.symlink(target, link);
     } catch (err) {
-      if (errorCode(err) === 'EEXIST') return;
+      if (errorCode(err) === 'EEXIST') return false;
       if (!isMissing(err)) throw err;
       await this.#fs.mkdir(containerLogsDirectory, { mode: 0o755 });
       await this.#fs.symlink(target, link);
     }
+    return true;
   }
 
   /** Removes a container's log, what was rotated of it, and its link. */

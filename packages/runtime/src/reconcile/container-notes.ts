@@ -12,8 +12,8 @@ export interface ContainerNote {
   readonly restart?: RestartOwed;
   /** The `postStart` hook of the container has not succeeded yet. */
   readonly postStart?: true;
-  /** The answer to StartContainer has not come yet, or was lost. Not kept over a restart of the kubelet. */
-  readonly starting?: true;
+  /** StartContainer was not answered, or with an error: the container may run all the same. Not kept over a restart of the kubelet. */
+  readonly starting?: 'unanswered' | 'refused';
 }
 
 const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
@@ -124,7 +124,7 @@ export function withNote(status: RuntimeContainerStatus, note: ContainerNote | u
   if (note?.id !== status.id) return status;
   const { restart, postStart, starting } = note;
   const mayRun = status.state !== 'created';
-  const isUnfinished = status.state === 'running' && (postStart === true || starting === true);
+  const isUnfinished = status.state === 'running' && (postStart === true || starting !== undefined);
   return {
     ...status,
     ...(restart && mayRun && { restartOwed: restart }),

@@ -1,7 +1,7 @@
 import type { Clock, LendingGate, Semaphore } from '@node-agent/async';
 import type { SyncFailure } from '@node-agent/contracts';
 import {
-  type ContainerConfig,
+  ContainerState,
   CriError,
   type Init,
   type PodSandboxConfig,
@@ -11,9 +11,10 @@ import {
   type AnyContainer,
   type ContainerType,
   containerReference,
-  mayEndForGood,
+  findContainer,
   type Pod,
   type RestartFeatures,
+  type RuntimeContainerStatus,
   type RuntimePodStatus,
   restartsAfterKill,
 } from '@node-agent/pod-spec';
@@ -23,6 +24,7 @@ import type { RestartBackOff } from '../backoff/backoff.ts';
 import { generateContainerConfig } from '../config/container-config.ts';
 import type { ContainerContext } from '../config/context.ts';
 import { criLabels } from '../config/labels.ts';
+import { containerLogPath } from '../config/log-paths.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
 import { containerTypeLabel, type RuntimeMetrics } from '../metrics.ts';
@@ -40,6 +42,7 @@ import type { PulledImages, PullOutcome } from './image-volumes.ts';
 import { patiently } from './patience.ts';
 
 import type { TriedAttempts } from './tried-attempts.ts';
+import { isUnanswered } from './unanswered.ts';
 
 export interface StarterComponents {
   readonly cri: Pick<
@@ -80,6 +83,12 @@ export interface StartRequest {
   /** How many of its pod may be made ready and started at once: what one is made of may be large. No limit where absent. */
   readonly turns?: Semaphore;
 }
+
+/** The container that something is done about. */
+type Subject = Pick<StartRequest, 'pod' | 'container'>;
+
+/** A container that has started, and the number of its attempt. */
+export type StartedRun = Pick<RuntimeContainerStatus, 'id' | 'restartCount'>;
 
 /** A step that failed, and what is to be said of it. */
 class StepError extends Error {
@@ -129,6 +138,47 @@ export class ContainerStarter {
     (failed ? metrics.imageVolumeErrors : metrics.imageVolumesMounted).inc({}, mounts.length);
   }
 
+  /**
+   * Finishes the start of a container that runs, of which no kubelet saw the end: log link, `Started` event, `postStart` hook.
+   * @returns why the container does not stay up; `undefined` if it does
+   */
+  async finish(subject: Subject, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { notes, logger } = this.#components;
+    const { uid } = subject.pod.metadata;
+    const { name } = subject.container;
+    const note = notes.get(uid, name);
+    // It was finished since the pod was looked at.
+    if (note?.id !== run.id) return undefined;
+    logger.info({ podUid: uid, container: name, containerId: run.id }, 'Finishing the start of a container');
+    await this.#foundStarted(subject, run, note.starting !== undefined);
+    await this.#answered(subject, run.id);
+    return this.#postStart(subject, run.id, signal);
+  }
+
+  /**
+   * Links the logs of containers that an earlier kubelet started, and was killed before it had linked them. The link follows the `Started`
+   * event: if it is missing, the event may be, too.
+   */
+  async adopt(pod: Pod, { containers }: RuntimePodStatus): Promise<void> {
+    const running = containers.filter(({ state, startUnfinished }) => state === 'running' && !startUnfinished);
+    await Promise.all(
+      running.map(async ({ id, name, restartCount }) => {
+        const container = findContainer(pod, name)?.container;
+        if (container !== undefined) await this.#foundStarted({ pod, container }, { id, restartCount }, false);
+      }),
+    );
+  }
+
+  /**
+   * Whether StartContainer may have started a container, though it was not answered: what comes after the container waits until it is known
+   * (C4, C5).
+   */
+  isStarting({ metadata: { uid } }: Pod, { name }: Pick<AnyContainer, 'name'>, status: RuntimePodStatus): boolean {
+    const note = this.#components.notes.get(uid, name);
+    const hasEnded = status.containers.some(({ id, state }) => id === note?.id && state === 'exited');
+    return note?.starting === 'unanswered' && !hasEnded;
+  }
+
   async #start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { pod, container } = request;
     const pulled = await request.pull;
@@ -139,7 +189,7 @@ export class ContainerStarter {
       }
       return pulled.failures.at(-1);
     }
-    let id: string | undefined;
+    let id: string;
     try {
       id = await this.#makeReadyAndStart(request, pulled, signal);
     } catch (err) {
@@ -151,15 +201,11 @@ export class ContainerStarter {
       const retryAtMs = this.#components.tried.retryAtMs(pod.metadata.uid, container.name);
       return { reason: err.reason, message: err.message, ...(retryAtMs !== undefined && { retryAtMs }) };
     }
-    return id === undefined ? undefined : this.#postStart(request, id, signal);
+    return this.#postStart(request, id, signal);
   }
 
-  /** @returns its id; `undefined` where the container runs already */
-  async #makeReadyAndStart(
-    request: StartRequest,
-    pulled: PulledImages,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
+  /** @returns its id */
+  async #makeReadyAndStart(request: StartRequest, pulled: PulledImages, signal: AbortSignal): Promise<string> {
     const { gate, contexts } = this.#components;
     const { pod, container, podIps } = request;
     using _turn = await request.turns?.acquire(signal);
@@ -171,9 +217,49 @@ export class ContainerStarter {
       ]),
     );
     const started = await gate.run('urgent', () => this.#createAndStart(request, context, signal), signal);
-    if (started === undefined) return undefined;
-    await this.#link(request, started.id, started.config);
+    if (started.cameLate) await this.#foundStarted(request, started, true);
+    else await this.#link(request, started);
+    await this.#answered(request, started.id);
     return started.id;
+  }
+
+  /** A container runs whose start nobody saw to its end: the event is told if it was not, or if the missing link shows that. */
+  async #foundStarted(subject: Subject, run: StartedRun, isUntold: boolean): Promise<void> {
+    const wasMissing = await this.#link(subject, run);
+    if (isUntold || wasMissing) {
+      this.#event(subject, run.id, 'Normal', eventReasons.startedContainer, 'Container started');
+    }
+  }
+
+  /** StartContainer is asked: until its answer has come, and the hook has succeeded, the start is unfinished. */
+  async #asked({ pod, container }: Subject, id: string): Promise<void> {
+    const hook = container.lifecycle?.postStart != null && { postStart: true as const };
+    await this.#components.notes.put(pod.metadata.uid, container.name, { id, starting: 'unanswered', ...hook });
+  }
+
+  /** Whether a container runs whose StartContainer failed: an error may come from what follows the start. */
+  async #runs(containerId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
+      return status?.state === ContainerState.CONTAINER_RUNNING;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
+  }
+
+  async #refused({ pod, container }: Subject, id: string): Promise<void> {
+    const { notes } = this.#components;
+    const note = notes.get(pod.metadata.uid, container.name);
+    // Some runtimes start a container all the same.
+    if (note?.id === id) await notes.put(pod.metadata.uid, container.name, { ...note, starting: 'refused' });
+  }
+
+  async #answered({ pod, container }: Subject, id: string): Promise<void> {
+    const { notes } = this.#components;
+    const { uid } = pod.metadata;
+    if (container.lifecycle?.postStart == null) await notes.delete(uid, container.name, id);
+    else await notes.put(uid, container.name, { id, postStart: true });
   }
 
   /**
@@ -186,18 +272,19 @@ export class ContainerStarter {
     await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
   }
 
-  /** @returns `undefined` where the container runs already */
+  /** @returns the container, and whether it was found running: an earlier StartContainer went through late */
   async #createAndStart(
     request: StartRequest,
     context: ContainerContext,
     signal: AbortSignal,
-  ): Promise<{ readonly id: string; readonly config: Init<ContainerConfig> } | undefined> {
+  ): Promise<StartedRun & { readonly cameLate: boolean }> {
     const { cri, clock, backOff, tried } = this.#components;
     const { pod, container, type, sandboxId, sandboxConfig, status } = request;
     const { uid } = pod.metadata;
 
-    const attempt = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
-    if (attempt === undefined) return undefined;
+    const way = await step('CreateContainerError', () => this.#clearTheWay(request, signal));
+    if (typeof way !== 'number') return { ...way, cameLate: true };
+    const attempt = way;
     const config = await step('CreateContainerConfigError', async () => {
       if (!request.empty) await this.#noteResources(request);
       return generateContainerConfig(pod, container, type, attempt, context);
@@ -215,16 +302,23 @@ export class ContainerStarter {
     backOff.started(pod, container, containerHash(container), status.containers);
     this.#event(request, id, 'Normal', eventReasons.createdContainer, 'Container created');
     const start = (late: AbortSignal) => cri.startContainer({ containerId: id }, late);
-    await step('RunContainerError', () => patiently(clock, signal, start), id);
+    await this.#asked(request, id);
+    try {
+      await step('RunContainerError', () => patiently(clock, signal, start), id);
+    } catch (err) {
+      const isOpen = signal.aborted || isUnanswered(err instanceof StepError ? err.cause : err);
+      if (!isOpen && !(await this.#runs(id, signal))) await this.#refused(request, id);
+      throw err;
+    }
     this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
-    return { id, config };
+    return { id, restartCount: attempt, cameLate: false };
   }
 
   /**
    * Sees to it that no other container of this name lives, or can come alive (C1).
-   * @returns the number of the attempt that comes now; `undefined` where one runs already
+   * @returns the number of the attempt that comes now; the container that runs already, if there is one
    */
-  async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | undefined> {
+  async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | StartedRun> {
     const { cri, files, remover, tried, logger } = this.#components;
     const { pod, container } = request;
     const { uid } = pod.metadata;
@@ -233,7 +327,7 @@ export class ContainerStarter {
     if (plan.kind === 'running') {
       tried.succeeded(uid, container.name);
       logger.info({ podUid: uid, container: container.name, containerId: plan.id }, 'Container runs already');
-      return undefined;
+      return { id: plan.id, restartCount: listed.find(({ id }) => id === plan.id)?.restartCount ?? 0 };
     }
     const ended = endedUnseen(listed, request.status.containers);
     if (ended !== undefined) {
@@ -248,6 +342,7 @@ export class ContainerStarter {
       logger.info(fields, 'Removing a container that never started');
       try {
         await remover.remove(id, false, signal);
+        await this.#components.notes.delete(uid, container.name, id);
       } catch (err) {
         signal.throwIfAborted();
         if (startOver !== true || !isLeaked(err)) {
@@ -281,22 +376,25 @@ export class ContainerStarter {
     );
   }
 
-  async #link({ pod, container }: StartRequest, id: string, config: Init<ContainerConfig>): Promise<void> {
+  /** @returns whether the link was missing */
+  async #link({ pod, container }: Subject, { id, restartCount }: StartedRun): Promise<boolean> {
     try {
-      await this.#components.files.linkLog(pod, container, id, config.logPath ?? '');
+      return await this.#components.files.linkLog(pod, container, id, containerLogPath(container.name, restartCount));
     } catch (err) {
       const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id, err };
       this.#components.logger.warn(fields, 'The link to the log of the container could not be made');
+      return false;
     }
   }
 
-  async #postStart(request: StartRequest, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
-    const { hooks, killer, logger } = this.#components;
+  async #postStart(request: Subject, id: string, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    const { hooks, killer, logger, notes } = this.#components;
     const { pod, container } = request;
     const handler = container.lifecycle?.postStart;
     if (handler == null) return undefined;
     try {
       await hooks.postStart(pod, container, id, handler, signal);
+      await notes.delete(pod.metadata.uid, container.name, id);
       return undefined;
     } catch (err) {
       signal.throwIfAborted();
@@ -317,13 +415,13 @@ export class ContainerStarter {
   async #noteFailedHook(pod: Pod, container: AnyContainer, id: string): Promise<void> {
     const { notes, features } = this.#components;
     const { uid } = pod.metadata;
-    const restarts = restartsAfterKill(pod, container, features) && mayEndForGood(pod, container, features);
     const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
-    if (restarts) await notes.put(uid, container.name, { id, restart });
+    if (restartsAfterKill(pod, container, features)) await notes.put(uid, container.name, { id, restart });
+    else await notes.delete(uid, container.name, id);
   }
 
   /** Container ids change with each attempt: left in messages they would make every event a new one. */
-  #event({ pod, container }: StartRequest, id: string, type: EventType, reason: string, message: string): void {
+  #event({ pod, container }: Subject, id: string, type: EventType, reason: string, message: string): void {
     const text = id === '' ? message : message.replaceAll(id, container.name);
     this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
   }

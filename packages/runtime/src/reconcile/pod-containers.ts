@@ -13,7 +13,7 @@ import {
 import { type EventRecorder, eventReasons, goDuration } from '@node-agent/telemetry';
 import type { RestartBackOff } from '../backoff/backoff.ts';
 import { containerHash } from './container-hash.ts';
-import type { ContainerStarter } from './container-starter.ts';
+import type { ContainerStarter, StartedRun } from './container-starter.ts';
 import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-volumes.ts';
 import type { SyncResults } from './sync-result.ts';
 
@@ -36,7 +36,12 @@ export interface Candidate {
   readonly type: ContainerType;
   readonly wait?: SyncFailure;
   readonly pull?: Promise<PullOutcome>;
+  /** The container runs, and its start is to be finished. */
+  readonly unfinished?: StartedRun;
 }
+
+/** How the start of one container went; `unknown`: the runtime has not said, and what comes after it waits. */
+type Outcome = 'started' | 'failed' | 'unknown';
 
 /** What starting the containers of one pod has in common. */
 export interface Run {
@@ -61,6 +66,11 @@ export class PodContainers {
 
   constructor(components: PodContainersComponents) {
     this.#components = components;
+  }
+
+  /** See {@link ContainerStarter.adopt}. */
+  adopt({ pod, status }: Pick<Run, 'pod' | 'status'>): Promise<void> {
+    return this.#components.containers.adopt(pod, status);
   }
 
   /** A container that may start now has its image pulled already; one that crashes too often waits. */
@@ -115,7 +125,8 @@ export class PodContainers {
     mayFail: (container: Container) => boolean,
   ): Promise<boolean> {
     for (const candidate of candidates) {
-      if (!(await this.#start(run, place, candidate)) && !mayFail(candidate.container)) return false;
+      const outcome = await this.#start(run, place, candidate);
+      if (outcome === 'unknown' || (outcome === 'failed' && !mayFail(candidate.container))) return false;
     }
     return true;
   }
@@ -126,10 +137,11 @@ export class PodContainers {
    */
   async sideBySide(run: Run, place: Place, candidates: readonly Candidate[]): Promise<void> {
     const turns = new Semaphore(AT_ONCE);
-    let hook: Promise<unknown> = Promise.resolve();
+    let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      const start = hook.then(() => this.#start(run, place, candidate, turns));
+      // Those behind a container that may run without its hook are left to the next sync.
+      const start = hook.then((before) => (before === 'unknown' ? before : this.#start(run, place, candidate, turns)));
       starts.push(start);
       if (candidate.container.lifecycle?.postStart != null) hook = start;
     }
@@ -139,17 +151,20 @@ export class PodContainers {
   async #start(
     { pod, status, results, signal }: Run,
     place: Place,
-    { container, type, pull, wait }: Candidate,
+    { container, type, pull, wait, unfinished }: Candidate,
     turns?: Semaphore,
-  ): Promise<boolean> {
+  ): Promise<Outcome> {
     const { containers } = this.#components;
     const limit = turns && { turns };
-    const failure =
-      pull === undefined
-        ? wait
-        : await containers.start({ pod, container, type, status, pull, ...limit, ...place }, signal);
+    const start = async (): Promise<SyncFailure | undefined> => {
+      if (unfinished !== undefined) return containers.finish({ pod, container }, unfinished, signal);
+      if (pull === undefined) return wait;
+      return containers.start({ pod, container, type, status, pull, ...limit, ...place }, signal);
+    };
+    const failure = await start();
     results.add('StartContainer', container.name, failure);
-    return failure === undefined;
+    if (failure === undefined) return 'started';
+    return pull !== undefined && containers.isStarting(pod, container, status) ? 'unknown' : 'failed';
   }
 }
 

@@ -16,7 +16,8 @@ import {
 } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import { computePodActions } from '../actions/actions.ts';
-import type { PodActions, RestartProbeResults } from '../actions/pod-actions.ts';
+import { currentStatus } from '../actions/current-status.ts';
+import type { KillReason, PodActions, RestartProbeResults } from '../actions/pod-actions.ts';
 import { attemptAfter, surplusInitContainers } from '../actions/prune-rule.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
@@ -61,6 +62,8 @@ export interface PodReconcilerComponents {
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
+  /** The UIDs of pods that were synced here, so that each container that runs since was started here. */
+  readonly #adopted = new Set<string>();
 
   constructor(components: PodReconcilerComponents) {
     this.#components = components;
@@ -78,15 +81,24 @@ export class PodReconciler {
     return result;
   }
 
+  /** Forgets a pod that is gone. */
+  forget(podUid: string): void {
+    this.#adopted.delete(podUid);
+  }
+
   async #sync(given: Run): Promise<void> {
     const { uid } = given.pod.metadata;
     if (given.status.sandboxes.length === 0 && given.status.containers.length === 0) {
       this.#components.notes.nothingToLoad(uid);
     }
+    if (!this.#adopted.has(uid)) {
+      this.#adopted.add(uid);
+      await this.#components.starts.adopt(given);
+    }
     await this.#components.resizer?.adopt(given.pod, given.status);
     const planned = this.#actions(given.pod, given.status);
     // Probes of a container fail that has ended, too, and of that its pod's status may not know yet: then its policy decides (C6).
-    const run = blamesProbe(planned) ? await this.#lookedAtAgain(given) : given;
+    const run = blamesContainer(planned) ? await this.#lookedAtAgain(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
     // Its status has to say so first: how a container ended whose record is gone is told by it (P7).
@@ -123,15 +135,15 @@ export class PodReconciler {
     if (actions.killPod) {
       if (!(await this.#killPod(run, actions)) || !actions.createSandbox) return;
     } else if (!(await this.#killContainers(run, actions))) return;
-    else if (blamesProbe(actions)) return this.#afterProbeKill(run, actions);
+    else if (blamesContainer(actions)) return this.#afterKill(run, actions);
     return this.#startAll(run, actions);
   }
 
   /**
-   * Goes on with the ends of the containers that a probe had killed in view: their restarts are held back by them as restarts after crashes
+   * Goes on with the ends of the containers in view that were killed for a failed probe or hook: their restarts are held back by them as restarts after crashes
    * are (C2). Upstream looks at the ends that came before, and so delays none of the first restarts.
    */
-  async #afterProbeKill(run: Run, { containersToKill }: PodActions): Promise<void> {
+  async #afterKill(run: Run, { containersToKill }: PodActions): Promise<void> {
     const seen = await this.#lookedAtAgain(run);
     const actions = this.#actions(seen.pod, seen.status);
     const killsMore = actions.killPod || [...actions.containersToKill.keys()].some((id) => !containersToKill.has(id));
@@ -184,6 +196,11 @@ export class PodReconciler {
         const container = list[index];
         if (container === undefined) return [];
         const kind = type === 'init' && isRestartableInit(container) ? 'sidecar' : type;
+        const current = currentStatus(run.status.containers, container.name);
+        const isUnfinished = current?.state === 'running' && current.startUnfinished === true;
+        if (isUnfinished && !actions.containersToKill.has(current.id)) {
+          return [{ container, type: kind, unfinished: current }];
+        }
         return [starts.candidate({ ...run, signal: pulls }, container, kind, sandboxConfig, volumes)];
       });
     const ephemeral = candidates('ephemeral', ephemeralContainers, actions.ephemeralContainersToStart);
@@ -388,9 +405,12 @@ export class PodReconciler {
   }
 }
 
-function blamesProbe({ containersToKill }: PodActions): boolean {
-  return [...containersToKill.values()].some(({ reason }) => reason === 'LivenessProbe' || reason === 'StartupProbe');
+/** Whether a container is killed since it fails at its work, which counts as a crash. */
+function blamesContainer({ containersToKill }: PodActions): boolean {
+  return [...containersToKill.values()].some(({ reason }) => FAILURES.has(reason));
 }
+
+const FAILURES: ReadonlySet<KillReason> = new Set(['LivenessProbe', 'StartupProbe', 'FailedPostStartHook']);
 
 /** The names of the containers that a sync is to start, beside ephemeral ones. */
 function namesToStart({ spec }: Pod, actions: PodActions): ReadonlySet<string> {

@@ -1,0 +1,153 @@
+import type { RpcFault } from '@node-agent/fake-cri';
+import type { Pod } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import type { LifecycleHooks } from '../src/index.ts';
+import { pod } from './builders.ts';
+import { killedAt } from './kills.ts';
+import { Machine, sleeper } from './machine.ts';
+
+const postStart = { exec: { command: ['true'] } };
+
+/** A machine that notes what of two containers happens in which order. */
+function hookedMachine(outcome: (container: string) => Promise<void> = async () => {}) {
+  const happened: string[] = [];
+  const hooks: LifecycleHooks = {
+    async postStart(_pod, { name }) {
+      happened.push(`hook of ${name}, beside ${machine.live().join()}`);
+      await outcome(name);
+    },
+    preStop: async () => {},
+  };
+  const machine: Machine = new Machine({ hooks });
+  return { machine, happened };
+}
+
+const started = (machine: Machine, name: string): number =>
+  machine.events.filter((event) => event.startsWith('Normal Started ') && event.includes(`ontainers{${name}}: `))
+    .length;
+
+async function links(machine: Machine): Promise<readonly string[]> {
+  const entries = await machine.fs.readdir('/var/log/containers').catch(() => []);
+  return entries.map(({ name }) => name.replace(/-[^-]*$/, ''));
+}
+
+async function syncs(machine: Machine, web: Pod, rounds = 8): Promise<void> {
+  const kubelet = machine.kubelet();
+  for (let n = 0; n < rounds; n++) {
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(2_000);
+  }
+}
+
+const faults: readonly (readonly [string, RpcFault])[] = [
+  ['was lost', { kind: 'answerLost' }],
+  ['was an error, though the container started', { kind: 'answerLost', code: 'UNKNOWN' }],
+  ['came too late', { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 }],
+  ['came much too late', { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 7_000 }],
+];
+
+describe('the answer to StartContainer', () => {
+  const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
+
+  test.each(faults)('C5: %s: the hook runs once, before the next container starts', async (_, fault) => {
+    const { machine, happened } = hookedMachine();
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+    await syncs(machine, web);
+    expect(happened).toEqual(['hook of a, beside a/0']);
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+    expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
+    expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
+  });
+
+  test.each(faults)('C5: %s: the hook of a sidecar runs once, before the next container starts', async (_, fault) => {
+    const sidecar = sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } });
+    const { machine, happened } = hookedMachine();
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+    await syncs(machine, pod({ initContainers: [sidecar], containers: [sleeper('b')] }));
+    expect(happened).toEqual(['hook of s, beside s/0']);
+    expect(machine.live().toSorted()).toEqual(['b/0', 's/0']);
+    expect([started(machine, 's'), started(machine, 'b')]).toEqual([1, 1]);
+  });
+
+  test.each(faults)('%s: a container without a hook has its event and the link to its log', async (_, fault) => {
+    const { machine } = hookedMachine();
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+    await syncs(machine, pod({ containers: [sleeper('b')] }));
+    expect(started(machine, 'b')).toBe(1);
+    expect(await links(machine)).toEqual(['web_default_b']);
+  });
+
+  test('C5: was lost: the hook that fails then ends its container, and the next attempt waits for its back-off', async () => {
+    const { machine, happened } = hookedMachine(() => Promise.reject(new Error('no')));
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'answerLost' } });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, web);
+    await machine.sync(kubelet, web);
+    expect(happened).toEqual(['hook of a, beside a/0']);
+    expect(machine.live()).not.toContain('a/0');
+  });
+
+  test('S7: was lost: the container is reported as unfinished until its hook has succeeded', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { machine } = hookedMachine(() => promise);
+    const kubelet = machine.kubelet();
+    const before = await machine.status(kubelet, web);
+    const sync = kubelet.syncPod(web, before, new AbortController().signal);
+    await machine.clock.advance(1_000);
+    const during = await machine.status(machine.kubelet(), web);
+    expect(during.containers).toMatchObject([{ name: 'a', state: 'running', startUnfinished: true }]);
+    resolve();
+    await machine.settle(sync);
+    const after = await machine.status(machine.kubelet(), web);
+    expect(after.containers.every(({ startUnfinished }) => startUnfinished === undefined)).toBe(true);
+  });
+});
+
+describe('K1: the kubelet is killed over the start of a container with a hook', () => {
+  const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
+
+  test('C5: its hook runs at least once, before the next container starts, whichever call was the last', async () => {
+    for (let at = 0; ; at++) {
+      let isLast = false;
+      for (const sent of [true, false]) {
+        const { machine, happened } = hookedMachine();
+        const killed = killedAt(machine.cri, at, sent);
+        const first = machine.kubelet(killed.cri);
+        const died = (async () => {
+          const status = await first.getPodStatus('uid-1', 'web', 'default');
+          await first.syncPod(web, status, new AbortController().signal);
+        })();
+        void died.catch(() => {});
+        await machine.clock.advance(5_000);
+        await syncs(machine, web);
+        expect(happened[0], `call ${at}, sent: ${sent}`).toBe('hook of a, beside a/0');
+        expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+        expect(await links(machine)).toEqual(['web_default_a', 'web_default_b']);
+        for (const name of ['a', 'b']) expect(started(machine, name), name).toBeGreaterThan(0);
+        isLast = killed.calls() <= at;
+      }
+      if (isLast) return expect(at).toBeGreaterThan(8);
+    }
+  });
+
+  test('C5: while the hook runs: it runs again, and the next container starts after it', async () => {
+    let isKilled = false;
+    const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
+    const first = machine.kubelet();
+    const before = await machine.status(first, web);
+    void first.syncPod(web, before, new AbortController().signal);
+    await machine.clock.advance(1_000);
+    isKilled = true;
+    await syncs(machine, web);
+    expect(happened).toEqual(['hook of a, beside a/0', 'hook of a, beside a/0']);
+    expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
+  });
+
+  test('C5: after the hook: it does not run again', async () => {
+    const { machine, happened } = hookedMachine();
+    await syncs(machine, web);
+    await syncs(machine, web);
+    expect(happened).toEqual(['hook of a, beside a/0']);
+    expect([started(machine, 'a'), started(machine, 'b')]).toEqual([1, 1]);
+  });
+});
