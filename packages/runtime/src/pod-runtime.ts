@@ -243,6 +243,7 @@ export class PodRuntime {
   /**
    * Makes the runtime agree with a pod that shall run. Never throws for what happens to a container: that is in the
    * results, and in {@link lastErrors} until the container's next start.
+   * @param pod with its newest `status`: containers run by it that the runtime has no record of any more
    * @param status no older than the end of the last sync of this pod
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {

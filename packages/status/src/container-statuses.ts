@@ -3,6 +3,7 @@ import {
   asksToRestartAll,
   type ContainerState,
   type ContainerStatus,
+  canRestartAll,
   initFailed,
   isRestartableInit,
   type Pod,
@@ -198,24 +199,32 @@ function withoutRuntimeStatus(
   // A new sandbox begins with no records of init containers: they have not been lost, they run again (C3).
   const runsAgain = group === 'init' && endedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
-  const reason = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
-  const waiting = waitingStatus(context, container, old, { reason });
+  const begins = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
+  const waiting = waitingStatus(context, container, old, { reason: begins });
   // If the pod is not to end, it begins anew.
   const restartCount = waiting.restartCount + (pod.metadata.deletionTimestamp == null ? 1 : 0);
   if (runsAgain) return { ...waiting, restartCount };
-  if (old?.state?.running == null || old.lastState?.terminated != null) return waiting;
+  if (old?.state?.running == null) return waiting;
   // It ran when it was last seen: it has ended, though nobody knows how.
-  return {
-    ...waiting,
-    lastState: {
-      terminated: {
-        reason: 'ContainerStatusUnknown',
-        message: 'The container could not be located when the pod was deleted.  The container used to be Running',
-        exitCode: UNKNOWN_EXIT_CODE,
-      },
-    },
-    restartCount,
-  };
+  const reason = 'ContainerStatusUnknown';
+  const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
+  const lost = { terminated: { reason, message, exitCode: UNKNOWN_EXIT_CODE } };
+  if (endsForGood(context, container, group)) return { ...old, state: lost, ready: false };
+  if (old.lastState?.terminated != null) return waiting;
+  return { ...waiting, lastState: lost, restartCount };
+}
+
+/** Whether a container of which nobody saw the end does not run again: it is ephemeral, or its policy and rules say so. */
+function endsForGood(
+  { pod, features }: ContainerStatusContext,
+  container: AnyContainer,
+  group: 'init' | 'main' | 'ephemeral',
+): boolean {
+  if (pod.metadata.deletionTimestamp != null) return false;
+  if (group === 'ephemeral') return true;
+  const end = { exitCode: UNKNOWN_EXIT_CODE, reason: 'ContainerStatusUnknown' };
+  // Where all containers can begin anew, their records go for that, and the runtime's side starts what has none.
+  return !canRestartAll(pod, features) && !shouldRestartExited(pod, container, end, features);
 }
 
 function waitingStatus(

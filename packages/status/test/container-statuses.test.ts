@@ -77,6 +77,15 @@ describe('a container without a record', () => {
   });
 
   test.each([
+    ['under policy Never', MAIN, makePod({ restartPolicy: 'Never' }), 'main'],
+    ['that is ephemeral', { name: 'main' }, makePod(), 'ephemeral'],
+  ] as const)('C6: %s that ran has ended for good, and is not waited for', (_, container, pod, group) => {
+    const status = shown(container, [], { old: ranBefore, pod, group });
+    expect(status).toMatchObject({ state: lost, restartCount: 0, ready: false });
+    expect(shown(container, [], { old: status, pod, group })).toEqual(status);
+  });
+
+  test.each([
     ['an older sandbox', 3, { lastState: {}, restartCount: 1 }],
     ['this sandbox, in the second in which it was made', 2, { lastState: lost, restartCount: 1 }],
     ['this sandbox', 0, { lastState: lost, restartCount: 1 }],

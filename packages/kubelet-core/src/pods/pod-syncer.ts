@@ -118,7 +118,9 @@ export class KubeletPodSyncer implements PodSyncer {
 
     let sandboxUp = false;
     this.#deps.probes?.addPod(pod);
-    const result = await runtime.syncPod(pod, runtimeStatus, signal).finally(() => {
+    // The kubelet's own status shows which containers have run, though the runtime's records of them may be gone.
+    const shown = { ...pod, status: status.getPodStatus(uid) ?? podStatus };
+    const result = await runtime.syncPod(shown, runtimeStatus, signal).finally(() => {
       this.#sandboxUp.get(uid)?.cancel();
       sandboxUp = this.#sandboxUp.delete(uid);
     });

@@ -19,6 +19,7 @@ import { computePodActions } from '../actions/actions.ts';
 import { currentStatus } from '../actions/current-status.ts';
 import type { KillReason, PodActions, RestartProbeResults } from '../actions/pod-actions.ts';
 import { attemptAfter, surplusInitContainers } from '../actions/prune-rule.ts';
+import { withRemembered } from '../actions/remembered.ts';
 import { PodRuntimeError } from '../errors.ts';
 import type { Killer } from '../kill/kill.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
@@ -72,7 +73,7 @@ export class PodReconciler {
   async sync(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const results = new SyncResults();
     try {
-      await this.#sync({ pod, status, results, signal });
+      await this.#sync({ pod, status: withRemembered(pod, status, this.#components.features), results, signal });
     } catch (err) {
       results.fail(err instanceof Error ? err : new Error(String(err)));
     }
@@ -112,7 +113,8 @@ export class PodReconciler {
 
   async #lookedAtAgain(run: Run): Promise<Run> {
     const { uid, name, namespace } = run.pod.metadata;
-    return { ...run, status: await this.#components.reader.read(uid, name, namespace, run.signal) };
+    const status = await this.#components.reader.read(uid, name, namespace, run.signal);
+    return { ...run, status: withRemembered(run.pod, status, this.#components.features) };
   }
 
   /** A user namespace may turn out not to work at any step of a pod's start. */
@@ -314,6 +316,8 @@ export class PodReconciler {
     const prune = async (record: RuntimeContainerStatus): Promise<void> => {
       const { id, name } = record;
       if (newSandbox) tried.next(pod.metadata.uid, name, attemptAfter(record));
+      // What is only remembered may have no id.
+      if (id === '') return;
       try {
         await remover.remove(id, false, signal);
       } catch (err) {

@@ -1,0 +1,103 @@
+import {
+  type AnyContainer,
+  bareContainerId,
+  type ContainerStatus,
+  canRestartAll,
+  initFailed,
+  isRestartableInit,
+  type Pod,
+  type RestartFeatures,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type RuntimeSandboxStatus,
+} from '@node-agent/pod-spec';
+import { containerHash } from '../reconcile/container-hash.ts';
+
+/** Where a container was that ran before the pod's newest sandbox was made. */
+const EARLIER_SANDBOX = 'earlier';
+const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
+const IS_TO_RUN_AGAIN = { reason: 'Unknown', message: 'The container waits for its restart' };
+
+type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>, 'exitCode'> &
+  Partial<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>>;
+
+/**
+ * A pod's status in the runtime, with the containers that the pod's own status shows to have run and of which the runtime has no record any
+ * more: dead containers may be removed at any time, to free space for example. Without them an ephemeral container, or one under policy Never,
+ * would run a second time, init containers once more in their sandbox (C3), and a crashing container without its back-off (C2). Upstream goes
+ * by the runtime's records alone.
+ *
+ * Where all containers of the pod can begin anew, the kubelet itself removes their records for that: only ephemeral ones are remembered.
+ */
+export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | 'sandboxes'>>(
+  pod: Pod,
+  status: T,
+  features: RestartFeatures,
+): T {
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
+  const recorded = new Set(status.containers.map(({ name }) => name));
+  const [sandbox] = status.sandboxes;
+  const among = (
+    kind: 'init' | 'main' | 'ephemeral',
+    specs: readonly AnyContainer[],
+    shown: readonly ContainerStatus[] = [],
+  ): readonly RuntimeContainerStatus[] =>
+    shown.flatMap((one) => {
+      const container = recorded.has(one.name) ? undefined : specs.find(({ name }) => name === one.name);
+      return container === undefined ? [] : (remembered(kind, container, one, sandbox) ?? []);
+    });
+  const rest = canRestartAll(pod, features)
+    ? []
+    : [...among('main', containers, containerStatuses), ...among('init', initContainers, initContainerStatuses)];
+  const all = [...rest, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
+  return all.length === 0 ? status : { ...status, containers: [...status.containers, ...all] };
+}
+
+/** The last run of a container; `undefined` if nothing shows that it has run. */
+function remembered(
+  kind: 'init' | 'main' | 'ephemeral',
+  container: AnyContainer,
+  { state, lastState, containerID, restartCount, image, imageID }: ContainerStatus,
+  sandbox: RuntimeSandboxStatus | undefined,
+): RuntimeContainerStatus | undefined {
+  const waitsAfter = state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
+  const ended: Ended | undefined =
+    state?.terminated ?? (state?.running == null ? waitsAfter : { ...LOST, ...state.running });
+  if (ended === undefined) return undefined;
+  const { exitCode, reason = '', message = '' } = ended;
+  const isOwed = ended === waitsAfter;
+  const mayBegin =
+    kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
+  // An init container that waits for its turn in a new sandbox may have done its work in an earlier one.
+  if (isOwed && (mayBegin || kind === 'ephemeral')) return undefined;
+  const startedAtMs = timeOf(ended.startedAt);
+  return {
+    id: bareContainerId(ended.containerID ?? containerID),
+    name: container.name,
+    state: 'exited',
+    createdAtMs: startedAtMs,
+    startedAtMs,
+    finishedAtMs: timeOf(ended.finishedAt),
+    exitCode,
+    image,
+    imageId: imageID,
+    hash: containerHash(container),
+    restartCount,
+    reason,
+    message,
+    sandboxId: sandbox !== undefined && isOf(sandbox, startedAtMs) ? sandbox.id : EARLIER_SANDBOX,
+    ...(isOwed && { restartOwed: IS_TO_RUN_AGAIN }),
+  };
+}
+
+/** Whether a container that started then is one of a sandbox. The API shows whole seconds: in the second in which one sandbox follows another it may be of either. */
+function isOf({ createdAtMs, attempt }: RuntimeSandboxStatus, startedAtMs: number): boolean {
+  const [started, created] = [Math.floor(startedAtMs / 1000), Math.floor(createdAtMs / 1000)];
+  return attempt === 0 ? started >= created : started > created;
+}
+
+function timeOf(text: string | undefined): number {
+  const time = text === undefined ? 0 : Date.parse(text);
+  return Number.isNaN(time) ? 0 : time;
+}

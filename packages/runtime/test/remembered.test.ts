@@ -1,0 +1,168 @@
+import { type ContainerStatus, defaultRestartFeatures, type Pod, type PodStatus } from '@node-agent/pod-spec';
+import { describe, expect, test } from 'vitest';
+import { withRemembered } from '../src/actions/remembered.ts';
+import { container, pod, record, sandbox, sidecar, status } from './builders.ts';
+import { Machine, once, sleeper } from './machine.ts';
+
+const at = (second: number): string => new Date(second * 1000).toISOString();
+
+function shown(name: string, state: ContainerStatus['state'], extra: Partial<ContainerStatus> = {}): ContainerStatus {
+  const base = { name, image: 'i', imageID: '', ready: false, restartCount: 3, containerID: `containerd://${name}-3` };
+  return { ...base, ...(state && { state }), ...extra };
+}
+
+const ended = (exitCode: number, startedAt = at(5)) => ({
+  terminated: { exitCode, reason: 'Error', startedAt, finishedAt: at(9) },
+});
+
+describe('a container that the runtime has no record of', () => {
+  const remembered = (spec: Partial<Pod['spec']>, podStatus: PodStatus, records = status()) => {
+    const web: Pod = { ...pod(spec), status: podStatus };
+    return withRemembered(web, records, defaultRestartFeatures).containers.slice(records.containers.length);
+  };
+
+  test('has ended as the status of its pod shows', () => {
+    const [main] = remembered({}, { containerStatuses: [shown('app', ended(4))] });
+    expect(main).toMatchObject({
+      id: 'app-3',
+      name: 'app',
+      state: 'exited',
+      exitCode: 4,
+      reason: 'Error',
+      restartCount: 3,
+      startedAtMs: 5_000,
+      finishedAtMs: 9_000,
+      sandboxId: 'sandbox-0',
+    });
+  });
+
+  test('has ended with 137, if it is shown as running', () => {
+    const [main] = remembered({}, { containerStatuses: [shown('app', { running: { startedAt: at(5) } })] });
+    expect(main).toMatchObject({ state: 'exited', exitCode: 137, startedAtMs: 5_000 });
+    expect(main).not.toHaveProperty('restartOwed');
+  });
+
+  test('is to start again, if it is shown as waiting after its end', () => {
+    const waiting = shown('app', { waiting: {} }, { lastState: ended(0) });
+    expect(remembered({}, { containerStatuses: [waiting] })).toMatchObject([{ exitCode: 0, restartOwed: {} }]);
+  });
+
+  test.each<[string, Partial<Pod['spec']>, PodStatus]>([
+    ['has not run', {}, { containerStatuses: [shown('app', { waiting: {} })] }],
+    ['is not of the pod', {}, { containerStatuses: [shown('other', ended(1))] }],
+    [
+      'C3: is an init container that did its work in an earlier sandbox and waits for its turn',
+      { initContainers: [container('i')] },
+      { initContainerStatuses: [shown('i', { waiting: {} }, { lastState: ended(0) })] },
+    ],
+    [
+      'is one of a pod whose containers can all begin anew',
+      {
+        containers: [
+          container('app', {
+            restartPolicy: 'Never',
+            restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }],
+          }),
+        ],
+      },
+      { containerStatuses: [shown('app', ended(0))] },
+    ],
+  ])('is left out, if it %s', (_, spec, podStatus) => {
+    expect(remembered(spec, podStatus)).toEqual([]);
+  });
+
+  test('is left out, if the runtime has a record of it', () => {
+    const podStatus = { containerStatuses: [shown('app', ended(1))] };
+    expect(remembered({}, podStatus, status([record('app', 'created')]))).toEqual([]);
+  });
+
+  test.each([
+    ['the first sandbox, in the second in which that was made', 0, 5, 'sandbox-0'],
+    ['an earlier sandbox, before the newest was made', 1, 6, 'earlier'],
+    ['an earlier sandbox, in the second in which the newest was made', 1, 5, 'earlier'],
+    ['the newest sandbox, after that was made', 1, 4, 'sandbox-0'],
+  ])('C3: is one of %s', (_, attempt, createdAt, sandboxId) => {
+    const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
+    const podStatus = { initContainerStatuses: [shown('i', ended(0))] };
+    expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
+  });
+
+  test('C2: is to start again as a sidecar that crashed', () => {
+    const podStatus = { initContainerStatuses: [shown('s', { waiting: {} }, { lastState: ended(0) })] };
+    expect(remembered({ initContainers: [sidecar('s')] }, podStatus)).toMatchObject([{ name: 's', restartOwed: {} }]);
+  });
+});
+
+describe('records are removed from the runtime behind the back of the kubelet', () => {
+  /** As `crictl rm -a` does. */
+  async function removeDead(machine: Machine): Promise<void> {
+    const { containers } = await machine.settle(machine.cri.listContainers({ filter: null }));
+    const live = new Set(machine.cri.liveContainers().map(({ id }) => id));
+    for (const { id } of containers)
+      if (!live.has(id)) await machine.settle(machine.cri.removeContainer({ containerId: id }));
+  }
+
+  const shows = (machine: Machine, exitCode: number) => {
+    const time = new Date(machine.clock.now()).toISOString();
+    return { terminated: { exitCode, startedAt: time, finishedAt: time } };
+  };
+
+  test.each([false, true])(
+    'C6: a container under Never does not run again (kubelet restarted: %s)',
+    async (restarted) => {
+      const machine = new Machine();
+      const kubelet = machine.kubelet();
+      const web = pod({ restartPolicy: 'Never', containers: [once('a', 1), sleeper('b')] });
+      await machine.sync(kubelet, web);
+      await machine.clock.advance(1_000);
+      await removeDead(machine);
+      const told: Pod = { ...web, status: { containerStatuses: [shown('a', shows(machine, 1))] } };
+      for (let n = 0; n < 3; n++) {
+        await machine.sync(restarted ? machine.kubelet() : kubelet, told);
+        await machine.clock.advance(30_000);
+      }
+      const { containers } = await machine.status(kubelet, web);
+      expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`)).toEqual(['b/0']);
+    },
+  );
+
+  test('C6: an ephemeral container does not run again', async () => {
+    const machine = new Machine();
+    const web = pod({ containers: [sleeper('b')], ephemeralContainers: [once('debug')] });
+    await machine.sync(machine.kubelet(), web);
+    await machine.clock.advance(1_000);
+    await removeDead(machine);
+    const told: Pod = { ...web, status: { ephemeralContainerStatuses: [shown('debug', shows(machine, 0))] } };
+    await machine.sync(machine.kubelet(), told);
+    const { containers } = await machine.status(machine.kubelet(), web);
+    expect(containers.map(({ name }) => name)).toEqual(['b']);
+  });
+
+  test('C3: an init container that has done its work does not run again before the first main container starts', async () => {
+    const machine = new Machine();
+    await machine.sync(machine.kubelet(), pod({ initContainers: [once('i')] }));
+    await machine.clock.advance(1_000);
+    await removeDead(machine);
+    const web = pod({ initContainers: [once('i')], containers: [sleeper('b')] });
+    const told: Pod = { ...web, status: { initContainerStatuses: [shown('i', shows(machine, 0))] } };
+    await machine.sync(machine.kubelet(), told);
+    expect(machine.live()).toEqual(['b/0']);
+  });
+
+  test('C2: a crashing container waits for its back-off all the same', async () => {
+    const machine = new Machine();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [once('a', 1)] });
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(100);
+    await machine.sync(kubelet, web);
+    await machine.clock.advance(100);
+    await removeDead(machine);
+    const told: Pod = {
+      ...web,
+      status: { containerStatuses: [shown('a', { waiting: {} }, { lastState: shows(machine, 1), restartCount: 1 })] },
+    };
+    const { results } = await machine.sync(kubelet, told);
+    expect(results).toMatchObject([{ action: 'StartContainer', error: { reason: 'CrashLoopBackOff' } }]);
+  });
+});
