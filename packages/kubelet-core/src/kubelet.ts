@@ -148,6 +148,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     const onPlegEvent = (event: PodLifecycleEvent): void => {
       this.#housekeeper.due();
       this.#events.changed(event);
+      this.#syncer.containersChanged(event.podUid);
     };
     group.add((ending) => loop.consume('pleg', pleg.events, onPlegEvent, ending));
     if (probes !== undefined) {

@@ -62,6 +62,7 @@ function setUp({ withCgroups = false } = {}) {
     onSync: (_given: RuntimePodStatus): void => {},
     volumesLeft: false,
     shown: undefined as Pod | undefined,
+    cached: undefined as RuntimePodStatus | undefined,
     read: async (): Promise<void> => {},
     askedAfterMs: [] as number[],
     synced: [] as string[],
@@ -76,6 +77,7 @@ function setUp({ withCgroups = false } = {}) {
     journal: noJournal,
     podCache: {
       ...unreadCache,
+      get: () => (behaviour.cached === undefined ? undefined : { status: behaviour.cached }),
       getNewerThan: async (_uid, minTimeMs) => {
         behaviour.askedAfterMs.push(minTimeMs);
         await behaviour.read();
@@ -421,6 +423,34 @@ describe('syncTerminatingPod', () => {
       'detected running containers after a successful KillPod, CRI violation: c1',
     );
     expect(status.history.map(({ phase }) => phase)).toEqual(['Running']);
+  });
+
+  test('S7: a container that has ended is shown so while another one of its pod still ends', async () => {
+    const { parts, groups, pod, status, behaviour } = setUp();
+    const generatePodStatus: GeneratePodStatus = (_pod, { containers }, { podIsTerminal }) => ({
+      phase: podIsTerminal ? 'Succeeded' : 'Running',
+      message: containers.map(({ state }) => state).join(),
+    });
+    const syncer = new KubeletPodSyncer({ ...parts, groups, generatePodStatus });
+    const both = (first: RuntimeContainerStatus['state'], second: RuntimeContainerStatus['state']) =>
+      emptyStatus(pod, { containers: [container(first), container(second, 'c2')] });
+    const see = (seen: RuntimePodStatus): void => {
+      behaviour.cached = seen;
+      syncer.containersChanged(pod.metadata.uid);
+    };
+    behaviour.kill = async () => {
+      see(both('exited', 'running'));
+      // How the pod has ended is shown once a fresh look shows that nothing runs (S2).
+      see(both('exited', 'exited'));
+    };
+    behaviour.after = () => both('exited', 'exited');
+    await syncer.syncTerminatingPod(pod, both('running', 'running'), 30, undefined, signal);
+    see(both('exited', 'running'));
+    expect(status.history).toEqual([
+      { phase: 'Running', message: 'running,running' },
+      { phase: 'Running', message: 'exited,running' },
+      { phase: 'Succeeded', message: 'exited,exited' },
+    ]);
   });
 
   test('the reason of an eviction is in the status before the pod is killed', async () => {

@@ -77,6 +77,8 @@ export class KubeletPodSyncer implements PodSyncer {
   readonly #sandboxUp = new Map<string, Timer>();
   /** What was known of the pods that are being ended when that began. */
   readonly #beforeEnd = new Map<string, PodStatus>();
+  /** Show what the runtime has of the pods that are being stopped right now. */
+  readonly #showers = new Map<string, (seen: RuntimePodStatus) => void>();
 
   constructor(components: Components) {
     this.#deps = components;
@@ -150,6 +152,15 @@ export class KubeletPodSyncer implements PodSyncer {
     };
     this.#sandboxUp.get(uid)?.cancel();
     this.#sandboxUp.set(uid, clock.setTimer(SANDBOX_SHOWN_AFTER_MS, show));
+  }
+
+  /**
+   * Something happened to the containers of a pod. While a pod is being stopped, which may take its whole grace period, its containers that
+   * have ended are shown so, and not as ready. Upstream shows them as running until the last one has ended.
+   */
+  containersChanged(uid: string): void {
+    const entry = this.#deps.podCache.get(uid);
+    if (entry !== undefined && entry.error === undefined) this.#showers.get(uid)?.(entry.status);
   }
 
   /** A worker has the pod as it was when its wish changed last: what the API shows of it may be another status by now. */
@@ -241,8 +252,15 @@ export class KubeletPodSyncer implements PodSyncer {
     // A kubelet that starts while the pod terminates has not synced it: what runs is asked for its readiness, as before the restart.
     if (runtimeStatus.containers.some(({ state }) => state === 'running')) probes?.addPod(pod);
     probes?.stopLivenessAndStartup(uid);
+    this.#showers.set(uid, (seen) => {
+      // How the pod has ended is shown once all of it has stopped (S2).
+      if (stillRunning(seen).length === 0) return;
+      const ending = this.#generate(pod, withDataFromBeforeStopping(seen, runtimeStatus), false);
+      status.setPodStatus(pod, podStatusFn ? podStatusFn(ending) : ending);
+    });
     const kill = () => this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), gracePeriodSeconds, signal);
-    await this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
+    const stop = this.#deps.journal.during(uid, 'Stop', {}, kill, signal);
+    await stop.finally(() => this.#showers.delete(uid));
     const stoppedAtMs = clock.monotonic();
     probes?.removePod(uid);
     await limitsRead;
