@@ -1,5 +1,5 @@
 import { type Clock, type Random, systemClock, systemRandom } from '@node-agent/async';
-import { ContainerState, messages } from '@node-agent/cri-client';
+import { ContainerEventType, ContainerState, messages } from '@node-agent/cri-client';
 import type { Script } from './behaviour.ts';
 import { killSharedProcesses, markExited } from './core/container-life.ts';
 import { containerRpcs } from './core/container-rpcs.ts';
@@ -248,6 +248,24 @@ export class FakeRuntime extends DispatchedService {
   killSandbox(id: string): void {
     sandboxStopped(this.#state, sandboxOf(this.#state, id, 'killSandbox'));
     killSharedProcesses(containersIn(this.#state, id));
+  }
+
+  /**
+   * Removes the records of all containers that have ended, without a call: what somebody else does by `crictl rm -a`.
+   * @returns their ids
+   */
+  forgetDeadContainers(): string[] {
+    if (this.down) return [];
+    const dead = [...this.#state.containers.values()].filter((container) => {
+      const isIdle = !container.starting && !container.removing && !container.taskLeaked;
+      return isIdle && containerState(container) === ContainerState.CONTAINER_EXITED;
+    });
+    for (const { id, name, sandboxId } of dead) {
+      this.#state.containers.delete(id);
+      this.#state.containerNames.delete(name);
+      this.#state.emit(ContainerEventType.CONTAINER_DELETED_EVENT, id, sandboxId);
+    }
+    return dead.map(({ id }) => id);
   }
 
   /** The containers that run, in order of their creation. */

@@ -40,3 +40,12 @@ test('a trapped SIGTERM ends a loop within the sleep under way', async () => {
   });
   expect(it.clock.pendingTimers).toBe(0);
 });
+
+test('forgets the records of containers that have ended, and of no others', async () => {
+  const it = await world();
+  const { containerId: ended } = await startPod(it, ['sh', '-c', 'exit 3']);
+  await it.clock.advance(1);
+  expect(it.runtime.forgetDeadContainers()).toEqual([ended]);
+  expect((await it.runtime.listContainers({ filter: null })).containers).toEqual([]);
+  expect(it.runtime.forgetDeadContainers()).toEqual([]);
+});

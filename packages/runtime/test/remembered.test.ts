@@ -31,7 +31,7 @@ describe('a container that the runtime has no record of', () => {
       reason: 'Error',
       restartCount: 3,
       startedAtMs: 5_000,
-      finishedAtMs: 9_000,
+      finishedAtMs: 9_999,
       sandboxId: 'sandbox-0',
     });
   });

@@ -58,6 +58,8 @@ function body(observation: Observation): string | undefined {
     }
     case 'sandboxLost':
       return `sandbox ${observation.id.slice(0, 8)} dies`;
+    case 'recordRemoved':
+      return `the record of ${observation.id.slice(0, 8)} is removed`;
     case 'podCreated':
       return `pod ${observation.pod.uid} is bound to the node`;
     case 'podDeleted':

@@ -69,6 +69,8 @@ export type Happening =
       /** The UIDs of pods that have a group, then. */
       readonly groups: readonly string[];
     }
+  /** The runtime's record of a container that has ended is gone, and no kubelet has asked for that. */
+  | { readonly kind: 'recordRemoved'; readonly id: string }
   /** A pod is bound to the node in the API right after this. */
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
   /** The user's deletion of a pod is done right after this. `graceSeconds`: what it has to end, where the user says so. */

@@ -47,6 +47,8 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return killContainer(stage, action);
     case 'killSandbox':
       return killSandbox(stage, action.nth);
+    case 'removeRecords':
+      return removeRecords(stage);
     case 'crashRuntime':
       return crashRuntime(stage, action);
     case 'hostileFiles': {
@@ -203,6 +205,10 @@ function killSandbox({ world, tell }: Stage, nth: number): void {
   if (id === undefined) return;
   world.runtime.killSandbox(id);
   tell({ kind: 'sandboxLost', id });
+}
+
+function removeRecords({ world, tell }: Stage): void {
+  for (const id of world.runtime.forgetDeadContainers()) tell({ kind: 'recordRemoved', id });
 }
 
 function crashRuntime({ world, tell }: Stage, { downMs, lost }: Extract<Action, { do: 'crashRuntime' }>): void {

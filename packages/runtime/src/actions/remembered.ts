@@ -15,6 +15,7 @@ import { containerHash } from '../reconcile/container-hash.ts';
 
 /** Where a container was that ran before the pod's newest sandbox was made. */
 const EARLIER_SANDBOX = 'earlier';
+const LAST_OF_SECOND_MS = 999;
 const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
 const IS_TO_RUN_AGAIN = { reason: 'Unknown', message: 'The container waits for its restart' };
 
@@ -72,13 +73,15 @@ function remembered(
   // An init container that waits for its turn in a new sandbox may have done its work in an earlier one.
   if (isOwed && (mayBegin || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
+  const finishedAtMs = timeOf(ended.finishedAt);
   return {
     id: bareContainerId(ended.containerID ?? containerID),
     name: container.name,
     state: 'exited',
     createdAtMs: startedAtMs,
     startedAtMs,
-    finishedAtMs: timeOf(ended.finishedAt),
+    // The API shows whole seconds: counted from their beginning, the back-off would be up to a second shorter (C2).
+    finishedAtMs: finishedAtMs > 0 ? finishedAtMs + LAST_OF_SECOND_MS : 0,
     exitCode,
     image,
     imageId: imageID,

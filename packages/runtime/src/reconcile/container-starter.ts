@@ -403,7 +403,7 @@ export class ContainerStarter {
       // Not its words: they may be what a server answered, and hold secrets.
       this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
       const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
-      await this.#noteFailedHook(pod, container, id);
+      await this.#noteFailedHook(pod, container, id, signal);
       await killer.killContainer(pod, kill, signal).catch((killError: unknown) => {
         logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
       });
@@ -411,12 +411,16 @@ export class ContainerStarter {
     }
   }
 
-  /** A container whose hook failed has failed, though it may end with exit code 0 as it is told to stop. */
-  async #noteFailedHook(pod: Pod, container: AnyContainer, id: string): Promise<void> {
+  /**
+   * A container whose hook failed has failed, though it may end with exit code 0 as it is told to stop. One that has ended by itself has not:
+   * its hook may have failed for that.
+   */
+  async #noteFailedHook(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<void> {
     const { notes, features } = this.#components;
     const { uid } = pod.metadata;
     const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
-    if (restartsAfterKill(pod, container, features)) await notes.put(uid, container.name, { id, restart });
+    const restarts = restartsAfterKill(pod, container, features) && (await this.#runs(id, signal));
+    if (restarts) await notes.put(uid, container.name, { id, restart });
     else await notes.delete(uid, container.name, id);
   }
 

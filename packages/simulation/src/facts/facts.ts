@@ -1,5 +1,6 @@
 import type { Observation } from '../observation.ts';
 import { type Action, durationMs, type NodePlan } from '../scenario/actions.ts';
+import { illAfterMs, mayRestart, type PodPlan, restartPolicyOf } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { ApiFacts } from './api-facts.ts';
 import { DeadlineFacts } from './deadline-facts.ts';
@@ -9,6 +10,7 @@ import { DiskFacts } from './disk-facts.ts';
 import { HookFacts } from './hook-facts.ts';
 import { Lives } from './lives.ts';
 import { ObjectFacts } from './object-facts.ts';
+import { RecordFacts } from './record-facts.ts';
 import { ResourceFacts } from './resource-facts.ts';
 import { RestartAllFacts } from './restart-all-facts.ts';
 import { groupOf, periodsOf, ShutdownFacts } from './shutdown-facts.ts';
@@ -57,6 +59,7 @@ export class Facts {
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
   readonly hooks: HookFacts = new HookFacts(this);
+  readonly records: RecordFacts = new RecordFacts();
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */
@@ -194,6 +197,20 @@ export class Facts {
     return this.#removalAskedAtMs.has(containerId);
   }
 
+  /** Whether a run was told to stop when its liveness probe could have failed for good: it is started again, unless its policy is Never. */
+  wasIll(life: Life): boolean {
+    const { id, plan, attempt, startedAtMs, end } = life;
+    const toldAtMs = this.stopAskedAtMs(id) ?? Number.NEGATIVE_INFINITY;
+    const wasStopped = end === 'terminated' || end === 'killed';
+    return wasStopped && toldAtMs - startedAtMs >= illAfterMs(plan, attempt);
+  }
+
+  /** Whether a run that has ended is to be followed by another one. */
+  mayRunAgain(pod: PodPlan, life: Life): boolean {
+    const { plan } = life;
+    return mayRestart(pod, plan, life) || (this.wasIll(life) && restartPolicyOf(pod, plan) !== 'Never');
+  }
+
   /** Whether the record of a container was asked to be removed before it started: its start was under way, and came late. */
   wasRemovedUnstarted({ id, startedAtMs }: Life): boolean {
     return (this.#removalAskedAtMs.get(id) ?? Number.POSITIVE_INFINITY) < startedAtMs;
@@ -234,6 +251,7 @@ export class Facts {
     this.hooks.observe(observation);
     this.disks.observe(observation);
     this.restartAll.observe(observation);
+    this.records.observe(observation);
     this.resources.observe(observation, this.pods.storeFaultUntilMs);
     if (this.node.devices !== undefined) this.devices.observe(observation);
     if (this.node.shutdown !== undefined) this.shutdown.observe(observation, this);

@@ -47,9 +47,9 @@ export class HookFacts {
 
   /** Whether it may have failed for that, as its plan says or for whatever else went wrong. */
   mayHaveFailed(life: Life): boolean {
-    const { kubeletStartedAtMs, firstFaultAtMs, nowMs } = this.#facts;
+    const { firstFaultAtMs, nowMs } = this.#facts;
     const { by } = life.plan.postStart ?? {};
-    if (by === undefined || by === 'sleep' || life.startedAtMs < kubeletStartedAtMs) return false;
+    if (by === undefined || by === 'sleep') return false;
     if (hookOf(life.plan, life.attempt)?.fails) return true;
     const begun = this.of(life);
     const isThrough = begun !== undefined && begun.untilMs < nowMs && !this.#wasTroubled(begun);

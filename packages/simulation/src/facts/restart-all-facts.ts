@@ -44,6 +44,7 @@ export class RestartAllFacts {
   observe(observation: Observation): void {
     if (observation.kind === 'containerEnded') this.#onEnd(observation.life);
     if (observation.kind === 'containerStarted') this.#onStart(observation.life);
+    if (observation.kind === 'recordRemoved') this.#onRemoved(observation.id);
     if (observation.kind !== 'call' || observation.call.name !== 'removeContainer') return;
     const { containerId = '' } = (observation.call.args[0] ?? {}) as { readonly containerId?: string };
     const life = this.#facts.lives.byId(containerId);
@@ -62,6 +63,12 @@ export class RestartAllFacts {
     const isWanted = pods.wanted.has(podUid) && pods.lastUnwantedAtMs(podUid) < life.startedAtMs;
     // Records of dead containers are the first to go for a lack of disk.
     if (!isStopped && isWanted && runtimeUp && !resources.diskWasShort) this.#surelyAskedBy.set(podUid, life);
+  }
+
+  /** Its exit may not have been seen before its record went. */
+  #onRemoved(id: string): void {
+    const life = this.#facts.lives.byId(id);
+    if (life !== undefined && this.#surelyAskedBy.get(life.podUid) === life) this.#surelyAskedBy.delete(life.podUid);
   }
 
   /** One that ended right when it was to be stopped for another reason is started again without a look at its exit. */

@@ -35,7 +35,7 @@ import { hangsAlone, nothingIsKept, outsideStays, promptStart, runtimeIsReported
 import { objectsAreWhole, objectsFirst } from './objects.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
-import { foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
+import { endedAreShown, foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
 import { ephemeralRunsOnce, grantsFit, refusedForLack, runningIsAdmitted } from './resources.ts';
 import {
   endedInWords,
@@ -107,6 +107,7 @@ export const allInvariants: readonly Invariant[] = [
   foreignConditionsStay,
   readyHasCause,
   readyIsAllReady,
+  endedAreShown,
   goesOnAlone,
   staticsRunAlone,
   leaseBeats,

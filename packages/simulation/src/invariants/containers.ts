@@ -7,6 +7,7 @@ import {
   mayRestart,
   type PodPlan,
   restartPolicyOf,
+  rulesOf,
 } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -61,7 +62,7 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     const ill = earlier.plan.probes?.liveness !== undefined && facts.stopAskedAtMs(earlier.id) !== undefined;
     const stopped = earlier.termAtMs !== undefined || lost || ill;
     const byItself = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
-    const crashed = byItself || (!lost && !ill && isEndedByHook(earlier, facts));
+    const crashed = byItself || (!lost && (facts.wasIll(earlier) || (!ill && isEndedByHook(earlier, facts))));
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
     const anew = isInit && earlier.sandboxId !== life.sandboxId;
     const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
@@ -89,7 +90,7 @@ function isEndedByHook(life: Life, facts: Facts): boolean {
 /** Whether a run ended so that its container is not to run again. */
 function isDoneFor(facts: Facts, life: Life): boolean {
   const pod = facts.pods.planOf(life.podUid);
-  return pod !== undefined && !mayRestart(pod, life.plan, life);
+  return pod !== undefined && !facts.mayRunAgain(pod, life);
 }
 
 /** C3: init containers run one at a time and in order, before the main ones, and once per sandbox, or since all containers began anew. */
@@ -109,7 +110,8 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
     if (!passed) return { wrong: `${who} starts before init container ${name} has done its work` };
   }
   if (index < 0) return 'ok';
-  const started = pod.containers.find(({ name }) => here(name).length > 0);
+  const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts);
+  const started = pod.containers.find(({ name }) => here(name).some(isKnown));
   if (started !== undefined) return { wrong: `init ${who} starts after main container ${started.name} has` };
   // A start that outlived its kubelet, and came after the next one had asked for what never ran to be removed: nobody has seen it.
   const again = here(life.name).some(
@@ -117,6 +119,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
       earlier !== life &&
       earlier.end !== undefined &&
       !hasFailed(pod, life.name, earlier) &&
+      isKnown(earlier) &&
       !facts.wasRemovedUnstarted(earlier),
   );
   return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
@@ -279,11 +282,23 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
  * Whether nobody remembers how a container ended: its pod was evicted, or ended or refused for a shutdown, or dead containers were removed
  * for a lack of disk, and the kubelet was killed before the API had word of that. What of a static pod has ended is on record nowhere else.
  */
-function isForgotten({ id, podUid, endedAtMs = 0 }: Life, facts: Facts): boolean {
+function isForgotten(life: Life, facts: Facts): boolean {
+  const { id, podUid, endedAtMs = 0 } = life;
+  // A record that somebody else removed before the kubelet that runs had told of it; where all containers can begin anew, one that is gone
+  // says that they do.
+  if (facts.records.isLost(life) || mayHaveBegunAnew(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources, shutdown } = facts;
   const hadEnded = facts.wasEnded(podUid) || shutdown.wasEverEnded(podUid);
   return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
+}
+
+/** Whether all containers of its pod can begin anew, and some record of the pod was removed by somebody else. */
+function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): boolean {
+  const { init = [], containers = [] } = pods.planOf(podUid) ?? {};
+  const plans = [...init, ...containers];
+  const canRestartAll = plans.some((plan) => rulesOf(plan).some(({ action }) => action === 'RestartAllContainers'));
+  return canRestartAll && plans.some(({ name }) => lives.of(podUid, name).some((life) => records.wasRemoved(life)));
 }
 
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {

@@ -7,7 +7,6 @@ import {
   hookOf,
   isSidecar,
   longestHooksMs,
-  mayRestart,
   type PodPlan,
   restartPolicyOf,
 } from '../scenario/plans.ts';
@@ -121,7 +120,7 @@ function isNeverUp(plan: ContainerPlan): boolean {
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
   const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) > last.startedAtMs;
-  return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last) && !isToBeginAnew;
+  return last?.endedAtMs !== undefined && !facts.mayRunAgain(pod, last) && !isToBeginAnew;
 }
 
 /** A start that failed by a fault is an exit, after which policy Never starts nothing; nor does a rule that asks for another exit code. */

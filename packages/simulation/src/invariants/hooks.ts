@@ -1,6 +1,6 @@
 import { bareContainerId } from '@node-agent/pod-spec';
 import type { Facts } from '../facts/facts.ts';
-import { findPlan, type PodPlan } from '../scenario/plans.ts';
+import { findPlan, longestHooksMs, type PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
@@ -10,14 +10,18 @@ const TOLERANCE_MS = 100;
 /** So soon after its start a hook reaches its container on a healthy node, and so soon after its failure that is told to stop. */
 const PROMPT_MS = 5000;
 
+/** So long after the last fault every hook has reached its container: longer than retries wait. */
+const LATE_MS = 60_000;
+
 /** C5: a `postStart` hook runs once for each start of a container, and not when that is to end already. */
 export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
-  const seen = new Set<string>();
+  const seen = new Map<string, number>();
   return (observation, facts) => {
     const { life } = observation.hook;
     const who = `the postStart hook of container ${life.name} of pod ${life.podUid}`;
-    if (seen.has(life.id)) return { wrong: `${who} runs once more` };
-    seen.add(life.id);
+    // A kubelet that was killed may have done so before it had noted that the hook was through.
+    if (seen.get(life.id) === observation.kubelet) return { wrong: `${who} runs once more` };
+    seen.set(life.id, observation.kubelet);
     const isToEnd = facts.isBeingEnded(life.podUid) || facts.stopAskedAtMs(life.id) !== undefined;
     return judged(isToEnd && `${who} begins, and that is to end already`);
   };
@@ -91,12 +95,21 @@ function isTold(life: Life, { runtimeChangedAtMs, nowMs, ownFaultsOverAtMs }: Fa
   return runtimeChangedAtMs < life.startedAtMs && ownFaultsOverAtMs < nowMs - PROMPT_MS;
 }
 
+/**
+ * Whether a hook has not reached its container and should have: promptly on a healthy node, and once faults are over wherever the kubelet was
+ * killed, and whatever answer was lost.
+ */
 function isUnreached(life: Life, facts: Facts): boolean {
   const { by } = life.plan.postStart ?? {};
-  if (by === 'sleep' || facts.firstFaultAtMs <= facts.nowMs || life.startedAtMs < facts.kubeletStartedAtMs)
-    return false;
-  const isOld = facts.nowMs - life.startedAtMs > PROMPT_MS;
-  return isOld && facts.hooks.of(life) === undefined;
+  if (by === 'sleep' || facts.hooks.of(life) !== undefined) return false;
+  const isHealthy = facts.firstFaultAtMs > facts.nowMs && life.startedAtMs >= facts.kubeletStartedAtMs;
+  if (isHealthy) return facts.nowMs - life.startedAtMs > PROMPT_MS;
+  const { ownFaultsOverAtMs, kubeletStartedAtMs, runtimeChangedAtMs, faultsEnded } = facts;
+  const calmSinceMs = Math.max(ownFaultsOverAtMs, kubeletStartedAtMs, runtimeChangedAtMs, life.startedAtMs);
+  const isWanted = facts.pods.wanted.has(life.podUid) && !facts.wasEnded(life.podUid);
+  const pod = facts.pods.planOf(life.podUid);
+  const patienceMs = LATE_MS + (pod === undefined ? 0 : longestHooksMs(pod));
+  return faultsEnded && isWanted && facts.nowMs - calmSinceMs > patienceMs;
 }
 
 /** W6: a hook that hangs holds up its own pod alone. */

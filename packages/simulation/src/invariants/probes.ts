@@ -1,7 +1,7 @@
 import { bareContainerId } from '@node-agent/pod-spec';
 import type { Facts } from '../facts/facts.ts';
 import type { Observation } from '../observation.ts';
-import type { ProbeKind } from '../scenario/plans.ts';
+import { illAfterMs, type ProbeKind } from '../scenario/plans.ts';
 import { LIVENESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Probed } from '../world/probe-targets.ts';
 import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
@@ -44,8 +44,10 @@ export const thresholdsCount: Invariant = invariant('R2', ['probed'], () => {
   return (observation) => {
     if (observation.probed.kind !== 'liveness') return undefined;
     const { life, answer } = observation.probed;
-    const row = answer === 'well' ? 0 : (failures.get(life.id) ?? 0) + 1;
-    failures.set(life.id, row);
+    // Each kubelet counts for itself.
+    const key = `${observation.kubelet} ${life.id}`;
+    const row = answer === 'well' ? 0 : (failures.get(key) ?? 0) + 1;
+    failures.set(key, row);
     const again = row > LIVENESS_FAILURE_THRESHOLD;
     return judged(again && `${life.podUid}/${life.name} is asked for its liveness after it has failed for good`);
   };
@@ -67,6 +69,8 @@ export const probesKeepTime: Invariant = invariant(
       const { life, kind } = before.probed;
       if (life.endedAtMs !== undefined || !facts.kubeletUp || !facts.pods.wanted.has(life.podUid)) return undefined;
       if (ending.has(life.podUid)) return undefined;
+      // It may have failed for good, and be told to stop, which takes its time.
+      if (kind === 'liveness' && nowMs - life.startedAtMs >= illAfterMs(life.plan, life.attempt)) return undefined;
       // Of an earlier life of its UID: that is still to be ended, whenever it is heard of.
       if (facts.pods.lastUnwantedAtMs(life.podUid) >= life.startedAtMs) return undefined;
       if ((interruptedAtMs.get(life.podUid) ?? Number.NEGATIVE_INFINITY) >= before.atMs) return undefined;

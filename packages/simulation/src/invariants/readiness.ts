@@ -1,3 +1,4 @@
+import { bareContainerId } from '@node-agent/pod-spec';
 import type { Facts } from '../facts/facts.ts';
 import { FOREIGN_CONDITION, GATE_CONDITION } from '../scenario/manifest.ts';
 import { longestHooksMs } from '../scenario/plans.ts';
@@ -66,6 +67,39 @@ export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health
   if (observation.atMs - troubleAtMs < SHOWN_MS) return undefined;
   const late = observation.cluster.shown.find((shown) => isLate(shown, facts));
   return judged(late && `pod ${late.uid} is not shown as ready, and all of it has been for long`);
+});
+
+/** A container that ended so long ago is not said to run, where nothing was in the way: longer than a relist and a sync that retries. */
+const ENDED_MS = 15_000;
+
+/** S7: a container that has ended is not said to run, though others of its pod may be told to stop and take their time. */
+export const endedAreShown: Invariant = invariant('S7', ['kubeletStarted', 'status', 'health'], () => {
+  const said = new Map<string, readonly string[]>();
+  return (observation, facts) => {
+    if (observation.kind === 'kubeletStarted') said.clear();
+    if (observation.kind === 'status') {
+      const { pod, status } = observation.status;
+      const { containerStatuses = [], initContainerStatuses = [] } = status;
+      const running = [...containerStatuses, ...initContainerStatuses].filter(({ state }) => state?.running != null);
+      said.set(
+        pod.metadata.uid,
+        running.map(({ containerID }) => bareContainerId(containerID)),
+      );
+    }
+    if (observation.kind !== 'health' || !facts.kubeletUp || !facts.runtimeUp) return undefined;
+    const { kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api } = facts;
+    const troubleAtMs = Math.max(kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api.troubleAtMs);
+    if (observation.atMs - troubleAtMs < SHOWN_MS || api.inTrouble) return undefined;
+    // A sync that waits for an image or a hook keeps its pod's status as it is.
+    const ending = [...said].filter(([uid]) => facts.isBeingEnded(uid));
+    const lives = ending.flatMap(([, ids]) => ids.flatMap((id) => facts.lives.byId(id) ?? []));
+    const old = lives.find(({ endedAtMs }) => endedAtMs !== undefined && observation.atMs - endedAtMs > ENDED_MS);
+    if (old !== undefined) {
+      const agoMs = observation.atMs - (old.endedAtMs ?? 0);
+      return { wrong: `container ${old.name} of pod ${old.podUid} is said to run, and ended ${agoMs} ms ago` };
+    }
+    return lives.length > 0 ? 'ok' : undefined;
+  };
 });
 
 /** Whether a pod has run long enough to be shown as ready, and is not. */

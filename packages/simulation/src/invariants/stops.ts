@@ -1,5 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import { type ContainerPlan, hasFailed, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import { type ContainerPlan, hasFailed, illAfterMs, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { calledFor, stoppedBy } from './called-for.ts';
@@ -108,6 +108,7 @@ function hasCause(life: Life, facts: Facts): boolean {
   if (facts.lives.mayHaveTwoSandboxes(podUid, startedAtMs, facts.nowMs)) return true;
   // What was asked for by a kubelet that is gone may be done late, and leaves what begins meanwhile in a sandbox that has stopped.
   if (facts.sandboxStopAskedAtMs(sandboxId) < facts.nowMs) return true;
+  if (facts.nowMs - startedAtMs >= illAfterMs(life.plan, life.attempt)) return true;
   if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return true;
   if (facts.lives.runningOf(podUid).some((other) => other !== life && other.name === life.name)) return true;
   const current = [...pod.init, ...pod.containers].find(({ name }) => name === life.name);
@@ -132,7 +133,7 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed by a fault is an exit.
     if (hasFailedToStart(pod, plan, facts)) return true;
-    return last?.endedAtMs !== undefined && !mayRestart(pod, plan, last);
+    return last?.endedAtMs !== undefined && !facts.mayRunAgain(pod, last);
   };
   const failed = (plan: ContainerPlan): boolean => {
     if (isSidecar(pod, plan.name)) return false;

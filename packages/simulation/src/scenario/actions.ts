@@ -38,6 +38,8 @@ export type Action = { readonly atMs: number } & (
   /** The live container of this number, counted around, dies by itself. */
   | { readonly do: 'killContainer'; readonly nth: number; readonly exitCode: number; readonly oomKilled: boolean }
   | { readonly do: 'killSandbox'; readonly nth: number }
+  /** The runtime loses its records of all dead containers, as by `crictl rm -a`. */
+  | { readonly do: 'removeRecords' }
   /** The runtime dies, and comes back. `lost`: of its containers, which have died meanwhile. */
   | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
   /** A pod whose containers run fills its files with these. */

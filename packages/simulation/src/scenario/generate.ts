@@ -11,8 +11,10 @@ import { withEndings } from './ending-plans.ts';
 import { FAULTS, RESTARTS } from './faults.ts';
 import { withHooks } from './hook-plans.ts';
 import { withHostility } from './hostile-plans.ts';
+import { withIllness } from './illness-plans.ts';
 import { ManifestUser } from './manifest-user.ts';
 import { withProbes } from './probe-plans.ts';
+import { withRemovals } from './removal-plans.ts';
 import { withResources } from './resource-plans.ts';
 import { withRestartRules } from './restart-plans.ts';
 import { withShutdowns } from './shutdown-plans.ts';
@@ -41,14 +43,15 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const alone = generateNode(dice);
   const plain = size.cluster ? { ...alone, cluster: true } : alone;
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
-  const drawn = withHostility(seed, withProbes(seed, withDeadlines(seed, asked)));
+  const drawn = withHostility(seed, withIllness(seed, withProbes(seed, withDeadlines(seed, asked))));
   const counted = withResources(seed, plain, drawn, size.scarce ?? false);
   const softened = withSoftThresholds(seed, counted.node, counted.actions);
   const offered = withDevices(seed, softened.node, softened.actions, size.devices ?? false);
   const ended = withShutdowns(seed, offered.node, offered.actions, size.shutdown ?? false);
   const { node } = ended;
   const hooked = withHooks(seed, withRestartRules(seed, ended.actions));
-  const actions = withDisks(seed, node, withEndings(seed, hooked));
+  const dressed = withDisks(seed, node, withEndings(seed, hooked));
+  const actions = withRemovals(seed, dressed, LAST_ACTION_MS);
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

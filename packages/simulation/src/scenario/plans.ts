@@ -40,6 +40,9 @@ export interface ProbePlan {
   readonly drains?: boolean;
   /** It never answers. */
   readonly hangs?: boolean;
+  /** Probes are answered badly once it has run for so long, in its first `illRuns` runs; never if absent. */
+  readonly illAfterMs?: number;
+  readonly illRuns?: number;
 }
 
 /** The probes of a container, by their kind. */
@@ -54,6 +57,8 @@ export interface ContainerPlan {
   readonly ignoreTerm?: boolean;
   /** How long it goes on after SIGTERM. */
   readonly stopDelayMs?: number;
+  /** What it exits with after SIGTERM; 143 if absent. */
+  readonly termExitCode?: number;
   /** How long StartContainer takes. */
   readonly startDelayMs?: number;
   /** The container's own policy: `Always` makes an init container a sidecar. */
@@ -168,6 +173,12 @@ export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended)
   if (ruleFor(container, ended) !== undefined) return true;
   const policy = restartPolicyOf(pod, container);
   return policy === 'Always' || (policy === 'OnFailure' && hasFailed(pod, container.name, ended));
+}
+
+/** After how long a run of a container fails its liveness probe for good; infinite if never. */
+export function illAfterMs({ probes }: ContainerPlan, attempt: number): number {
+  const { illAfterMs: afterMs, illRuns = 0 } = probes?.liveness ?? {};
+  return afterMs === undefined || attempt >= illRuns ? Number.POSITIVE_INFINITY : afterMs;
 }
 
 /** A container's plan in its pod. */

@@ -164,7 +164,7 @@ async function run(
     onTerm();
     if (plan.ignoreTerm) return process.forever();
     if (plan.stopDelayMs !== undefined) await process.sleep(plan.stopDelayMs);
-    return { end: 'terminated', exitCode: SIGTERM_EXIT_CODE };
+    return { end: 'terminated', exitCode: plan.termExitCode ?? SIGTERM_EXIT_CODE };
   };
   const outcomes = [byItself(), onSignal()];
   for (const outcome of outcomes) outcome.catch(() => {});

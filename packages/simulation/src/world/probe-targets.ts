@@ -1,4 +1,4 @@
-import type { ProbeKind } from '../scenario/plans.ts';
+import { illAfterMs, type ProbeKind } from '../scenario/plans.ts';
 import type { Life } from './ledger.ts';
 
 /** One probe that was made of a container, and what came of it. */
@@ -26,7 +26,9 @@ export class ProbeTargets {
     if (life === undefined || plan === undefined) return undefined;
     if (plan.hangs) return { life, kind, answer: 'never' };
     if (plan.drains && life.termAtMs !== undefined) return { life, kind, answer: 'badly' };
-    if (nowMs - life.startedAtMs < plan.wellAfterMs) return { life, kind, answer: 'badly' };
+    const ranMs = nowMs - life.startedAtMs;
+    const isIll = kind === 'liveness' && ranMs >= illAfterMs(life.plan, life.attempt);
+    if (ranMs < plan.wellAfterMs || isIll) return { life, kind, answer: 'badly' };
     const key = `${life.id} ${kind}`;
     const count = (this.#asked.get(key) ?? 0) + 1;
     this.#asked.set(key, count);
