@@ -119,6 +119,8 @@ export interface RuntimePort {
   getPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
   syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult>;
+  /** Runs the `postStart` hooks that are still to succeed in containers that run; a sync does so too if absent. */
+  finishStarts?(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
   killPod(
     pod: Pod | undefined,
     runningPod: RuntimePod,

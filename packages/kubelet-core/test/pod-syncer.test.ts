@@ -394,6 +394,22 @@ describe('syncPod', () => {
   });
 });
 
+describe('a container whose start is not finished', () => {
+  test('C5: has its hook run before its pod waits for volumes, and is shown as it is then', async () => {
+    const { parts, groups, pod, behaviour, calls, status } = setUp();
+    const unfinished = { ...container('running'), startUnfinished: true } as const;
+    behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
+    const runtime = { ...parts.runtime, finishStarts: async () => void calls.push('finish') };
+    const generatePodStatus: GeneratePodStatus = (_pod, { containers }) => ({
+      phase: containers.some(({ startUnfinished }) => startUnfinished) ? 'Pending' : 'Running',
+    });
+    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime, generatePodStatus });
+    await syncer.syncPod('sync', pod, undefined, emptyStatus(pod, { containers: [unfinished] }), signal);
+    expect(calls.filter((call) => ['finish', 'mount', 'sync'].includes(call))).toEqual(['finish', 'mount', 'sync']);
+    expect(status.history.map(({ phase }) => phase)).toEqual(['Pending', 'Running']);
+  });
+});
+
 describe('syncTerminatingPod', () => {
   test('S2: the terminal status is set only after a fresh look shows that nothing runs', async () => {
     const { syncer, pod, status, behaviour } = setUp();

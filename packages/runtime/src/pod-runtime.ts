@@ -254,6 +254,14 @@ export class PodRuntime {
   }
 
   /**
+   * Runs the `postStart` hooks that are still to succeed in containers that run (`startUnfinished`), and nothing else. A sync does so too; this
+   * is for a pod whose sync has to wait for its volumes.
+   */
+  finishStarts(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    return this.#reconciler.finishStarts(pod, status, signal);
+  }
+
+  /**
    * Stops all containers of a pod and its sandboxes; may be asked again and again.
    * @param pod `undefined` where only the runtime knows it
    * @param gracePeriodSeconds instead of what the pod says

@@ -143,6 +143,21 @@ describe('K1: the kubelet is killed over the start of a container with a hook', 
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
+  test('C5: while the hook runs: it runs again, though the sync of the pod waits for its volumes', async () => {
+    let isKilled = false;
+    const { machine, happened } = hookedMachine(() => (isKilled ? Promise.resolve() : new Promise(() => {})));
+    const first = machine.kubelet();
+    void first.syncPod(web, await machine.status(first, web), new AbortController().signal);
+    await machine.clock.advance(1_000);
+    isKilled = true;
+    const second = machine.kubelet();
+    const signal = new AbortController().signal;
+    await machine.settle(second.finishStarts(web, await machine.status(second, web), signal));
+    await machine.settle(second.finishStarts(web, await machine.status(second, web), signal));
+    expect(happened).toEqual(['hook of a, beside a/0', 'hook of a, beside a/0']);
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
   test('C5: after the hook: it does not run again', async () => {
     const { machine, happened } = hookedMachine();
     await syncs(machine, web);

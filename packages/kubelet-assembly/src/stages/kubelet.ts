@@ -109,6 +109,7 @@ function runtimePort({ containers: { runtime }, facts }: RuntimeStage): Dependen
     getPods: (signal) => runtime.getPods(signal),
     getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
     syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
+    finishStarts: (pod, podStatus, signal) => runtime.finishStarts(pod, podStatus, signal),
     killPod: (pod, running, graceSeconds, signal) => runtime.killPod(pod, running, graceSeconds, signal),
     containerEnded: (uid, containerId) => runtime.containerEnded(uid, containerId),
     forget: (uid) => runtime.forget(uid),

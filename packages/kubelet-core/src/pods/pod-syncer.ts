@@ -93,18 +93,19 @@ export class KubeletPodSyncer implements PodSyncer {
     _updateType: PodUpdateType,
     wanted: Pod,
     _mirrorPod: Pod | undefined,
-    givenStatus: RuntimePodStatus,
+    lastStatus: RuntimePodStatus,
     signal: AbortSignal,
   ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }> {
     const { clock, status, recorder, runtime, runtimeState, pleg, groups, allocation } = this.#deps;
     const pod = allocation.allocated(this.#asShown(wanted));
-    allocation.observe(pod, givenStatus);
+    allocation.observe(pod, lastStatus);
     await groups.readLimits(pod, signal);
-    const podStatus = this.#generate(pod, givenStatus, false);
+    const podStatus = this.#generate(pod, lastStatus, false);
     this.#starts.observe(pod, status.getPodStatus(pod.metadata.uid), podStatus, clock.now());
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
+    const givenStatus = await this.#finishStarts(pod, lastStatus, signal);
     // What runs is probed, as after a restart, though its volumes or the network are long in coming; upstream waits for them.
     if (givenStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
 
@@ -140,6 +141,19 @@ export class KubeletPodSyncer implements PodSyncer {
     }
     if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);
     return { isTerminal: false, idle: result.results.length === 0 && !result.isOutdated };
+  }
+
+  /** Hooks of containers that run do not wait for the pod's volumes: a secret that is gone would keep the pod from being ready for ever. */
+  async #finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+    const { clock, runtime, pleg, podCache, status } = this.#deps;
+    const { uid } = pod.metadata;
+    if (runtime.finishStarts === undefined || !given.containers.some(({ startUnfinished }) => startUnfinished))
+      return given;
+    await runtime.finishStarts(pod, given, signal);
+    pleg.hint(uid);
+    const read = await podCache.getNewerThan(uid, clock.monotonic(), signal);
+    status.setPodStatus(pod, this.#generate(pod, read, false));
+    return read;
   }
 
   /** The sandbox of a pod that is being synced, and its network, are up: where its images take a while to come, its status says so. */

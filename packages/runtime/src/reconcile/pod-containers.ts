@@ -68,6 +68,11 @@ export class PodContainers {
     this.#components = components;
   }
 
+  /** See {@link ContainerStarter.finish}. */
+  finish(pod: Pod, container: AnyContainer, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
+    return this.#components.containers.finish({ pod, container }, run, signal);
+  }
+
   /** See {@link ContainerStarter.adopt}. */
   adopt({ pod, status }: Pick<Run, 'pod' | 'status'>): Promise<void> {
     return this.#components.containers.adopt(pod, status);

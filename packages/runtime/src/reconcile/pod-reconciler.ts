@@ -87,6 +87,21 @@ export class PodReconciler {
     this.#adopted.delete(podUid);
   }
 
+  /**
+   * Finishes the starts of the containers that run, in their order, and starts none: it needs no volumes, for which a sync may wait for ever.
+   */
+  async finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    const status = withRemembered(pod, given, this.#components.features);
+    const actions = this.#actions(pod, status);
+    if (actions.killPod || actions.createSandbox || actions.containersToReset.length > 0) return;
+    for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+      const current = currentStatus(status.containers, container.name);
+      if (current?.state !== 'running' || !current.startUnfinished || actions.containersToKill.has(current.id))
+        continue;
+      await this.#components.starts.finish(pod, container, current, signal);
+    }
+  }
+
   async #sync(given: Run): Promise<void> {
     const { uid } = given.pod.metadata;
     if (given.status.sandboxes.length === 0 && given.status.containers.length === 0) {
