@@ -5,7 +5,7 @@ import {
   helpText,
   type LoadedConfiguration,
   loadKubeletConfig,
-  parseCommandLine,
+  readCommandLine,
 } from '@node-agent/config';
 import { nodeFileSystem } from '@node-agent/host';
 import { createLogger, type Logger, LogLevelSwitch, levelOfVerbosity } from '@node-agent/telemetry';
@@ -28,19 +28,19 @@ const FAILED = 1;
  */
 export async function runKubelet(argv: readonly string[]): Promise<number> {
   try {
-    const { flags } = parseCommandLine(argv);
+    const { flags, issues } = readCommandLine(argv);
     if (flags.help) {
-      process.stdout.write(helpText());
+      process.stdout.write(helpText(flags));
       return OK;
     }
-    if (flags.version !== 'false') {
+    if (issues.length === 0 && flags.version !== 'false') {
       process.stdout.write(flags.version === 'raw' ? `${rawVersion()}\n` : `Kubernetes ${KUBELET_VERSION}\n`);
       return OK;
     }
     return await runWith(argv);
   } catch (err) {
     if (!ConfigError.is(err)) throw err;
-    process.stderr.write(`kubelet: ${err.message}\n`);
+    process.stderr.write(err.issues.map((issue) => `kubelet: ${formatIssue(issue)}\n`).join(''));
     return FAILED;
   }
 }

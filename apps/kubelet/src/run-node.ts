@@ -121,7 +121,6 @@ export async function runNode(
     .set({}, performance.timeOrigin / 1000);
   const events = new MemoryEventRecorder(() => clock.now());
   // What a cluster takes is loaded only where there is one.
-  if (flags.bootstrapKubeconfig && !flags.kubeconfig) throw new Error('--bootstrap-kubeconfig: needs --kubeconfig too');
   using _cluster = parts.begin('clients of the API server');
   await using cluster = flags.kubeconfig
     ? await (await import('./cluster.ts')).joinCluster(

@@ -24,15 +24,12 @@ interface KeptCertificate {
 /**
  * The serving certificate of a node that asks no API server for one (`InitializeTLS`, `cmd/kubelet/app/server.go`): that of the
  * configuration's files, else one of its own in `--cert-dir`.
- * @throws Error naming the field that is missing; CertificateError for files that cannot be served with
+ * @throws CertificateError for files that cannot be served with
  */
 export async function servingFiles(
   { tlsCertFile, tlsPrivateKeyFile, certDir, nodeName, reload }: ServingFileSettings,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<KeptCertificate> {
-  if ((tlsCertFile === '') !== (tlsPrivateKeyFile === '')) {
-    throw new Error('tlsCertFile and tlsPrivateKeyFile: one is of no use without the other');
-  }
   const isOwn = tlsCertFile === '';
   const own = new SelfSignedFiles({ fs, clock, logger }, { directory: resolve(certDir), host: nodeName });
   if (isOwn) await own.ensure();

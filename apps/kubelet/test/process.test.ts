@@ -205,6 +205,26 @@ test('a configuration that is refused is a line on the standard error stream, an
   expect(await exitCode()).toBe(1);
 });
 
+test.each([
+  [['help'], /^kubelet: unknown command help; kubelet --help lists the flags\n$/],
+  [
+    ['--nope', '--max-pods=x', 'run'],
+    /^kubelet: unknown flag: --nope\nkubelet: unknown command run; .*\nkubelet: invalid argument "x" for "--max-pods" flag: .*\n$/,
+  ],
+])('refuses %j with every problem on a line of its own', async (args, expected) => {
+  const command = promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, ...args]);
+  await expect(command).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(expected) });
+});
+
+test.each([
+  [['--help'], 'kubelet --help --all also lists'],
+  [['--nope', '-h'], 'kubelet --help --all also lists'],
+  [['--help', '--all'], '\nDeprecated:\n'],
+])('prints its flags for %j', async (args, expected) => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=@node-agent/source', main, ...args]);
+  expect(stdout).toContain(expected);
+});
+
 test('its version is the release of Kubernetes that it follows, and its own as the package has it', async () => {
   const manifest: unknown = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
   const { version } = manifest as { version: string };

@@ -1,4 +1,4 @@
-import { type ConfigNode, describe } from './document/node.ts';
+import { type ConfigNode, describe, type Position, shorten } from './document/node.ts';
 import { parseDuration } from './duration.ts';
 import type { ConfigIssue, Origin } from './error.ts';
 import { childPath } from './path.ts';
@@ -13,6 +13,8 @@ export interface Layer {
   /** The place of each value, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly issues: readonly ConfigIssue[];
+  /** Fields that do not exist. Upstream ignores them with a warning. */
+  readonly unknown: readonly ConfigIssue[];
 }
 
 /** Reads a document as a KubeletConfiguration and finds everything in it that is unknown or of the wrong type. */
@@ -29,6 +31,7 @@ class Decoder {
   readonly #source: 'file' | 'dropIn';
   readonly #origins = new Map<string, Origin>();
   readonly #issues: ConfigIssue[] = [];
+  readonly #unknown: ConfigIssue[] = [];
   #inSecret = false;
 
   constructor(file: string, source: 'file' | 'dropIn') {
@@ -46,7 +49,7 @@ class Decoder {
       // A file of another kind has other fields; to list them as unknown would hide what is wrong.
       if (this.#issues.length === 0) value = this.#object(root, '', configurationFields, ['apiVersion', 'kind']);
     }
-    return { value, origins: this.#origins, issues: this.#issues };
+    return { value, origins: this.#origins, issues: this.#issues, unknown: this.#unknown };
   }
 
   #expect(root: ConfigNode & { kind: 'map' }, key: string, expected: string): void {
@@ -68,7 +71,7 @@ class Decoder {
       if (ignored.includes(key)) continue;
       const line = fields.find((candidate) => candidate.name === key);
       if (line === undefined) {
-        this.#reportAt(childPath(path, key), unknownField(key, fields), keyAt);
+        this.#unknown.push(this.#issue(childPath(path, shorten(key)), unknownField(key, fields), keyAt));
         continue;
       }
       this.#inSecret ||= line.isSecret;
@@ -142,11 +145,11 @@ class Decoder {
   }
 
   #report(path: string, message: string, node: ConfigNode): void {
-    this.#reportAt(path, message, node.at);
+    this.#issues.push(this.#issue(path, message, node.at));
   }
 
-  #reportAt(path: string, message: string, at: { line: number; column: number }): void {
-    this.#issues.push({ path, message, origin: { source: this.#source, file: this.#file, ...at } });
+  #issue(path: string, message: string, at: Position): ConfigIssue {
+    return { path, message, origin: { source: this.#source, file: this.#file, ...at } };
   }
 }
 

@@ -19,8 +19,8 @@ export interface ConfigIssue {
  *
  * - `flag`: the command line cannot be understood.
  * - `read`: a file or directory cannot be read.
- * - `syntax`: a file is neither YAML nor JSON, or not one document.
- * - `decode`: an unknown field or a value of the wrong type.
+ * - `syntax`: a file is neither YAML nor JSON, or is empty.
+ * - `decode`: a value of the wrong type; with `--strict-config` an unknown field, a duplicate key or a second document.
  * - `invalid`: a value that is not allowed, alone or beside another one.
  * - `unsupported`: something that this kubelet has not got yet, and does not go on without.
  */
@@ -29,7 +29,10 @@ export type ConfigErrorCode = 'flag' | 'read' | 'syntax' | 'decode' | 'invalid' 
 /** Every copy and version of this package marks its errors with it. */
 const BRAND = Symbol.for('@node-agent/config.ConfigError');
 
-/** Why a configuration is refused. `issues` holds everything that was found, `message` all of it as text, a line each. */
+/**
+ * Why a configuration is refused. `issues` holds everything that was found, `message` all of it as text, a line each. `code` is the kind of
+ * the first.
+ */
 export class ConfigError extends Error {
   static {
     Object.defineProperty(ConfigError.prototype, BRAND, { value: true });

@@ -17,7 +17,14 @@ export {
   resolveFeatureGates,
 } from './feature-gates/feature-gates.ts';
 export { type FeatureName, type FeatureStage, knownFeatures } from './feature-gates/known-features.ts';
-export { type CommandLine, type FlagSetting, type MirrorFlag, parseCommandLine } from './flags/command-line.ts';
+export {
+  type CommandLine,
+  type CommandLineReading,
+  type FlagSetting,
+  type MirrorFlag,
+  parseCommandLine,
+  readCommandLine,
+} from './flags/command-line.ts';
 export { helpText } from './flags/help.ts';
 export type {
   CgroupDriver,

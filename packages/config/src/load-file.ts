@@ -1,18 +1,40 @@
 import { decodeConfiguration, type Layer } from './decode.ts';
+import type { Leniency } from './document/parse-document.ts';
 import { parseDocument } from './document/parse-document.ts';
 import { type ConfigReader, readError } from './drop-ins.ts';
-import { ConfigError } from './error.ts';
+import { ConfigError, type ConfigIssue } from './error.ts';
+
+/** The most issues of one kind that are listed for one file. */
+const MAX_LISTED = 50;
+
+/** One configuration file, read. */
+export interface LoadedFile {
+  readonly layer: Layer;
+  /** Text that upstream reads all the same: unknown fields, duplicate keys, documents after the first. */
+  readonly lenient: readonly LenientIssue[];
+}
+
+/** An issue that is a warning, or an error with `--strict-config`. */
+export interface LenientIssue extends ConfigIssue {
+  /** What becomes of the value if the file is not refused. */
+  readonly consequence: string;
+}
+
+/** The issue as a warning, which says what becomes of the value. */
+export function lenientWarning({ consequence, message, ...issue }: LenientIssue): ConfigIssue {
+  return { ...issue, message: `${message} (${consequence})` };
+}
 
 /**
- * Reads one configuration file.
+ * Reads one configuration file. Values of the wrong type are issues of its layer.
  *
- * @throws ConfigError `read`, `syntax` or `decode`
+ * @throws ConfigError `read` or `syntax`
  */
 export async function loadFile(
   path: string,
   source: 'file' | 'dropIn',
   fs: Pick<ConfigReader, 'readFile'>,
-): Promise<Layer> {
+): Promise<LoadedFile> {
   let bytes: Uint8Array;
   try {
     bytes = await fs.readFile(path);
@@ -20,15 +42,24 @@ export async function loadFile(
     throw readError(path, cause);
   }
   const parsed = parseDocument(bytes);
-  if (parsed.problems !== undefined) {
-    const issues = parsed.problems.map(({ message, at }) => ({
-      path: '',
-      message,
-      origin: { source, file: path, ...at },
-    }));
-    throw new ConfigError('syntax', issues);
-  }
+  const issueOf = ({ message, at }: Pick<Leniency, 'message' | 'at'>): ConfigIssue => ({
+    path: '',
+    message,
+    origin: { source, file: path, ...at },
+  });
+  if (parsed.problems !== undefined) throw new ConfigError('syntax', atMost(parsed.problems.map(issueOf)));
   const layer = decodeConfiguration(parsed.root, path, source);
-  if (layer.issues.length > 0) throw new ConfigError('decode', layer.issues);
-  return layer;
+  const lenient = [
+    ...parsed.leniencies.map((leniency) => ({ ...issueOf(leniency), consequence: leniency.consequence })),
+    ...layer.unknown.map((issue) => ({ ...issue, consequence: 'ignored' })),
+  ];
+  return { layer: { ...layer, issues: atMost(layer.issues) }, lenient: atMost(lenient) };
+}
+
+/** The first issues of a list, the last of which says how many more there are. */
+function atMost<T extends ConfigIssue>(issues: readonly T[]): readonly T[] {
+  const last = issues[MAX_LISTED - 1];
+  if (issues.length <= MAX_LISTED || last === undefined) return issues;
+  const more = issues.length - MAX_LISTED;
+  return [...issues.slice(0, MAX_LISTED - 1), { ...last, message: `${last.message}; ${more} more like this` }];
 }

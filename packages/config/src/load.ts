@@ -1,14 +1,17 @@
 import { posix } from 'node:path';
 import { cleanPath } from './clean-path.ts';
+import { readClusterDns } from './cluster-dns.ts';
+import type { Layer } from './decode.ts';
 import { applyDefaults, applyEvictionDefaults, FLAG_DEFAULTS } from './defaults.ts';
+import { shorten } from './document/node.ts';
 import { type ConfigReader, findDropIns } from './drop-ins.ts';
-import { ConfigError, type ConfigIssue } from './error.ts';
+import { ConfigError, type ConfigErrorCode, type ConfigIssue } from './error.ts';
 import { type FeatureGates, resolveFeatureGates } from './feature-gates/feature-gates.ts';
-import { type CommandLine, parseCommandLine } from './flags/command-line.ts';
+import { type CommandLine, readCommandLine } from './flags/command-line.ts';
 import { flagValues } from './flags/flag-values.ts';
 import { validateFlags } from './flags/validate-flags.ts';
 import type { KubeletConfiguration, KubeletFlags } from './generated/kubelet-configuration.ts';
-import { loadFile } from './load-file.ts';
+import { type LenientIssue, lenientWarning, loadFile } from './load-file.ts';
 import { type Draft, getIn, isObject, mergeLayer, setIn } from './merge.ts';
 import { normalizeConfiguration } from './normalize.ts';
 import { Origins } from './origins.ts';
@@ -35,7 +38,7 @@ export interface LoadedConfiguration {
   /** Every flag with its value as text, those that mirror a field too: what the command line gives, else the flag's default. No secrets. */
   readonly flagValues: Readonly<Record<string, string>>;
   readonly featureGates: FeatureGates;
-  /** What an operator should hear: deprecations, and what has no effect yet. Format them with `formatIssue`. */
+  /** What an operator should hear: deprecations, unknown fields and the like, and what has no effect yet. Format them with `formatIssue`. */
   readonly warnings: readonly ConfigIssue[];
   /** Where each value comes from. */
   readonly origins: Pick<Origins, 'of' | 'isSet' | 'entries'>;
@@ -45,71 +48,172 @@ export interface LoadedConfiguration {
 
 /**
  * Builds the configuration from defaults, the --config file, the drop-ins of --config-dir and the flags; a later one
- * wins (cmd/kubelet/app/server.go).
+ * wins (cmd/kubelet/app/server.go). Collects the problems of all stages: each stage checks as much as the stages before
+ * it have left readable.
  *
- * @throws ConfigError with everything that is wrong at the first stage at which something is
+ * @throws ConfigError with everything that is wrong; its code is that of the first stage which found something
  */
 export async function loadKubeletConfig(options: LoadOptions): Promise<LoadedConfiguration> {
-  const commandLine = parseCommandLine(options.argv);
-  const flagIssues = validateFlags(commandLine);
-  if (flagIssues.length > 0) throw new ConfigError('flag', flagIssues);
+  const problems = new Problems();
+  const { issues: argumentIssues, unreadProperties, command, ...commandLine } = readCommandLine(options.argv);
+  problems.add('flag', [...argumentIssues, ...validateFlags(commandLine)]);
   const flagSupport = checkFlagSupport(commandLine);
-  if (flagSupport.refused.length > 0) throw new ConfigError('unsupported', flagSupport.refused);
+  problems.add('unsupported', flagSupport.refused);
+  // For `kubelet help` the problems of files are only noise.
+  if (command !== undefined) throw problems.error();
 
-  const { draft, origins, skippedFiles } = await mergeSources(commandLine, options);
-  const requested = requestedGates(draft);
-  const { gates, problems, warnings } = resolveFeatureGates(requested);
+  const { draft, origins, skippedFiles, lenient, isWhole } = await mergeSources(commandLine, options, problems);
+  // A file that cannot be read leaves nothing to check but defaults.
+  if (!isWhole) throw problems.error();
+  const { gates, problems: gateProblems, warnings } = resolveFeatureGates(requestedGates(draft));
   const gateIssue = ({ gate, message }: { gate: string; message: string }): ConfigIssue => {
     const path = childPath('featureGates', gate);
     return { path, message, origin: origins.of(path) };
   };
-  if (problems.length > 0) throw new ConfigError('invalid', problems.map(gateIssue));
+  problems.add('invalid', gateProblems.map(gateIssue));
 
-  const configuration = normalizeConfiguration(draft);
-  const violations = validateConfiguration(configuration, { gates, cgroupVersion: options.cgroupVersion });
-  if (violations.length > 0) {
-    const issues = violations.map((violation) => ({ ...violation, origin: origins.of(violation.path) }));
-    throw new ConfigError('invalid', issues);
-  }
+  const normal = normalizeConfiguration(draft);
+  const { addresses, invalid: notAddresses } = readClusterDns(normal.clusterDNS);
+  const configuration = { ...normal, clusterDNS: addresses };
+  const violations = validateConfiguration(
+    configuration,
+    { gates, cgroupVersion: options.cgroupVersion },
+    new Set([...problems.undecodedProperties(), ...unreadProperties]),
+  );
+  problems.add(
+    'invalid',
+    violations.map((violation) => ({ ...violation, origin: origins.of(violation.path) })),
+  );
   const support = checkFieldSupport(configuration, origins);
-  if (support.refused.length > 0) throw new ConfigError('unsupported', support.refused);
+  const violated = new Set(violations.map(({ path }) => path));
+  problems.add(
+    'unsupported',
+    support.refused.filter(({ path }) => !violated.has(path)),
+  );
+  const dnsIssues = notAddresses.map(({ index, text }): LenientIssue => {
+    const path = childPath('clusterDNS', index);
+    const message = `must be an IP address, not ${JSON.stringify(shorten(text))}`;
+    return { path, message, origin: origins.of(path), consequence: 'ignored' };
+  });
+  if (commandLine.flags.strictConfig) problems.add('invalid', dnsIssues);
+  if (problems.any) throw problems.error();
   return {
     configuration,
     flags: commandLine.flags,
     flagValues: flagValues(commandLine),
     featureGates: gates,
-    warnings: [...commandLine.warnings, ...flagSupport.warnings, ...warnings.map(gateIssue), ...support.warnings],
+    warnings: [
+      ...commandLine.warnings,
+      ...flagSupport.warnings,
+      ...[...lenient, ...dnsIssues].map(lenientWarning),
+      ...warnings.map(gateIssue),
+      ...support.warnings,
+    ],
     origins,
     skippedFiles,
   };
+}
+
+/** The problems of all stages, in the order in which they were found. */
+class Problems {
+  readonly #issues: ConfigIssue[] = [];
+  readonly #undecoded = new Set<string>();
+  #code: ConfigErrorCode | undefined;
+  #cause: unknown;
+
+  get any(): boolean {
+    return this.#code !== undefined;
+  }
+
+  add(code: ConfigErrorCode, issues: readonly ConfigIssue[]): void {
+    if (issues.length === 0) return;
+    this.#code ??= code;
+    this.#issues.push(...issues);
+    if (code !== 'decode') return;
+    for (const { path } of issues) this.#undecoded.add(/^\w*/.exec(path)?.[0] ?? '');
+  }
+
+  addError({ code, issues, cause }: ConfigError): void {
+    this.#cause ??= cause;
+    this.add(code, issues);
+  }
+
+  /** The properties at the top of the configuration in which a value could not be decoded. */
+  undecodedProperties(): readonly string[] {
+    return configurationFields.filter(({ name }) => this.#undecoded.has(name)).map(({ property }) => property);
+  }
+
+  error(): ConfigError {
+    const options = this.#cause === undefined ? undefined : { cause: this.#cause };
+    return new ConfigError(this.#code ?? 'invalid', this.#issues, options);
+  }
 }
 
 interface Merged {
   readonly draft: Draft;
   readonly origins: Origins;
   readonly skippedFiles: readonly string[];
+  readonly lenient: readonly LenientIssue[];
+  /** Whether every file could be read as a configuration. */
+  readonly isWhole: boolean;
 }
 
-async function mergeSources(commandLine: CommandLine, options: LoadOptions): Promise<Merged> {
+async function mergeSources(commandLine: CommandLine, options: LoadOptions, problems: Problems): Promise<Merged> {
   const { flags } = commandLine;
   const origins = new Origins();
+  const lenient: LenientIssue[] = [];
+  let isWhole = true;
+  /** What a step gives; its `ConfigError` is one of the problems. */
+  const collect = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await step();
+    } catch (error) {
+      if (!ConfigError.is(error)) throw error;
+      problems.addError(error);
+      isWhole = false;
+      return undefined;
+    }
+  };
+  const read = async (path: string, source: 'file' | 'dropIn'): Promise<Layer | undefined> => {
+    const loaded = await collect(() => loadFile(path, source, options.fs));
+    if (loaded === undefined) return undefined;
+    problems.add('decode', loaded.layer.issues);
+    if (loaded.layer.issues.some((issue) => HEAD_PATHS.includes(issue.path))) isWhole = false;
+    if (flags.strictConfig) problems.add('decode', loaded.lenient.map(withoutConsequence));
+    else lenient.push(...loaded.lenient);
+    return loaded.layer;
+  };
   const complete = (draft: Draft): Draft => withDefaults(draft, commandLine);
   let draft: Draft = {};
   if (flags.config === '') {
     draft = applyFlagDefaults(draft, origins);
   } else {
     const path = posix.resolve(options.workingDirectory, flags.config);
-    const layer = await loadFile(path, 'file', options.fs);
-    draft = resolvePaths(configurationFields, mergeLayer(draft, layer, origins), posix.dirname(path));
+    const layer = await read(path, 'file');
+    if (layer !== undefined) {
+      draft = resolvePaths(configurationFields, mergeLayer(draft, layer, origins), posix.dirname(path));
+    }
     draft = applyEvictionDefaults(draft);
   }
   // Upstream completes the file before it merges drop-ins, so what a drop-in sets does not change other defaults.
   draft = complete(draft);
-  if (flags.configDir === '') return { draft: applyFlags(draft, commandLine, origins), origins, skippedFiles: [] };
+  if (flags.configDir === '') {
+    return { draft: applyFlags(draft, commandLine, origins), origins, skippedFiles: [], lenient, isWhole };
+  }
   const directory = posix.resolve(options.workingDirectory, flags.configDir);
-  const { files, skipped } = await findDropIns(directory, options.fs);
-  for (const file of files) draft = mergeLayer(draft, await loadFile(file, 'dropIn', options.fs), origins);
-  return { draft: applyFlags(complete(draft), commandLine, origins), origins, skippedFiles: skipped };
+  const { files, skipped } = (await collect(() => findDropIns(directory, options.fs))) ?? { files: [], skipped: [] };
+  for (const file of files) {
+    const layer = await read(file, 'dropIn');
+    if (layer !== undefined) draft = mergeLayer(draft, layer, origins);
+  }
+  return { draft: applyFlags(complete(draft), commandLine, origins), origins, skippedFiles: skipped, lenient, isWhole };
+}
+
+/** Issues with these paths mean that the file is of another kind. */
+const HEAD_PATHS: readonly string[] = ['', 'apiVersion', 'kind'];
+
+function withoutConsequence({ consequence: _, ...issue }: LenientIssue): ConfigIssue {
+  return issue;
 }
 
 /** Some defaults depend on feature gates, and flags have a say in those before anything else. */

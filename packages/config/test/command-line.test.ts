@@ -213,6 +213,8 @@ describe('flags beside the configuration', () => {
     expect(parseCommandLine([]).flags).toEqual({
       config: '',
       configDir: '',
+      strictConfig: false,
+      all: false,
       kubeconfig: '',
       bootstrapKubeconfig: '',
       hostnameOverride: '',

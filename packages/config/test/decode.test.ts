@@ -31,10 +31,6 @@ describe('a file of another kind', () => {
 
 describe('a value of the wrong type', () => {
   it.each([
-    ['maxPodz: 5', '3:1: maxPodz: unknown field; did you mean maxPods?'],
-    ['MaxPods: 5', '3:1: MaxPods: unknown field; did you mean maxPods?'],
-    ['somethingElse: 5', '3:1: somethingElse: unknown field'],
-    ['memorySwap: {swap: 1}', '3:14: memorySwap.swap: unknown field; there are swapBehavior'],
     ['maxPods: "5"', '3:10: maxPods: must be a whole number from -2147483648 to 2147483647, not the string "5"'],
     ['maxPods: 5.5', '3:10: maxPods: must be a whole number from -2147483648 to 2147483647, not the number 5.5'],
     ['maxPods: 4294967296', 'maxPods: must be a whole number'],
@@ -93,7 +89,7 @@ describe('a value of the wrong type', () => {
 
   it('does not hide another one', async () => {
     const error = await refusal({ config: file('maxPods: x\nport: y\nnope: 1\n') });
-    expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port', 'nope']);
+    expect(error.issues.map(({ path }) => path)).toEqual(['maxPods', 'port']);
     expect(error.message.split('\n')).toEqual(error.issues.map(formatIssue));
   });
 
@@ -138,8 +134,6 @@ describe('a value of the right type', () => {
 describe('a file that cannot be used', () => {
   it.each([
     ['', 'syntax', `${CONFIG}:1:1: is empty`],
-    [`${file('')}---\n${file('')}`, 'syntax', `${CONFIG}:3:1: holds more than one document, and only one is read`],
-    [file('maxPods: 1\nmaxPods: 2\n'), 'syntax', `${CONFIG}:4:1: the key is there twice`],
     [file('maxPods: [1\n'), 'syntax', `${CONFIG}:4:1: `],
   ])('%j is refused', async (config, code, message) => {
     const error = await refusal({ config });
@@ -152,5 +146,93 @@ describe('a file that cannot be used', () => {
     expect(error.code).toBe('read');
     expect(error.message).toMatch(/^\/etc\/kubelet\/nowhere\.yaml: cannot be read: ENOENT/);
     expect(error.cause).toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('what upstream decodes leniently', () => {
+  it.each([
+    [file('maxPodz: 5'), '3:1: maxPodz: unknown field; did you mean maxPods?', 'ignored'],
+    [file('MaxPods: 5'), '3:1: MaxPods: unknown field; did you mean maxPods?', 'ignored'],
+    [file('somethingElse: 5'), '3:1: somethingElse: unknown field', 'ignored'],
+    [file('memorySwap: {swap: 1}'), '3:14: memorySwap.swap: unknown field; there are swapBehavior', 'ignored'],
+    [file('evictionHard:\nmemory.available: 1Gi'), '4:1: ["memory.available"]: unknown field', 'ignored'],
+    [file('maxPods: 1\nmaxPods: 2\n'), '4:1: duplicate key "maxPods"', 'the last value is used'],
+    [`${file('')}---\n${file('')}`, '3:1: holds more than one document', 'only the first is used'],
+    [file('clusterDNS: [10.0.0.1, dns]'), '3:24: clusterDNS[1]: must be an IP address, not "dns"', 'ignored'],
+  ])('%j is a warning, and refused with --strict-config', async (config, text, consequence) => {
+    const { warnings } = await load({ config });
+    expect(warnings.map(formatIssue)).toEqual([`${CONFIG}:${text} (${consequence})`]);
+    const error = await refusal({ config, argv: ['--strict-config'] });
+    expect(error.message).toBe(`${CONFIG}:${text}`);
+  });
+
+  it('takes the last value of a duplicate key, the first document, and the addresses of clusterDNS', async () => {
+    const body = 'maxPods: 1\nclusterDNS: [dns, "010.0.000.1", "fe80::1%eth0", "::1"]\nmaxPods: 2\n';
+    const { configuration } = await load({ config: `${file(body)}---\n${file('maxPods: 3')}` });
+    expect(configuration).toMatchObject({ maxPods: 2, clusterDNS: ['10.0.0.1', '::1'] });
+  });
+
+  it('is a warning in a drop-in too', async () => {
+    const { warnings } = await load({ config: file(''), dropIns: { 'a.conf': file('maxPodz: 5\n') } });
+    expect(warnings.map(formatIssue)).toEqual([
+      '/etc/kubelet/conf.d/a.conf:3:1: maxPodz: unknown field; did you mean maxPods? (ignored)',
+    ]);
+  });
+
+  it('lists at most 50 warnings of a file', async () => {
+    const fields = Array.from({ length: 60 }, (_, index) => `unknownField${index}: 1`).join('\n');
+    const { warnings } = await load({ config: file(fields) });
+    expect(warnings).toHaveLength(50);
+    expect(warnings.at(-1)?.message).toBe('unknown field; 10 more like this (ignored)');
+  });
+});
+
+describe('problems of several stages', () => {
+  it('are reported together, with the code of the first stage', async () => {
+    const error = await refusal({
+      argv: ['--nope=1', '--node-ip=10.0.0.1,10.0.0.2', '--healthz-port=x', '--lock-file=/run/kubelet.lock'],
+      config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\n'),
+      dropIns: { 'a.conf': 'apiVersion: [', 'b.conf': file('port: 99999999\n') },
+    });
+    expect(error.code).toBe('flag');
+    // A drop-in that cannot be read may set anything: values are not checked then.
+    expect(error.issues.map(formatIssue)).toEqual([
+      'unknown flag: --nope',
+      'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',
+      '--node-ip: two IP addresses must be one of each family',
+      '--lock-file: is not supported yet: no lock file is taken yet',
+      expect.stringContaining(`${CONFIG}:3:10: maxPods: must be a whole number`),
+      expect.stringContaining('/etc/kubelet/conf.d/a.conf:1:14: '),
+    ]);
+  });
+
+  it('include values that are out of range beside a value of the wrong type', async () => {
+    const error = await refusal({
+      config: file('maxPods: many\nregistryPullQPS: -1\nfeatureGates: {NoSuchGate: true}\nport: 99999999\n'),
+    });
+    expect(error.code).toBe('decode');
+    expect(error.issues.map(({ path }) => path)).toEqual([
+      'maxPods',
+      'featureGates.NoSuchGate',
+      expect.any(String),
+      expect.any(String),
+    ]);
+    expect(error.issues.map(({ path }) => path)).toEqual(expect.arrayContaining(['registryPullQPS', 'port']));
+  });
+
+  it.each([
+    ['imageGCHighThresholdPercent: high\nimageGCLowThresholdPercent: 90\n', 'imageGCHighThresholdPercent'],
+    ['serializeImagePulls: maybe\nmaxParallelImagePulls: 5\n', 'serializeImagePulls'],
+  ])('do not include what follows only from the default of an undecoded value: %j', async (body, path) => {
+    const error = await refusal({ config: file(body) });
+    expect(error.issues.map((issue) => issue.path)).toEqual([path]);
+  });
+
+  it('do not include what follows only from the default of an unread flag', async () => {
+    const error = await refusal({
+      argv: ['--image-gc-high-threshold=high'],
+      config: file('imageGCLowThresholdPercent: 90\n'),
+    });
+    expect(error.issues).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { Scalar, stringify } from 'yaml';
 import type { ConfigNode } from '../src/document/node.ts';
 import { parseDocument } from '../src/document/parse-document.ts';
 
@@ -76,9 +76,7 @@ describe('parseDocument', () => {
     ['', 'is empty', 1, 1],
     ['  \n# nothing\n', 'is empty', 1, 1],
     ['---\n---\n', 'is empty', 1, 1],
-    ['a: 1\na: 2\n', 'the key is there twice', 2, 1],
-    ['{"a": 1, "a": 2}', 'the key is there twice', 1, 10],
-    ['a: 1\n---\nb: 2\n', 'holds more than one document', 2, 1],
+    ['a: [1\n---\nb: 2\n', 'sequence', 2, 1],
     ['a: b: c', 'Nested mappings', 1, 4],
     ['a: [1', 'sequence', 1, 6],
     ['a:\n\t- b', 'Tabs', 2, 1],
@@ -94,6 +92,50 @@ describe('parseDocument', () => {
     const problem = parse(text).problems?.[0];
     expect(problem?.message).toContain(message);
     expect(problem?.at).toEqual({ line, column });
+  });
+
+  it.each([
+    ['a: 1\na: 2\n', { a: 2 }, 'duplicate key "a"', 2, 1],
+    ['a: 1\nb: 3\na: 2\n', { a: 2, b: 3 }, 'duplicate key "a"', 3, 1],
+    ['{"a": 1, "a": 2}', { a: 2 }, 'duplicate key "a"', 1, 10],
+    ['a: {b: 1, b: 2}', { a: { b: 2 } }, 'duplicate key "b"', 1, 11],
+    ['a: &x {b: 1, b: 2}\nc: *x', { a: { b: 2 }, c: { b: 2 } }, 'duplicate key "b"', 1, 14],
+    ['a: 1\n---\nb: 2\n', { a: 1 }, 'holds more than one document', 2, 1],
+    ['a: 1\n---\nb: [\n', { a: 1 }, 'holds more than one document', 2, 1],
+    ['---\n---\na: 1\n---\nb: 2', { a: 1 }, 'holds more than one document', 4, 1],
+  ])('reads %j, and says once what it leaves out', (text, value, message, line, column) => {
+    expect(read(text)).toEqual(value);
+    expect(parse(text)).toMatchObject({ leniencies: [{ message, at: { line, column } }] });
+  });
+
+  it('resolves an alias to the last anchor of its name before it, also inside of another alias', () => {
+    expect(read('a: &x 1\nb: &y [*x]\nc: &x 2\nd: *y\ne: *x')).toEqual({ a: 1, b: [1], c: 2, d: [1], e: 2 });
+  });
+
+  it('W6: looks at each anchor and alias a bounded number of times', () => {
+    const lines = Array.from({ length: 3000 }, (_, index) => `a${index}: &a${index} v\nb${index}: *a${index}`);
+    let anchors = 0;
+    const { anchor } = Object.getOwnPropertyDescriptors(Scalar.prototype);
+    Object.defineProperty(Scalar.prototype, 'anchor', {
+      configurable: true,
+      set(value: string) {
+        Object.defineProperty(this, 'anchor', {
+          configurable: true,
+          get: () => {
+            anchors++;
+            return value;
+          },
+        });
+      },
+    });
+    try {
+      expect(Object.keys(read(lines.join('\n')) as object)).toHaveLength(6000);
+    } finally {
+      if (anchor === undefined) Reflect.deleteProperty(Scalar.prototype, 'anchor');
+      else Object.defineProperty(Scalar.prototype, 'anchor', anchor);
+    }
+    expect(anchors).toBeGreaterThan(0);
+    expect(anchors).toBeLessThan(10 * lines.length);
   });
 
   it('refuses bytes that are not UTF-8', () => {

@@ -32,7 +32,7 @@ describe('what is not there yet', () => {
 
   it.each([
     'imageMinimumGCAge: 1m\nimageMaximumGCAge: 24h\nimageGCHighThresholdPercent: 90\nimageGCLowThresholdPercent: 60',
-    'port: 10251\ntlsCertFile: /a\nauthentication: {x509: {clientCAFile: /ca.crt}, webhook: {cacheTTL: 1m}}',
+    'port: 10251\ntlsCertFile: /a\ntlsPrivateKeyFile: /b\nauthentication: {x509: {clientCAFile: /ca.crt}, webhook: {cacheTTL: 1m}}',
     'port: 10250\naddress: 0.0.0.0\npodPidsLimit: -1\ncgroupRoot: ""\nevictionPressureTransitionPeriod: 300s',
     'evictionHard: {memory.available: 1Gi}\nevictionPressureTransitionPeriod: 1m\nevictionMaxPodGracePeriod: 30',
     'evictionSoft: {pid.available: 5%}\nevictionSoftGracePeriod: {pid.available: 1m}\nkernelMemcgNotification: true',

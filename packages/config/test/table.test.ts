@@ -70,16 +70,19 @@ describe('the table of flags', () => {
   const differing = ['*anonymous-auth', '*authentication-token-webhook', '*authorization-mode', '*read-only-port'];
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
-  it('has every flag of upstream with its default and its deprecation, and no other', () => {
+  /** Flags that the Go kubelet does not have. */
+  const additional = ['all false', 'strict-config false'];
+
+  it('has every flag of upstream with its default and its deprecation, and two of its own', () => {
     const plain = (line: string): string => {
       const [name = ''] = line.split(' ');
       return [...differing, ...withoutDefault].includes(name) ? name : line;
     };
-    expect(lines.map(plain).sort()).toEqual(upstreamFlags.map(plain).sort());
+    expect(lines.map(plain).sort()).toEqual([...upstreamFlags.map(plain), ...additional].sort());
   });
 
-  it('prints each in --help', () => {
-    const help = helpText();
+  it('prints each in --help --all', () => {
+    const help = helpText({ all: true });
     for (const line of upstreamFlags) expect(help).toContain(`--${line.replace('*', '').split(' ')[0]}`);
     expect(help).toContain('-v, --v uint32');
     expect(help).toContain('-h, --help');
@@ -88,19 +91,51 @@ describe('the table of flags', () => {
 });
 
 describe('--help', () => {
-  const lines = helpText().split('\n');
-  const entries = helpText()
-    .split(/^ {2}(?=-| {4}--)/m)
-    .slice(1)
-    .map((entry) => `  ${entry}`);
+  const full = helpText({ all: true });
+  const lines = full.split('\n');
+  const entriesOf = (text: string): readonly string[] =>
+    text.split(/^(?= {2}(?:-| {4}--))|^(?=\n|kubelet)/m).filter((entry) => /^ {2}(?:-| {4}--)/.test(entry));
+  const entries = entriesOf(full);
+  const namesOf = (text: string): readonly (string | undefined)[] =>
+    entriesOf(text).map((entry) => /--([\w-]+)/.exec(entry)?.[1]);
+  const all = [
+    ...kubeletFlags.map(({ name, deprecated }) => ({ name, isDeprecated: deprecated !== undefined })),
+    ...mirrorFlags.map(({ flag }) => ({ name: flag.name, isDeprecated: flag.deprecated !== false })),
+  ];
 
-  it('begins with what the kubelet is for, and has the flags by name', () => {
+  it('begins with what the kubelet is for, and has the flags by topic', () => {
     expect(lines[0]).toMatch(/^The kubelet is the agent of a node/);
-    expect(helpText()).toContain('\n\nUsage:\n  kubelet [flags]\n\nFlags:\n      --address ip\n');
-    const names = entries.map((entry) => /--([\w-]+)/.exec(entry)?.[1]);
-    expect(names).toEqual([...kubeletFlags, ...mirrorFlags.map(({ flag }) => flag)].map(({ name }) => name).sort());
-    expect(helpText()).toMatch(/[^\n]\n$/);
-    expect(helpText()).not.toMatch(/undefined|object/);
+    expect(helpText()).toContain('\n\nUsage:\n  kubelet [flags]\n\nConfiguration:\n      --config string\n');
+    expect(helpText().match(/^\S.*:$/gm)).toEqual([
+      'Usage:',
+      'Configuration:',
+      'Cluster:',
+      'Node:',
+      'Images and runtime:',
+      'Log:',
+      'Other:',
+    ]);
+    expect(full).toMatch(/[^\n]\n$/);
+    expect(full).not.toMatch(/undefined|object/);
+  });
+
+  it('has each flag once that is not deprecated, and says how many others --all lists', () => {
+    const current = all.filter(({ isDeprecated }) => !isDeprecated).map(({ name }) => name);
+    expect([...namesOf(helpText())].sort()).toEqual(current.sort());
+    expect(helpText()).toContain(
+      `\n\nkubelet --help --all also lists ${all.length - current.length} deprecated flags.\n`,
+    );
+  });
+
+  it('has the deprecated flags by name with --all', () => {
+    expect([...namesOf(full)].sort()).toEqual(all.map(({ name }) => name).sort());
+    const [, deprecated = ''] = full.split('\nDeprecated:\n');
+    expect(namesOf(deprecated)).toEqual(
+      all
+        .filter(({ isDeprecated }) => isDeprecated)
+        .map(({ name }) => name)
+        .sort(),
+    );
   });
 
   it.each([
@@ -114,7 +149,7 @@ describe('--help', () => {
     '      --enforce-node-allocatable strings\n          What is held to its share: pods, system-reserved or system-reserved-compressible,\n          kube-reserved or kube-reserved-compressible; or none alone. (default pods) (DEPRECATED)\n',
     '      --eviction-minimum-reclaim key=value,...\n          How much more than the threshold an eviction frees, by signal. (DEPRECATED)\n',
     '      --global-housekeeping-interval duration\n          Has no effect: cAdvisor is not used. (default 1m0s) (DEPRECATED)\n',
-    '  -h, --help\n          Prints this text and exits.\n',
+    '  -h, --help\n          Prints the flags and exits.\n',
     '      --maximum-dead-containers int32\n          How many dead containers are kept in all. Negative: no limit. (default -1) (DEPRECATED)\n',
     '      --minimum-container-ttl-duration duration\n          How long a dead container is kept at least. (default 0s) (DEPRECATED)\n',
     '      --node-labels key=value,...\n          Labels of the node at its registration: key=value, with commas between. In the namespaces\n          kubernetes.io and k8s.io only those for kubelets.\n',
@@ -147,9 +182,7 @@ describe('--help', () => {
     ['enable-server', '(default true)'],
     ['seccomp-default', undefined],
   ])('has the default of --%s: %s', (flag, expected) => {
-    const text = helpText()
-      .split(/^ {2}(?=-| {4}--)/m)
-      .find((entry) => entry.trimStart().startsWith(`--${flag}\n`));
+    const text = entries.find((entry) => entry.trimStart().startsWith(`--${flag}\n`));
     expect(text).toBeDefined();
     expect(/\(default .*?\)/.exec(text ?? '')?.[0]).toBe(expected);
   });

@@ -13,6 +13,8 @@ describe('flags beside the fields', () => {
     ['--minimum-container-ttl-duration=0s'],
     ['--image-credential-provider-config=/a', '--image-credential-provider-bin-dir=/b'],
     ['--node-labels=a=b,c/d='],
+    ['--bootstrap-kubeconfig=/a', '--kubeconfig=/b'],
+    ['--help', '--all'],
   ])('may be %s %s', (...argv) => {
     expect(validateFlags(parseCommandLine(argv))).toEqual([]);
   });
@@ -23,6 +25,8 @@ describe('flags beside the fields', () => {
     ['node-ip', '10.0.0.1, 10.0.0.2', 'two IP addresses must be one of each family'],
     ['node-ip', '::1,::2', 'two IP addresses must be one of each family'],
     ['node-ip', '10.0.0.1,here,10.0.0.2,::1', 'must be one IP address, or two'],
+    ['bootstrap-kubeconfig', '/a', 'needs --kubeconfig'],
+    ['all', 'true', 'needs --help'],
     ['exit-on-lock-contention', 'true', 'needs --lock-file'],
     ['minimum-container-ttl-duration', '-1ns', 'must not be negative'],
     ['image-credential-provider-config', '/a', 'needs --image-credential-provider-bin-dir'],

@@ -26,6 +26,7 @@ export function describe(node: ConfigNode, isSecret: boolean = false): string {
     : `${typeof node.value === 'boolean' ? '' : 'the number '}${node.value}`;
 }
 
-function shorten(text: string): string {
+/** The text, cut to what an error may hold. */
+export function shorten(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

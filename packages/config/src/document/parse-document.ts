@@ -11,9 +11,10 @@ import {
   type Scalar,
   type ScalarTag,
   type Tags,
+  visit,
   type YAMLError,
 } from 'yaml';
-import type { ConfigEntry, ConfigNode, Position } from './node.ts';
+import { type ConfigEntry, type ConfigNode, type Position, shorten } from './node.ts';
 
 /** What is wrong with the text of a file. */
 interface SyntaxProblem {
@@ -21,8 +22,14 @@ interface SyntaxProblem {
   readonly at: Position;
 }
 
+/** Text that upstream reads all the same, with a warning. */
+export interface Leniency extends SyntaxProblem {
+  /** What becomes of the text if it is not refused. */
+  readonly consequence: string;
+}
+
 export type ParsedDocument =
-  | { readonly root: ConfigNode; readonly problems?: never }
+  | { readonly root: ConfigNode; readonly leniencies: readonly Leniency[]; readonly problems?: never }
   | { readonly root?: never; readonly problems: readonly SyntaxProblem[] };
 
 // No configuration is near these; without them a few lines of aliases could ask for more than the memory holds.
@@ -51,8 +58,9 @@ const GO_INTEGER: ScalarTag = {
 };
 
 /**
- * Reads one document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` and `0o777` are octal, no dates, no base
- * 60), or of JSON where the text begins with a brace. Duplicate keys, several documents and an empty file are problems.
+ * Reads the first document of YAML 1.1 as Kubernetes reads it (`yes` is true, `0777` and `0o777` are octal, no dates, no base
+ * 60), or one document of JSON if the text begins with a brace. An empty file is a problem. Of a duplicate key the last value
+ * counts, and later documents are left out: both are leniencies.
  */
 export function parseDocument(bytes: Uint8Array): ParsedDocument {
   let text: string;
@@ -105,7 +113,8 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
       ...tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
     ],
     intAsBigInt: true,
-    uniqueKeys: true,
+    // The library compares each key with all before it. The tree reader finds duplicates by a set.
+    uniqueKeys: false,
     merge: schema !== 'json',
     lineCounter: lines,
     prettyErrors: false,
@@ -116,22 +125,23 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   if (!Array.isArray(documents)) return { problems: [{ message: 'is empty', at: START }] };
-  const problems = documents.flatMap((document) =>
-    document.errors.map((error) => ({
-      message: messageOf(error),
-      at: position(error.pos[0]),
-    })),
-  );
-  if (problems.length > 0) return { problems };
-  const filled = documents.filter((document) => document.contents !== null && !isEmptyScalar(document.contents));
-  const [document, second] = filled;
+  const hasContent = ({ contents, errors }: Document.Parsed): boolean =>
+    errors.length > 0 || (contents !== null && !isEmptyScalar(contents));
+  const [document, second] = documents.filter(hasContent);
   if (document === undefined) return { problems: [{ message: 'is empty', at: START }] };
-  if (second !== undefined) {
+  if (document.errors.length > 0) {
     return {
-      problems: [{ message: 'holds more than one document, and only one is read', at: position(second.range[0]) }],
+      problems: document.errors.map((error) => ({ message: messageOf(error), at: position(error.pos[0]) })),
     };
   }
-  return new TreeReader(document, position).read();
+  const read = new TreeReader(document, position).read();
+  if (second === undefined || read.problems !== undefined) return read;
+  const later: Leniency = {
+    message: 'holds more than one document',
+    consequence: 'only the first is used',
+    at: position(second.range[0]),
+  };
+  return { ...read, leniencies: [...read.leniencies, later] };
 }
 
 /** Faults whose messages quote what was read, which may be a secret (W4). */
@@ -146,7 +156,6 @@ const QUOTING: ReadonlySet<string> = new Set([
 ]);
 
 function messageOf({ code, message }: YAMLError): string {
-  if (code === 'DUPLICATE_KEY') return 'the key is there twice';
   return QUOTING.has(code) ? `is not YAML (${code})` : message;
 }
 
@@ -163,19 +172,24 @@ function nameOf(tag: Exclude<Tags[number], string>): string {
 
 class TreeReader {
   readonly #document: Document;
+  readonly #targets: ReadonlyMap<unknown, unknown>;
+  readonly #leniencies: Leniency[] = [];
+  /** Keys that were reported as duplicates. */
+  readonly #repeated = new Set<unknown>();
   readonly #position: (offset: number | undefined) => Position;
   readonly #problems: SyntaxProblem[] = [];
   #nodes = 0;
 
   constructor(document: Document, position: (offset: number | undefined) => Position) {
     this.#document = document;
+    this.#targets = aliasTargets(document);
     this.#position = position;
   }
 
   read(): ParsedDocument {
     const root = this.#convert(this.#document.contents, 0, START);
     if (root === undefined || this.#problems.length > 0) return { problems: this.#problems };
-    return { root };
+    return { root, leniencies: this.#leniencies };
   }
 
   #convert(node: unknown, depth: number, fallback: Position): ConfigNode | undefined {
@@ -186,7 +200,7 @@ class TreeReader {
       return undefined;
     }
     if (isAlias(node)) {
-      const target = node.resolve(this.#document);
+      const target = this.#targets.get(node);
       if (target === undefined) return this.#fail(`the alias *${node.source} names nothing`, at);
       return this.#convert(target, depth + 1, at);
     }
@@ -221,6 +235,7 @@ class TreeReader {
   #entries(pairs: readonly Pair<unknown, unknown>[], depth: number, at: Position): readonly ConfigEntry[] {
     const own: ConfigEntry[] = [];
     const merged: ConfigEntry[] = [];
+    const byKey = new Map<string, number>();
     for (const { key, value } of pairs) {
       const keyAt = this.#at(key) ?? at;
       if (!isScalar(key)) {
@@ -233,9 +248,21 @@ class TreeReader {
         merged.push(...this.#mergedEntries(node));
         continue;
       }
-      own.push({ key: String(meantBy(key)), keyAt, value: node });
+      const name = String(meantBy(key));
+      const earlier = byKey.get(name);
+      const entry = { key: name, keyAt, value: node };
+      if (earlier === undefined) byKey.set(name, own.push(entry) - 1);
+      else {
+        own[earlier] = entry;
+        // An alias repeats its target's entries: each duplicate is reported once.
+        if (!this.#repeated.has(key)) {
+          const message = `duplicate key ${JSON.stringify(shorten(name))}`;
+          this.#leniencies.push({ message, consequence: 'the last value is used', at: keyAt });
+        }
+        this.#repeated.add(key);
+      }
     }
-    const taken = new Set(own.map((entry) => entry.key));
+    const taken = new Set(byKey.keys());
     for (const entry of merged) {
       if (taken.has(entry.key)) continue;
       taken.add(entry.key);
@@ -260,6 +287,22 @@ class TreeReader {
     this.#problems.push({ message, at });
     return undefined;
   }
+}
+
+/**
+ * The node that each alias of a document stands for: the last one of its anchor before it. One walk finds them all; the library
+ * walks over all anchors for each alias.
+ */
+function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
+  const targets = new Map<unknown, unknown>();
+  const anchored = new Map<string, unknown>();
+  visit(document, {
+    Node(_key, node) {
+      if (isAlias(node)) targets.set(node, anchored.get(node.source));
+      else if ('anchor' in node && node.anchor) anchored.set(node.anchor, node);
+    },
+  });
+  return targets;
 }
 
 /** What looks like a number and has no digit where one has to be (`.`, `e2`), or is too large, is a text for Go; `.inf` is none. */

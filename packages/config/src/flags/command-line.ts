@@ -58,18 +58,49 @@ function mirrorsIn(fields: readonly Field[], path: readonly string[]): readonly 
  * @throws ConfigError `flag` for what pflag refuses, a value of the wrong form, and an argument that is no flag
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const { occurrences, positional } = parseArguments(argv, shapes());
+  const { flags, given, settings, warnings, issues } = readCommandLine(argv);
+  if (issues.length > 0) throw new ConfigError('flag', issues);
+  return { flags, given, settings, warnings };
+}
+
+/** A command line, as far as it can be read. */
+export interface CommandLineReading extends CommandLine {
+  /** The first argument that is no flag; the kubelet has no commands. */
+  readonly command: string | undefined;
+  /** Everything that is wrong with it. */
+  readonly issues: readonly ConfigIssue[];
+  /** Properties at the top of the configuration for which a flag has a value of the wrong form. */
+  readonly unreadProperties: readonly string[];
+}
+
+/** Reads as much of the kubelet's command line as can be read, and lists everything that is wrong with it. */
+export function readCommandLine(argv: readonly string[]): CommandLineReading {
+  const { occurrences, positional, problems } = parseArguments(argv, shapes());
   const byName = Map.groupBy(occurrences, (occurrence) => occurrence.name);
-  const issues: ConfigIssue[] = [];
+  const issues: ConfigIssue[] = problems.map(flagIssue);
   const [command] = positional;
-  if (command !== undefined) issues.push(flagIssue(`unknown command ${command}`));
+  if (command !== undefined) issues.push(flagIssue(`unknown command ${command}; kubelet --help lists the flags`));
+  const unreadProperties: string[] = [];
   const settings = mirrorFlags.flatMap((mirror) => {
+    const before = issues.length;
     const setting = settingOf(mirror, byName.get(mirror.flag.name) ?? [], issues);
+    if (issues.length > before) unreadProperties.push(topProperty(mirror));
     return setting === undefined ? [] : [setting];
   });
   const flags = ownFlags(byName, issues);
-  if (issues.length > 0) throw new ConfigError('flag', issues);
-  return { flags, given: givenTexts(occurrences), settings, warnings: deprecations(byName) };
+  return {
+    flags,
+    given: givenTexts(occurrences),
+    settings,
+    warnings: deprecations(byName),
+    command,
+    issues,
+    unreadProperties,
+  };
+}
+
+function topProperty({ path: [name], field }: MirrorFlag): string {
+  return configurationFields.find((candidate) => candidate.name === name)?.property ?? field.property;
 }
 
 function shapes(): readonly FlagShape[] {

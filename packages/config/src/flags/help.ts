@@ -19,12 +19,35 @@ and tells how they are. Pods come from manifests in a directory or at a URL, and
 Flags that mirror a field of the configuration file are deprecated: put the field into the file of --config.
 A flag overrides --config-dir, which overrides --config, which overrides the default.`;
 
-/** The text of --help: every flag with its type, default and meaning, by name. */
-export function helpText(): string {
-  const entries = [...kubeletFlags.map(ownEntry), ...mirrorFlags.map(mirrorEntry)].sort((a, b) =>
-    a.name < b.name ? -1 : 1,
+/** The flags that are not deprecated, by topic. */
+const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
+  ['Configuration', ['config', 'config-dir', 'strict-config', 'fail-cgroupv1', 'seccomp-default']],
+  ['Cluster', ['kubeconfig', 'bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'provider-id']],
+  ['Node', ['hostname-override', 'node-ip', 'node-labels', 'root-dir', 'lock-file', 'exit-on-lock-contention']],
+  ['Images and runtime', ['image-credential-provider-bin-dir', 'image-credential-provider-config', 'runtime-cgroups']],
+  ['Log', ['v', 'vmodule', 'log-flush-frequency']],
+  ['Other', ['help', 'all', 'version', 'housekeeping-interval']],
+];
+
+/**
+ * The text of --help: the flags that are not deprecated, by topic.
+ * @param all also every deprecated flag, as a last group by name (`--help --all`)
+ */
+export function helpText({ all = false }: { readonly all?: boolean } = {}): string {
+  const entries = [...kubeletFlags.map(ownEntry), ...mirrorFlags.map(mirrorEntry)];
+  const group = (title: string, members: readonly HelpEntry[]): string =>
+    `${title}:\n${members.map(entryText).join('\n')}\n`;
+  const topics = GROUPS.map(([title, names]) =>
+    group(
+      title,
+      names.flatMap((name) => entries.find((entry) => entry.name === name) ?? []),
+    ),
   );
-  return `${INTRODUCTION}\n\nUsage:\n  kubelet [flags]\n\nFlags:\n${entries.map(entryText).join('\n')}\n`;
+  const deprecated = entries.filter((entry) => entry.deprecated).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const last = all
+    ? group('Deprecated', deprecated)
+    : `kubelet --help --all also lists ${deprecated.length} deprecated flags.\n`;
+  return `${INTRODUCTION}\n\nUsage:\n  kubelet [flags]\n\n${[...topics, last].join('\n')}`;
 }
 
 function ownEntry(flag: KubeletFlag): HelpEntry {

@@ -44,6 +44,14 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     doc: 'A directory of drop-in files that override the configuration file. Files that end in .conf are read, in lexical order, subdirectories included.',
   },
   {
+    name: 'strict-config',
+    property: 'strictConfig',
+    type: 'boolean',
+    default: 'false',
+    support: supported,
+    doc: 'Whether unknown fields, duplicate keys, documents after the first and invalid clusterDNS entries stop the kubelet. They are warnings otherwise.',
+  },
+  {
     name: 'kubeconfig',
     property: 'kubeconfig',
     type: 'string',
@@ -207,7 +215,15 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'boolean',
     default: 'false',
     support: supported,
-    doc: 'Prints this text and exits.',
+    doc: 'Prints the flags and exits.',
+  },
+  {
+    name: 'all',
+    property: 'all',
+    type: 'boolean',
+    default: 'false',
+    support: supported,
+    doc: 'With --help: prints the deprecated flags too.',
   },
   {
     name: 'housekeeping-interval',

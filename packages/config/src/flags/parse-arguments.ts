@@ -1,4 +1,3 @@
-import { ConfigError } from '../error.ts';
 import { closest } from '../suggest.ts';
 
 /** What the reader of a command line has to know of a flag. */
@@ -21,13 +20,14 @@ export interface ParsedArguments {
   readonly occurrences: readonly FlagOccurrence[];
   /** What is no flag, and all that follows `--`. */
   readonly positional: readonly string[];
+  /** Flags that are unknown, lack their text or are not written as flags are. */
+  readonly problems: readonly string[];
 }
 
 /**
  * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed,
  * `-v4`, `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags.
- *
- * @throws ConfigError `flag` for an unknown flag, one without its text, and a name that is none
+ * pflag stops at the first problem; this collects them all, and takes the argument after an unknown flag for its text.
  */
 export function parseArguments(argv: readonly string[], shapes: readonly FlagShape[]): ParsedArguments {
   return new ArgumentParser(argv, shapes).parse();
@@ -38,6 +38,7 @@ class ArgumentParser {
   readonly #byName: ReadonlyMap<string, FlagShape>;
   readonly #byShorthand: ReadonlyMap<string, FlagShape>;
   readonly #occurrences: FlagOccurrence[] = [];
+  readonly #problems: string[] = [];
 
   constructor(argv: readonly string[], shapes: readonly FlagShape[]) {
     this.#rest = [...argv];
@@ -58,22 +59,27 @@ class ArgumentParser {
       else if (argument.startsWith('--')) this.#long(argument);
       else this.#short(argument.slice(1));
     }
-    return { occurrences: this.#occurrences, positional };
+    return { occurrences: this.#occurrences, positional, problems: this.#problems };
   }
 
   #long(argument: string): void {
     const body = argument.slice(2);
-    if (body.startsWith('-') || body.startsWith('=')) fail(`bad flag syntax: ${argument}`);
+    if (body.startsWith('-') || body.startsWith('=')) {
+      this.#problems.push(`bad flag syntax: ${argument}`);
+      return;
+    }
     const equals = body.indexOf('=');
     const given = equals < 0 ? body : body.slice(0, equals);
     const shape = this.#byName.get(given.replaceAll('_', '-'));
     if (shape === undefined) {
       const near = closest(given, [...this.#byName.keys()]);
-      fail(`unknown flag: --${given}${near === undefined ? '' : `; did you mean --${near}?`}`);
+      this.#problems.push(`unknown flag: --${given}${near === undefined ? '' : `; did you mean --${near}?`}`);
+      if (equals < 0 && this.#rest[0]?.startsWith('-') === false) this.#rest.shift();
+      return;
     }
     const text = equals < 0 ? (shape.bareText ?? this.#rest.shift()) : body.slice(equals + 1);
-    if (text === undefined) fail(`flag needs an argument: --${given}`);
-    this.#occurrences.push({ name: shape.name, text });
+    if (text === undefined) this.#problems.push(`flag needs an argument: --${given}`);
+    else this.#occurrences.push({ name: shape.name, text });
   }
 
   /** One letter after another, until one takes the rest as its text. */
@@ -81,7 +87,10 @@ class ArgumentParser {
     for (let at = 0; at < letters.length; at++) {
       const letter = letters.charAt(at);
       const shape = this.#byShorthand.get(letter);
-      if (shape === undefined) fail(`unknown shorthand flag: '${letter}' in -${letters.slice(at)}`);
+      if (shape === undefined) {
+        this.#problems.push(`unknown shorthand flag: '${letter}' in -${letters.slice(at)}`);
+        return;
+      }
       const rest = letters.slice(at + 1);
       if (rest.length > 1 && rest.startsWith('=')) {
         this.#occurrences.push({ name: shape.name, text: rest.slice(1) });
@@ -92,13 +101,9 @@ class ArgumentParser {
         continue;
       }
       const text = rest === '' ? this.#rest.shift() : rest;
-      if (text === undefined) fail(`flag needs an argument: '${letter}' in -${letters.slice(at)}`);
-      this.#occurrences.push({ name: shape.name, text });
+      if (text === undefined) this.#problems.push(`flag needs an argument: '${letter}' in -${letters.slice(at)}`);
+      else this.#occurrences.push({ name: shape.name, text });
       return;
     }
   }
-}
-
-function fail(message: string): never {
-  throw new ConfigError('flag', [{ path: '', message, origin: { source: 'default' } }]);
 }

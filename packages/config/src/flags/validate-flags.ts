@@ -23,6 +23,10 @@ export function validateFlags({ flags, given }: CommandLine): readonly ConfigIss
     ...(provider === '' || provider === 'external'
       ? []
       : [issue('cloud-provider', `must be empty or external, not ${JSON.stringify(provider)}`)]),
+    ...(flags.bootstrapKubeconfig !== '' && flags.kubeconfig === ''
+      ? [issue('bootstrap-kubeconfig', 'needs --kubeconfig')]
+      : []),
+    ...(flags.all && !flags.help ? [issue('all', 'needs --help')] : []),
     ...(flags.exitOnLockContention && flags.lockFile === ''
       ? [issue('exit-on-lock-contention', 'needs --lock-file')]
       : []),

@@ -843,6 +843,8 @@ export interface KubeletFlags {
   readonly config: string;
   /** A directory of drop-in files that override the configuration file. Files that end in .conf are read, in lexical order, subdirectories included. Default: ''. */
   readonly configDir: string;
+  /** Whether unknown fields, duplicate keys, documents after the first and invalid clusterDNS entries stop the kubelet. They are warnings otherwise. Default: false. */
+  readonly strictConfig: boolean;
   /** How to reach the API server. Without it the kubelet runs alone. Default: ''. */
   readonly kubeconfig: string;
   /** How to reach the API server for a first client certificate, where the file of --kubeconfig does not exist. Default: ''. */
@@ -881,6 +883,8 @@ export interface KubeletFlags {
   readonly experimentalAllocatableIgnoreEviction: boolean;
   /** Prints the version and exits; raw prints more of it; vX.Y.Z is refused. Default: false. */
   readonly version: 'false' | 'true' | 'raw';
-  /** Prints this text and exits. Default: false. */
+  /** Prints the flags and exits. Default: false. */
   readonly help: boolean;
+  /** With --help: prints the deprecated flags too. Default: false. */
+  readonly all: boolean;
 }

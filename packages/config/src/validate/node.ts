@@ -98,8 +98,15 @@ const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap },
   ),
 ];
 
+/** With serverTLSBootstrap the files are only a fallback. */
+const tlsFiles: Rule = ({ tlsCertFile, tlsPrivateKeyFile, serverTLSBootstrap }) => {
+  if (serverTLSBootstrap || (tlsCertFile === '') === (tlsPrivateKeyFile === '')) return [];
+  const [set, unset] = tlsCertFile === '' ? ['tlsPrivateKeyFile', 'tlsCertFile'] : ['tlsCertFile', 'tlsPrivateKeyFile'];
+  return [{ path: set, message: `needs ${unset}` }];
+};
+
 const systemLogs: Rule = ({ enableSystemLogQuery, enableSystemLogHandler }) =>
   when(enableSystemLogQuery && !enableSystemLogHandler, 'enableSystemLogQuery', 'needs enableSystemLogHandler');
 
 /** Rules on the node, its servers and its end. */
-export const nodeRules: readonly Rule[] = [shutdown, taints, tls, systemLogs];
+export const nodeRules: readonly Rule[] = [shutdown, taints, tls, tlsFiles, systemLogs];

@@ -71,9 +71,6 @@ const sysctls: Rule = ({ allowedUnsafeSysctls }) =>
 const addresses: Rule = (configuration) => [
   ...when(isIP(configuration.address) === 0, 'address', 'must be an IP address'),
   ...when(!isHost(configuration.healthzBindAddress), 'healthzBindAddress', 'must be an IP address or a host name'),
-  ...configuration.clusterDNS.flatMap((address, index) =>
-    when(isIP(address) === 0, `clusterDNS[${index}]`, 'must be an IP address'),
-  ),
 ];
 
 /** An IP address, or a name that is no broken IPv4 address (RFC 1123). */

@@ -24,15 +24,36 @@ const RULES: readonly Rule[] = [
  * Everything in a complete configuration that is not allowed, in the order of the table, then of the rules
  * (`ValidateKubeletConfiguration`, pkg/kubelet/apis/config/validation; feature gates are looked at elsewhere; rules
  * that need a gate which 1.36 locks to true are left out).
+ * @param undecoded properties whose values could not be decoded, and that have their defaults instead
  */
 export function validateConfiguration(
   configuration: KubeletConfiguration,
   context: ValidationContext,
+  undecoded: ReadonlySet<string> = new Set(),
 ): readonly Violation[] {
   return [
     ...checkFields(configurationFields, configuration as unknown as Readonly<Record<string, unknown>>, ''),
-    ...RULES.flatMap((rule) => rule(configuration, context)),
+    ...RULES.flatMap((rule) => violationsOf(rule, configuration, context, undecoded)),
   ];
+}
+
+/** A rule that reads an undecoded property reports nothing: it would compare a default that the user did not ask for. */
+function violationsOf(
+  rule: Rule,
+  configuration: KubeletConfiguration,
+  context: ValidationContext,
+  undecoded: ReadonlySet<string>,
+): readonly Violation[] {
+  if (undecoded.size === 0) return rule(configuration, context);
+  let readsUndecoded = false;
+  const watched = new Proxy(configuration, {
+    get(target, property, receiver): unknown {
+      readsUndecoded ||= undecoded.has(String(property));
+      return Reflect.get(target, property, receiver);
+    },
+  });
+  const violations = rule(watched, context);
+  return readsUndecoded ? [] : violations;
 }
 
 function checkFields(

@@ -1,0 +1,22 @@
+import { isIP } from 'node:net';
+
+/** The addresses of clusterDNS, and the entries that are no address, with their places in the list. */
+export interface ClusterDns {
+  readonly addresses: readonly string[];
+  readonly invalid: readonly { readonly index: number; readonly text: string }[];
+}
+
+/**
+ * Separates the addresses of clusterDNS from the entries that the Go kubelet ignores (`pkg/kubelet/kubelet.go`,
+ * `netutils.ParseIPSloppy`): IPv4 numbers may have leading zeros, and are decimal all the same.
+ */
+export function readClusterDns(entries: readonly string[]): ClusterDns {
+  const addresses: string[] = [];
+  const invalid: { index: number; text: string }[] = [];
+  for (const [index, text] of entries.entries()) {
+    const plain = /^\d+(?:\.\d+){3}$/.test(text) ? text.replace(/\b0+(?=\d)/g, '') : text;
+    if (isIP(plain) === 0 || plain.includes('%')) invalid.push({ index, text });
+    else addresses.push(plain);
+  }
+  return { addresses, invalid };
+}
