@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { formatIssue } from '../src/index.ts';
+import { load } from './memory-files.ts';
+
+/**
+ * Configuration files with the fields that distributions of Kubernetes ship, in a layout of this repository's own, with
+ * addresses and names replaced. The warnings are those that the file gives, without its path.
+ */
+const WARNINGS: Readonly<Record<string, readonly string[]>> = {
+  'aks.json': [],
+  'bottlerocket.yaml': [
+    '17:1: idsPerPod: unknown field (ignored)',
+    '32:18: volumePluginDir: has no effect yet: flex volumes are not there yet',
+  ],
+  'deckhouse.yaml': ['15:1: configTrialDuration: unknown field (ignored)'],
+  'eks-al2023.json': [],
+  'gke-cos.yaml': [],
+  'k3s.yaml': [],
+  'kind.yaml': ['3:1: metadata: unknown field (ignored)'],
+  'kubeadm.yaml': [],
+  'kubespray.yaml': [],
+  'openshift.json': [],
+  'rke2.yaml': [],
+  'salt.yaml': [
+    '6:1: ["nodefs.available"]: unknown field (ignored)',
+    '7:1: ["nodefs.inodesFree"]: unknown field (ignored)',
+    '8:1: ["imagefs.available"]: unknown field (ignored)',
+  ],
+  'talos.yaml': [],
+};
+
+const directory = `${import.meta.dirname}/distributions`;
+
+it.each(readdirSync(directory))('loads %s, and warns of its unknown fields', async (name) => {
+  const config = readFileSync(`${directory}/${name}`, 'utf8');
+  const { warnings } = await load({ config, cgroupVersion: 2 });
+  const texts = warnings.map((warning) => formatIssue(warning).replace('/etc/kubelet/config.yaml:', ''));
+  expect(texts).toEqual(WARNINGS[name]);
+});
