@@ -95,7 +95,8 @@ export class ClusterNode {
     this.podSource = {
       name: 'api',
       make: (set) => {
-        const source = new ApiSource({ feed: pods, set, nodeSynced: (signal) => node.waitForSync(signal) });
+        const nodeSynced = (signal: AbortSignal): Promise<void> => node.waitForSync(signal);
+        const source = new ApiSource({ ...child('pod-source'), feed: pods, set, nodeSynced });
         return { start: (signal) => together(signal, [pods, source]) };
       },
     };

@@ -26,7 +26,7 @@ import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
 import { inPortions } from './sync/in-portions.ts';
-import { syncLoopFault } from './sync/loop-health.ts';
+import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
 import { PodGroups } from './sync/pod-groups.ts';
 import { SyncHandler } from './sync/sync-handler.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
@@ -189,13 +189,14 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   /** What is wrong, as `/healthz` and the node's Ready condition show it. */
   health(): KubeletHealth {
     const last = this.#loop.lastEntryMs;
-    const idleMs = last === undefined ? 0 : this.#deps.clock.monotonic() - last;
+    const nowMs = this.#deps.clock.monotonic();
+    const idleMs = last === undefined ? 0 : nowMs - last;
     const errors = [...this.#runtimeState.errors()];
     const { silence } = this.#runtimeState;
     // Upstream's words say that the runtime is away; whoever asks for the runtime's health has to know why.
     if (errors.length > 0 && silence !== undefined) errors.push(silence);
     return {
-      syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs),
+      syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs) ?? failingHandler(this.#loop.failures, nowMs),
       pleg: this.#deps.pleg.healthy(),
       runtime: errors.length > 0 ? errors.join('; ') : undefined,
       ...(errors.length === 0 && silence !== undefined && { runtimeSilence: `no answer: ${silence}` }),

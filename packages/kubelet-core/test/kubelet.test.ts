@@ -429,6 +429,26 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('K5: a handler that keeps failing for a minute makes the sync loop unhealthy until it succeeds', async () => {
+    const podManager = new PlainPodManager();
+    const { kubelet, clock, controller } = setUp({ podManager });
+    const { getPods } = podManager;
+    podManager.getPods = () => {
+      throw new TypeError('no spec');
+    };
+    void kubelet.run(controller.signal);
+    await clock.advance(55_000);
+    expect(kubelet.health().syncloop).toBeUndefined();
+    await clock.advance(10_000);
+    expect(kubelet.health().syncloop).toMatch(
+      /^sync loop handler sync has failed \d+ times in a row for 6\d s: no spec$/,
+    );
+    podManager.getPods = getPods;
+    await clock.advance(10_000);
+    expect(kubelet.health().syncloop).toBeUndefined();
+    controller.abort();
+  });
+
   test.each([
     ['a service', 'services'],
     ['what depends on the runtime', 'runtimeDependentServices'],

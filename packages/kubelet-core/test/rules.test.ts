@@ -5,7 +5,7 @@ import { unsupportedFeatureHandler } from '../src/admit/unsupported-features.ts'
 import { RuntimeState } from '../src/node/runtime-state.ts';
 import { pastActiveDeadline } from '../src/pods/active-deadline.ts';
 import type { RuntimeReadiness } from '../src/ports.ts';
-import { syncLoopFault } from '../src/sync/loop-health.ts';
+import { failingHandler, syncLoopFault } from '../src/sync/loop-health.ts';
 import { makePod } from './fakes.ts';
 
 describe('pastActiveDeadline', () => {
@@ -159,4 +159,13 @@ test.each([
     `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,
   );
   expect(syncLoopFault(1_000_400, syncFrequencyMs)).toContain('last entered 1000 s ago');
+});
+
+test.each([
+  [2, 600_000, undefined],
+  [3, 59_999, undefined],
+  [3, 60_000, 'sync loop handler housekeeping has failed 3 times in a row for 60 s: no spec'],
+])('K5: a handler that failed %d times in a row within %d ms: %s', (count, forMs, fault) => {
+  const failures = new Map([['housekeeping', { count, sinceMs: 1000, error: 'no spec' }]]);
+  expect(failingHandler(failures, 1000 + forMs)).toBe(fault);
 });

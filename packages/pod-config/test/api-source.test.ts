@@ -1,31 +1,40 @@
 import { setImmediate } from 'node:timers/promises';
-import { CoalescingQueue } from '@node-agent/async';
+import { type Clock, CoalescingQueue } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import type { Pod } from '@node-agent/pod-spec';
+import { silentLogger } from '@node-agent/telemetry';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { apiPodProblem } from '../src/api-pod.ts';
 import { ApiSource, type PodFeedChange } from '../src/api-source.ts';
 import { PodConfig } from '../src/pod-config.ts';
 import type { PodUpdate } from '../src/pod-update.ts';
 import { podOf } from './helpers.ts';
 
-/** A feed that a test fills. */
-class FakeFeed {
-  readonly objects = new Map<string, Pod>();
-  readonly #queue = new CoalescingQueue<string, PodFeedChange>();
+const good = podOf({ uid: 'good' });
 
-  put(name: string, pod: Pod | undefined): void {
-    const known = this.objects.get(name);
-    if (pod === undefined) {
-      if (known !== undefined) this.#queue.push(name, { type: 'deleted', object: known });
-      this.objects.delete(name);
-    } else {
-      this.objects.set(name, pod);
-      this.#queue.push(name, { type: 'changed', object: pod });
+/** A feed that a test fills. As in a reflector's, a pod that comes and goes while it waits leaves no change. */
+class FakeFeed {
+  readonly #objects = new Map<string, Pod>();
+  readonly #queue = new CoalescingQueue<string, PodFeedChange & { readonly isNew?: boolean }>();
+
+  put(key: string, object: unknown): void {
+    const known = this.#objects.get(key);
+    const waiting = this.#queue.peek(key);
+    const isNew = waiting === undefined ? known === undefined : waiting.isNew === true;
+    if (object !== undefined) {
+      this.#objects.set(key, object as Pod);
+      this.#queue.push(key, { type: 'changed', key, object: object as Pod, isNew });
+    } else if (known !== undefined) {
+      this.#objects.delete(key);
+      if (isNew) this.#queue.delete(key);
+      else this.#queue.push(key, { type: 'deleted', key, object: known });
     }
   }
 
-  async waitForSync(): Promise<void> {}
+  async waitForSync(): Promise<void> {
+    this.#queue.push('/', { type: 'synced' });
+  }
 
   changes() {
     const queue = this.#queue;
@@ -44,7 +53,18 @@ class FakeFeed {
 function setUp(clock = new FakeClock()) {
   const config = new PodConfig({ clock });
   const feed = new FakeFeed();
-  const source = new ApiSource({ feed, set: config.addSource('api') });
+  const events: string[] = [];
+  const logged: unknown[] = [];
+  const source = new ApiSource({
+    feed,
+    set: config.addSource('api'),
+    clock,
+    logger: { ...silentLogger, error: (fields) => void logged.push(fields) },
+    recorder: {
+      event: ({ namespace, name }, type, reason, message) =>
+        void events.push(`${namespace}/${name} ${type} ${reason}: ${message}`),
+    },
+  });
   const end = new AbortController();
   const updates: PodUpdate[] = [];
   const start = (): void => {
@@ -59,7 +79,15 @@ function setUp(clock = new FakeClock()) {
     await clock.advance(1);
     return updates.splice(0);
   };
-  return { config, feed, start, settled, end };
+  return { config, feed, events, logged, start, settled, end };
+}
+
+/** The operations of updates, each with the UIDs and images of its pods. */
+function told(updates: readonly PodUpdate[]): readonly (readonly string[])[] {
+  return updates.map(({ op, pods }) => [
+    op,
+    ...pods.map(({ metadata, spec }) => `${metadata.uid} ${spec.containers[0]?.image}`),
+  ]);
 }
 
 /** A pod that counts how often it is looked at. */
@@ -82,6 +110,9 @@ describe('ApiSource', () => {
     for (let index = 0; index < 1000; index++) feed.put(`p${index}`, countedPod(`p${index}`, counts));
     start();
     expect((await settled()).map(({ op, pods }) => [op, pods.length])).toEqual([['ADD', 1000]]);
+    // The first change after a list indexes the list, once.
+    feed.put('p0', countedPod('p0', counts, '2'));
+    await settled();
     counts.looks = 0;
     feed.put('p500', { ...countedPod('p500', counts, '2'), status: { phase: 'Failed' } });
     expect((await settled()).map(({ op, pods }) => [op, pods.map(({ metadata }) => metadata.uid)])).toEqual([
@@ -110,11 +141,196 @@ describe('ApiSource', () => {
     await settled();
     feed.put('a', undefined);
     for (const uid of ['b', 'c', 'd']) feed.put(uid, podOf({ uid }));
-    const told = (await settled()).map(({ op, pods }) => [op, ...pods.map(({ metadata }) => metadata.uid)]);
-    expect(told).toEqual([
+    const changes = (await settled()).map(({ op, pods }) => [op, ...pods.map(({ metadata }) => metadata.uid)]);
+    expect(changes).toEqual([
       ['REMOVE', 'a'],
       ['ADD', 'b', 'c', 'd'],
     ]);
+  });
+
+  it('K5: gives the event loop a turn after at most 24 pods of a long list if the check of each takes half a millisecond', async () => {
+    const clock = new FakeClock();
+    let spentMs = 0;
+    const turns = [0];
+    const slow: Clock = Object.assign(Object.create(clock), {
+      monotonic: () => clock.monotonic() + spentMs,
+      setTimer: (delayMs: number, callback: () => void) =>
+        clock.setTimer(delayMs, () => {
+          turns.push(0);
+          callback();
+        }),
+    });
+    const feed = new FakeFeed();
+    const lists: number[] = [];
+    const changes: number[] = [];
+    const set = Object.assign((pods: readonly Pod[]) => void lists.push(pods.length), {
+      change: (batch: readonly unknown[]) => void changes.push(batch.length),
+    });
+    const put = (name: string): void => {
+      const pod = podOf({ uid: name });
+      feed.put(name, {
+        metadata: pod.metadata,
+        get spec() {
+          return pod.spec;
+        },
+        // The check reads each field of an object; this one is read last.
+        get status() {
+          spentMs += 0.5;
+          turns.push((turns.pop() ?? 0) + 1);
+          return undefined;
+        },
+      });
+    };
+    for (let index = 0; index < 1000; index++) put(`p${index}`);
+    const end = new AbortController();
+    void new ApiSource({ feed, set, clock: slow }).start(end.signal);
+    await clock.advance(1000);
+    expect(lists).toEqual([1000]);
+    for (let index = 0; index < 500; index++) put(`q${index}`);
+    await clock.advance(1000);
+    expect(changes).toEqual([500]);
+    expect(turns.reduce((sum, pods) => sum + pods, 0)).toBe(1500);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(24);
+    end.abort();
+  });
+
+  it('F1: does not give a pod that was deleted before it was read from the feed', async () => {
+    const clock = new FakeClock();
+    const { feed, start, settled } = setUp(clock);
+    for (let index = 0; index < 20; index++) feed.put(`p${index}`, podOf({ uid: `p${index}` }));
+    const { waitForSync } = feed;
+    feed.waitForSync = async () => {
+      await waitForSync.call(feed);
+      feed.put('p19', undefined);
+    };
+    start();
+    const [first, ...rest] = told(await settled());
+    expect(first).toHaveLength(20);
+    expect(first).not.toContain('p19 busybox');
+    expect(rest).toEqual([]);
+  });
+});
+
+describe('apiPodProblem', () => {
+  const { metadata, spec } = good;
+  it.each<[unknown, string]>([
+    [null, 'must be an object'],
+    ['pod', 'must be an object'],
+    [{ spec }, 'metadata.uid: Required value'],
+    [{ metadata }, 'spec: Required value'],
+    [{ metadata, spec: null }, 'spec: Required value'],
+    [{ metadata, spec: {} }, 'spec.containers: Required value'],
+    [{ metadata, spec: { containers: [] } }, 'spec.containers: Required value'],
+    [{ metadata, spec: { containers: [null] } }, 'spec.containers[0]: Invalid value: null: must be an object'],
+    [{ metadata, spec: { containers: [{ image: 'a' }] } }, 'spec.containers[0].name: Required value'],
+    [{ metadata: { ...metadata, name: '../x' }, spec }, 'metadata.name: Invalid value: "../x": must be usable'],
+    [{ metadata: { ...metadata, namespace: '..' }, spec }, 'metadata.namespace: Invalid value: "..": must be usable'],
+    [{ metadata: { ...metadata, uid: 'a/b' }, spec }, 'metadata.uid: Invalid value: "a/b": must be usable'],
+    [{ metadata: { ...metadata, uid: 'a\0' }, spec }, 'metadata.uid: Invalid value: "a\\u0000": must be usable'],
+    [{ metadata: { ...metadata, labels: ['a'] }, spec }, 'metadata.labels: '],
+    [{ metadata, spec: { containers: [{ name: '../../x' }] } }, 'spec.containers[0].name: Invalid value: "../../x"'],
+    [{ metadata, spec: { ...spec, initContainers: [{ name: '/' }] } }, 'spec.initContainers[0].name: Invalid value'],
+    [
+      { metadata, spec: { ...spec, ephemeralContainers: [{ name: '..' }] } },
+      'spec.ephemeralContainers[0].name: Invalid value',
+    ],
+    [{ metadata, spec: { ...spec, volumes: [{ name: '../v' }] } }, 'spec.volumes[0].name: Invalid value'],
+    [{ metadata, spec, status: { containerStatuses: 5 } }, 'status.containerStatuses: '],
+  ])('W3: refuses %j', (object, problem) => {
+    expect(apiPodProblem(object)).toContain(problem);
+  });
+
+  it.each<[unknown]>([
+    [good],
+    [{ ...good, apiVersion: 'v1', kind: 'Pod', later: {} }],
+    [{ metadata: { ...metadata, name: 'a..b', deletionTimestamp: null }, spec: { ...spec, laterField: 1 } }],
+  ])('accepts %j, also with fields of a newer API server', (object) => {
+    expect(apiPodProblem(object)).toBeUndefined();
+  });
+});
+
+describe('an object of the API server that is no pod', () => {
+  const broken = { metadata: { name: 'broken', namespace: 'default', uid: 'b' } };
+  const refusal =
+    'default/broken Warning FailedValidation: Error validating pod broken_default(b) from api due to spec: Required value, ignoring';
+
+  it('W3: is refused in the first list with an event and a log line, and the other pods are given', async () => {
+    const { feed, start, settled, events, logged } = setUp();
+    feed.put('default/broken', broken);
+    feed.put('default/good', good);
+    start();
+    expect(told(await settled())).toEqual([['ADD', 'good busybox']]);
+    expect(events).toEqual([refusal]);
+    expect(logged).toEqual([
+      { pod: 'default/broken', podUid: 'b', problem: 'spec: Required value', lastGoodVersionIsKept: false },
+    ]);
+  });
+
+  it('W3: is refused with one event when it comes later and changes, and again when it comes back', async () => {
+    const { feed, start, settled, events } = setUp();
+    feed.put('default/good', good);
+    start();
+    await settled();
+    feed.put('default/broken', broken);
+    expect(await settled()).toEqual([]);
+    feed.put('default/broken', { ...broken });
+    feed.put('default/other', podOf({ uid: 'other' }));
+    expect(told(await settled())).toEqual([['ADD', 'other busybox']]);
+    expect(events).toEqual([refusal]);
+    feed.put('default/broken', undefined);
+    expect(await settled()).toEqual([]);
+    feed.put('default/broken', broken);
+    expect(await settled()).toEqual([]);
+    expect(events).toEqual([refusal, refusal]);
+  });
+
+  it('W3: is given as soon as it can be run', async () => {
+    const { feed, start, settled } = setUp();
+    feed.put('default/broken', broken);
+    start();
+    expect(told(await settled())).toEqual([['ADD']]);
+    feed.put('default/broken', { ...broken, spec: good.spec });
+    expect(told(await settled())).toEqual([['ADD', 'b busybox']]);
+  });
+
+  it('W3: of a namespace that leads elsewhere has its event in the namespace default', async () => {
+    const { feed, start, settled, events } = setUp();
+    start();
+    await settled();
+    feed.put('x', { ...good, metadata: { ...good.metadata, namespace: '../kube-system' } });
+    expect(await settled()).toEqual([]);
+    expect(events).toEqual([expect.stringMatching(/^default\/pod-good Warning .*"\.\.\/kube-system"/)]);
+  });
+
+  it('F2: keeps the last good version of a pod that it was before, until the object is gone', async () => {
+    const { feed, start, settled, events, logged } = setUp();
+    feed.put('default/good', good);
+    start();
+    await settled();
+    feed.put('default/good', { metadata: good.metadata });
+    expect(await settled()).toEqual([]);
+    feed.put('default/good', podOf({ uid: 'good', image: 'other' }));
+    expect(told(await settled())).toEqual([['UPDATE', 'good other']]);
+    feed.put('default/good', { metadata: good.metadata, spec: { containers: [] } });
+    expect(await settled()).toEqual([]);
+    feed.put('default/good', undefined);
+    expect(told(await settled())).toEqual([['REMOVE', 'good other']]);
+    expect(events).toHaveLength(2);
+    expect(events[0]).toContain('keeping its last good version');
+    expect(logged).toEqual([
+      expect.objectContaining({ problem: 'spec: Required value', lastGoodVersionIsKept: true }),
+      expect.objectContaining({ problem: 'spec.containers: Required value', lastGoodVersionIsKept: true }),
+    ]);
+  });
+
+  it('F2: drops the pod that had the name before if the object has another UID', async () => {
+    const { feed, start, settled, events } = setUp();
+    feed.put('default/good', good);
+    start();
+    await settled();
+    feed.put('default/good', { metadata: { ...good.metadata, uid: 'next' } });
+    expect(told(await settled())).toEqual([['REMOVE', 'good busybox']]);
+    expect(events).toEqual([expect.stringMatching(/pod-good_default\(next\).*, ignoring$/)]);
   });
 });
 

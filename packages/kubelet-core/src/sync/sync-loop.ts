@@ -1,6 +1,7 @@
 import { abortable, type Clock, sleep, untilNextMs } from '@node-agent/async';
-import type { Logger } from '@node-agent/telemetry';
+import { errorText, type Logger } from '@node-agent/telemetry';
 import type { RuntimeState } from '../node/runtime-state.ts';
+import type { HandlerFailures } from './loop-health.ts';
 
 const FIRST_WAIT_MS = 100;
 /** Upstream waits for up to 5 s; a runtime that is back should not find its pods asleep for that long (K2). */
@@ -26,6 +27,7 @@ export class SyncLoop {
   readonly #runtimeState: RuntimeState;
   #tail: Promise<unknown> = Promise.resolve();
   #lastEntryMs: number | undefined;
+  readonly #failures = new Map<string, HandlerFailures>();
   /** Whether the log has said that the runtime is not healthy, since it last was. */
   #skipping = false;
 
@@ -38,6 +40,11 @@ export class SyncLoop {
   /** When the loop was last entered, by the monotonic clock; `undefined` before the first time. */
   get lastEntryMs(): number | undefined {
     return this.#lastEntryMs;
+  }
+
+  /** The handlers that failed when they were last called, by the name of their source. */
+  get failures(): ReadonlyMap<string, HandlerFailures> {
+    return this.#failures;
   }
 
   /** Handles each item of `source` in the loop, until it ends or `signal` is aborted. */
@@ -128,10 +135,17 @@ export class SyncLoop {
     this.#lastEntryMs = this.#clock.monotonic();
     try {
       await handle();
+      this.#failures.delete(name);
     } catch (err) {
-      if (!signal.aborted) this.#logger.error({ err, source: name }, 'Sync loop handler failed');
+      if (!signal.aborted) this.#failed(name, err);
     }
     this.#lastEntryMs = this.#clock.monotonic();
+  }
+
+  #failed(name: string, err: unknown): void {
+    this.#logger.error({ err, source: name }, 'Sync loop handler failed');
+    const { count = 0, sinceMs = this.#clock.monotonic() } = this.#failures.get(name) ?? {};
+    this.#failures.set(name, { count: count + 1, sinceMs, error: errorText(err) });
   }
 }
 
