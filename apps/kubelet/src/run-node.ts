@@ -3,6 +3,7 @@ import os from 'node:os';
 import { posix } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { type Clock, every, type Random, TaskGroup } from '@node-agent/async';
+import { refuseOtherNode } from '@node-agent/certificates';
 import {
   type CgroupDriver,
   DbusSystemd,
@@ -47,6 +48,7 @@ import { podResourcesServer } from './pod-resources.ts';
 import { podSources } from './pod-sources.ts';
 import { processFigures } from './process-figures.ts';
 import { shareRootDirectory } from './root-directory.ts';
+import { lockRootDirectory } from './root-lock.ts';
 import { withImageService } from './runtime-services.ts';
 import { securedServer } from './secured-server.ts';
 import { labelForContainers } from './selinux-label.ts';
@@ -99,6 +101,8 @@ export async function runNode(
   for (const directory of [flags.rootDir, configuration.podLogsDir, pluginsDir]) {
     await fs.mkdir(directory, { mode: 0o750 });
   }
+  await using _lock = await lockRootDirectory({ logger }, flags.rootDir);
+  await refuseOtherNode(fs, { directory: posix.resolve(flags.certDir), nodeName: identity.nodeName });
   if (machine.selinux) {
     await labelForContainers(pluginsDir).catch((err: unknown) => {
       const message = 'Unprivileged containerized plugins might not work, could not set selinux context on plugins dir';

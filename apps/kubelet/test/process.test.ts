@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { rawVersion } from '../src/version.ts';
 import { removeDirectory } from './remove-directory.ts';
 
@@ -103,6 +103,24 @@ test.each(['root/', './root//', '../{directory}/root/.'])('its root directory ma
   expect(await readdir(join(directory, 'root'))).not.toEqual([]);
   kubelet?.kill('SIGTERM');
   expect(await exitCode()).toBe(0);
+});
+
+test('a second kubelet on one root directory is refused, until the first was killed', {
+  timeout: 120_000,
+}, async () => {
+  const first = await start({ healthzPort: 0, readOnlyPort: 0 });
+  const firstProcess = kubelet;
+  onTestFinished(() => void firstProcess?.kill('SIGKILL'));
+  await lineWith(first.lines, 'Container runtime sanity check failed');
+  const second = await start({ healthzPort: 0, readOnlyPort: 0 });
+  expect(await lineWith(second.lines, 'The kubelet failed')).toContain(
+    `lock root directory ${directory}/root: another kubelet (process ${firstProcess?.pid}) uses it`,
+  );
+  expect(await exitCode()).toBe(1);
+  firstProcess?.kill('SIGKILL');
+  if (firstProcess !== undefined && firstProcess.signalCode === null) await once(firstProcess, 'exit');
+  const third = await start({ healthzPort: 0, readOnlyPort: 0 });
+  await lineWith(third.lines, 'Container runtime sanity check failed');
 });
 
 test('a part that cannot start ends the whole process with 1, and the log says which', async () => {

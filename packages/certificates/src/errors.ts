@@ -4,7 +4,7 @@ import { brand, hasBrand } from '@node-agent/async';
  * `NoPair`: there is no certificate. `InvalidPair`: a certificate or key cannot be read, or they do not belong together.
  * `InvalidKey`: a private key that cannot be used. `RequestDenied`, `RequestFailed`: what was decided over a signing request.
  * `RequestGone`: it was deleted or replaced while it was waited for. `RequestIncompatible`: one of that name is there which
- * is not ours. `NotIssued`: nobody signed it in time.
+ * is not ours. `NotIssued`: nobody signed it in time. `OtherNode`: a certificate directory is used by another node.
  */
 export type CertificateErrorCode =
   | 'NoPair'
@@ -14,7 +14,8 @@ export type CertificateErrorCode =
   | 'RequestFailed'
   | 'RequestGone'
   | 'RequestIncompatible'
-  | 'NotIssued';
+  | 'NotIssued'
+  | 'OtherNode';
 
 const BRAND = '@node-agent/certificates.CertificateError';
 

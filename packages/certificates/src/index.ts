@@ -15,6 +15,7 @@ export {
 export { ClientCertificateCredentials, type ClientCredentialComponents } from './client-credentials.ts';
 export { CertificateError, type CertificateErrorCode } from './errors.ts';
 export { kubeconfigProblem, readPair, writeKubeconfig } from './node-kubeconfig.ts';
+export { refuseOtherNode } from './other-node.ts';
 export { PendingKey, type PendingKeyComponents } from './pending-key.ts';
 export type { RequestIdentity } from './rotation-step.ts';
 export { type SelfSignedComponents, SelfSignedFiles } from './self-signed-files.ts';

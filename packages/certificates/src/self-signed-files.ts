@@ -80,7 +80,7 @@ export class SelfSignedFiles {
       [leaf] = parseCertificates(cert);
       parsePair(cert, key);
     } catch (cause) {
-      if (leaf !== undefined && isOwn(leaf)) return true;
+      if (leaf !== undefined && isSelfMade(leaf)) return true;
       const { certFile, keyFile } = this.files;
       throw new CertificateError(
         'InvalidPair',
@@ -88,7 +88,7 @@ export class SelfSignedFiles {
         cause,
       );
     }
-    return leaf !== undefined && isOwn(leaf) && this.#components.clock.now() >= rotationDeadlineMs(leaf, 0.5);
+    return leaf !== undefined && isSelfMade(leaf) && this.#components.clock.now() >= rotationDeadlineMs(leaf, 0.5);
   }
 
   #keyOf(text: string): KeyObject {
@@ -110,6 +110,6 @@ export class SelfSignedFiles {
 }
 
 /** Whether a certificate is of the kind that kubelets make for themselves: `host@time`, by itself or by `host-ca@time`. */
-function isOwn({ commonName, issuer }: LeafCertificate): boolean {
+export function isSelfMade({ commonName, issuer }: LeafCertificate): boolean {
   return /@\d+$/.test(commonName) && (issuer === `CN=${commonName}` || /^CN=.*-ca@\d+$/.test(issuer));
 }

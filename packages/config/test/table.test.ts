@@ -142,7 +142,7 @@ describe('--help', () => {
     '      --address ip\n          The IP address of the secured server. The read-only one is on the loopback. (default\n          0.0.0.0) (DEPRECATED)\n',
     '      --application-metrics-count-limit int32\n          Has no effect: cAdvisor is not used. (default 100) (DEPRECATED)\n',
     '      --boot-id-file string\n          Has no effect: cAdvisor is not used. (default /proc/sys/kernel/random/boot_id)\n          (DEPRECATED)\n',
-    '      --cert-dir string\n          Where the TLS certificates are. (default /var/lib/kubelet/pki)\n',
+    '      --cert-dir string\n          Where the TLS certificates are, whatever --root-dir is. A directory with certificates of\n          another node is refused. (default /var/lib/kubelet/pki)\n',
     '      --cgroup-root string\n          The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect\n          where cgroupsPerQOS is false. (DEPRECATED)\n',
     '      --container-log-max-size quantity\n          The size at which a container log is rotated. Negative: logs are not rotated. (default\n          10Mi) (DEPRECATED)\n',
     '      --enable-load-reader\n          Has no effect: cAdvisor is not used. (DEPRECATED)\n',

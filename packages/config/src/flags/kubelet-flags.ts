@@ -89,7 +89,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '/var/lib/kubelet/pki',
     support: supported,
-    doc: 'Where the TLS certificates are.',
+    doc: 'Where the TLS certificates are, whatever --root-dir is. A directory with certificates of another node is refused.',
   },
   {
     name: 'cloud-provider',
@@ -105,7 +105,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '/var/lib/kubelet',
     support: supported,
-    doc: "Where the kubelet keeps its files: pods' directories, volumes, plugins.",
+    doc: "Where the kubelet keeps its files: pods' directories, volumes, plugins. Locked: a second kubelet on it is refused.",
   },
   {
     name: 'node-labels',

@@ -853,11 +853,11 @@ export interface KubeletFlags {
   readonly hostnameOverride: string;
   /** The node's IP address, or two of them with a comma, one of each family. Empty: the default IPv4 address, else the default IPv6 one. Default: ''. */
   readonly nodeIp: string;
-  /** Where the TLS certificates are. Default: /var/lib/kubelet/pki. */
+  /** Where the TLS certificates are, whatever --root-dir is. A directory with certificates of another node is refused. Default: /var/lib/kubelet/pki. */
   readonly certDir: string;
   /** external where a cloud controller manager completes the node; else empty. Default: ''. */
   readonly cloudProvider: string;
-  /** Where the kubelet keeps its files: pods' directories, volumes, plugins. Default: /var/lib/kubelet. */
+  /** Where the kubelet keeps its files: pods' directories, volumes, plugins. Locked: a second kubelet on it is refused. Default: /var/lib/kubelet. */
   readonly rootDir: string;
   /** Labels of the node at its registration: key=value, with commas between. In the namespaces kubernetes.io and k8s.io only those for kubelets. Default: ''. */
   readonly nodeLabels: Readonly<Record<string, string>>;
