@@ -13,6 +13,7 @@ import { Ending } from './ending.ts';
 import { endingLogger } from './ending-logger.ts';
 import { readMachine } from './machine.ts';
 import { Parts } from './parts.ts';
+import { permissionProblem, withPermissionProblem } from './permissions.ts';
 import { nameProcess } from './process-name.ts';
 import { runNode } from './run-node.ts';
 import { KUBELET_VERSION, rawVersion } from './version.ts';
@@ -41,6 +42,8 @@ export async function runKubelet(argv: readonly string[]): Promise<number> {
   } catch (err) {
     if (!ConfigError.is(err)) throw err;
     process.stderr.write(err.issues.map((issue) => `kubelet: ${formatIssue(issue)}\n`).join(''));
+    const denied = withPermissionProblem(err, process.getuid?.());
+    if (denied !== err) process.stderr.write(`kubelet: ${permissionProblem(process.getuid?.())}\n`);
     return FAILED;
   }
 }
@@ -69,6 +72,8 @@ async function runWith(argv: readonly string[]): Promise<number> {
     logger,
   );
   sayWhatWasLoaded(loaded, logger);
+  const problem = permissionProblem(process.getuid?.());
+  if (problem !== undefined) logger.error({ err: problem }, 'Kubelet running with insufficient permissions');
 
   const parts = new Parts();
   const ending = new Ending(
@@ -93,7 +98,7 @@ async function runWith(argv: readonly string[]): Promise<number> {
     return OK;
   } catch (err) {
     if (controller.signal.aborted) return OK;
-    ending.onFailure(err);
+    ending.onFailure(withPermissionProblem(err, process.getuid?.()));
     return FAILED;
   }
 }

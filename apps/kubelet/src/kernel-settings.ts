@@ -22,6 +22,8 @@ export async function adjustKernel(
   logger: Logger,
 ): Promise<void> {
   const problems: string[] = [];
+  const unchanged: string[] = [];
+  let cause: unknown;
   for (const [setting, expected] of Object.entries(EXPECTED)) {
     const path = `/proc/sys/${setting}`;
     try {
@@ -35,8 +37,11 @@ export async function adjustKernel(
       await fs.writeFile(path, String(expected));
     } catch (err) {
       if (isProtected) problems.push(errorText(err));
-      else logger.warn({ err, setting, expected }, 'A setting of the kernel could not be changed');
+      else unchanged.push(`${setting}=${expected}`);
+      cause = err;
     }
   }
+  if (unchanged.length > 0)
+    logger.warn({ err: cause, settings: unchanged }, 'Settings of the kernel could not be changed');
   if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`);
 }

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { permissionProblem, withPermissionProblem } from '../src/permissions.ts';
+
+it.each([
+  [0, undefined],
+  [undefined, undefined],
+  [1000, 'kubelet needs to run as uid `0`. It is being run as 1000'],
+])('of uid %s the permission problem is %s', (uid, problem) => {
+  expect(permissionProblem(uid)).toBe(problem);
+});
+
+const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/var/lib/kubelet'"), { code: 'EACCES' });
+const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+
+it('puts the need for root before the cause of a denied operation', () => {
+  const error = withPermissionProblem(new Error('cannot start', { cause: denied }), 1000);
+  expect(error).toBeInstanceOf(Error);
+  expect(String(error)).toMatch(/^Error: kubelet needs to run as uid `0`. It is being run as 1000: cannot start/);
+});
+
+it.each([
+  [denied, 0],
+  [broken, 1000],
+  ['text', 1000],
+])('leaves the error %s of uid %d as it is', (error, uid) => {
+  expect(withPermissionProblem(error, uid)).toBe(error);
+});
