@@ -22,8 +22,9 @@ import {
   readManifestFile,
   unreadManifest,
 } from './manifest-files.ts';
+import { ManifestReader, type ReadApart } from './manifest-reader.ts';
 import type { SetPods } from './pod-config.ts';
-import { type PodSchema, podSchema } from './pod-schema.ts';
+import type { PodSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 import { type Hint, RemadeNames } from './remade-names.ts';
@@ -46,6 +47,8 @@ export interface FileSourceComponents {
   readonly logger?: Logger;
   /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
   readonly schema?: PodSchema;
+  /** Reads manifests of more than 32 KiB, unless there is a schema; in a worker thread by default. */
+  readonly readApart?: ReadApart;
   /** Takes all pods whenever they changed: `podConfig.addSource('file')`. */
   readonly set: SetPods;
   /** Where good manifests are kept for the next start; without it a manifest that is broken then has no pods. */
@@ -85,6 +88,7 @@ export class FileSource {
   readonly #log: ProblemLog;
   readonly #wakeUp: WakeUp;
   readonly #memory: LastGoodMemory;
+  readonly #reader: ManifestReader;
   #files = new Map<string, FileVersion>();
   readonly #remade: RemadeNames;
   /** Files that have not answered yet, by their whole paths, and `list` where the path itself has not: they are not asked again before (W6). */
@@ -106,6 +110,7 @@ export class FileSource {
     this.#remade = new RemadeNames(components.clock);
     this.#wakeUp = new WakeUp(components.clock);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
+    this.#reader = new ManifestReader(components.schema, components.readApart);
   }
 
   /** What is wrong at present: with the path, with manifests in it, among them. */
@@ -176,9 +181,9 @@ export class FileSource {
 
   /** One that does not answer is as it was, holds up no other, and is read again once it has answered. */
   async #read(file: string, known: FileVersion | undefined): Promise<FileVersion | undefined> {
-    const { fs, foreign, logger, schema = podSchema } = this.#components;
+    const { fs, foreign, logger } = this.#components;
     const { nodeName, limitBytes } = this.#options;
-    const components = { fs, logger, schema, memory: this.#memory, ...(foreign && { foreign }) };
+    const components = { fs, logger, reader: this.#reader, memory: this.#memory, ...(foreign && { foreign }) };
     const options = { path: file, nodeName, limitBytes };
     const onLate = (): void => {
       this.#answeredLate = true;
@@ -248,6 +253,7 @@ export class FileSource {
       const gone = this.#answeredLate || [...this.#files.keys()].some((file) => !files.has(file));
       this.#answeredLate = false;
       if (gone || this.#told === undefined) await this.#memory.retain([...files.keys()]);
+      this.#reader.retain([...files.keys()]);
       this.#files = files;
     } else {
       // What was hinted of is still to be read.

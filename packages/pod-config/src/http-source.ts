@@ -3,10 +3,11 @@ import { type Logger, type WithDefaults, withDefaults } from '@node-agent/teleme
 import { isGood, keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
 import type { LastGoodStore } from './last-good-store.ts';
-import { type ManifestReading, readManifest } from './manifest.ts';
+import type { ManifestReading } from './manifest.ts';
+import { ManifestReader, type ReadApart } from './manifest-reader.ts';
 import { type ManifestUrl, splitCredentials } from './manifest-url.ts';
 import type { SetPods } from './pod-config.ts';
-import { type PodSchema, podSchema } from './pod-schema.ts';
+import type { PodSchema } from './pod-schema.ts';
 import type { ManifestProblem } from './problem.ts';
 import { ProblemLog } from './problem-log.ts';
 
@@ -32,6 +33,8 @@ export interface HttpSourceComponents {
   readonly logger?: Logger;
   /** What a pod is; the v1 Pod of `@node-agent/pod-spec` by default. */
   readonly schema?: PodSchema;
+  /** Reads manifests of more than 32 KiB, unless there is a schema; in a worker thread by default. */
+  readonly readApart?: ReadApart;
   /** Takes all pods whenever they changed: `podConfig.addSource('http')`. */
   readonly set: SetPods;
   /** Where a good answer is kept for the next start; without it there are no pods until the URL has answered. */
@@ -72,6 +75,7 @@ export class HttpSource {
   readonly #log: ProblemLog;
   readonly #target: ManifestUrl;
   readonly #memory: LastGoodMemory;
+  readonly #reader: ManifestReader;
   #etag: string | undefined;
   #bytes: Uint8Array | undefined;
   #state: ManifestState | undefined;
@@ -84,6 +88,7 @@ export class HttpSource {
     this.#log = new ProblemLog(components.logger);
     this.#target = splitCredentials(options.url);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
+    this.#reader = new ManifestReader(components.schema, components.readApart);
   }
 
   /** What is wrong at present with the answer, or with the way to it. */
@@ -120,7 +125,7 @@ export class HttpSource {
       if (this.#state === undefined) this.#take((await this.#recall()) ?? { pods: [], problems: [] });
       throw new Error('the answer has no content');
     }
-    const reading = this.#read(answer.bytes);
+    const reading = await this.#read(answer.bytes);
     const good = isGood(reading);
     if (good) await this.#memory.remember(this.#target.url, answer.bytes);
     const previous = good ? undefined : (this.#state ?? (await this.#recall()));
@@ -133,10 +138,10 @@ export class HttpSource {
     this.#take(state);
   }
 
-  #read(bytes: Uint8Array): ManifestReading {
+  async #read(bytes: Uint8Array): Promise<ManifestReading> {
     const { url, nodeName } = this.#options;
     const origin = { kind: 'http', location: url, nodeName } as const;
-    const { pods, problems } = readManifest(bytes, origin, this.#components.schema ?? podSchema);
+    const { pods, problems } = await this.#reader.read(bytes, origin);
     return { pods, problems: problems.map((problem) => ({ ...problem, source: this.#target.url })) };
   }
 

@@ -10,6 +10,8 @@ export {
   type HttpSourceOptions,
 } from './http-source.ts';
 export { LastGoodDirectory, type LastGoodStore } from './last-good-store.ts';
+export type { ManifestReading } from './manifest.ts';
+export type { ReadApart } from './manifest-reader.ts';
 export type { JsonValue } from './plain-json.ts';
 export {
   type PodChangeEvent,
@@ -23,3 +25,4 @@ export {
 export type { FieldProblem, PodSchema } from './pod-schema.ts';
 export type { PodOperation, PodUpdate } from './pod-update.ts';
 export { formatProblem, type ManifestProblem } from './problem.ts';
+export type { ManifestOrigin } from './static-pod.ts';

@@ -20,11 +20,14 @@ export class LastGoodMemory {
   }
 
   /** What a former process took last of a manifest that is not good now; `undefined` where it knew none, or none that can be used. */
-  async recall(source: string, read: (content: Uint8Array) => ManifestReading): Promise<ManifestState | undefined> {
+  async recall(
+    source: string,
+    read: (content: Uint8Array) => Promise<ManifestReading>,
+  ): Promise<ManifestState | undefined> {
     try {
       const content = await this.#store?.load(source);
       if (content === undefined) return undefined;
-      const reading = read(content);
+      const reading = await read(content);
       const { pods, problems } = reading;
       // The disk may have lost it, or this version refuse it: that does not say that there are no pods (F1).
       if (pods.length === 0 && !isGood(reading)) {

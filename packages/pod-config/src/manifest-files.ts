@@ -3,8 +3,8 @@ import { type FileSystem, type ForeignFiles, isMissing } from '@node-agent/host'
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { isGood, keepLastGood, type ManifestState } from './last-good.ts';
 import type { LastGoodMemory } from './last-good-memory.ts';
-import { type ManifestReading, readManifest } from './manifest.ts';
-import type { PodSchema } from './pod-schema.ts';
+import type { ManifestReading } from './manifest.ts';
+import type { ManifestReader } from './manifest-reader.ts';
 
 /** The manifests at a path, or why that cannot be told. */
 export type ManifestListing =
@@ -46,7 +46,7 @@ export interface ManifestComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'open'>;
   readonly foreign?: Pick<ForeignFiles, 'statfs'>;
   readonly logger: Logger;
-  readonly schema: PodSchema;
+  readonly reader: Pick<ManifestReader, 'read'>;
   readonly memory: LastGoodMemory;
 }
 
@@ -82,7 +82,7 @@ export async function readManifestFile(
     const bytes = await readAtMost(fs, path, sizeBytes, limitBytes + 1);
     if (bytes.length > limitBytes) return await unreadable(`is larger than ${limitBytes} bytes`);
     if (known?.bytes !== undefined && Buffer.compare(known.bytes, bytes) === 0) return known;
-    return await versionOf(components, options, known, readBytes(components, options, bytes), bytes);
+    return await versionOf(components, options, known, await readBytes(components, options, bytes), bytes);
   } catch (error) {
     if (!isMissing(error)) return await unreadable(errorText(error));
     const isLink = await fs.lstat(path).then(
@@ -95,7 +95,7 @@ export async function readManifestFile(
 
 /** What holds of a manifest that cannot be read: its last good pods (F2). @param message why not */
 export function unreadManifest(
-  components: Pick<ManifestComponents, 'schema' | 'memory'>,
+  components: Pick<ManifestComponents, 'reader' | 'memory'>,
   options: ManifestOptions,
   known: FileVersion | undefined,
   message: string,
@@ -105,7 +105,7 @@ export function unreadManifest(
 }
 
 async function versionOf(
-  components: Pick<ManifestComponents, 'schema' | 'memory'>,
+  components: Pick<ManifestComponents, 'reader' | 'memory'>,
   options: ManifestOptions,
   known: FileVersion | undefined,
   reading: ManifestReading,
@@ -115,17 +115,17 @@ async function versionOf(
   const { path } = options;
   const good = isGood(reading);
   if (good && bytes !== undefined) await memory.remember(path, bytes);
-  const recalled = (content: Uint8Array): ManifestReading => readBytes(components, options, content);
+  const recalled = (content: Uint8Array): Promise<ManifestReading> => readBytes(components, options, content);
   const previous = good ? undefined : (known ?? (await memory.recall(path, recalled)));
   return { ...keepLastGood(previous, reading), bytes };
 }
 
 function readBytes(
-  { schema }: Pick<ManifestComponents, 'schema'>,
+  { reader }: Pick<ManifestComponents, 'reader'>,
   { path, nodeName }: ManifestOptions,
   bytes: Uint8Array,
-): ManifestReading {
-  return readManifest(bytes, { kind: 'file', location: path, nodeName }, schema);
+): Promise<ManifestReading> {
+  return reader.read(bytes, { kind: 'file', location: path, nodeName });
 }
 
 /** Whether a directory can be seen at `path`. */

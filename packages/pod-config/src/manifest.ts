@@ -28,22 +28,54 @@ export function readManifest(bytes: Uint8Array, origin: ManifestOrigin, schema: 
   }
   const stream = readYaml(text);
   const pods: Pod[] = [];
-  const problems: ManifestProblem[] = stream.problems.map((problem) => ({ source, ...problem }));
+  const problems = new BoundedProblems(source);
+  const warnings = new BoundedProblems(source);
+  for (const problem of stream.problems) problems.add(() => ({ source, ...problem }));
+  for (const warning of stream.warnings) warnings.add(() => ({ source, ...warning, isWarning: true }));
   for (const document of stream.documents) {
     for (const item of podItems(document.value)) {
       const at = (problem: FieldProblem): ManifestProblem => locate(problem, item.path, document, source);
       if (item.problem !== undefined) {
-        problems.push(at(item.problem));
+        const { problem } = item;
+        problems.add(() => at(problem));
         continue;
       }
       const reading = readPod(item.value, origin, schema);
       if (reading.pod !== undefined) pods.push(reading.pod);
-      problems.push(...reading.unknown.map((problem): ManifestProblem => ({ ...at(problem), isWarning: true })));
-      problems.push(...reading.problems.map(at));
+      for (const problem of reading.unknown) warnings.add(() => ({ ...at(problem), isWarning: true }));
+      for (const problem of reading.problems) problems.add(() => at(problem));
     }
   }
-  if (stream.documents.length === 0 && problems.length === 0) problems.push({ source, message: 'holds no pod' });
-  return { pods, problems };
+  if (stream.documents.length === 0 && stream.problems.length === 0) {
+    problems.add(() => ({ source, message: 'holds no pod' }));
+  }
+  return { pods, problems: [...warnings.listed(true), ...problems.listed(false)] };
+}
+
+/** The most problems of a manifest that are located and listed, and the most warnings. */
+const MAX_LISTED = 50;
+
+/** The first problems of a manifest, and how many more there are. To locate one takes a walk over its document. */
+class BoundedProblems {
+  readonly #source: string;
+  readonly #listed: ManifestProblem[] = [];
+  #count = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  add(problem: () => ManifestProblem): void {
+    this.#count++;
+    if (this.#count <= MAX_LISTED) this.#listed.push(problem());
+  }
+
+  listed(areWarnings: boolean): readonly ManifestProblem[] {
+    const more = this.#count - this.#listed.length;
+    if (more === 0) return this.#listed;
+    const message = `${more} more ${areWarnings ? 'warnings' : 'problems'} are not listed`;
+    return [...this.#listed, { source: this.#source, message, ...(areWarnings && { isWarning: true }) }];
+  }
 }
 
 /** As YAML tells them apart: UTF-16, which some editors write, begins with a byte order mark. */

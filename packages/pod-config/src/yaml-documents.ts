@@ -7,12 +7,12 @@ import {
   isSeq,
   LineCounter,
   parseAllDocuments,
-  type Scalar,
   type ScalarTag,
   type Tags,
   visit,
 } from 'yaml';
 import { type JsonPath, type JsonValue, NotJsonError, toPlainJson } from './plain-json.ts';
+import { aliasTargets, YamlConversion } from './yaml-conversion.ts';
 
 /** A place in a text, both from 1. */
 interface TextPlace {
@@ -32,16 +32,15 @@ interface YamlProblem extends TextPlace {
   readonly message: string;
 }
 
-/** All documents of a stream that could be read, and one problem for each that could not. */
+/** All documents of a stream that could be read, one problem for each that could not, and duplicate keys as warnings. */
 export interface YamlStream {
   readonly documents: readonly YamlDocument[];
   readonly problems: readonly YamlProblem[];
+  readonly warnings: readonly YamlProblem[];
 }
 
 /** A pod never comes near these; a text that unfolds to more is an attack or a mistake. */
 const LIMITS = { maxValues: 200_000, maxDepth: 100 };
-/** How much aliases may multiply what they stand for. */
-const MAX_ALIAS_COUNT = 100;
 /** Whole numbers that Go knows, and YAML 1.1 does not: those whose base has another letter (`0o17`, `0X1F`, `0B11`), and `0_`. */
 const GO_INTEGER: ScalarTag = {
   default: true,
@@ -56,8 +55,8 @@ const GO_INTEGER: ScalarTag = {
 /**
  * Reads a text as YAML 1.1, of which JSON is a part, the way Kubernetes reads manifests (`sigs.k8s.io/yaml`): `yes` and
  * `on` are true, `0777` and `0o777` are octal; but dates, `1:30`, `.` and `e2` stay text, and tags of one's own (`!mine`) mean
- * nothing. Empty documents are left out. Keys given twice, aliases that enclose themselves or multiply beyond reason,
- * tags of YAML's other types, and other versions of YAML are problems.
+ * nothing. Empty documents are left out. Of a duplicate key the last value counts, with a warning. Aliases that enclose themselves or
+ * multiply beyond reason, tags of YAML's other types, and other versions of YAML are problems.
  */
 export function readYaml(text: string): YamlStream {
   return readCompactJson(text) ?? parseYaml(text);
@@ -78,7 +77,7 @@ function readCompactJson(text: string): YamlStream | undefined {
       asYaml ??= parseYaml(text).documents[0];
       return asYaml?.locate(path) ?? { line: 1, column: 1 };
     };
-    return { documents: [{ value: toPlainJson(parsed, LIMITS), locate }], problems: [] };
+    return { documents: [{ value: toPlainJson(parsed, LIMITS), locate }], problems: [], warnings: [] };
   } catch {
     return undefined;
   }
@@ -88,6 +87,7 @@ function parseYaml(text: string): YamlStream {
   const lineCounter = new LineCounter();
   const documents: YamlDocument[] = [];
   const problems: YamlProblem[] = [];
+  const warnings: YamlProblem[] = [];
   const place = (offset: number): TextPlace => {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
@@ -107,7 +107,7 @@ function parseYaml(text: string): YamlStream {
     ];
   } catch (error) {
     // Nothing but a text that is nested beyond the stack does this.
-    return { documents, problems: [{ line: 1, column: 1, message: errorText(error) }] };
+    return { documents, problems: [{ line: 1, column: 1, message: errorText(error) }], warnings };
   }
   for (const document of parsed) {
     const locate = (path: JsonPath): TextPlace => place(offsetOf(document, path));
@@ -122,20 +122,19 @@ function parseYaml(text: string): YamlStream {
       continue;
     }
     leaveTexts(document);
-    const twice = repeatedKey(document);
-    if (twice !== undefined) {
-      problems.push({ ...place(twice.range[0]), message: 'Map keys must be unique' });
-      continue;
-    }
     try {
-      const value = toPlainJson(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }), LIMITS);
+      const conversion = new YamlConversion(document, LIMITS);
+      const value = conversion.convert();
+      for (const { name, offset } of conversion.duplicateKeys) {
+        warnings.push({ ...place(offset), message: `duplicate key ${JSON.stringify(name)}: the last value is used` });
+      }
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
-      // The library tells of merge keys and aliases that make no sense by plain errors.
+      // Also a value that is nested beyond the stack.
       problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: errorText(error) });
     }
   }
-  return { documents, problems };
+  return { documents, problems, warnings };
 }
 
 /** What is no number, though YAML 1.1 has it as one, and says so itself. */
@@ -155,27 +154,6 @@ function leaveTexts(document: Document.Parsed): void {
   });
 }
 
-/** The first key that is there a second time in its map. */
-function repeatedKey(document: Document.Parsed): Scalar.Parsed | undefined {
-  let repeated: Scalar.Parsed | undefined;
-  visit(document, {
-    Map(_key, { items }) {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        if (seen.has(key.value)) {
-          repeated = key as Scalar.Parsed;
-          return visit.BREAK;
-        }
-        // What is merged may be given more than once: each merge key is a symbol of its own.
-        seen.add(key.value);
-      }
-      return undefined;
-    },
-  });
-  return repeated;
-}
-
 /** What the library says of a tag that only its author knows. */
 const LOCAL_TAG = /^Unresolved tag: !/;
 
@@ -192,11 +170,15 @@ function jsonTags(tags: Tags): Tags {
 function offsetOf(document: Document.Parsed, path: JsonPath): number {
   let offset = document.contents?.range[0] ?? document.range[0];
   let node: unknown = document.contents;
+  let targets: ReadonlyMap<unknown, unknown> | undefined;
   for (const step of path) {
-    if (isAlias(node)) node = node.resolve(document);
+    if (isAlias(node)) {
+      targets ??= aliasTargets(document);
+      node = targets.get(node);
+    }
     if (isSeq(node)) node = node.items[Number(step)];
     else if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      const pair = node.items.findLast(({ key }) => isScalar(key) && String(key.value) === String(step));
       if (pair === undefined || !isScalar(pair.key)) return offset;
       offset = pair.key.range?.[0] ?? offset;
       node = pair.value;

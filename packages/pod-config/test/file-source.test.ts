@@ -6,6 +6,9 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FileSource, type FileSourceOptions } from '../src/file-source.ts';
 import { LastGoodDirectory } from '../src/last-good-store.ts';
+import { readManifest } from '../src/manifest.ts';
+import type { ReadApart } from '../src/manifest-reader.ts';
+import { podSchema } from '../src/pod-schema.ts';
 import { formatProblem } from '../src/problem.ts';
 import { manifestOf } from './helpers.ts';
 
@@ -23,6 +26,7 @@ async function setUp(
   prepare: (fs: MemoryFileSystem) => unknown = () => {},
   fs: MemoryFileSystem = newFileSystem(),
   foreign?: Pick<ForeignFiles, 'statfs'>,
+  readApart?: ReadApart,
 ) {
   const clock = new FakeClock();
   if (options.path === undefined) await fs.mkdir(DIR);
@@ -35,6 +39,7 @@ async function setUp(
     {
       fs,
       ...(foreign && { foreign }),
+      ...(readApart && { readApart }),
       clock,
       lastGood: new LastGoodDirectory({ fs }, { path: STORE }),
       logger: { ...silentLogger, error: log, info: log },
@@ -255,6 +260,24 @@ describe('FileSource', () => {
     expect(new Set(asked)).toEqual(new Set([`${DIR}/a`, `${DIR}/b`]));
     expect(opened).not.toContain(`${DIR}/b`);
     expect(problems()).toEqual([`${DIR}/b: ETIMEDOUT: no answer`]);
+  });
+
+  it('W6: a large manifest is read apart from this thread, once, though it takes longer than a manifest is waited for', async () => {
+    const apart: (() => void)[] = [];
+    const readApart: ReadApart = (bytes, origin) =>
+      new Promise((resolve) => apart.push(() => resolve(readManifest(bytes, origin, podSchema))));
+    const { told, write, clock, settle, problems } = await setUp({}, undefined, undefined, undefined, readApart);
+    await write('large', `# ${'-'.repeat(40_000)}\n${JSON.stringify(manifestOf('large'))}`);
+    await clock.advance(11_000);
+    expect(problems()).toEqual([`${DIR}/large: does not answer`]);
+    await write('small', manifestOf('small'));
+    expect(told.at(-1)).toBe('small-n=busybox');
+    for (const end of apart) end();
+    await settle();
+    await settle();
+    expect(told.at(-1)).toBe('large-n=busybox small-n=busybox');
+    expect(problems()).toEqual([]);
+    expect(apart).toHaveLength(1);
   });
 
   it('W6: a directory that does not answer keeps its pods, and is asked once until it does', async () => {

@@ -70,6 +70,36 @@ const listOf = (...names: string[]): unknown => ({
   items: names.map((name) => manifestOf(name)),
 });
 
+it('W6: HttpSource reads a large manifest apart from this thread', async () => {
+  const clock = new FakeClock();
+  const sizes: number[] = [];
+  const body = `# ${'-'.repeat(40_000)}\n${JSON.stringify(listOf('a'))}`;
+  const source = new HttpSource(
+    {
+      fetch: async () => ({
+        status: 200,
+        headers: { get: () => null },
+        body: (async function* () {
+          yield bytesOf(body);
+        })(),
+      }),
+      clock,
+      set: () => {},
+      readApart: async ({ length }) => {
+        sizes.push(length);
+        return { pods: [], problems: [] };
+      },
+    },
+    { url: URL, nodeName: 'n' },
+  );
+  const controller = new AbortController();
+  const ended = source.start(controller.signal);
+  await clock.settle();
+  controller.abort();
+  await ended;
+  expect(sizes).toEqual([body.length]);
+});
+
 describe('HttpSource', () => {
   it.each([
     ['a line break', { Authorization: ['Bearer top\nSECRET'] }, 'invalid header field value for "Authorization"'],

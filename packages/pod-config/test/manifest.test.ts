@@ -106,6 +106,43 @@ describe('readManifest', () => {
     expect(read(content)).toEqual({ names: [], problems: [problem] });
   });
 
+  it('runs a pod with a duplicate key by the last value, with a warning', () => {
+    const text =
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  hostNetwork: true\n  hostNetwork: false\n  containers: [{name: c, image: i}]\n';
+    const { pods, problems } = readManifest(bytesOf(text), origin, podSchema);
+    expect(pods.map(({ spec }) => spec.hostNetwork)).toEqual([false]);
+    expect(problems).toEqual([
+      { source: 'web.yaml', line: 6, column: 3, message: expect.stringMatching(/^duplicate key/), isWarning: true },
+    ]);
+  });
+
+  it('lists at most 50 problems and 50 warnings, and how many more there are', () => {
+    const broken = Array.from({ length: 60 }, () => 'kind: Pod');
+    const fields = Array.from({ length: 55 }, (_, index) => `later${index}: 1`).join('\n');
+    const text = [`${JSON.stringify(manifestOf('a'))}`, ...broken].join('\n---\n');
+    const listed = read(text);
+    expect(listed.names).toEqual(['a-n']);
+    expect(listed.problems).toHaveLength(51);
+    expect(listed.problems.at(-1)).toBe('web.yaml: 10 more problems are not listed');
+    const pod = `apiVersion: v1\nkind: Pod\n${fields}\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i}]}\n`;
+    const { pods, problems } = readManifest(bytesOf(pod), origin, podSchema);
+    expect(pods).toHaveLength(1);
+    expect(problems).toHaveLength(51);
+    expect(problems.at(-1)).toEqual({
+      source: 'web.yaml',
+      message: '5 more warnings are not listed',
+      isWarning: true,
+    });
+  });
+
+  it('does not take a manifest for a good one whose error comes after many warnings', () => {
+    const fields = Array.from({ length: 80 }, (_, index) => `later${index}: 1`).join('\n');
+    const text = `apiVersion: v1\nkind: Pod\n${fields}\nmetadata: {name: a}\nspec: {containers: [{name: C, image: i}]}\n`;
+    const { pods, problems } = readManifest(bytesOf(text), origin, podSchema);
+    expect(pods).toEqual([]);
+    expect(problems.filter(({ isWarning }) => isWarning !== true)).toHaveLength(1);
+  });
+
   it('leaves out fields that the API does not know, and warns of them', () => {
     const text = (more: string): string =>
       `apiVersion: v1\nkind: Pod\nspce: {}\nmetadata: {name: a}\nspec:\n  RestartPolicy: Never\n  containers: [{name: c, image: i, imag: j}]\n${more}`;

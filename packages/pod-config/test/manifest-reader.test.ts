@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { ManifestReader, type ReadApart, readInWorker } from '../src/manifest-reader.ts';
+import { podSchema } from '../src/pod-schema.ts';
+import type { ManifestOrigin } from '../src/static-pod.ts';
+import { bytesOf, manifestOf } from './helpers.ts';
+
+const origin: ManifestOrigin = { kind: 'file', location: '/manifests/a.yaml', nodeName: 'n1' };
+const small = bytesOf(manifestOf('a'));
+/** A manifest with comments that make it larger than what is read in the main thread. */
+const largeOf = (name: string): Uint8Array => bytesOf(`# ${'-'.repeat(40_000)}\n${JSON.stringify(manifestOf(name))}`);
+
+/** A reader whose worker is a test's: it ends when the test says so. */
+function readerWith(schema?: typeof podSchema) {
+  const calls: { readonly location: string; end(): void; fail(error: Error): void }[] = [];
+  const readApart: ReadApart = (_bytes, { location }) =>
+    new Promise((resolve, reject) => {
+      calls.push({ location, end: () => resolve({ pods: [], problems: [] }), fail: reject });
+    });
+  return { calls, reader: new ManifestReader(schema, readApart) };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('ManifestReader', () => {
+  it('reads a small manifest in this thread', async () => {
+    const { reader, calls } = readerWith();
+    expect((await reader.read(small, origin)).pods).toHaveLength(1);
+    expect(calls).toHaveLength(0);
+  });
+
+  it('reads with a schema of its own in this thread', async () => {
+    const { reader, calls } = readerWith(podSchema);
+    expect((await reader.read(largeOf('a'), origin)).pods).toHaveLength(1);
+    expect(calls).toHaveLength(0);
+  });
+
+  it('W6: reads large manifests apart from this thread, one after the other', async () => {
+    const { reader, calls } = readerWith();
+    const first = reader.read(largeOf('a'), origin);
+    const second = reader.read(largeOf('b'), { ...origin, location: '/manifests/b.yaml' });
+    await turn();
+    expect(calls.map(({ location }) => location)).toEqual(['/manifests/a.yaml']);
+    calls[0]?.end();
+    expect(await first).toEqual({ pods: [], problems: [] });
+    await turn();
+    expect(calls.map(({ location }) => location)).toEqual(['/manifests/a.yaml', '/manifests/b.yaml']);
+    calls[1]?.end();
+    await second;
+  });
+
+  it('gives the reading that was begun to a caller that asks for the same content again', async () => {
+    const { reader, calls } = readerWith();
+    void reader.read(largeOf('a'), origin);
+    const again = reader.read(largeOf('a'), origin);
+    await turn();
+    calls[0]?.end();
+    await again;
+    expect(calls).toHaveLength(1);
+    void reader.read(largeOf('changed'), origin);
+    await turn();
+    expect(calls).toHaveLength(2);
+    reader.retain([]);
+    calls[1]?.end();
+    void reader.read(largeOf('changed'), origin);
+    await turn();
+    expect(calls).toHaveLength(3);
+  });
+
+  it('reports a worker that fails as a problem of the manifest', async () => {
+    const { reader, calls } = readerWith();
+    const reading = reader.read(largeOf('a'), origin);
+    await turn();
+    calls[0]?.fail(new Error('Worker terminated due to reaching memory limit: JS heap out of memory'));
+    expect(await reading).toEqual({
+      pods: [],
+      problems: [
+        {
+          source: '/manifests/a.yaml',
+          message: 'cannot be read: Worker terminated due to reaching memory limit: JS heap out of memory',
+        },
+      ],
+    });
+  });
+});
+
+it('reads a large manifest in a worker thread as this thread reads it', async () => {
+  const expected = await new ManifestReader(podSchema).read(largeOf('a'), origin);
+  expect(await readInWorker(largeOf('a'), origin)).toEqual(expected);
+  expect(await readInWorker(bytesOf('a: ['), origin)).toMatchObject({ pods: [], problems: [{ line: 1 }] });
+});
