@@ -35,6 +35,25 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
+  it('W3: refuses objects that are no pods with an event, and runs the others', async () => {
+    const { clock, api, client, cri, start } = await makeCluster();
+    const { kubelet, stop } = start();
+    await seconds(clock, 2);
+    const metadata = (name: string) => ({ name, namespace: 'default', uid: `${name}-u` });
+    const containers = [{ name: '../../outside', image: 'busybox' }];
+    api.put({ apiVersion: 'v1', kind: 'Pod', metadata: metadata('empty'), spec: { nodeName: 'n1' } });
+    api.put({ apiVersion: 'v1', kind: 'Pod', metadata: metadata('outside'), spec: { nodeName: 'n1', containers } });
+    await seconds(clock, 1);
+    await client.create(resources.pods, boundPod('web'));
+    await seconds(clock, 3);
+    const running = await client.get(resources.pods, { namespace: 'default', name: 'web' });
+    expect(running.status).toMatchObject({ phase: 'Running' });
+    expect(cri.liveContainers()).toHaveLength(1);
+    expect(kubelet.getPods().map((pod) => pod.metadata.name)).toEqual(['web']);
+    expect(kubelet.health().syncloop).toBeUndefined();
+    await stop();
+  });
+
   it('N1: refuses pods for which the node has no room or not the labels, and says why', async () => {
     const { clock, client, cri, start } = await makeCluster();
     const { stop } = start();
