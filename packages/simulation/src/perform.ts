@@ -82,6 +82,8 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return;
     case 'apiCreate':
       return world.api?.create(action.pod, () => stage.tell({ kind: 'podCreated', pod: action.pod }));
+    case 'apiBroken':
+      return world.api?.putBroken(action.kind);
     case 'apiDelete':
       return world.api?.delete(action, () => {
         const { uid, graceSeconds } = action;

@@ -26,6 +26,7 @@ test('in them the API server has failed in every way, and its invariants were ju
   for (const kind of [
     'apiAway',
     'apiCreate',
+    'apiBroken',
     'apiDelete',
     'apiDeleteMirror',
     'apiCompact',

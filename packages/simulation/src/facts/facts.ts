@@ -26,6 +26,7 @@ const HARMLESS = new Set([
   'hostileFiles',
   'hangForeign',
   'apiCreate',
+  'apiBroken',
   'apiDelete',
   'apiDeleteMirror',
   'apiGate',

@@ -1,6 +1,7 @@
 import type { EventFaultRule, RpcFault, RpcName } from '@node-agent/fake-cri';
 import type { FileOperation } from '@node-agent/host/testing';
 import type { Scarce } from '../world/pressure.ts';
+import type { BrokenKind } from './broken-plans.ts';
 import type { DevicePluginPlan, PluginFaultKind } from './device-plans.ts';
 import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
@@ -85,6 +86,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'jumpClock'; readonly ms: number }
   /** A pod is bound to the node in the API as soon as no other one there has its name. */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
+  /** The API server sends an object as a pod of the node that is none. */
+  | { readonly do: 'apiBroken'; readonly kind: BrokenKind }
   /** It is asked to be deleted there, or taken out of it at once (`force`). `graceSeconds`: in place of what its spec says, 1 at least. */
   | {
       readonly do: 'apiDelete';

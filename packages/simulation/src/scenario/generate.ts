@@ -1,6 +1,7 @@
 import { seededRandom } from '@node-agent/async';
 import { type Action, durationMs, type NodePlan, type Scenario } from './actions.ts';
 import { ApiUser } from './api-user.ts';
+import { withBrokenObjects } from './broken-plans.ts';
 import { withDeadlines } from './deadline-plans.ts';
 import { withDeletions } from './deletion-plans.ts';
 import { withDevices } from './device-plans.ts';
@@ -51,7 +52,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const { node } = ended;
   const hooked = withHooks(seed, withRestartRules(seed, ended.actions));
   const dressed = withDisks(seed, node, withEndings(seed, hooked));
-  const actions = withRemovals(seed, dressed, LAST_ACTION_MS);
+  const actions = withBrokenObjects(seed, node, withRemovals(seed, dressed, LAST_ACTION_MS));
   const faultsEndMs = Math.max(LAST_ACTION_MS, ...actions.map(endOf)) + 1000;
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }

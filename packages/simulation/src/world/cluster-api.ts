@@ -9,6 +9,7 @@ import {
   type RequestFault,
   seededFaults,
 } from '@node-agent/fake-apiserver';
+import type { BrokenKind } from '../scenario/broken-plans.ts';
 import {
   claimObjects,
   cpuRequest,
@@ -28,6 +29,8 @@ const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] }
 const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
 const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
+/** The name of the object that is no pod. */
+const BROKEN_NAME = 'broken';
 const RETRY_MS = 500;
 /** How long after a name is free another pod is made that is to have it. */
 const COMES_AGAIN_MS = 10;
@@ -123,6 +126,18 @@ export class ClusterApi {
       status,
     });
     this.#rememberUids();
+  }
+
+  /** Sends an object to the node as a pod that is none. It is not among {@link pods}: nothing is to become of it. */
+  putBroken(kind: BrokenKind): void {
+    const containers = {
+      noContainers: undefined,
+      wrongTypes: 'busybox',
+      leadsOutside: [{ name: '../../outside', image: 'busybox' }],
+    }[kind];
+    const metadata = { name: BROKEN_NAME, namespace: NAMESPACE, uid: `${BROKEN_NAME}-u` };
+    const spec = { nodeName: NODE_NAME, ...(containers !== undefined && { containers }) };
+    this.server.put({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
   }
 
   /** A name may be free: whoever waits for one looks again. */
@@ -275,7 +290,8 @@ export class ClusterApi {
   }
 
   #stored(): readonly StoredPod[] {
-    return this.server.objects('pods') as unknown as readonly StoredPod[];
+    const stored = this.server.objects('pods') as unknown as readonly StoredPod[];
+    return stored.filter(({ metadata }) => metadata.name !== BROKEN_NAME);
   }
 
   /** What comes of a cache that is behind: a read that names a version is never older, and one that names none is new. */
