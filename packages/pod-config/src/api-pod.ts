@@ -1,4 +1,4 @@
-import { checkPod, type PodReference } from '@node-agent/pod-spec';
+import { checkPod, type FieldError, type PodReference } from '@node-agent/pod-spec';
 
 /** An object of the API server's list of pods, of which nothing is known yet. */
 interface Untrusted {
@@ -21,7 +21,7 @@ interface Named {
  * synced, and the names that become parts of paths (log directories, links, volumes).
  */
 export function apiPodProblem(object: unknown): string | undefined {
-  const wrong = checkPod(object).find(({ type }) => type !== 'Unknown field');
+  const wrong = checkPod(object).find((error) => error.type !== 'Unknown field' && !isLargeInteger(error));
   if (wrong !== undefined) return wrong.field === '' ? wrong.message : `${wrong.field}: ${wrong.message}`;
   // The types were checked; what is missing was not.
   const { metadata, spec } = object as Untrusted;
@@ -38,6 +38,11 @@ export function apiPodProblem(object: unknown): string | undefined {
     }
   }
   return undefined;
+}
+
+/** An int64 of the API may be larger than the integers that JavaScript has; the pod runs all the same. */
+function isLargeInteger({ badValue, detail }: FieldError): boolean {
+  return detail.startsWith('must be an integer') && Number.isInteger(badValue);
 }
 
 /** The UID of an object of the API server, whatever else is wrong with it. */

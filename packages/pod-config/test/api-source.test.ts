@@ -243,6 +243,7 @@ describe('apiPodProblem', () => {
   it.each<[unknown]>([
     [good],
     [{ ...good, apiVersion: 'v1', kind: 'Pod', later: {} }],
+    [{ metadata, spec: { ...spec, terminationGracePeriodSeconds: 2 ** 63 } }],
     [{ metadata: { ...metadata, name: 'a..b', deletionTimestamp: null }, spec: { ...spec, laterField: 1 } }],
   ])('accepts %j, also with fields of a newer API server', (object) => {
     expect(apiPodProblem(object)).toBeUndefined();
