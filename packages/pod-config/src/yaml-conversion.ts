@@ -57,8 +57,8 @@ export class YamlConversion {
   }
 
   #value(given: unknown, path: JsonPath, depth: number): JsonValue {
-    const { maxValues, maxDepth } = this.#limits;
-    if (++this.#values > maxValues) throw new NotJsonError(`unfolds to more than ${maxValues} values`, path);
+    const { maxDepth } = this.#limits;
+    this.#count(path);
     const node = this.#target(given, path);
     if (node === null || node === undefined) return null;
     if (isScalar(node)) return scalarValue(node.value, path);
@@ -99,9 +99,16 @@ export class YamlConversion {
       if (!isMap(this.#target(item, path))) throw new NotJsonError('Merge sources must be maps or map aliases', path);
       const merged = this.#value(item, path, depth + 1);
       for (const [name, own] of Object.entries(merged as Readonly<Record<string, JsonValue>>)) {
+        // A chain of merges copies the same members at each step.
+        this.#count(path);
         if (!members.has(name)) members.set(name, own);
       }
     }
+  }
+
+  #count(path: JsonPath): void {
+    const { maxValues } = this.#limits;
+    if (++this.#values > maxValues) throw new NotJsonError(`unfolds to more than ${maxValues} values`, path);
   }
 
   #name(key: unknown, path: JsonPath): string {
