@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
-import { systemClock as clock, systemRandom as random } from '@node-agent/async';
+import { CoalescingQueue, systemClock as clock, systemRandom as random } from '@node-agent/async';
 import { busyboxImage, FakeRuntime } from '@node-agent/fake-cri';
 import { nodeFileSystem } from '@node-agent/host';
 import { MemoryFileSystem, memoryForeignFiles } from '@node-agent/host/testing';
 import { assembleKubelet } from '@node-agent/kubelet-assembly';
-import { ApiSource, FileSource, type PodFeed } from '@node-agent/pod-config';
+import { ApiSource, FileSource, type PodFeed, type PodFeedChange } from '@node-agent/pod-config';
 import type { Pod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 
@@ -80,28 +80,35 @@ export function attackedPods(manifestDirectory: string): AttackedPods {
 
 /** An API server's pods: all that are shown, at each change. */
 class ShownPods implements PodFeed {
-  objects: ReadonlyMap<string, Pod> = new Map();
-  #version = 0;
-  #changed = Promise.withResolvers<void>();
+  readonly #changes = new CoalescingQueue<string, PodFeedChange>();
+  #shown: ReadonlyMap<string, Pod> = new Map();
+
+  constructor() {
+    this.#changes.push('/', { type: 'synced' });
+  }
 
   show(pods: readonly Pod[]): void {
-    this.objects = new Map(pods.map((pod, index) => [String(index), pod]));
-    this.#version++;
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    const next = new Map(pods.map((pod, index) => [String(index), pod]));
+    for (const [key, object] of this.#shown) {
+      if (!next.has(key)) this.#changes.push(key, { type: 'deleted', key, object });
+    }
+    for (const [key, object] of next) this.#changes.push(key, { type: 'changed', key, object });
+    this.#shown = next;
   }
 
   async waitForSync(): Promise<void> {}
 
-  changes(): AsyncIterable<void> & Disposable {
-    return { [Symbol.asyncIterator]: () => this.#changes(), [Symbol.dispose]: () => {} };
-  }
-
-  async *#changes(): AsyncGenerator<void> {
-    for (let seen = 0; ; seen = this.#version) {
-      if (seen === this.#version) await this.#changed.promise;
-      yield;
-    }
+  changes(): ReturnType<PodFeed['changes']> {
+    const queue = this.#changes;
+    return {
+      get size() {
+        return queue.size;
+      },
+      async *[Symbol.asyncIterator]() {
+        for await (const [, change] of queue) yield change;
+      },
+      [Symbol.dispose]: () => queue.close(),
+    };
   }
 }
 
