@@ -1,4 +1,4 @@
-import { checkNumbers } from './check-numbers.ts';
+import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
@@ -31,16 +31,18 @@ export class Backoff<K = string> {
 
   /**
    * @param components the machine's clock where absent; delays are not jittered without `random`
-   * @throws RangeError naming the option that is no duration
+   * @throws OptionsError naming the option that is wrong
    */
   constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
+    checkOptions('Backoff', options, {
+      initialMs: 'notNegative',
+      maxMs: 'notNegative',
+      expireAfterMs: 'notNegative?',
+      maxJitterFactor: 'notNegative?',
+    });
+    checkComponents('Backoff', components, {});
     this.#clock = components.clock ?? systemClock;
     this.#random = components.random;
-    const { expireAfterMs = 0, maxJitterFactor = 0 } = options;
-    checkNumbers(
-      { ...options, expireAfterMs, maxJitterFactor },
-      { initialMs: 'notNegative', maxMs: 'notNegative', expireAfterMs: 'notNegative', maxJitterFactor: 'notNegative' },
-    );
     this.#options = options;
   }
 

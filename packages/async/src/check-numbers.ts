@@ -1,3 +1,5 @@
+import { OptionsError } from './options-error.ts';
+
 /**
  * What a number among a component's options may be. `limit`: how many there may be of something, `Infinity` for no limit. `port`: 0 is
  * for any that is free.
@@ -29,8 +31,16 @@ export function numberProblem<T extends object>(
   return undefined;
 }
 
-/** Refuses options of which a number breaks its rule, so that a mistake is found where it is made. @throws RangeError that names it */
-export function checkNumbers<T extends object>(options: T, rules: { readonly [K in keyof T]?: NumberRule }): void {
+/**
+ * Refuses options of which a number breaks its rule, so that a mistake is found where it is made.
+ * @param component the class or function that takes the options, for the message
+ * @throws OptionsError naming the option
+ */
+export function checkNumbers<T extends object>(
+  options: T,
+  rules: { readonly [K in keyof T]?: NumberRule },
+  component = '',
+): void {
   const problem = numberProblem(options, rules);
-  if (problem !== undefined) throw new RangeError(problem);
+  if (problem !== undefined) throw new OptionsError(component, problem.slice(0, problem.indexOf(' ')), problem);
 }

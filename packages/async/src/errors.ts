@@ -1,7 +1,10 @@
 import { brand, hasBrand } from './brand.ts';
 
-/** `Timeout`: a deadline passed. `Busy`: a second consumer came where one is allowed. */
-export type AsyncErrorCode = 'Timeout' | 'Busy';
+/**
+ * `Timeout`: a deadline passed. `Busy`: a second consumer came where one is allowed. `AlreadyStarted`: `start` of a component was
+ * called a second time.
+ */
+export type AsyncErrorCode = 'Timeout' | 'Busy' | 'AlreadyStarted';
 
 const BRAND = '@node-agent/async.AsyncError';
 

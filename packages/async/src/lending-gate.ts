@@ -1,4 +1,4 @@
-import { checkNumbers } from './check-numbers.ts';
+import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 
 /** Whether work goes before all that is not `urgent`. */
@@ -32,14 +32,14 @@ export class LendingGate {
   #held = 0;
   #overtakes = 0;
 
-  /** @param components the machine's clock where absent @throws RangeError naming the option that makes no sense */
-  constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
-    this.#clock = clock;
+  /** @param components the machine's clock where absent @throws OptionsError naming the option that is wrong */
+  constructor(components: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
+    checkOptions('LendingGate', options, { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative?' });
+    checkComponents('LendingGate', components, {});
+    this.#clock = components.clock ?? systemClock;
     this.#concurrency = options.concurrency;
     this.#overdueMs = options.overdueMs;
     this.#maxOvertakes = options.maxOvertakes ?? 16;
-    const rules = { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative' } as const;
-    checkNumbers({ ...options, maxOvertakes: this.#maxOvertakes }, rules);
   }
 
   /** How many are waiting: for tests and for `explain`. */

@@ -1,4 +1,5 @@
 import { numberProblem } from './check-numbers.ts';
+import { OptionsError } from './options-error.ts';
 
 interface Waiter {
   readonly grant: () => void;
@@ -11,10 +12,10 @@ export class Semaphore {
   #active = 0;
   readonly #waiters = new Set<Waiter>();
 
-  /** @param limit a whole number of at least 1; `Infinity` lets everybody in. @throws RangeError for any other */
+  /** @param limit a whole number of at least 1; `Infinity` lets everybody in. @throws OptionsError for any other */
   constructor(limit: number) {
     const problem = numberProblem({ limit }, { limit: 'limit' });
-    if (problem !== undefined) throw new RangeError(`a semaphore's ${problem}`);
+    if (problem !== undefined) throw new OptionsError('Semaphore', 'limit', problem);
     this.limit = limit;
   }
 

@@ -17,8 +17,9 @@ export async function withTimeout<T>(
   let end: (reason: unknown) => void = () => {};
   const ended = new Promise<never>((_resolve, reject) => {
     end = (reason) => {
-      controller.abort(reason);
+      // First: an operation that rejects as soon as its signal is aborted (`AbortError`) would otherwise settle before the timeout.
       reject(reason);
+      controller.abort(reason);
     };
   });
   const onAbort = (): void => end(signal?.reason);

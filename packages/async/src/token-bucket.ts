@@ -1,5 +1,6 @@
 import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
+import { OptionsError } from './options-error.ts';
 
 /** How a bucket fills: `qps` tokens a second, up to `burst`. */
 export interface TokenRate {
@@ -28,11 +29,13 @@ export class TokenBucket {
   readonly #rate: TokenRate;
   #level: TokenLevel | undefined;
 
-  /** @throws RangeError for a rate or burst that lets nothing through, or is no number */
+  /** @throws OptionsError for a rate or burst that lets nothing through, or is no number */
   constructor({ clock = systemClock }: { readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'> }, rate: TokenRate) {
     const { qps, burst } = rate;
     checkNumbers({ qps }, { qps: 'positive' });
-    if (typeof burst !== 'number' || !(burst >= 1)) throw new RangeError(`burst must be at least 1, not ${burst}`);
+    if (typeof burst !== 'number' || !(burst >= 1)) {
+      throw new OptionsError('TokenBucket', 'burst', `burst must be at least 1, not ${burst}`);
+    }
     this.#clock = clock;
     this.#rate = rate;
   }

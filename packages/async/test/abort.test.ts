@@ -123,6 +123,21 @@ describe('withTimeout', () => {
     expect([clock.pendingTimers, listeners(parent.signal)]).toEqual([0, 0]);
   });
 
+  it('fails with a Timeout though the operation rejects with AbortError as soon as its signal is aborted', async () => {
+    const clock = new FakeClock();
+    const running = withTimeout(
+      clock,
+      100,
+      (signal) =>
+        new Promise<never>((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
+        }),
+    );
+    const failure = expect(running).rejects.toMatchObject({ name: 'AsyncError', code: 'Timeout' });
+    await clock.advance(100);
+    await failure;
+  });
+
   it('passes the reason of the parent on, and does not begin where it is aborted already', async () => {
     const clock = new FakeClock();
     const parent = new AbortController();

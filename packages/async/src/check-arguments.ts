@@ -1,0 +1,133 @@
+import { type NumberRule, numberProblem } from './check-numbers.ts';
+import { OptionsError } from './options-error.ts';
+
+type TypeRule = 'number' | 'bigint' | 'boolean' | 'string' | 'function' | 'list' | 'object' | 'any';
+
+/** The kind of value that an option takes; a trailing `?` marks an option that may be absent. A list names the words that are allowed. */
+export type OptionRule = NumberRule | TypeRule;
+
+/** One rule for each option of `O`: the compiler reports an option that has none. */
+export type OptionRules<O> = {
+  readonly [K in keyof O]-?: object extends Pick<O, K>
+    ? `${OptionRule}?` | readonly [undefined, ...string[]]
+    : OptionRule | readonly string[];
+};
+
+/** The names of the methods that a required component must have, or the kind of value that it must be. */
+type ComponentRule<T> = T extends (...args: never[]) => unknown
+  ? 'function'
+  : T extends readonly unknown[]
+    ? 'list'
+    : T extends object
+      ? readonly (keyof T & string)[]
+      : OptionRule;
+
+/** One rule for each required component of `C`; optional components need none. */
+export type ComponentRules<C> = {
+  readonly [K in keyof C as object extends Pick<C, K> ? never : K]: ComponentRule<C[K]>;
+};
+
+const TYPES: Readonly<Record<TypeRule, readonly [words: string, holds: (value: unknown) => boolean]>> = {
+  number: ['a number', (value) => typeof value === 'number'],
+  bigint: ['a bigint', (value) => typeof value === 'bigint'],
+  boolean: ['true or false', (value) => typeof value === 'boolean'],
+  string: ['a string', (value) => typeof value === 'string'],
+  function: ['a function', (value) => typeof value === 'function'],
+  list: ['a list', (value) => Array.isArray(value)],
+  object: ['an object', isObject],
+  any: ['anything', () => true],
+};
+
+/** Components that most classes take and that have defaults; a value that is given must still be an object. */
+const COMMON_COMPONENTS = ['clock', 'random', 'logger', 'metrics', 'recorder'];
+
+/**
+ * Refuses options that have an unknown name, are missing, or have a value of the wrong kind. For constructors and entry functions:
+ * programs in plain JavaScript have no compiler that finds a misspelt option.
+ * @param component the class or function that takes the options, for the message
+ * @param options as the caller passed them; an option that is `undefined` counts as absent
+ * @returns the options without those that are `undefined`, to be spread over defaults
+ * @throws OptionsError naming the option
+ */
+export function checkOptions<O extends object>(component: string, options: O, rules: OptionRules<O>): O {
+  if (!isObject(options)) {
+    throw new OptionsError(component, 'options', `options must be an object, not ${shown(options)}`);
+  }
+  const known = rules as Readonly<Record<string, string | readonly (string | undefined)[]>>;
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const names = Object.keys(known).join(', ');
+    throw new OptionsError(component, name, `unknown option ${name}; the options are ${names}`);
+  }
+  for (const [name, rule] of Object.entries(known)) {
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    const problem = typeof rule === 'string' ? ruleProblem(name, value, rule) : wordProblem(name, value, rule);
+    if (problem !== undefined) throw new OptionsError(component, name, problem);
+  }
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as O;
+}
+
+/**
+ * Refuses components of which a required one is missing or lacks a method. Names without a rule are allowed: callers may pass a bag
+ * that several components share.
+ * @param component the class or function that takes the components, for the message
+ * @throws OptionsError naming the component that is missing, or the method that it lacks
+ */
+export function checkComponents<C extends object>(component: string, components: C, rules: ComponentRules<C>): void {
+  if (!isObject(components)) {
+    throw new OptionsError(component, 'components', `components must be an object, not ${shown(components)}`);
+  }
+  const given = components as Readonly<Record<string, unknown>>;
+  for (const [name, rule] of Object.entries(rules as Readonly<Record<string, OptionRule | readonly string[]>>)) {
+    const problem = componentProblem(name, given[name], rule);
+    if (problem !== undefined) throw new OptionsError(component, name, problem);
+  }
+  for (const name of COMMON_COMPONENTS) {
+    const value = given[name];
+    if (value === undefined || isObject(value)) continue;
+    throw new OptionsError(component, name, `component ${name} must be an object, not ${shown(value)}`);
+  }
+}
+
+function componentProblem(name: string, value: unknown, rule: OptionRule | readonly string[]): string | undefined {
+  if (value === undefined || value === null) return `component ${name} is missing`;
+  if (typeof rule === 'string') return ruleProblem(`component ${name}`, value, rule);
+  if (!isObject(value)) return `component ${name} must be an object, not ${shown(value)}`;
+  const missing = rule.find((method) => typeof (value as Readonly<Record<string, unknown>>)[method] !== 'function');
+  return missing === undefined ? undefined : `component ${name} has no method ${missing}`;
+}
+
+function ruleProblem(name: string, value: unknown, rule: string): string | undefined {
+  const isOptional = rule.endsWith('?');
+  if (isOptional && value === undefined) return undefined;
+  // A value of any kind may be `undefined` too.
+  if (rule === 'any') return undefined;
+  if (!isOptional && value === undefined) return `${name} is missing`;
+  const kind = isOptional ? rule.slice(0, -1) : rule;
+  if (!Object.hasOwn(TYPES, kind)) {
+    const number = typeof value === 'number' ? value : undefined;
+    const problem = numberProblem({ [name]: number }, { [name]: kind as NumberRule });
+    return problem?.replace(/undefined$/, shown(value));
+  }
+  const [words, holds] = TYPES[kind as TypeRule];
+  return holds(value) ? undefined : `${name} must be ${words}, not ${shown(value)}`;
+}
+
+function wordProblem(name: string, value: unknown, words: readonly (string | undefined)[]): string | undefined {
+  if (words.includes(value as string | undefined)) return undefined;
+  const allowed = words.filter((word) => word !== undefined).join(' or ');
+  return value === undefined ? `${name} is missing` : `${name} must be ${allowed}, not ${shown(value)}`;
+}
+
+/** A class may be passed as a component: its static methods count. */
+function isObject(value: unknown): boolean {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/** Objects are not shown: they may be large, and some cannot be turned into text. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return 'a list';
+  return isObject(value) ? 'an object' : String(value);
+}
