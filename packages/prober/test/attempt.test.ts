@@ -135,6 +135,21 @@ describe('an exec probe', () => {
     expect(await outcome).toEqual({ result: 'failure', output: '' });
   });
 
+  test.each([
+    ['as soon as it is aborted', (reject: (error: Error) => void) => reject(new DOMException('aborted', 'AbortError'))],
+    [
+      'later',
+      (reject: (error: Error) => void) => queueMicrotask(() => reject(new DOMException('aborted', 'AbortError'))),
+    ],
+  ])('R3: fails a command that hangs when its port rejects with AbortError %s', async (_, rejectBy) => {
+    const exec = (_id: string, _command: readonly string[], _timeoutMs: number, ending: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => ending.addEventListener('abort', () => rejectBy(reject)));
+    const { clock, run } = attemptOf({ exec });
+    const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
+    await clock.advance(50);
+    expect(await outcome).toEqual({ result: 'failure', output: 'command timed out: "sleep 9" timed out after 50ms' });
+  });
+
   test('of less than a second is ended here, and has failed', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
@@ -278,5 +293,5 @@ describe('where a probe goes', () => {
 test.each([Number.NaN, 0, -1, '5' as never])('a probe alone is refused a timeout of %s', async (timeoutMs) => {
   const { run } = attemptOf({ tcp: never });
   const message = `timeoutMs must be above 0, not ${timeoutMs}`;
-  await expect(run({ tcpSocket: { port: 80 } }, { timeoutMs })).rejects.toThrow(new RangeError(message));
+  await expect(run({ tcpSocket: { port: 80 } }, { timeoutMs })).rejects.toThrow(message);
 });
