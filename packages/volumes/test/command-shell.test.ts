@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { CommandShell } from '../src/mount/command-shell.ts';
 
 const { signal } = new AbortController();
-const source = new URL('../src/command-shell.ts', import.meta.url).href;
+const source = new URL('../src/mount/command-shell.ts', import.meta.url).href;
 
 /** The processes that this one has started. */
 async function children(): Promise<readonly string[]> {
