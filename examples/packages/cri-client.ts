@@ -1,5 +1,5 @@
 // From packages/cri-client/README.md, which explains it.
-import { CriClient, CriError, PodSandboxState } from '@node-agent/cri-client';
+import { CriClient, CriError, enumName, PodSandboxState } from '@node-agent/cri-client';
 
 const endpoint = process.argv[2] ?? 'unix:///run/containerd/containerd.sock';
 const runtime = new CriClient({}, { endpoint, waitForRuntime: 'never' });
@@ -8,9 +8,8 @@ try {
   const { items } = await runtime.listPodSandbox({});
   console.log(`${runtimeName} ${runtimeVersion} at ${runtime.endpoint} runs ${items.length} pods`);
   for (const { id, state, metadata, createdAt } of items) {
-    const ready = state === PodSandboxState.SANDBOX_READY ? 'ready' : 'not ready';
     const created = new Date(createdAt / 1e6).toISOString();
-    console.log(`${metadata?.namespace}/${metadata?.name}  ${ready}  created ${created}  ${id.slice(0, 13)}`);
+    console.log(`${metadata?.namespace}/${metadata?.name}  ${enumName(PodSandboxState, state)}  created ${created}  ${id.slice(0, 13)}`);
   }
 } catch (error) {
   if (!CriError.is(error)) throw error;

@@ -8,6 +8,7 @@ export {
   watchContainerEvents,
 } from './container-events.ts';
 export type { ContainerBrief } from './container-states.ts';
+export { enumName } from './enum-name.ts';
 export { CriError, type CriErrorCode, type CriErrorOptions, grpcStatus } from './errors.ts';
 export { messages } from './generated/codec.ts';
 export {

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import { ContainerState, enumName, PodSandboxState } from '../src/index.ts';
+
+test.each([
+  [ContainerState, 0, 'CONTAINER_CREATED'],
+  [ContainerState, 2, 'CONTAINER_EXITED'],
+  [PodSandboxState, PodSandboxState.SANDBOX_NOTREADY, 'SANDBOX_NOTREADY'],
+  [ContainerState, 7, 'UNRECOGNIZED (7)'],
+])('names the value of an enum (case %#)', (names, value, name) => {
+  expect(enumName(names, value)).toBe(name);
+});
