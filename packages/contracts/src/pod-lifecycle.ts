@@ -1,3 +1,5 @@
+import type { RuntimeContainerStatus } from '@node-agent/pod-spec';
+
 /**
  * Kind of change of a container or sandbox (`pkg/kubelet/pleg/pleg.go`). `PodSync` asks for a sync of the pod although no other
  * change happened. `ContainerChanged` (created, or in an unknown state) is computed but not delivered, as upstream
@@ -13,7 +15,15 @@ export type PodLifecycleEventType =
 /** One change of a pod. The pod cache already shows the change when PLEG delivers the event. */
 export interface PodLifecycleEvent {
   readonly podUid: string;
+  /** Absent while the runtime has not told the pod's name. */
+  readonly podName?: string;
+  readonly podNamespace?: string;
   readonly type: PodLifecycleEventType;
   /** Id of the container or sandbox. Absent for `PodSync`. */
   readonly containerId?: string;
+  /**
+   * The last status that was read of the container. Only for a `ContainerDied` whose container was removed before its end was read: the
+   * cache no longer shows that container.
+   */
+  readonly lastStatus?: RuntimeContainerStatus;
 }

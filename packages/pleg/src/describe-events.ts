@@ -1,0 +1,23 @@
+import type { RuntimePodStatus } from '@node-agent/pod-spec';
+import type { PodLifecycleEvent } from './types.ts';
+
+/**
+ * Adds to events what a reader cannot find in the cache: the pod's name, which goes with the pod, and for a death whose container was
+ * removed before its end was read the last status that was read of it.
+ * @param before what the cache had before these events; `undefined` if the pod is new
+ * @param after what it has now; `undefined` if the pod is gone
+ */
+export function describeEvents(
+  events: readonly PodLifecycleEvent[],
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+  before: RuntimePodStatus | undefined,
+  after: RuntimePodStatus | undefined,
+): readonly PodLifecycleEvent[] {
+  const pod = name === '' ? {} : { podName: name, podNamespace: namespace };
+  return events.map((event) => {
+    const isThere = after?.containers.some(({ id }) => id === event.containerId);
+    if (event.type !== 'ContainerDied' || isThere) return { ...event, ...pod };
+    const lastStatus = before?.containers.find(({ id }) => id === event.containerId);
+    return { ...event, ...pod, ...(lastStatus && { lastStatus }) };
+  });
+}
