@@ -1,21 +1,21 @@
 // From packages/device-manager/README.md, which explains it.
 import { mkdtemp } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import { DeviceManager } from '@node-agent/device-manager';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import { nodeFileSystem } from '@node-agent/host';
 
 const directory = await mkdtemp('/tmp/device-plugins-');
 const pods = { active: () => [], sourcesReady: () => true };
-const devices = new DeviceManager({ fs: nodeFileSystem, pods }, { directory });
+const changed = Promise.withResolvers<void>();
+const devices = new DeviceManager({ fs: nodeFileSystem, pods, onResourcesChanged: changed.resolve }, { directory });
 const stop = new AbortController();
 const running = devices.start(stop.signal);
-await setTimeout(500);
+await devices.ready();
 
 const plugin = new FakeDevicePlugin({ resource: 'example.com/led', directory }, [{ ID: 'led0', health: 'Healthy' }]);
 await plugin.start();
 await plugin.register();
-await setTimeout(500);
+await changed.promise;
 
 const limits = { 'example.com/led': '1' };
 const container = { name: 'main', image: 'busybox', resources: { limits } };

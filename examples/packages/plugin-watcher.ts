@@ -1,6 +1,5 @@
 // From packages/plugin-watcher/README.md, which explains it.
 import { mkdtemp, rm } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { type PluginHandler, PluginWatcher } from '@node-agent/plugin-watcher';
 
@@ -14,7 +13,7 @@ const directory = `${temporary}/plugins_registry`;
 const watcher = new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers: new Map([['CSIPlugin', printer]]) });
 const stop = new AbortController();
 const running = watcher.start(stop.signal);
-await setTimeout(500);
+await watcher.ready();
 console.log(`sockets are looked for in ${directory}`);
 stop.abort();
 await running;

@@ -1,6 +1,5 @@
 // From packages/pod-resources/README.md, which explains it.
 import { mkdtemp, rm } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import { nodeFileSystem } from '@node-agent/host';
 import { PodResourcesServer } from '@node-agent/pod-resources';
 
@@ -19,7 +18,7 @@ const socketPath = `${temporary}/kubelet.sock`;
 const server = new PodResourcesServer({ fs: nodeFileSystem, pods, devices }, { socketPath });
 const stop = new AbortController();
 const running = server.start(stop.signal);
-await setTimeout(500);
+await server.ready();
 console.log(`ask v1.PodResourcesLister at ${socketPath}`);
 stop.abort();
 await running;

@@ -18,6 +18,15 @@ const steps = [
   { name: 'manifests', command: ['node', 'tools/checks/manifests.mjs'] },
   { name: 'brands', command: ['node', 'tools/checks/brands.mjs'] },
   { name: 'defaults', command: ['node', 'tools/checks/defaults.mjs'] },
+  {
+    name: 'misuse',
+    command: [
+      'node',
+      '--conditions=@node-agent/source',
+      '--disable-warning=ExperimentalWarning',
+      'tools/checks/misuse.mjs',
+    ],
+  },
   { name: 'fields of pods', command: ['node', 'tools/checks/pod-fields.mjs'] },
   { name: 'examples', command: ['node', 'tools/checks/examples.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, sleep } from '@node-agent/async';
 import {
   type Pod,
   type PodCondition,
@@ -77,6 +77,12 @@ export class AllocationManager {
   >();
 
   constructor(given: AllocationComponents, options: AllocationOptions) {
+    checkOptions('AllocationManager', options, { directory: 'string', node: 'object?' });
+    checkComponents('AllocationManager', given, {
+      pods: ['active', 'byUid', 'sourcesReady'],
+      admit: 'function',
+      fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'],
+    });
     const { clock, logger, metrics, recorder, fs, pods, admit, onDecided = () => {} } = withDefaults(given);
     this.#clock = clock;
     this.#logger = logger;

@@ -1,3 +1,4 @@
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { CheckpointStore, type CheckpointStoreOptions } from '@node-agent/checkpoint';
 import type { ResourceRequirements } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
@@ -36,9 +37,12 @@ export class PodResourceState {
 
   /** @param options `directory` is the kubelet's root directory, `name` the file in it */
   constructor(
-    { fs }: PodResourceStateComponents,
+    components: PodResourceStateComponents,
     options: Pick<CheckpointStoreOptions, 'directory'> & { readonly name: string },
   ) {
+    checkOptions('PodResourceState', options, { directory: 'string', name: 'string' });
+    checkComponents('PodResourceState', components, { fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'] });
+    const { fs } = components;
     this.#store = new CheckpointStore({ fs }, { directory: options.directory, checksum: dataChecksum });
     this.#name = options.name;
     this.#path = `${options.directory}/${options.name}`;

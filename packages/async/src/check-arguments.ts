@@ -13,9 +13,9 @@ export type OptionRules<O> = {
     : OptionRule | readonly string[];
 };
 
-/** The names of the methods that a required component must have, or the kind of value that it must be. */
+/** The names of the methods that a required component must have, or the kind of value that it must be. A function may have methods too. */
 type ComponentRule<T> = T extends (...args: never[]) => unknown
-  ? 'function'
+  ? 'function' | (keyof T extends never ? never : readonly (keyof T & string)[])
   : T extends readonly unknown[]
     ? 'list'
     : T extends object

@@ -1,3 +1,4 @@
+import { checkComponents, checkOptions } from './check-arguments.ts';
 import { type Clock, sleep } from './clock.ts';
 
 /** The longest that a loop over many items holds the event loop by default, in milliseconds. */
@@ -24,14 +25,15 @@ export class TimeSlice {
   #startedAtMs: number;
   #items = 0;
 
-  constructor(
-    { clock }: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
-    { sliceMs = SLICE_MS, itemsPerLook = ITEMS_PER_LOOK }: TimeSliceOptions = {},
-  ) {
-    this.#clock = clock;
+  /** @throws OptionsError naming the component or option that is wrong */
+  constructor(components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }, options: TimeSliceOptions = {}) {
+    checkOptions('TimeSlice', options, { sliceMs: 'notNegative?', itemsPerLook: 'limit?' });
+    checkComponents('TimeSlice', components, { clock: ['monotonic', 'setTimer'] });
+    const { sliceMs = SLICE_MS, itemsPerLook = ITEMS_PER_LOOK } = options;
+    this.#clock = components.clock;
     this.#sliceMs = sliceMs;
     this.#itemsPerLook = itemsPerLook;
-    this.#startedAtMs = clock.monotonic();
+    this.#startedAtMs = this.#clock.monotonic();
   }
 
   /** Counts one more item. @returns whether {@link pause} is to be awaited before the next item */

@@ -1,5 +1,14 @@
 import type { KeyObject } from 'node:crypto';
-import { abortable, type Clock, checkNumbers, linkAbort, type Random, sleep } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  linkAbort,
+  type Random,
+  StartOnce,
+  sleep,
+} from '@node-agent/async';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificateMetrics, certificateMetrics } from './certificate-metrics.ts';
 import type { CertificatePair } from './certificate-pair.ts';
@@ -71,13 +80,24 @@ export class CertificateManager {
   /** What is being asked for, and how to stop that. */
   #request: { readonly subject: CertificateSubject; abandon(): void } | undefined;
   #endSleep: (() => void) | undefined;
+  readonly #startOnce = new StartOnce('CertificateManager');
 
   constructor(given: CertificateManagerComponents, options: CertificateManagerOptions) {
+    checkOptions('CertificateManager', options, {
+      purpose: ['client', 'server'],
+      subject: 'function',
+      rotate: 'boolean?',
+      initialPair: 'object?',
+      requestTimeoutMs: 'positive?',
+    });
+    checkComponents('CertificateManager', given, {
+      store: ['load', 'save'],
+      pendingKey: ['get', 'forget'],
+      client: 'function',
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
-    const { requestTimeoutMs = 1 } = options;
-    checkNumbers({ requestTimeoutMs }, { requestTimeoutMs: 'positive' });
     this.#metrics = certificateMetrics(components.metrics, options.purpose);
   }
 
@@ -125,6 +145,7 @@ export class CertificateManager {
 
   /** Runs until `signal` is aborted; what it does to certificates that is to be known is in the log. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     try {
       // A disk that fails for a moment is no reason to ask for a certificate that there may be.
       while (!(await this.#load())) {

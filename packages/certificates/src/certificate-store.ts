@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificatePair, parsePair } from './certificate-pair.ts';
@@ -49,6 +49,10 @@ export class CertificateStore {
   readonly #options: StoreOptions;
 
   constructor(components: StoreComponents, options: StoreOptions) {
+    checkOptions('CertificateStore', options, { directory: 'string', prefix: 'string', fallback: 'object?' });
+    checkComponents('CertificateStore', components, {
+      fs: ['mkdir', 'readdir', 'remove', 'writeFileAtomic', 'readFile', 'rename', 'symlink'],
+    });
     this.#components = withDefaults(components);
     this.#options = options;
   }

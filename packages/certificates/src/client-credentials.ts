@@ -1,3 +1,4 @@
+import { checkComponents } from '@node-agent/async';
 import type { CredentialSource, Credentials, TlsMaterial } from '@node-agent/kube-client';
 import type { CertificateManager } from './certificate-manager.ts';
 import type { CertificatePair } from './certificate-pair.ts';
@@ -19,6 +20,10 @@ export class ClientCertificateCredentials implements CredentialSource {
   #last: { readonly pair: CertificatePair; readonly credentials: Credentials } | undefined;
 
   constructor(components: ClientCredentialComponents) {
+    checkComponents('ClientCertificateCredentials', components, {
+      cluster: ['current', 'reject'],
+      certificate: ['ready', 'reject'],
+    });
     this.#components = components;
   }
 

@@ -1,4 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 
@@ -19,6 +20,8 @@ export class PendingKey {
   readonly #path: string;
 
   constructor(components: PendingKeyComponents, options: { readonly directory: string; readonly prefix: string }) {
+    checkOptions('PendingKey', options, { directory: 'string', prefix: 'string' });
+    checkComponents('PendingKey', components, { fs: ['mkdir', 'remove', 'writeFileAtomic', 'readFile'] });
     this.#components = withDefaults(components);
     this.#directory = options.directory;
     this.#path = `${options.directory}/${options.prefix}.key.tmp`;

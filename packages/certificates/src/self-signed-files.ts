@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { type Clock, every } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, every, StartOnce } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type LeafCertificate, parseCertificates, parsePair } from './certificate-pair.ts';
@@ -30,8 +30,11 @@ export class SelfSignedFiles {
   readonly #components: WithDefaults<SelfSignedComponents>;
   readonly #directory: string;
   readonly #host: string;
+  readonly #startOnce = new StartOnce('SelfSignedFiles');
 
   constructor(components: SelfSignedComponents, options: { readonly directory: string; readonly host: string }) {
+    checkOptions('SelfSignedFiles', options, { directory: 'string', host: 'string' });
+    checkComponents('SelfSignedFiles', components, { fs: ['mkdir', 'writeFileAtomic', 'readFile'] });
     const { directory, host } = options;
     this.#components = withDefaults(components);
     this.#directory = directory;
@@ -63,6 +66,7 @@ export class SelfSignedFiles {
 
   /** Looks once a day, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const round = async (): Promise<void> => {
       try {

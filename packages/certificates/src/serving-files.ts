@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { type Clock, every, linkAbort, sleep } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, every, linkAbort, StartOnce, sleep } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type CertificatePair, parsePair } from './certificate-pair.ts';
@@ -30,8 +30,11 @@ export class ServingCertificateFiles implements ServingCertificate {
   #isHinted = false;
   #endSleep: (() => void) | undefined;
   #complaint = '';
+  readonly #startOnce = new StartOnce('ServingCertificateFiles');
 
   constructor(components: ServingFileComponents, files: PairFiles) {
+    checkOptions('ServingCertificateFiles', files, { certFile: 'string', keyFile: 'string' });
+    checkComponents('ServingCertificateFiles', components, { fs: ['readFile', 'watch'] });
     this.#components = withDefaults(components);
     this.#files = files;
   }
@@ -59,6 +62,7 @@ export class ServingCertificateFiles implements ServingCertificate {
 
   /** Reads the files again when they may have changed, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { certFile, keyFile } = this.#files;
     using link = linkAbort(signal);
     const hint = (): void => {

@@ -1,4 +1,4 @@
-import { KeyedMutex } from '@node-agent/async';
+import { checkComponents, checkOptions, KeyedMutex } from '@node-agent/async';
 import { type FileSystem, isMissing, readFileBounded, removeUnfinishedFiles } from '@node-agent/host';
 import { contentChecksum, isJsonObject, type JsonObject, type JsonValue } from './checksum.ts';
 import { CheckpointError } from './errors.ts';
@@ -31,6 +31,8 @@ export class CheckpointStore {
   readonly #turns = new KeyedMutex<string>();
 
   constructor(components: { readonly fs: CheckpointFiles }, options: CheckpointStoreOptions) {
+    checkOptions('CheckpointStore', options, { directory: 'string', checksumField: 'string?', checksum: 'function?' });
+    checkComponents('CheckpointStore', components, { fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'] });
     this.#fs = components.fs;
     const { directory, checksumField = 'checksum', checksum = contentChecksum } = options;
     this.#options = { directory, checksumField, checksum };

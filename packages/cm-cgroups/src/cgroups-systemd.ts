@@ -1,5 +1,7 @@
+import { checkComponents } from '@node-agent/async';
 import { DbusError } from '@node-agent/dbus';
 import type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
+import { checkLimits } from './check-limits.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 import type { CgroupName } from './names.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
@@ -23,7 +25,25 @@ export class CgroupsSystemd implements CgroupManager {
   readonly #systemd: Systemd;
   readonly #groups: CgroupGroups;
 
-  constructor({ systemd, groups }: CgroupsSystemdComponents) {
+  constructor(components: CgroupsSystemdComponents) {
+    checkComponents('CgroupsSystemd', components, {
+      systemd: ['version', 'startTransientUnit', 'setUnitProperties', 'stopUnit'],
+      groups: [
+        'make',
+        'directories',
+        'empty',
+        'path',
+        'parse',
+        'exists',
+        'missing',
+        'create',
+        'update',
+        'read',
+        'destroy',
+        'children',
+      ],
+    });
+    const { systemd, groups } = components;
     this.version = groups.version;
     this.#systemd = systemd;
     this.#groups = groups;
@@ -62,6 +82,7 @@ export class CgroupsSystemd implements CgroupManager {
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     await this.#start(name);
     // systemd makes it in the hierarchies that it uses itself, and passes on only the controllers that it was asked for.
     await this.#groups.make(name);
@@ -69,6 +90,7 @@ export class CgroupsSystemd implements CgroupManager {
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     const held = withWholePercents(config);
     const refused = await this.#setProperties(name, held);
     await this.#groups.update(name, held);

@@ -1,6 +1,7 @@
-import { sleep, systemClock } from '@node-agent/async';
+import { checkComponents, checkOptions, sleep, systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
 import type { CgroupGroups } from './cgroup-manager.ts';
+import { checkDriver, checkLimits } from './check-limits.ts';
 import { writeControls } from './control-files.ts';
 import { v1Steps } from './control-steps-v1.ts';
 import { makeCpusetGroup } from './cpuset-v1.ts';
@@ -38,10 +39,16 @@ export class CgroupsV1 implements CgroupGroups {
   readonly #driver: CgroupDriver;
 
   /** @param driver whose names groups have */
-  constructor(components: CgroupComponents, { mounts }: CgroupV1Hierarchy, driver: CgroupDriver = 'cgroupfs') {
+  constructor(components: CgroupComponents, hierarchy: CgroupV1Hierarchy, driver: CgroupDriver = 'cgroupfs') {
+    checkComponents('CgroupsV1', components, {
+      fs: ['mkdir', 'readdir', 'remove', 'readFile', 'writeFile', 'exists', 'stat'],
+      kill: 'function',
+    });
+    checkOptions('CgroupsV1', hierarchy, { version: 'number', mounts: 'object' });
+    checkDriver(driver);
     const { fs, clock = systemClock, kill } = components;
     this.#components = { fs, clock, kill };
-    this.#mounts = mounts;
+    this.#mounts = hierarchy.mounts;
     this.#driver = driver;
   }
 
@@ -82,6 +89,7 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     await this.make(name);
     await this.update(name, config);
   }
@@ -95,6 +103,7 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     const { fs } = this.#components;
     const sizes = this.#mounts.has('hugetlb') ? await machineHugePageSizes(fs) : [];
     await writeControls(fs, v1Steps(config, sizes), (controller) => this.#directory(controller, name));

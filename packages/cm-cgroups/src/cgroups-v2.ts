@@ -1,6 +1,7 @@
-import { systemClock } from '@node-agent/async';
+import { checkComponents, checkOptions, systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
 import type { CgroupGroups } from './cgroup-manager.ts';
+import { checkDriver, checkLimits } from './check-limits.ts';
 import { writeControls } from './control-files.ts';
 import { v2Steps } from './control-steps-v2.ts';
 import { CgroupError } from './errors.ts';
@@ -35,6 +36,12 @@ export class CgroupsV2 implements CgroupGroups {
 
   /** @param driver whose names groups have */
   constructor(components: CgroupComponents, hierarchy: CgroupV2Hierarchy, driver: CgroupDriver = 'cgroupfs') {
+    checkComponents('CgroupsV2', components, {
+      fs: ['mkdir', 'readdir', 'remove', 'readFile', 'writeFile', 'exists', 'stat'],
+      kill: 'function',
+    });
+    checkOptions('CgroupsV2', hierarchy, { version: 'number', mount: 'string', controllers: 'object' });
+    checkDriver(driver);
     const { fs, clock = systemClock, kill } = components;
     this.#components = { fs, clock, kill };
     this.#hierarchy = hierarchy;
@@ -87,6 +94,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     await this.make(name);
     await this.update(name, config);
   }
@@ -103,6 +111,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {
+    checkLimits(config);
     const { fs } = this.#components;
     const sizes = this.#hierarchy.controllers.has('hugetlb') ? await machineHugePageSizes(fs) : [];
     await writeControls(fs, v2Steps(config, sizes), (controller) =>

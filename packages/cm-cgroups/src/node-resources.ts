@@ -27,7 +27,8 @@ export function listResourceConfig(list: ResourceList, only?: 'all' | 'compressi
   const pids = list.get('pid');
   return {
     ...shares,
-    ...(memory && { memoryBytes: Number(memory.value()) }),
+    // libcontainer reads 0 as a limit that is not set, so that upstream sets none here.
+    ...(memory && !memory.isZero && { memoryBytes: Number(memory.value()) }),
     ...(pids && { pidsLimit: Number(pids.value()) }),
     hugePageLimits: hugePageLimits(list),
   };

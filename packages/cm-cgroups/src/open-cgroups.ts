@@ -2,6 +2,7 @@ import type { CgroupGroups, CgroupManager } from './cgroup-manager.ts';
 import { CgroupsSystemd } from './cgroups-systemd.ts';
 import { CgroupsV1 } from './cgroups-v1.ts';
 import { CgroupsV2 } from './cgroups-v2.ts';
+import { checkDriver } from './check-limits.ts';
 import { CgroupError } from './errors.ts';
 import { readHierarchy } from './hierarchy.ts';
 import type { CgroupComponents } from './manager-components.ts';
@@ -12,12 +13,13 @@ const SYSTEMD_RUNS = '/run/systemd/system';
 
 /**
  * The groups of this machine, v1 or v2.
- * @throws CgroupError `UnsupportedDriver` for systemd where it does not run, or is not given; `NoHierarchy`, `Io`
+ * @throws OptionsError for a driver that does not exist; CgroupError `UnsupportedDriver` for systemd where it does not run, or is not given; `NoHierarchy`, `Io`
  */
 export async function openCgroups(
   components: CgroupComponents,
   driver: CgroupDriver = 'cgroupfs',
 ): Promise<CgroupManager> {
+  checkDriver(driver);
   const groups = await openGroups(components, driver);
   if (driver === 'cgroupfs') return groups;
   const { fs, systemd } = components;

@@ -1,4 +1,15 @@
-import { abortable, type Clock, checkNumbers, KeyedMutex, Semaphore, sleep, systemClock } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  KeyedMutex,
+  OptionsError,
+  Semaphore,
+  StartOnce,
+  sleep,
+  systemClock,
+} from '@node-agent/async';
 import { MIN_CPU_SHARES, oncePer, type Pod, podQosClass } from '@node-agent/pod-spec';
 import {
   type EventRecorder,
@@ -100,9 +111,22 @@ export class PodCgroups {
   #qosGiven: { readonly values: string; readonly atMs: number } | undefined;
   #tree: Promise<Ready> | undefined;
   #manager: CgroupManager | undefined;
+  readonly #startOnce = new StartOnce('PodCgroups');
 
   /** @throws CgroupError `InvalidName` for a root that is none; RangeError naming the option that makes no sense */
   constructor(components: PodCgroupsComponents, options: PodCgroupsOptions = {}) {
+    checkOptions('PodCgroups', options, {
+      cgroupRoot: 'string?',
+      limits: 'object?',
+      reserved: 'list?',
+      qosReserved: 'object?',
+      nodeRef: 'object?',
+      cpuCfsQuota: 'boolean?',
+      cpuCfsQuotaPeriodUs: 'positive?',
+      podPidsLimit: 'whole?',
+      memoryQos: 'string?',
+    });
+    checkComponents('PodCgroups', components, { open: 'function' });
     this.#open = components.open;
     this.#clock = components.clock ?? systemClock;
     this.#logger = components.logger ?? silentLogger;
@@ -110,8 +134,6 @@ export class PodCgroups {
     const metrics = components.metrics ?? noMetrics;
     this.#timed = cgroupTimer(metrics, this.#clock);
     this.#reportMemory = options.memoryQos === undefined ? () => undefined : memoryProtectionGauges(metrics);
-    const { cpuCfsQuotaPeriodUs = 100_000, podPidsLimit = -1 } = options;
-    checkNumbers({ cpuCfsQuotaPeriodUs, podPidsLimit }, { cpuCfsQuotaPeriodUs: 'positive', podPidsLimit: 'whole' });
     checkMemoryOptions(options);
     this.#options = options;
     this.#root = parseCgroupfsPath(options.cgroupRoot ?? '/');
@@ -120,6 +142,7 @@ export class PodCgroups {
 
   /** Makes the groups that all pods are in, and keeps them, until `signal` is aborted. @throws CgroupError where they cannot be made */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     try {
       const { tree } = await this.#whenReady(signal);
       await tree.keep(signal);
@@ -382,17 +405,25 @@ async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLi
 
 function checkMemoryOptions({ memoryQos, qosReserved }: PodCgroupsOptions): void {
   if (memoryQos !== undefined && memoryQos !== 'None' && memoryQos !== 'TieredReservation') {
-    throw new RangeError(`memoryQos must be None or TieredReservation, not ${String(memoryQos)}`);
+    throw new OptionsError(
+      'PodCgroups',
+      'memoryQos',
+      `memoryQos must be None or TieredReservation, not ${String(memoryQos)}`,
+    );
   }
   if (qosReserved === undefined) return;
   const { memoryPercent, allocatableBytes } = qosReserved;
   if (!Number.isInteger(memoryPercent) || memoryPercent < 0 || memoryPercent > 100) {
-    throw new RangeError(
+    throw new OptionsError(
+      'PodCgroups',
+      'qosReserved.memoryPercent',
       `qosReserved.memoryPercent must be a whole number from 0 to 100, not ${String(memoryPercent)}`,
     );
   }
   if (typeof allocatableBytes !== 'bigint' || allocatableBytes < 0n) {
-    throw new RangeError(
+    throw new OptionsError(
+      'PodCgroups',
+      'qosReserved.allocatableBytes',
       `qosReserved.allocatableBytes must be a bigint of at least 0, not ${String(allocatableBytes)}`,
     );
   }

@@ -1,4 +1,4 @@
-import { type Clock, every, systemClock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, every, StartOnce, systemClock } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
 import type { CgroupGroups } from './cgroup-manager.ts';
@@ -38,9 +38,12 @@ const TRIES = 11;
 export class ProcessGroups {
   readonly #components: Required<ProcessGroupsComponents>;
   readonly #options: ProcessGroupsOptions;
+  readonly #startOnce = new StartOnce('ProcessGroups');
 
   /** @throws CgroupError `InvalidName` where the system's processes are to go where they are */
   constructor(components: ProcessGroupsComponents, options: ProcessGroupsOptions) {
+    checkOptions('ProcessGroups', options, { pid: 'count', kubelet: 'string?', system: 'string?' });
+    checkComponents('ProcessGroups', components, { open: 'function', fs: ['readFile', 'writeFile', 'readlink'] });
     this.#components = { clock: systemClock, logger: silentLogger, ...components };
     this.#options = options;
     if (options.system && parseCgroupfsPath(options.system).length === 0) {
@@ -50,6 +53,7 @@ export class ProcessGroups {
 
   /** Moves what is not where it is to be, now and each minute, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const round = async (): Promise<void> => {
       for (const work of [() => this.#moveSystem(), () => this.#moveKubelet()]) {

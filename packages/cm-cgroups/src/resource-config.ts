@@ -4,10 +4,10 @@ import type { HugePageLimits } from './huge-pages.ts';
 export interface ResourceConfig {
   /** CPU time in relation to others, 2 to 262144. */
   readonly cpuShares?: number;
-  /** CPU time per period, in microseconds; -1 for no limit, 0 sets nothing. */
+  /** CPU time per period, in microseconds; -1 for no limit. */
   readonly cpuQuotaUs?: number;
   readonly cpuPeriodUs?: number;
-  /** -1 for no limit, 0 sets nothing. */
+  /** -1 for no limit. */
   readonly memoryBytes?: number;
   /** Swap alone, without memory; needs `memoryBytes` on cgroup v1, which counts both together. */
   readonly swapBytes?: number;

@@ -1,4 +1,4 @@
-import { type Clock, checkNumbers } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import type { Container, RuntimeService } from '@node-agent/cri-client';
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -72,14 +72,29 @@ export class ContainerGc {
   readonly #disposed = new AbortController();
   #deleting: Promise<void> | undefined;
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ContainerGcComponents, options: ContainerGcOptions = {}) {
+    checkOptions('ContainerGc', options, {
+      policy: 'object?',
+      podLogsDirectory: 'string?',
+      containerLogsDirectory: 'string?',
+    });
+    const askedPolicy = checkOptions('ContainerGc', options.policy ?? {}, {
+      minAgeMs: 'notNegative?',
+      maxPerPodContainer: 'whole?',
+      maxContainers: 'whole?',
+    });
+    checkComponents('ContainerGc', given, {
+      cri: ['listContainers', 'listPodSandbox', 'stopContainer', 'stopPodSandbox', 'removePodSandbox'],
+      runtime: ['removeContainer'],
+      pods: ['shouldPodContentBeRemoved', 'shouldPodRuntimeBeRemoved'],
+      fs: ['readdir', 'remove', 'exists', 'readlink', 'removeAll'],
+    });
     const components = withDefaults(given);
     this.#components = components;
-    const { policy, podLogsDirectory = '/var/log/pods', containerLogsDirectory = '/var/log/containers' } = options;
+    const { podLogsDirectory = '/var/log/pods', containerLogsDirectory = '/var/log/containers' } = options;
     this.#directories = { podLogsDirectory, containerLogsDirectory };
-    this.#policy = { ...defaultPolicy, ...policy };
-    checkNumbers(this.#policy, { minAgeMs: 'notNegative', maxPerPodContainer: 'whole', maxContainers: 'whole' });
+    this.#policy = { ...defaultPolicy, ...askedPolicy };
     this.#logs = new LogCleaner(components);
   }
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type Clock, numberProblem, sleep, untilNextMs } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, StartOnce, sleep, untilNextMs } from '@node-agent/async';
 import {
   type Container,
   ContainerState,
@@ -57,19 +57,23 @@ export class ContainerLogManager {
   readonly #owed = new Map<string, ContainerLog>();
   /** Of those, the paths of logs that an attempt failed for. */
   readonly #failing = new Set<string>();
+  readonly #startOnce = new StartOnce('ContainerLogManager');
 
   /** @throws ContainerLogError `InvalidOptions` */
   constructor(given: ContainerLogManagerComponents, options: ContainerLogManagerOptions = {}) {
+    checkOptions('ContainerLogManager', options, {
+      maxSizeBytes: 'whole?',
+      maxFiles: 'limit?',
+      workers: 'limit?',
+      monitorIntervalMs: 'positive?',
+    });
+    checkComponents('ContainerLogManager', given, {
+      cri: ['containerStatus', 'reopenContainerLog', 'listContainers'],
+      fs: ['open', 'readdir', 'remove', 'rename', 'exists', 'stat', 'removeAll', 'chmod'],
+    });
     const components = withDefaults(given);
     const { maxSizeBytes = 10 * 2 ** 20, maxFiles = 5, workers = 1, monitorIntervalMs = 10_000 } = options;
     if (maxFiles <= 1) throw new ContainerLogError('InvalidOptions', `invalid MaxFiles ${maxFiles}, must be > 1`);
-    if (workers < 1) throw new ContainerLogError('InvalidOptions', `invalid MaxWorkers ${workers}, must be > 0`);
-    if (!(monitorIntervalMs > 0)) {
-      throw new ContainerLogError('InvalidOptions', `invalid monitorIntervalMs ${monitorIntervalMs}, must be > 0`);
-    }
-    const numbers = { maxSizeBytes, maxFiles, workers, monitorIntervalMs };
-    const problem = numberProblem(numbers, { maxSizeBytes: 'whole', maxFiles: 'limit', workers: 'limit' });
-    if (problem !== undefined) throw new ContainerLogError('InvalidOptions', problem);
     this.#components = components;
     this.#rotator = new LogRotator(components, maxFiles);
     this.#compressions = new Compressions((log, signal) => this.#compress(log, signal), workers);
@@ -83,6 +87,7 @@ export class ContainerLogManager {
    * nothing to look at, and it resolves at once.
    */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     if (this.#maxSizeBytes < 0) return;
     const { clock, logger } = this.#components;
     const problem = new LastingProblem(logger, {

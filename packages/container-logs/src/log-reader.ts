@@ -1,3 +1,4 @@
+import { checkComponents } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ContainerLogError } from './errors.ts';
@@ -15,6 +16,10 @@ export class ContainerLogReader {
   readonly #components: WithDefaults<ContainerLogReaderComponents>;
 
   constructor(components: ContainerLogReaderComponents) {
+    checkComponents('ContainerLogReader', components, {
+      fs: ['open', 'readdir', 'watch', 'stat', 'realpath'],
+      cri: ['containerStatus'],
+    });
     this.#components = withDefaults(components);
   }
 

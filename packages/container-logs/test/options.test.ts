@@ -8,6 +8,6 @@ test.each([
   [{ workers: Number.NaN }, 'workers must be a whole number of at least 1, not NaN'],
 ])('the manager of logs refuses %j: it says which option makes no sense', (options, message) => {
   expect(() => new ContainerLogManager({} as never, options)).toThrow(
-    expect.objectContaining({ code: 'InvalidOptions', message }),
+    expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
   );
 });

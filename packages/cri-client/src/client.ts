@@ -1,4 +1,4 @@
-import { checkNumbers } from '@node-agent/async';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import type { Init, StreamRpc, UnaryRpc } from '@node-agent/grpc';
 import { RuntimeCalls } from './calls.ts';
 import type { CriClientComponents, CriClientOptions } from './client-options.ts';
@@ -58,11 +58,16 @@ export class CriClient extends RpcMethods {
   readonly #endpoint: Endpoint;
   readonly #calls: RuntimeCalls;
 
-  /** @throws CriError `INVALID_ARGUMENT` for an endpoint that is none */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(components: CriClientComponents, options: CriClientOptions) {
     super();
-    const { timeoutMs = 120_000 } = options;
-    checkNumbers({ timeoutMs }, { timeoutMs: 'positive' });
+    checkOptions('CriClient', options, {
+      endpoint: 'string',
+      timeoutMs: 'positive?',
+      streamLists: 'boolean?',
+      waitForRuntime: [undefined, 'first-connection', 'always', 'never'],
+    });
+    checkComponents('CriClient', components, {});
     this.#endpoint = parseEndpoint(options.endpoint);
     const { warning } = this.#endpoint;
     if (warning !== undefined) components.logger?.warn({ endpoint: options.endpoint }, warning);

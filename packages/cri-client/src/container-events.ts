@@ -1,4 +1,14 @@
-import { type Clock, checkNumbers, jitter, type Random, sleep, systemClock, systemRandom } from '@node-agent/async';
+import {
+  type Clock,
+  checkComponents,
+  checkOptions,
+  jitter,
+  OptionsError,
+  type Random,
+  sleep,
+  systemClock,
+  systemRandom,
+} from '@node-agent/async';
 import { type Logger, silentLogger } from '@node-agent/telemetry';
 import { CriError } from './errors.ts';
 import type { RuntimeService } from './generated/services.ts';
@@ -39,11 +49,15 @@ export type ContainerEventItem =
  * Source: KEP-3386; upstream gives up after five attempts (`pkg/kubelet/pleg/evented.go`).
  */
 export async function* watchContainerEvents(
-  { runtime, clock = systemClock, random = systemRandom, logger = silentLogger }: ContainerEventComponents,
-  { backOffMs = 100, maxBackOffMs = 3_000 }: ContainerEventOptions,
+  components: ContainerEventComponents,
+  options: ContainerEventOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEventItem, void, undefined> {
-  checkNumbers({ backOffMs, maxBackOffMs }, { backOffMs: 'positive', maxBackOffMs: 'positive' });
+  checkOptions('watchContainerEvents', options, { backOffMs: 'positive?', maxBackOffMs: 'positive?' });
+  checkComponents('watchContainerEvents', components, { runtime: ['getContainerEvents', 'version'] });
+  if (!(signal instanceof AbortSignal)) throw new OptionsError('watchContainerEvents', 'signal', 'signal is missing');
+  const { runtime, clock = systemClock, random = systemRandom, logger = silentLogger } = components;
+  const { backOffMs = 100, maxBackOffMs = 3_000 } = options;
   let delayMs = backOffMs;
   let reconnect = false;
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-import { CriError } from './errors.ts';
+import { OptionsError } from '@node-agent/async';
 
 /** Where a runtime listens, as gRPC wants it. */
 export interface Endpoint {
@@ -17,7 +17,7 @@ const MAX_SOCKET_PATH_BYTES = 107;
  * Reads a runtime endpoint: `unix:///path`, `tcp://host:port`, or a bare absolute path, which is deprecated.
  * Source: `k8s.io/cri-client/pkg/util/util_unix.go`; that one knows `unix` alone.
  *
- * @throws CriError `INVALID_ARGUMENT` that says what is wrong with it
+ * @throws OptionsError that says what is wrong with it
  */
 export function parseEndpoint(given: string): Endpoint {
   // Who has no endpoint hears so, and not of a method that `undefined` does not have.
@@ -50,6 +50,6 @@ function tcpEndpoint(endpoint: string): Endpoint {
   return { url: `tcp://${host}:${Number(port)}`, target: `dns:${host}:${Number(port)}` };
 }
 
-function refuse(endpoint: string, why: string): CriError {
-  return new CriError({ rpc: '', code: 'INVALID_ARGUMENT', details: `runtime endpoint "${endpoint}": ${why}` });
+function refuse(endpoint: string, why: string): OptionsError {
+  return new OptionsError('CriClient', 'endpoint', `runtime endpoint "${endpoint}": ${why}`);
 }

@@ -1,3 +1,4 @@
+import { OptionsError } from '@node-agent/async';
 import { describe, expect, it } from 'vitest';
 import { parseEndpoint } from '../src/endpoint.ts';
 import { CriClient, CriError, imageServiceRpcs, messages, runtimeServiceRpcs } from '../src/index.ts';
@@ -46,12 +47,12 @@ describe('parseEndpoint', () => {
   ])('refuses %j', (endpoint, message) => {
     expect(() => parseEndpoint(endpoint)).toThrow(message);
     expect(() => parseEndpoint(endpoint)).toThrow(
-      expect.toSatisfy((err) => CriError.is(err) && err.code === 'INVALID_ARGUMENT' && err.rpc === ''),
+      expect.toSatisfy((err) => OptionsError.is(err) && err.code === 'InvalidOptions' && err.option === 'endpoint'),
     );
   });
 
-  it.each([undefined, null, 5])('refuses %s as it refuses an empty text', (none) => {
-    const told = { name: 'CriError', code: 'INVALID_ARGUMENT', details: expect.stringContaining(`"${none}"`) };
+  it.each([undefined, null, 5])('refuses %s in place of an endpoint', (none) => {
+    const told = { name: 'OptionsError', code: 'InvalidOptions', option: 'endpoint' };
     expect(() => new CriClient({}, { endpoint: none as never })).toThrow(expect.objectContaining(told));
   });
 

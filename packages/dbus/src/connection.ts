@@ -1,4 +1,4 @@
-import { abortable, type Clock, checkNumbers, systemClock, withTimeout } from '@node-agent/async';
+import { abortable, type Clock, checkComponents, checkOptions, systemClock, withTimeout } from '@node-agent/async';
 import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
 import { checkCall } from './check-call.ts';
 import { DbusError } from './errors.ts';
@@ -91,17 +91,16 @@ export class DbusConnection {
   #serial = 0;
   #ended: DbusError | undefined;
 
-  /** @throws RangeError naming the option that makes no sense */
-  constructor(
-    { clock = systemClock, stream, signals = [], logger = silentLogger }: DbusConnectionComponents,
-    options: DbusConnectionOptions,
-  ) {
+  /** @throws OptionsError naming the component or option that is wrong */
+  constructor(components: DbusConnectionComponents, options: DbusConnectionOptions) {
+    const asked = checkOptions('DbusConnection', options, { userId: 'count', timeoutMs: 'positive?' });
+    checkComponents('DbusConnection', components, { stream: ['write', 'destroy', 'on'] });
+    const { clock = systemClock, stream, signals = [], logger = silentLogger } = components;
     this.#clock = clock;
     this.#stream = stream;
     this.#signals = signals;
     this.#logger = logger;
-    this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...options };
-    checkNumbers(this.#options, { userId: 'count', timeoutMs: 'positive' });
+    this.#options = { timeoutMs: DEFAULT_TIMEOUT_MS, ...asked };
     this.#greeted.promise.catch(() => undefined);
     stream.on('data', (bytes) => this.#onData(bytes));
     stream.on('error', (err) =>

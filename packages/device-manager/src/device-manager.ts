@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Clock, checkNumbers } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, OptionsError, StartOnce } from '@node-agent/async';
 import { type GrpcTransport, unixSockets } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import {
@@ -91,16 +91,22 @@ export class DeviceManager {
   readonly #allocator: Allocator;
   readonly #record: DeviceRecord;
   readonly #server: RegistrationServer;
+  readonly #startOnce = new StartOnce('DeviceManager');
 
-  /** @throws Error where the directory is no absolute path; RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
+    checkOptions('DeviceManager', options, { directory: 'string', pluginWaitMs: 'notNegative?' });
+    checkComponents('DeviceManager', components, {
+      fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic', 'stat'],
+      pods: ['active', 'sourcesReady'],
+    });
     if (!posix.isAbsolute(options.directory)) {
-      throw new Error(`directory: want an absolute path, got ${JSON.stringify(options.directory)}`);
+      const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
+      throw new OptionsError('DeviceManager', 'directory', problem);
     }
     // Endpoints are compared with it: without a slash at the end, or a way back.
     const directory = posix.resolve(options.directory);
     const { pluginWaitMs = PLUGIN_WAIT_MS } = options;
-    checkNumbers({ pluginWaitMs }, { pluginWaitMs: 'notNegative' });
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
     const { fs } = components;
     const [inventory, held] = [this.#inventory, this.#held];
@@ -141,10 +147,16 @@ export class DeviceManager {
 
   /** Listens to plugins until the signal is aborted. Where that fails it is tried again, and {@link health} tells why. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     this.#record.begin(signal);
     await this.load();
     this.#plugins.begin(signal);
     await this.#server.start(signal);
+  }
+
+  /** Resolves once {@link start} listens, so that plugins can register. @throws the signal's reason */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await this.#server.ready(signal);
   }
 
   /** What is wrong, in upstream's words; `undefined` where nothing is. */

@@ -1,4 +1,4 @@
-import { type Clock, sleep, untilAborted } from '@node-agent/async';
+import { abortable, type Clock, sleep, untilAborted } from '@node-agent/async';
 import { type GrpcTransport, service } from '@node-agent/grpc';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -26,6 +26,7 @@ export class RegistrationServer {
   readonly #parts: RegistrationServerParts;
   readonly #directory: string;
   #lastError: string | undefined;
+  readonly #listening = Promise.withResolvers<void>();
 
   constructor(parts: RegistrationServerParts, directory: string) {
     this.#parts = parts;
@@ -37,6 +38,11 @@ export class RegistrationServer {
     if (this.#lastError === undefined) return undefined;
     const what = 'device plugin registration gRPC server failed and no device plugins can register';
     return `device registration error: ${what}: ${this.#lastError}`;
+  }
+
+  /** Resolves once plugins can register. @throws the signal's reason */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await abortable(this.#listening.promise, signal);
   }
 
   /** Listens until the signal is aborted. Where that fails it is tried again. */
@@ -55,6 +61,7 @@ export class RegistrationServer {
         await removeSockets(fs, this.#directory, { clock, logger });
         await server.start();
         this.#lastError = undefined;
+        this.#listening.resolve();
         await untilAborted(signal);
       } catch (err) {
         this.#lastError = errorText(err);

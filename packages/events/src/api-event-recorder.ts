@@ -1,9 +1,11 @@
 import {
   abortable,
   type Clock,
-  checkNumbers,
+  checkComponents,
+  checkOptions,
   linkAbort,
   type Random,
+  StartOnce,
   sleep,
   TokenBucket,
   withTimeout,
@@ -80,9 +82,22 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   readonly #written: Counter;
   #running: Promise<void> | undefined;
   #droppedInOutage = 0;
+  readonly #startOnce = new StartOnce('ApiEventRecorder');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ApiEventRecorderComponents, options: ApiEventRecorderOptions) {
+    checkOptions('ApiEventRecorder', options, {
+      host: 'string',
+      component: 'string?',
+      qps: 'notNegative?',
+      burst: 'notNegative?',
+      queueLimit: 'limit?',
+      maxTries: 'limit?',
+      retryMs: 'positive?',
+      flushTimeoutMs: 'notNegative?',
+      correlation: 'object?',
+    });
+    checkComponents('ApiEventRecorder', given, { sink: ['createEvent', 'patchEvent'] });
     const components = withDefaults(given);
     const { host, component = 'kubelet', correlation, ...limits } = options;
     this.#components = components;
@@ -96,14 +111,6 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
       flushTimeoutMs: 2_000,
       ...limits,
     };
-    checkNumbers(this.#options, {
-      qps: 'notNegative',
-      burst: 'notNegative',
-      queueLimit: 'limit',
-      maxTries: 'limit',
-      retryMs: 'positive',
-      flushTimeoutMs: 'notNegative',
-    });
     const { qps, burst } = this.#options;
     this.#bucket = qps > 0 ? new TokenBucket(components, { qps, burst: Math.max(1, burst) }) : undefined;
     this.#names = new EventNames(components);
@@ -144,9 +151,10 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   }
 
   /** Writes until `signal` is aborted, or this is disposed of. To be called once. */
-  start(signal: AbortSignal): Promise<void> {
-    this.#running ??= this.#run(signal);
-    return this.#running;
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
+    this.#running = this.#run(signal);
+    await this.#running;
   }
 
   /** Ends the writing; what waits is tried once more, until the API server fails or the time is over. */

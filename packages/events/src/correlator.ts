@@ -1,4 +1,4 @@
-import { checkNumbers, filledLevel, type TokenLevel } from '@node-agent/async';
+import { checkOptions, filledLevel, type TokenLevel } from '@node-agent/async';
 import type { CoreEvent } from './event.ts';
 import { aggregateKey, eventKey, messageKey, spamKey } from './event-keys.ts';
 import { LruMap } from './lru-map.ts';
@@ -60,9 +60,9 @@ export class Correlator {
   readonly #observed: LruMap<string, Observed>;
   readonly #buckets: LruMap<string, TokenLevel>;
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the limit that is wrong */
   constructor(limits: CorrelationLimits = defaultCorrelationLimits) {
-    checkNumbers(limits, {
+    checkOptions('Correlator', limits, {
       cacheSize: 'limit',
       aggregateAfter: 'limit',
       aggregateWithinMs: 'notNegative',

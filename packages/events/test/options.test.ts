@@ -10,7 +10,7 @@ test.each([
   [{ retryMs: 0 }, 'retryMs must be above 0, not 0'],
   [{ flushTimeoutMs: -1 }, 'flushTimeoutMs must be at least 0, not -1'],
 ])('a recorder refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new ApiEventRecorder({} as never, { host: 'n1', ...options })).toThrow(new RangeError(message));
+  expect(() => new ApiEventRecorder({} as never, { host: 'n1', ...options })).toThrow(message);
 });
 
 test.each([
@@ -20,5 +20,5 @@ test.each([
   [{ spamBurst: -1 }, 'spamBurst must be at least 0, not -1'],
   [{ spamQps: -1 }, 'spamQps must be at least 0, not -1'],
 ])('a correlator refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new Correlator({ ...defaultCorrelationLimits, ...options })).toThrow(new RangeError(message));
+  expect(() => new Correlator({ ...defaultCorrelationLimits, ...options })).toThrow(message);
 });

@@ -1,10 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/**
- * `InvalidThreshold`: a threshold, a grace period or a minimum reclaim is nonsense; the message names the field.
- * `InvalidOption`: another setting is.
- */
-export type EvictionErrorCode = 'InvalidThreshold' | 'InvalidOption';
+/** `InvalidOptions`: a threshold, a grace period, a minimum reclaim or another setting makes no sense; the message names the field. */
+export type EvictionErrorCode = 'InvalidOptions';
 
 const BRAND = '@node-agent/eviction.EvictionError';
 

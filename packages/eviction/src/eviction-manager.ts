@@ -1,4 +1,4 @@
-import { linkAbort, sleep, untilNextMs } from '@node-agent/async';
+import { checkComponents, checkOptions, linkAbort, StartOnce, sleep, untilNextMs } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type CommonPorts, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { admitUnderPressure, type PressureVerdict } from './admit.ts';
@@ -13,7 +13,7 @@ import type { Gauge } from './headroom.ts';
 import { HeadroomWatch } from './headroom-watch.ts';
 import { hasStorageLimit } from './local-storage.ts';
 import type { Observations } from './observations.ts';
-import { checkOptions, type EvictionOptions, withOptionDefaults } from './options.ts';
+import { checkValues, type EvictionOptions, withOptionDefaults } from './options.ts';
 import type { EvictionDisks, EvictionDiskUsage, EvictionPods, EvictionReclaim, EvictionStats } from './ports.ts';
 import {
   conditionsIn,
@@ -87,14 +87,32 @@ export class EvictionManager {
   #failure: string | undefined;
   /** Which of the last figures count for nothing, and why. */
   #staleness: string | undefined;
+  readonly #startOnce = new StartOnce('EvictionManager');
 
-  /** @throws EvictionError `InvalidOption`, naming the field */
+  /** @throws EvictionError `InvalidOptions`, naming the field */
   constructor(given: EvictionComponents, options: EvictionOptions) {
+    checkOptions('EvictionManager', options, {
+      nodeRef: 'object',
+      thresholds: 'list',
+      maxPodGracePeriodSeconds: 'number?',
+      pressureTransitionMs: 'number?',
+      localStorageCapacityIsolation: 'boolean?',
+      monitoringPeriodMs: 'number?',
+      statsTimeoutMs: 'number?',
+      reclaimTimeoutMs: 'number?',
+      podCleanupTimeoutMs: 'number?',
+    });
+    checkComponents('EvictionManager', given, {
+      pods: ['active', 'isCritical', 'kill', 'isGone'],
+      stats: ['summary'],
+      disks: ['layout'],
+      reclaim: ['deleteUnusedContainers', 'deleteUnusedImages'],
+    });
     const common = withDefaults(given);
     const components = { ...common, recorder: bearing(common.recorder, common.logger) };
     this.#components = components;
     this.#options = withOptionDefaults(options);
-    checkOptions(this.#options);
+    checkValues(this.#options);
     // Until it is known which disks there are, memory and process ids are looked after.
     this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
     const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
@@ -110,6 +128,7 @@ export class EvictionManager {
 
   /** Watches the node until `signal` is aborted. What `pods` throw is logged, and costs a round; the next one is a second later. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const { thresholds, localStorageCapacityIsolation } = this.#options;
     if (thresholds.length === 0 && !localStorageCapacityIsolation) return;

@@ -37,8 +37,8 @@ export function withOptionDefaults(options: EvictionOptions): Required<EvictionO
   };
 }
 
-/** @throws EvictionError `InvalidOption`, naming the field */
-export function checkOptions(options: Required<EvictionOptions>): void {
+/** @throws EvictionError `InvalidOptions`, naming the field */
+export function checkValues(options: Required<EvictionOptions>): void {
   const { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs } = options;
   const durations = { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs };
   for (const [name, value] of Object.entries(durations)) {
@@ -57,7 +57,7 @@ export function checkOptions(options: Required<EvictionOptions>): void {
 }
 
 function invalid(message: string): EvictionError {
-  return new EvictionError('InvalidOption', message);
+  return new EvictionError('InvalidOptions', message);
 }
 
 function shown(value: unknown): string {

@@ -19,7 +19,7 @@ export interface ThresholdSettings {
 /**
  * Reads the thresholds of a configuration (`ParseThresholdConfig` of `pkg/kubelet/eviction/helpers.go`), hard ones first.
  * `0%` and `100%` switch one off.
- * @throws EvictionError `InvalidThreshold`, naming the field
+ * @throws EvictionError `InvalidOptions`, naming the field
  */
 export function parseThresholds(settings: ThresholdSettings): readonly Threshold[] {
   const {
@@ -35,7 +35,7 @@ export function parseThresholds(settings: ThresholdSettings): readonly Threshold
     ]),
   );
   const graces = new Map(
-    entries('evictionSoftGracePeriod', evictionSoftGracePeriodMs).map(([path, signal, periodMs]) => [
+    entries('evictionSoftGracePeriodMs', evictionSoftGracePeriodMs).map(([path, signal, periodMs]) => [
       signal,
       checkPeriod(path, periodMs),
     ]),
@@ -53,7 +53,7 @@ export function parseThresholds(settings: ThresholdSettings): readonly Threshold
     if (value === undefined) return [];
     const gracePeriodMs = graces.get(signal);
     if (gracePeriodMs === undefined) {
-      throw invalid(path, `needs a grace period in evictionSoftGracePeriod`);
+      throw invalid(path, `needs a grace period in evictionSoftGracePeriodMs`);
     }
     return [made(signal, value, gracePeriodMs)];
   });
@@ -135,5 +135,5 @@ function quantityAt(path: string, text: string): Quantity {
 }
 
 function invalid(path: string, why: string, options?: ErrorOptions): EvictionError {
-  return new EvictionError('InvalidThreshold', `${path}: ${why}`, options);
+  return new EvictionError('InvalidOptions', `${path}: ${why}`, options);
 }

@@ -16,7 +16,7 @@ import {
   type Signal,
   withContainerFs,
 } from '../src/index.ts';
-import { checkOptions, withOptionDefaults } from '../src/options.ts';
+import { checkValues, withOptionDefaults } from '../src/options.ts';
 import { conditionsIn, seenMeanwhile } from '../src/pressure.ts';
 import { asking, makePod, ONE_DISK, podStats, usingMemory } from './world.ts';
 
@@ -258,12 +258,12 @@ describe('options', () => {
       reclaimTimeoutMs: 2 * 60_000,
       podCleanupTimeoutMs: 30_000,
     });
-    expect(() => checkOptions(options)).not.toThrow();
-    expect(() => checkOptions({ ...options, pressureTransitionMs: 0 })).not.toThrow();
+    expect(() => checkValues(options)).not.toThrow();
+    expect(() => checkValues({ ...options, pressureTransitionMs: 0 })).not.toThrow();
   });
 
   test('that are no numbers are refused by name', () => {
-    const check = (): void => checkOptions({ ...options, maxPodGracePeriodSeconds: Number.NaN });
+    const check = (): void => checkValues({ ...options, maxPodGracePeriodSeconds: Number.NaN });
     expect(check).toThrow('maxPodGracePeriodSeconds must be a number');
   });
 });

@@ -977,7 +977,7 @@ test('an option that is nonsense is refused by name', () => {
     [{ maxPodGracePeriodSeconds: null }, 'maxPodGracePeriodSeconds must be a number, not null'],
     [{ maxPodGracePeriodSeconds: Number.NaN }, 'maxPodGracePeriodSeconds must be a number, not NaN'],
     [{ localStorageCapacityIsolation: 1 }, 'localStorageCapacityIsolation must be true or false, not 1'],
-    [{ thresholds: undefined }, 'thresholds must be a list, not undefined'],
+    [{ thresholds: undefined }, 'thresholds is missing'],
   ] as const) {
     expect(() => world.manager({}, option as never)).toThrow(words);
   }

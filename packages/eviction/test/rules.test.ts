@@ -91,10 +91,10 @@ describe('parseThresholds', () => {
     [{ evictionHard: { 'nodefs.available': 'x%' } }, '"x%" is no percentage from 0% to 100%'],
     [{ evictionHard: { 'nodefs.available': '%' } }, '"%" is no percentage from 0% to 100%'],
     [{ evictionSoft: { 'pid.available': '5' } }, 'evictionSoft["pid.available"]: needs a grace period'],
-    [{ evictionSoftGracePeriodMs: { 'pid.available': -1 } }, 'evictionSoftGracePeriod["pid.available"]: -1 ms'],
+    [{ evictionSoftGracePeriodMs: { 'pid.available': -1 } }, 'evictionSoftGracePeriodMs["pid.available"]: -1 ms'],
     [{ evictionSoftGracePeriodMs: { 'pid.available': Number.POSITIVE_INFINITY } }, 'Infinity ms is no grace period'],
     [{ evictionSoftGracePeriodMs: { 'pid.available': Number.NaN } }, 'NaN ms is no grace period'],
-    [{ evictionSoftGracePeriodMs: { pids: 1 } }, 'evictionSoftGracePeriod["pids"]: is not an eviction signal'],
+    [{ evictionSoftGracePeriodMs: { pids: 1 } }, 'evictionSoftGracePeriodMs["pids"]: is not an eviction signal'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '0%' } }, 'evictionMinimumReclaim["nodefs.available"]: "0%"'],
     [{ evictionMinimumReclaim: { 'nodefs.available': '-1' } }, '"-1" must not be negative'],
     [{ evictionMinimumReclaim: { 'nodefs.free': '1' } }, 'evictionMinimumReclaim["nodefs.free"]: is not'],
@@ -104,13 +104,13 @@ describe('parseThresholds', () => {
     [{ evictionHard: null as never }, 'evictionHard: is null, and no object'],
     [
       { evictionSoftGracePeriodMs: { 'pid.available': '5' as never } },
-      'evictionSoftGracePeriod["pid.available"]: 5 ms',
+      'evictionSoftGracePeriodMs["pid.available"]: 5 ms',
     ],
   ];
   test.each(nonsense)('refuses %j and names the field', (settings, words) => {
     const parse = (): unknown => parseThresholds(settings);
     expect(parse).toThrow(words);
-    expect(parse).toThrow(expect.toSatisfy((err) => EvictionError.is(err) && err.code === 'InvalidThreshold'));
+    expect(parse).toThrow(expect.toSatisfy((err) => EvictionError.is(err) && err.code === 'InvalidOptions'));
   });
 
   test('a percentage is of the capacity, with the roundings of 32 bits that upstream has', () => {

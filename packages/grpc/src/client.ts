@@ -1,5 +1,5 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
-import { type Clock, checkNumbers, systemClock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, OptionsError, systemClock } from '@node-agent/async';
 import { GrpcError } from './errors.ts';
 import { followSockets } from './follow-sockets.ts';
 import { OpenSockets } from './open-sockets.ts';
@@ -69,14 +69,14 @@ export class GrpcClient {
   #idle: PromiseWithResolvers<void> | undefined;
   #isConnected = false;
 
-  /** @throws GrpcError `INVALID_ARGUMENT` where the path is none of a socket */
-  constructor(
-    { clock = systemClock, onConnectivity }: GrpcClientComponents,
-    { socketPath, target, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES }: GrpcClientOptions,
-  ) {
+  /** @throws OptionsError naming the option that is wrong */
+  constructor(components: GrpcClientComponents, options: GrpcClientOptions) {
+    checkOptions('GrpcClient', options, { socketPath: 'string?', target: 'string?', maxMessageBytes: 'limit?' });
+    checkComponents('GrpcClient', components, {});
+    const { clock = systemClock, onConnectivity } = components;
+    const { socketPath, target, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
     const problem = target === undefined ? socketPathProblem(socketPath ?? '') : undefined;
-    if (problem !== undefined) throw new GrpcError({ code: 'INVALID_ARGUMENT', details: problem });
-    checkNumbers({ maxMessageBytes }, { maxMessageBytes: 'limit' });
+    if (problem !== undefined) throw new OptionsError('GrpcClient', 'socketPath', `socketPath ${problem}`);
     this.#clock = clock;
     this.#onConnectivity = onConnectivity;
     this.#target = target ?? `unix:${socketPath}`;

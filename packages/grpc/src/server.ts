@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type Server as Listener } from 'node:net';
 import { dirname } from 'node:path';
 import type { handleServerStreamingCall, handleUnaryCall, Server, UntypedServiceImplementation } from '@grpc/grpc-js';
-import { checkNumbers } from '@node-agent/async';
+import { checkOptions, StartOnce } from '@node-agent/async';
 import { GrpcError, grpcStatus } from './errors.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
@@ -37,16 +37,25 @@ export class GrpcServer {
   #running: Running | undefined;
   /** How often it was closed: one that begins meanwhile does not go on. */
   #closes = 0;
+  #startOnce = new StartOnce('GrpcServer');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(options: GrpcServerOptions) {
-    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES, maxConnections = DEFAULT_MAX_CONNECTIONS } = options;
-    checkNumbers({ maxMessageBytes, maxConnections }, { maxMessageBytes: 'limit', maxConnections: 'limit' });
+    checkOptions('GrpcServer', options, {
+      socketPath: 'string',
+      services: 'list',
+      maxMessageBytes: 'limit?',
+      maxConnections: 'limit?',
+    });
     this.#options = options;
   }
 
-  /** Resolves once it listens. @throws Error that names the socket */
+  /**
+   * Resolves once the server listens. After {@link close} it may start again.
+   * @throws AsyncError `AlreadyStarted` before {@link close}; Error that names the socket
+   */
   async start(): Promise<void> {
+    this.#startOnce.begin();
     const { socketPath, services, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = this.#options;
     const { maxConnections = DEFAULT_MAX_CONNECTIONS } = this.#options;
     const problem = socketPathProblem(socketPath);
@@ -79,6 +88,7 @@ export class GrpcServer {
   /** Ends the calls that are under way, and the socket and all connections with them, whatever their callers do. */
   close(): void {
     this.#closes++;
+    this.#startOnce = new StartOnce('GrpcServer');
     if (this.#running !== undefined) end(this.#running);
     this.#running = undefined;
   }

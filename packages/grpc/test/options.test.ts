@@ -5,7 +5,7 @@ test.each([
   [{ maxMessageBytes: 0 }, 'maxMessageBytes must be a whole number of at least 1, not 0'],
   [{ maxMessageBytes: 1.5 }, 'maxMessageBytes must be a whole number of at least 1, not 1.5'],
 ])('a client refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new GrpcClient({}, { socketPath: '/s', ...options })).toThrow(new RangeError(message));
+  expect(() => new GrpcClient({}, { socketPath: '/s', ...options })).toThrow(message);
 });
 
 test.each([
@@ -13,5 +13,5 @@ test.each([
   [{ maxMessageBytes: 1.5 }, 'maxMessageBytes must be a whole number of at least 1, not 1.5'],
   [{ maxConnections: 0 }, 'maxConnections must be a whole number of at least 1, not 0'],
 ])('a server refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new GrpcServer({ socketPath: '/s', services: [], ...options })).toThrow(new RangeError(message));
+  expect(() => new GrpcServer({ socketPath: '/s', services: [], ...options })).toThrow(message);
 });

@@ -2,12 +2,12 @@ import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
 /**
- * `InvalidPolicy`: the policy, or how many bytes are to be freed, is nonsense; the message names the field. `Unavailable`: the runtime does
+ * `InvalidOptions`: the policy, or how many bytes are to be freed, is nonsense; the message names the field. `Unavailable`: the runtime does
  * not say where its images are, or which of them a container mounts, or their file system cannot be looked at. `InvalidCapacity`: the file system of images has a size of 0. `InsufficientSpace`: all that may go is
  * gone, and that is not enough. `RemovalFailed`: images that were to go could not be removed.
  */
 export type ImageGcErrorCode =
-  | 'InvalidPolicy'
+  | 'InvalidOptions'
   | 'Unavailable'
   | 'InvalidCapacity'
   | 'InsufficientSpace'

@@ -1,4 +1,13 @@
-import { type Clock, every, numberProblem, Semaphore, systemClock } from '@node-agent/async';
+import {
+  type Clock,
+  checkComponents,
+  checkOptions,
+  every,
+  numberProblem,
+  Semaphore,
+  StartOnce,
+  systemClock,
+} from '@node-agent/async';
 import {
   aggregateText,
   type Counter,
@@ -87,18 +96,36 @@ export class ImageGc {
   #times: ReadonlyMap<string, ImageTimes> | undefined;
   /** The images that might go, had they an id. */
   #invalid: readonly ListedImage[] = [];
+  readonly #startOnce = new StartOnce('ImageGc');
 
-  /** @throws ImageGcError `InvalidPolicy` */
+  /** @throws ImageGcError `InvalidOptions` */
   constructor(components: ImageGcComponents, options: ImageGcOptions = {}) {
+    const asked = checkOptions('ImageGc', options, { policy: 'object?', observePeriodMs: 'positive?' });
+    checkComponents('ImageGc', components, {
+      cri: [
+        'listImages',
+        'removeImage',
+        'imageFsInfo',
+        'listContainers',
+        'listPodSandbox',
+        'containerStatus',
+        'podSandboxStatus',
+      ],
+      disks: ['statfs'],
+    });
     const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = components;
     this.#components = components;
     this.#clock = clock;
     this.#logger = logger;
-    this.#policy = { ...defaultPolicy, ...options.policy };
+    this.#policy = { ...defaultPolicy, ...asked.policy };
+    checkOptions('ImageGc', this.#policy, {
+      highThresholdPercent: 'number',
+      lowThresholdPercent: 'number',
+      minAgeMs: 'number',
+      maxAgeMs: 'number',
+    });
     checkPolicy(this.#policy);
     const { observePeriodMs = 300_000 } = options;
-    const problem = numberProblem({ observePeriodMs }, { observePeriodMs: 'positive' });
-    if (problem !== undefined) throw new ImageGcError('InvalidPolicy', problem);
     this.#observePeriodMs = observePeriodMs;
     this.#survey = new ImageSurvey({ ...components, logger });
     this.#checkpoint = new AgeCheckpoint({ ...components, clock, logger });
@@ -111,6 +138,7 @@ export class ImageGc {
 
   /** Looks from time to time which images there are and which are used, until `signal` is aborted. Removes nothing. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const observe = async (): Promise<void> => {
       try {
         await this.#turn.run(async () => await this.#checkpoint.save(await this.#observe(signal)), signal);
@@ -124,7 +152,7 @@ export class ImageGc {
   /**
    * Applies the policy: removes images that are too old, then, where the disk is fuller than the high threshold, as many as
    * bring it to the low one. For a timer (upstream: every 5 min).
-   * @throws ImageGcError of any code but `InvalidPolicy`; CriError where it is not sure who uses what
+   * @throws ImageGcError of any code but `InvalidOptions`; CriError where it is not sure who uses what
    */
   async garbageCollect(signal: AbortSignal): Promise<void> {
     await this.#turn.run(async () => {
@@ -157,7 +185,7 @@ export class ImageGc {
   /**
    * Removes unused images that are old enough, for a disk under pressure: all of them, or as many as together take `bytes`; none for 0.
    * @returns how many bytes the removed images took, as the runtime counts them
-   * @throws ImageGcError `RemovalFailed`, `InvalidPolicy` for `bytes` below 0 or NaN; CriError where it is not sure who uses what
+   * @throws ImageGcError `RemovalFailed`, `InvalidOptions` for `bytes` below 0 or NaN; CriError where it is not sure who uses what
    */
   async deleteUnusedImages(signal: AbortSignal, bytes: number = Number.POSITIVE_INFINITY): Promise<number> {
     expectNotNegative({ bytes });
@@ -327,7 +355,7 @@ export class ImageGc {
 
 function expectNotNegative(asked: { readonly bytes: number }): void {
   const problem = numberProblem(asked, { bytes: 'notNegative' });
-  if (problem !== undefined) throw new ImageGcError('InvalidPolicy', problem);
+  if (problem !== undefined) throw new ImageGcError('InvalidOptions', problem);
 }
 
 function removalFailed(message: string, errors: readonly unknown[]): ImageGcError {

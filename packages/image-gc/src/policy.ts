@@ -24,7 +24,7 @@ export function collectsAnything({ highThresholdPercent, maxAgeMs }: ImageGcPoli
   return highThresholdPercent < 100 || maxAgeMs > 0;
 }
 
-/** @throws ImageGcError `InvalidPolicy` */
+/** @throws ImageGcError `InvalidOptions` */
 export function checkPolicy(policy: ImageGcPolicy): void {
   const { highThresholdPercent: high, lowThresholdPercent: low, minAgeMs, maxAgeMs } = policy;
   for (const [name, value] of Object.entries({ highThresholdPercent: high, lowThresholdPercent: low })) {
@@ -39,5 +39,5 @@ export function checkPolicy(policy: ImageGcPolicy): void {
 }
 
 function invalid(field: string, value: number, why: string): never {
-  throw new ImageGcError('InvalidPolicy', `${field} ${value} ${why}`);
+  throw new ImageGcError('InvalidOptions', `${field} ${value} ${why}`);
 }

@@ -411,7 +411,7 @@ describe('removal', () => {
     const world = await makeWorld();
     await expect(world.gc({ minAgeMs: 0 }).deleteUnusedImages(signal, bytes)).rejects.toMatchObject({
       name: 'ImageGcError',
-      code: 'InvalidPolicy',
+      code: 'InvalidOptions',
       message: `bytes must be at least 0, not ${bytes}`,
     });
     expect(await world.present()).toEqual(['busybox:latest', PAUSE]);

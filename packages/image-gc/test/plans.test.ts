@@ -259,7 +259,7 @@ it.each([
   [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],
 ])('the policy %j is refused', (policy, message) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).toThrow(
-    expect.objectContaining({ code: 'InvalidPolicy', message }),
+    expect.objectContaining({ code: 'InvalidOptions', message }),
   );
 });
 

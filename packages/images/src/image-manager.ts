@@ -1,4 +1,4 @@
-import { type Clock, checkNumbers, TokenBucket } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, TokenBucket } from '@node-agent/async';
 import type { Image, ImageService, Init, PodSandboxConfig } from '@node-agent/cri-client';
 import { type Container, containerReference, type Pod, parseImageReference, podReference } from '@node-agent/pod-spec';
 import {
@@ -127,15 +127,19 @@ export class ImageManager {
   readonly #duration: Histogram<'image_size_in_bytes'>;
   readonly #requests: Counter<'pull_policy' | 'present_locally' | 'pull_required'>;
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ImageManagerComponents, options: ImageManagerOptions = {}) {
+    checkOptions('ImageManager', options, {
+      serialize: 'boolean?',
+      maxParallel: 'limit?',
+      qps: 'notNegative?',
+      burst: 'notNegative?',
+      initialBackOffMs: 'notNegative?',
+      maxBackOffMs: 'notNegative?',
+    });
+    checkComponents('ImageManager', given, { images: ['imageStatus', 'pullImage'] });
     const { serialize = false, maxParallel, qps = 5, burst = 10 } = options;
     const { initialBackOffMs = 10_000, maxBackOffMs = 300_000 } = options;
-    checkNumbers(
-      { maxParallel: maxParallel ?? Number.POSITIVE_INFINITY, qps, burst },
-      { maxParallel: 'limit', qps: 'notNegative', burst: 'notNegative' },
-    );
-    checkNumbers({ initialBackOffMs, maxBackOffMs }, { initialBackOffMs: 'notNegative', maxBackOffMs: 'notNegative' });
     const components = withDefaults(given);
     this.#deps = components;
     this.#demand = new ImageDemand(components, { holdMs: DEMAND_HOLD_MS });

@@ -1,4 +1,4 @@
-import { type Clock, checkNumbers, every, KeyedMutex } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, every, KeyedMutex, StartOnce } from '@node-agent/async';
 import type { ImageService } from '@node-agent/cri-client';
 import { type Counter, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PullRecords } from './image-manager.ts';
@@ -57,15 +57,25 @@ export class ImagePullRecords implements PullRecords {
   /** Images that a former process had begun to pull: whether they came is not known. Read before the first pull. */
   #inherited: Promise<Set<string>> | undefined;
   readonly #checks: Counter<'result'>;
+  readonly #startOnce = new StartOnce('ImagePullRecords');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ImagePullRecordsComponents, options: ImagePullRecordsOptions) {
+    checkOptions('ImagePullRecords', options, {
+      rootDirectory: 'string',
+      policy: [undefined, 'NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify'],
+      allowlist: 'list?',
+      prunePeriodMs: 'positive?',
+    });
+    checkComponents('ImagePullRecords', given, {
+      images: ['listImages'],
+      fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic'],
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#policy = options.policy ?? 'NeverVerifyPreloadedImages';
     this.#allowlist = options.allowlist ?? [];
     const { prunePeriodMs = 300_000 } = options;
-    checkNumbers({ prunePeriodMs }, { prunePeriodMs: 'positive' });
     this.#prunePeriodMs = prunePeriodMs;
     this.#files = new PullRecordFiles(components, options.rootDirectory);
     this.#checks = components.metrics.counter({
@@ -77,6 +87,7 @@ export class ImagePullRecords implements PullRecords {
 
   /** Takes in what a former process had begun to pull, then drops records of images that are gone, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
       try {

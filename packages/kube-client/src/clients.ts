@@ -1,4 +1,4 @@
-import { type Clock, TokenBucket } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, TokenBucket } from '@node-agent/async';
 import { nodeFileSystem } from '@node-agent/host';
 import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import type { ConnectionConfig } from './connection-config.ts';
@@ -61,6 +61,14 @@ export class KubeClients implements AsyncDisposable {
 
   /** No I/O is done. @throws KubeError `InvalidConfig` for a server or proxy that is no URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
+    checkOptions('KubeClients', options, {
+      connection: 'object',
+      requests: 'object?',
+      events: 'object?',
+      heartbeatTimeoutMs: 'positive?',
+      userAgent: 'string?',
+    });
+    checkComponents('KubeClients', components, { environment: [] });
     const { clock, logger, metrics, environment, fs = nodeFileSystem, exec = nodeExec } = withDefaults(components);
     const { connection, userAgent, heartbeatTimeoutMs = 10_000 } = options;
     const { cluster } = connection;

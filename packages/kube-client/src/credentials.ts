@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { type Clock, KeyedMutex, withTimeout } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, KeyedMutex, withTimeout } from '@node-agent/async';
 import { type Logger, withDefaults } from '@node-agent/telemetry';
 import { AuthProvider } from './auth-provider.ts';
 import type { ConnectionConfig, PemSource, UserConfig } from './connection-config.ts';
@@ -71,6 +71,8 @@ export class ConfiguredCredentials implements CredentialSource {
   #complained = false;
 
   constructor(given: CredentialComponents, connection: ConnectionConfig) {
+    checkOptions('ConfiguredCredentials', connection, { cluster: 'object', user: 'object', namespace: 'string?' });
+    checkComponents('ConfiguredCredentials', given, { fs: ['readFile', 'stat'], exec: 'function', environment: [] });
     const { cluster } = connection;
     const user = userFor(connection);
     if (user !== connection.user) this.#unprotectedServer = URL.parse(cluster.server)?.host ?? '';

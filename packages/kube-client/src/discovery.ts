@@ -1,3 +1,4 @@
+import { checkComponents } from '@node-agent/async';
 import { KubeError } from './errors.ts';
 import { isRecord } from './json.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
@@ -16,6 +17,7 @@ export class Discovery {
   readonly #served = new Map<string, Promise<ReadonlySet<string>>>();
 
   constructor(components: { readonly client: Pick<RestClient, 'getPath'> }) {
+    checkComponents('Discovery', components, { client: ['getPath'] });
     this.#client = components.client;
   }
 

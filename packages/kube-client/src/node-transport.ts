@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Clock, Timer } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, type Timer } from '@node-agent/async';
 import { type Logger, withDefaults } from '@node-agent/telemetry';
 import { plainAgent } from './agents.ts';
 import { addressOf, type ConnectionPool } from './connection-pool.ts';
@@ -50,8 +50,16 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   #timer: Timer | undefined;
   #isDisposed = false;
 
-  /** @throws KubeError `InvalidConfig` for a server that is no URL */
+  /** @throws KubeError `InvalidConfig` for a server that is no URL; OptionsError naming the component or option that is wrong */
   constructor(components: NodeTransportComponents, options: NodeTransportOptions) {
+    checkOptions('NodeTransport', options, {
+      server: 'string',
+      tlsServerName: 'string?',
+      skipTlsVerify: 'boolean?',
+      proxy: 'object?',
+      http2: 'boolean?',
+    });
+    checkComponents('NodeTransport', components, { credentials: ['current', 'reject'] });
     const server = URL.parse(options.server);
     if (server === null || (server.protocol !== 'https:' && server.protocol !== 'http:')) {
       const message = `server ${JSON.stringify(options.server)}: no https or http URL`;

@@ -1,4 +1,14 @@
-import { abortable, type Clock, checkNumbers, jitter, linkAbort, type Random, sleep } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  jitter,
+  linkAbort,
+  type Random,
+  StartOnce,
+  sleep,
+} from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ObjectChanges } from './change-feed.ts';
 import { KubeError } from './errors.ts';
@@ -58,23 +68,28 @@ export class Reflector<T extends KubeObject> {
   #endRound: (() => void) | undefined;
   /** All is to be listed before anything is watched again. */
   #anew = false;
+  readonly #startOnce = new StartOnce('Reflector');
 
   constructor(given: ReflectorComponents, options: ReflectorOptions<T>) {
+    checkOptions('Reflector', options, {
+      resource: 'object',
+      transform: 'function?',
+      streamingLists: 'boolean?',
+      minWatchTimeoutMs: 'positive?',
+      backOffMs: 'notNegative?',
+      maxBackOffMs: 'notNegative?',
+      idleTimeoutMs: 'positive?',
+      namespace: 'string?',
+      fieldSelector: 'string?',
+      labelSelector: 'string?',
+    });
+    checkComponents('Reflector', given, { client: ['watch', 'list'] });
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#logger = components.logger.child({ resource: options.resource.plural });
     this.#state = rules.initialState(options.streamingLists ?? true);
-    const { backOffMs = 800, maxBackOffMs = 30_000, minWatchTimeoutMs = 300_000, idleTimeoutMs = 90_000 } = options;
-    checkNumbers(
-      { backOffMs, maxBackOffMs, minWatchTimeoutMs, idleTimeoutMs },
-      {
-        backOffMs: 'notNegative',
-        maxBackOffMs: 'notNegative',
-        minWatchTimeoutMs: 'positive',
-        idleTimeoutMs: 'positive',
-      },
-    );
+    const { backOffMs = 800, maxBackOffMs = 30_000 } = options;
     this.#backoff = new ReflectorBackoff(components, {
       initialMs: backOffMs,
       maxMs: maxBackOffMs,
@@ -132,6 +147,7 @@ export class Reflector<T extends KubeObject> {
 
   /** Follows the collection until `signal` is aborted; then all feeds end. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     let next: 'list' | 'watch' = 'list';
     try {
       while (!signal.aborted) {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, systemClock } from '@node-agent/async';
 import { type Logger, type Metrics, noMetrics, silentLogger } from '@node-agent/telemetry';
 import { KubeError } from './errors.ts';
 import { isRecord, parseJson, parseObjects } from './json.ts';
@@ -93,6 +93,14 @@ export class RestClient {
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(components: RestClientComponents, options: RestClientOptions = {}) {
+    checkOptions('RestClient', options, {
+      host: 'string?',
+      userAgent: 'string?',
+      timeoutMs: 'positive?',
+      maxRetries: 'count?',
+      maxResponseBytes: 'limit?',
+    });
+    checkComponents('RestClient', components, { transport: ['request'] });
     const { transport, clock = systemClock, logger = silentLogger, metrics = noMetrics, rateLimiter } = components;
     const {
       host = '',

@@ -7,7 +7,7 @@ test.each([
   [{ maxRetries: -1 }, 'maxRetries must be a whole number of at least 0, not -1'],
   [{ maxResponseBytes: 0 }, 'maxResponseBytes must be a whole number of at least 1, not 0'],
 ])('a client refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new RestClient({} as never, options)).toThrow(new RangeError(message));
+  expect(() => new RestClient({} as never, options)).toThrow(message);
 });
 
 test.each([
@@ -17,6 +17,6 @@ test.each([
   [{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0'],
 ])('a reflector refuses %j: it says which option makes no sense', (options, message) => {
   expect(() => new Reflector({ logger: silentLogger } as never, { resource: resources.pods, ...options })).toThrow(
-    new RangeError(message),
+    message,
   );
 });

@@ -1,4 +1,4 @@
-import { checkNumbers, TaskGroup } from '@node-agent/async';
+import { checkComponents, checkOptions, TaskGroup } from '@node-agent/async';
 import type { PodLifecycleEvent, PodUpdate, ProbeUpdate } from '@node-agent/contracts';
 import { mayRun, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 import { eventReasons, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -53,8 +53,61 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #housekeeper: Housekeeper;
   readonly #events: PodEvents;
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
+    const asked = checkOptions('Kubelet', options, {
+      configuration: 'any',
+      nodeRef: 'object',
+      syncPeriodMs: 'positive?',
+      housekeepingPeriodMs: 'positive?',
+      runtimeStatusPeriodMs: 'positive?',
+      runtimeUpThresholdMs: 'positive?',
+      containerGcPeriodMs: 'positive?',
+      imageGcPeriodMs: 'positive?',
+      syncFrequencyMs: 'positive?',
+    });
+    checkComponents('Kubelet', given, {
+      podConfig: ['seenAllSources', 'sourceReady', 'allSourcesSeen'],
+      podManager: [
+        'addPod',
+        'updatePod',
+        'removePod',
+        'getPods',
+        'getPodByUid',
+        'getPodByName',
+        'translatePodUid',
+        'getPodAndMirrorPod',
+        'getPodsAndMirrorPods',
+      ],
+      podWorkers: 'function',
+      pleg: ['start', 'hint', 'healthy'],
+      podCache: ['get', 'hasSeen', 'runningPods', 'getNewerThan'],
+      runtime: ['getPods', 'getPodStatus', 'syncPod', 'killPod', 'status', 'forget', 'containerEnded'],
+      status: [
+        'getPodStatus',
+        'knownStatus',
+        'setPodStatus',
+        'terminatePod',
+        'setContainerReadiness',
+        'setContainerStartup',
+        'isReadinessStale',
+        'removeOrphanedStatuses',
+        'beginAnew',
+      ],
+      generatePodStatus: 'function',
+      volumes: [
+        'start',
+        'makePodDataDirs',
+        'waitForAttachAndMount',
+        'waitForUnmount',
+        'podVolumesExist',
+        'cleanupOrphanedPodDirs',
+      ],
+      containerGc: ['garbageCollect', 'deleteContainersInPod'],
+      admitHandlers: 'list',
+      services: 'list',
+      runtimeDependentServices: 'list',
+    });
     const withCommon = withDefaults(given);
     const journal = given.journal ?? new PodJournal(withCommon);
     const dependencies = { allocation: noAllocation, ...withCommon, journal };
@@ -68,17 +121,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       containerGcPeriodMs: 60_000,
       imageGcPeriodMs: 300_000,
       syncFrequencyMs: 60_000,
-      ...options,
+      ...asked,
     };
-    checkNumbers(this.#options, {
-      syncPeriodMs: 'positive',
-      housekeepingPeriodMs: 'positive',
-      runtimeStatusPeriodMs: 'positive',
-      runtimeUpThresholdMs: 'positive',
-      containerGcPeriodMs: 'positive',
-      imageGcPeriodMs: 'positive',
-      syncFrequencyMs: 'positive',
-    });
     this.#runtimeState = new RuntimeState(clock, this.#options.runtimeUpThresholdMs);
     this.#runtimeWatch = new RuntimeWatch(dependencies, this.#runtimeState);
     this.#runtimeState.addHealthCheck('PLEG', () => pleg.healthy());

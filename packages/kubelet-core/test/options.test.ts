@@ -10,5 +10,5 @@ test.each([
   [{ imageGcPeriodMs: 0 }, 'imageGcPeriodMs must be above 0, not 0'],
   [{ syncFrequencyMs: 0 }, 'syncFrequencyMs must be above 0, not 0'],
 ])('a kubelet refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new Kubelet({} as never, options as never)).toThrow(new RangeError(message));
+  expect(() => new Kubelet({} as never, { configuration: {}, nodeRef: {}, ...options } as never)).toThrow(message);
 });

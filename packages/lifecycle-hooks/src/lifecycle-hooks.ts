@@ -1,4 +1,4 @@
-import { sleep } from '@node-agent/async';
+import { checkComponents, sleep } from '@node-agent/async';
 import { goQuoteAll } from '@node-agent/pod-net';
 import { type Container, formatPod, type LifecycleHandler, type Pod } from '@node-agent/pod-spec';
 import { type Counter, errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -19,6 +19,7 @@ export class LifecycleHooks {
   readonly #shortSleeps: Counter;
 
   constructor(given: LifecycleHooksComponents) {
+    checkComponents('LifecycleHooks', given, { exec: 'function', podIps: 'function' });
     const components = withDefaults(given);
     this.#components = components;
     this.#fallbacks = components.metrics.counter({

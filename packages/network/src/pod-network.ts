@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { errorCode, type FileSystem, isMissing, readBounded, readFileBounded } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, type Logger, type ObjectReference, withDefaults } from '@node-agent/telemetry';
@@ -55,6 +56,16 @@ export class PodNetwork {
   readonly #warned = new Set<string>();
 
   constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
+    const asked = checkOptions('PodNetwork', options, {
+      rootDirectory: 'string',
+      nodeName: 'string',
+      resolvConfPath: 'string?',
+      clusterDns: 'list?',
+      clusterDomain: 'string?',
+      hostnameOverride: 'boolean?',
+      nodeIps: 'list?',
+    });
+    checkComponents('PodNetwork', components, { fs: ['mkdir', 'open', 'writeFile', 'stat', 'chmod', 'openBeneath'] });
     const { fs, recorder, logger } = withDefaults(components);
     this.#fs = fs;
     this.#recorder = recorder;
@@ -65,7 +76,7 @@ export class PodNetwork {
       clusterDomain: '',
       hostnameOverride: true,
       nodeIps: [],
-      ...options,
+      ...asked,
     };
   }
 

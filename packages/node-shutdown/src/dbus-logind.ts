@@ -1,4 +1,4 @@
-import { type Clock, CoalescingQueue, systemClock } from '@node-agent/async';
+import { type Clock, CoalescingQueue, checkComponents, checkOptions, systemClock } from '@node-agent/async';
 import {
   type ByteStream,
   type DbusCall,
@@ -45,12 +45,12 @@ export class DbusLogind implements Logind {
   readonly #components: Required<DbusLogindComponents>;
   readonly #options: Required<DbusLogindOptions>;
 
-  constructor(
-    { connect, clock = systemClock, logger = silentLogger }: DbusLogindComponents,
-    options: DbusLogindOptions,
-  ) {
+  constructor(components: DbusLogindComponents, options: DbusLogindOptions) {
+    const asked = checkOptions('DbusLogind', options, { userId: 'count', busPath: 'string?' });
+    checkComponents('DbusLogind', components, { connect: 'function' });
+    const { connect, clock = systemClock, logger = silentLogger } = components;
     this.#components = { connect, clock, logger };
-    this.#options = { busPath: '/run/dbus/system_bus_socket', ...options };
+    this.#options = { busPath: '/run/dbus/system_bus_socket', ...asked };
   }
 
   async connect(signal: AbortSignal): Promise<LogindSession> {

@@ -1,4 +1,4 @@
-import { type LinkedAbort, linkAbort, sleep } from '@node-agent/async';
+import { checkComponents, checkOptions, type LinkedAbort, linkAbort, StartOnce, sleep } from '@node-agent/async';
 import {
   type CommonPorts,
   errorText,
@@ -80,8 +80,21 @@ export class NodeShutdownManager {
   #problem: string | undefined;
   /** A lock was held once, or a shutdown was told of: what is missing now will be back. */
   #everWatched = false;
+  readonly #startOnce = new StartOnce('NodeShutdownManager');
 
   constructor(components: NodeShutdownComponents, options: NodeShutdownOptions) {
+    checkOptions('NodeShutdownManager', options, {
+      nodeRef: 'object',
+      gracePeriods: 'list',
+      stateDirectory: 'string?',
+    });
+    checkComponents('NodeShutdownManager', components, {
+      logind: ['connect'],
+      inhibitor: ['acquire'],
+      pods: ['active', 'kill'],
+      volumes: ['podVolumesExist'],
+      fs: ['mkdir', 'writeFileAtomic', 'open'],
+    });
     this.#components = withDefaults({
       clock: undefined,
       logger: undefined,
@@ -110,6 +123,7 @@ export class NodeShutdownManager {
    * tried again each minute, and each second where the bus was there and is lost. Never rejects.
    */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const { gracePeriods } = this.#options;
     if (gracePeriods.length === 0) return;

@@ -1,14 +1,13 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong. `InvalidNodeIp`: --node-ip cannot be used. `InvalidThreshold`, `InvalidReservation`: a setting of resources
+ * What went wrong. `InvalidNodeIp`: --node-ip cannot be used. `InvalidOptions`: a setting of resources
  * cannot be read. `MachineUnreadable`: a file about the machine is missing or makes no sense. `NoAddress`: no IP address for the
  * node was found. `UpdateFailed`: the status could not be written after all retries. `Unknown`: anything else.
  */
 export type NodeStatusErrorCode =
   | 'InvalidNodeIp'
-  | 'InvalidThreshold'
-  | 'InvalidReservation'
+  | 'InvalidOptions'
   | 'MachineUnreadable'
   | 'NoAddress'
   | 'UpdateFailed'

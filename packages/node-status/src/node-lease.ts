@@ -1,4 +1,13 @@
-import { type Clock, checkNumbers, every, type Random, sleep, withTimeout } from '@node-agent/async';
+import {
+  type Clock,
+  checkComponents,
+  checkOptions,
+  every,
+  type Random,
+  StartOnce,
+  sleep,
+  withTimeout,
+} from '@node-agent/async';
 import { type Counter, type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { reasonOf } from './errors.ts';
 import { type LeaseContent, newLease, renewedLease } from './lease.ts';
@@ -53,14 +62,20 @@ export class NodeLease {
   #lookingForOwner = false;
   #renewedAtMs: number | undefined;
   #ended: Promise<void> = Promise.resolve();
+  readonly #startOnce = new StartOnce('NodeLease');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: NodeLeaseComponents, options: NodeLeaseOptions) {
+    const asked = checkOptions('NodeLease', options, {
+      nodeName: 'string',
+      leaseDurationSeconds: 'positive?',
+      requestTimeoutMs: 'positive?',
+    });
+    checkComponents('NodeLease', given, { leases: ['getLease', 'createLease', 'updateLease'], nodes: ['getNode'] });
     const components = withDefaults(given);
     const { metrics } = components;
     this.#components = components;
-    this.#options = { leaseDurationSeconds: 40, requestTimeoutMs: 10_000, ...options };
-    checkNumbers(this.#options, { leaseDurationSeconds: 'positive', requestTimeoutMs: 'positive' });
+    this.#options = { leaseDurationSeconds: 40, requestTimeoutMs: 10_000, ...asked };
     const name = 'node_agent_node_lease_renewal_failures_total';
     this.#failures = metrics.counter({
       name,
@@ -74,7 +89,8 @@ export class NodeLease {
   }
 
   /** Runs until `signal` is aborted. Let it run while the node shuts down: the node is alive until it is not. */
-  start(signal: AbortSignal): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, random, logger } = this.#components;
     const periodMs = this.#options.leaseDurationSeconds * 1000 * RENEW_FRACTION;
     const round = async (): Promise<void> => {
@@ -86,7 +102,7 @@ export class NodeLease {
       }
     };
     this.#ended = every(clock, periodMs, round, signal, { jitter: { random, maxFactor: PERIOD_JITTER } });
-    return this.#ended;
+    await this.#ended;
   }
 
   /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */

@@ -1,8 +1,11 @@
 import {
   abortable,
   type Clock,
+  checkComponents,
+  checkOptions,
   jitter,
   type Random,
+  StartOnce,
   sleep,
   type Timer,
   untilNextMs,
@@ -86,8 +89,40 @@ export class NodeStatusManager {
   #unschedulable = false;
   #podCidr = '';
   #conflict: string | undefined;
+  readonly #startOnce = new StartOnce('NodeStatusManager');
 
   constructor(given: NodeStatusComponents, options: NodeStatusOptions) {
+    checkOptions('NodeStatusManager', options, {
+      nodeName: 'string',
+      hostname: 'string',
+      kubeletVersion: 'string',
+      architecture: 'string',
+      operatingSystem: 'string?',
+      registerNode: 'boolean?',
+      nodeLabels: 'object?',
+      taints: 'list?',
+      providerId: 'string?',
+      externalCloudProvider: 'boolean?',
+      enableControllerAttachDetach: 'boolean?',
+      nodeIps: 'list?',
+      maxPods: 'count?',
+      podsPerCore: 'count?',
+      reservations: 'object?',
+      localStorageCapacityIsolation: 'boolean?',
+      maxImages: 'whole?',
+      kubeletPort: 'port?',
+      gateEnabled: 'function?',
+      resetExtendedResources: 'function?',
+      updateFrequencyMs: 'positive?',
+      reportFrequencyMs: 'positive?',
+      requestTimeoutMs: 'positive?',
+      factPatienceMs: 'notNegative?',
+      uptimeMs: 'notNegative?',
+    });
+    checkComponents('NodeStatusManager', given, {
+      nodes: ['getNode', 'createNode', 'patchNodeStatus'],
+      sources: ['machine', 'network', 'runtimeVersion', 'images', 'readiness'],
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#settings = settingsOf(options);
@@ -127,9 +162,10 @@ export class NodeStatusManager {
   }
 
   /** Runs until `signal` is aborted. */
-  start(signal: AbortSignal): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     this.#ended = this.#run(signal);
-    return this.#ended;
+    await this.#ended;
   }
 
   /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */

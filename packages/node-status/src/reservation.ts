@@ -26,7 +26,7 @@ export interface Reservations {
 
 const SIGNALS = { memory: 'memory.available', 'ephemeral-storage': 'nodefs.available' } as const;
 
-/** @throws NodeStatusError `InvalidReservation` or `InvalidThreshold`, naming the field */
+/** @throws NodeStatusError `InvalidOptions`, naming the field */
 export function parseReservations(settings: ReservationSettings): Reservations {
   const reserved = addResources(
     reservationOf('systemReserved', settings.systemReserved),
@@ -36,10 +36,7 @@ export function parseReservations(settings: ReservationSettings): Reservations {
   if (cpuList !== '') {
     const count = cpuListLength(cpuList);
     if (count === undefined) {
-      throw new NodeStatusError(
-        'InvalidReservation',
-        `reservedSystemCPUs: ${JSON.stringify(cpuList)} is no list of CPUs`,
-      );
+      throw new NodeStatusError('InvalidOptions', `reservedSystemCPUs: ${JSON.stringify(cpuList)} is no list of CPUs`);
     }
     reserved.set('cpu', Quantity.of(count));
   }
@@ -59,18 +56,18 @@ function reservationOf(field: string, list: Readonly<Record<string, string>>): R
     return parseResourceList(list);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new NodeStatusError('InvalidReservation', `${field}: ${why}`, { cause });
+    throw new NodeStatusError('InvalidOptions', `${field}: ${why}`, { cause });
   }
 }
 
 /**
  * Reads a threshold: `100Mi`, `10%`. `0%` and `100%` switch it off: `undefined` (`eviction/helpers.go`).
- * @throws NodeStatusError `InvalidThreshold`, naming the signal
+ * @throws NodeStatusError `InvalidOptions`, naming the signal
  */
 export function parseThreshold(signal: string, text: string): Threshold | undefined {
   const refuse = (why: string, cause?: unknown): never => {
     const shown = `evictionHard[${JSON.stringify(signal)}]: ${JSON.stringify(text)} ${why}`;
-    throw new NodeStatusError('InvalidThreshold', shown, { cause });
+    throw new NodeStatusError('InvalidOptions', shown, { cause });
   };
   if (text === '0%' || text === '100%') return undefined;
   if (text.endsWith('%')) {

@@ -189,7 +189,7 @@ describe('allocatable', () => {
     const twice = parseReservations({ ...lists, reservedSystemCpus: '0-1,1,3,0-1' });
     expect(formatResourceList(twice.reserved)).toEqual({ cpu: '3', memory: '1Gi' });
     expect(() => parseReservations({ ...NONE, reservedSystemCpus: '1-' })).toThrow(
-      expect.objectContaining({ code: 'InvalidReservation', message: 'reservedSystemCPUs: "1-" is no list of CPUs' }),
+      expect.objectContaining({ code: 'InvalidOptions', message: 'reservedSystemCPUs: "1-" is no list of CPUs' }),
     );
   });
 
@@ -212,7 +212,7 @@ describe('allocatable', () => {
     );
     expect(() => parseReservations({ ...NONE, kubeReserved: { cpu: 'lots' } })).toThrow(
       expect.objectContaining({
-        code: 'InvalidReservation',
+        code: 'InvalidOptions',
         message: expect.stringMatching(/^kubeReserved: resource cpu/),
       }),
     );
@@ -235,7 +235,7 @@ describe('a threshold', () => {
   test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])('%j is refused, and the signal named', (text) => {
     expect(() => parseThreshold('memory.available', text)).toThrow(
       expect.objectContaining({
-        code: 'InvalidThreshold',
+        code: 'InvalidOptions',
         message: expect.stringContaining('evictionHard["memory.available"]'),
       }),
     );

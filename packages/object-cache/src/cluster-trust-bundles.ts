@@ -1,4 +1,4 @@
-import { type Clock, type Random, untilAborted, withTimeout } from '@node-agent/async';
+import { type Clock, checkComponents, type Random, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
 import { Discovery, Reflector, type Resource, type RestClient, resources } from '@node-agent/kube-client';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
@@ -37,8 +37,10 @@ export class ClusterTrustBundles {
   readonly #running = new Set<Promise<void>>();
   #life: AbortSignal | undefined;
   #reflector: Reflector<ClusterTrustBundle> | undefined;
+  readonly #startOnce = new StartOnce('ClusterTrustBundles');
 
   constructor(given: ClusterTrustBundlesComponents) {
+    checkComponents('ClusterTrustBundles', given, { client: ['watch', 'getPath', 'list'] });
     const components = withDefaults(given);
     this.#components = components;
     this.#salt = String(components.random.next());
@@ -82,6 +84,7 @@ export class ClusterTrustBundles {
 
   /** Lets readers ask, and follows the bundles until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     this.#life = signal;
     await untilAborted(signal);
     while (this.#running.size > 0) await Promise.all(this.#running);

@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { CredentialProviderPlugin, type PluginComponents, type PluginLogins } from './credential-provider-plugin.ts';
@@ -26,7 +26,10 @@ export class CredentialProviders implements NodeCredentials {
   readonly #logger: Logger;
   readonly #plugins: readonly CredentialProviderPlugin[];
 
-  constructor(given: CredentialProvidersComponents, { providers, binDir, hash }: CredentialProvidersConfig) {
+  constructor(given: CredentialProvidersComponents, options: CredentialProvidersConfig) {
+    checkOptions('CredentialProviders', options, { providers: 'list', binDir: 'string', hash: 'string' });
+    checkComponents('CredentialProviders', given, { run: 'function', environment: [] });
+    const { providers, binDir, hash } = options;
     const components = withDefaults(given);
     this.#logger = components.logger;
     this.#plugins = providers.map((provider) => new CredentialProviderPlugin(components, provider, binDir));

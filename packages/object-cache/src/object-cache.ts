@@ -1,4 +1,4 @@
-import { type Clock, checkNumbers, type Random, TaskGroup } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, type Random, StartOnce, TaskGroup } from '@node-agent/async';
 import { type Resource, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -52,12 +52,17 @@ export class ObjectCache {
   readonly #configMaps: ObjectStore<ConfigMap>;
   readonly #secretPods: RegisteredPods;
   readonly #configMapPods: RegisteredPods;
+  readonly #startOnce = new StartOnce('ObjectCache');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ObjectCacheComponents, options: ObjectCacheOptions = {}) {
+    checkOptions('ObjectCache', options, {
+      strategy: [undefined, 'Get', 'Cache', 'Watch'],
+      syncFrequencyMs: 'positive?',
+      ttlMs: 'function?',
+    });
+    checkComponents('ObjectCache', given, { client: ['get', 'watch', 'list'] });
     const components = withDefaults(given);
-    const { syncFrequencyMs = 60_000 } = options;
-    checkNumbers({ syncFrequencyMs }, { syncFrequencyMs: 'positive' });
     this.#secrets = makeStore(components, options, resources.secrets);
     this.#configMaps = makeStore(components, options, resources.configMaps);
     this.#secretPods = new RegisteredPods(this.#secrets, secretNames);
@@ -94,6 +99,7 @@ export class ObjectCache {
 
   /** Follows what registered pods refer to until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const tasks = new TaskGroup(signal);
     tasks.add((linked) => this.#secrets.start(linked));
     tasks.add((linked) => this.#configMaps.start(linked));

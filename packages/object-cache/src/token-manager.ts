@@ -1,4 +1,4 @@
-import { type Clock, every, KeyedMutex, type Random, sleep } from '@node-agent/async';
+import { type Clock, checkComponents, every, KeyedMutex, type Random, StartOnce, sleep } from '@node-agent/async';
 import { KubeError, type RestClient, resources } from '@node-agent/kube-client';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ObjectCacheError } from './errors.ts';
@@ -59,8 +59,10 @@ export class TokenManager {
   readonly #tokens = new Map<string, Entry>();
   /** Two volumes of a pod ask for the same token once. */
   readonly #mutex = new KeyedMutex<string>();
+  readonly #startOnce = new StartOnce('TokenManager');
 
   constructor(components: TokenManagerComponents) {
+    checkComponents('TokenManager', components, { client: ['createSubresource'] });
     this.#components = withDefaults(components);
   }
 
@@ -83,6 +85,7 @@ export class TokenManager {
 
   /** Forgets expired tokens every minute until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const forget = (): void => {
       for (const [key, entry] of this.#tokens) if (isExpired(entry, this.#now())) this.#tokens.delete(key);
     };

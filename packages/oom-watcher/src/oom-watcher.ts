@@ -1,4 +1,4 @@
-import { sleep, sleepUntilNext } from '@node-agent/async';
+import { checkComponents, checkOptions, StartOnce, sleep, sleepUntilNext } from '@node-agent/async';
 import {
   type CommonPorts,
   eventReasons,
@@ -51,18 +51,23 @@ export class OomWatcher {
   #problem: string | undefined;
   /** The last record that was taken in: a log that is opened again begins with the oldest. */
   #lastSequence = -1;
+  readonly #startOnce = new StartOnce('OomWatcher');
 
   /** @throws RangeError for a period that is not above 0 */
   constructor(components: OomWatcherComponents, options: OomWatcherOptions) {
+    const asked = checkOptions('OomWatcher', options, {
+      nodeRef: 'object',
+      periodMs: 'positive?',
+      lookBackMs: 'notNegative?',
+    });
+    checkComponents('OomWatcher', components, { open: 'function', uptimeMs: 'function' });
     this.#components = withDefaults(components);
-    this.#options = { periodMs: 1000, lookBackMs: 600_000, ...options };
-    const { periodMs, lookBackMs } = this.#options;
-    if (!(periodMs > 0)) throw new RangeError(`periodMs must be above 0, not ${periodMs}`);
-    if (!(lookBackMs >= 0)) throw new RangeError(`lookBackMs must not be negative, as is ${lookBackMs}`);
+    this.#options = { periodMs: 1000, lookBackMs: 600_000, ...asked };
   }
 
   /** Watches until `signal` is aborted. Never rejects for what the log does. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, open } = this.#components;
     while (!signal.aborted) {
       let file: KmsgFile | undefined;

@@ -1,10 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/**
- * What can go wrong with the generator itself. `AlreadyStarted`: `start` was called twice. `InvalidOptions`: a period is none; the
- * message names it.
- */
-export type PlegErrorCode = 'AlreadyStarted' | 'InvalidOptions';
+/** What can go wrong with the generator itself. `AlreadyStarted`: `start` was called twice. */
+export type PlegErrorCode = 'AlreadyStarted';
 
 const BRAND = '@node-agent/pleg.PlegError';
 

@@ -1,7 +1,8 @@
-import { abortable, numberProblem, sleep } from '@node-agent/async';
+import { abortable, checkComponents, checkOptions, sleep } from '@node-agent/async';
 import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import { LastingProblem, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PlegComponents, PlegOptions } from './components.ts';
+import { describeEvents } from './describe-events.ts';
 import { PlegError } from './errors.ts';
 import { EventQueue } from './event-queue.ts';
 import { EventStream } from './event-stream.ts';
@@ -50,6 +51,30 @@ export class Pleg implements AsyncDisposable {
   #ended: Promise<unknown> = Promise.resolve();
 
   constructor(given: PlegComponents, options: PlegOptions = {}) {
+    const asked = checkOptions('Pleg', options, {
+      relistPeriodMs: 'positive?',
+      repairPeriodMs: 'positive?',
+      relistThresholdMs: 'positive?',
+      settleMs: 'notNegative?',
+      maxConcurrentReads: 'limit?',
+    });
+    checkComponents('Pleg', given, {
+      runtime: ['getPods', 'getPodStatus'],
+      cache: [
+        'get',
+        'list',
+        'hasSeen',
+        'getNewerThan',
+        'runningPods',
+        'newestAsked',
+        'set',
+        'setError',
+        'delete',
+        'updateTime',
+        'settle',
+        'onWait',
+      ],
+    });
     const components = withDefaults(given);
     const { clock, cache, metrics } = components;
     this.#components = components;
@@ -59,18 +84,8 @@ export class Pleg implements AsyncDisposable {
       relistThresholdMs: 180_000,
       settleMs: 1000,
       maxConcurrentReads: 10,
-      ...options,
+      ...asked,
     };
-    for (const name of ['relistPeriodMs', 'repairPeriodMs'] as const) {
-      const periodMs = this.#options[name];
-      if (!(periodMs > 0)) throw new PlegError('InvalidOptions', `invalid ${name} ${periodMs}, must be > 0`);
-    }
-    const problem = numberProblem(this.#options, {
-      relistThresholdMs: 'positive',
-      settleMs: 'notNegative',
-      maxConcurrentReads: 'limit',
-    });
-    if (problem !== undefined) throw new PlegError('InvalidOptions', problem);
     this.#metrics = createPlegMetrics(metrics);
     this.#listing = new LastingProblem(components.logger, {
       ...{ failed: 'Unable to list the pods of the container runtime', level: 'error' },
@@ -302,6 +317,7 @@ export class Pleg implements AsyncDisposable {
 
   /** Puts into the cache what was seen, then tells what happened. */
   #tell(uid: string, record: PodRecord, status: RuntimePodStatus | undefined, startMs: number): void {
+    const before = this.#components.cache.get(uid)?.status;
     if (status === undefined || isGone(record.snapshot)) {
       this.#components.cache.delete(uid, startMs);
       if (status === undefined || record.claim === undefined) this.#records.delete(uid);
@@ -314,7 +330,7 @@ export class Pleg implements AsyncDisposable {
     const events = record.events.filter((event) => event.type !== 'ContainerChanged');
     const recovered = this.#failed.delete(uid);
     if (recovered && record.events.length === 0) events.push({ podUid: uid, type: 'PodSync' });
-    this.#events.push(uid, events);
+    this.#events.push(uid, describeEvents(events, record, before, status));
     this.#logDeaths(events, record, status);
   }
 

@@ -6,5 +6,7 @@ test.each([
   [{ settleMs: -1 }, 'settleMs must be at least 0, not -1'],
   [{ maxConcurrentReads: 0 }, 'maxConcurrentReads must be a whole number of at least 1, not 0'],
 ])('the generator refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new Pleg({} as never, options)).toThrow(expect.objectContaining({ code: 'InvalidOptions', message }));
+  expect(() => new Pleg({} as never, options)).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
+  );
 });

@@ -794,3 +794,26 @@ describe('start and stop', () => {
     await expect(pleg.start(stop.signal)).rejects.toBeInstanceOf(PlegError);
   });
 });
+
+it('names the pod in each event, and shows the last status of a container that died and was removed between two lists', async () => {
+  const seen: PodLifecycleEvent[] = [];
+  runtime.events = 'none';
+  ended = pleg.start(stop.signal);
+  reading = (async () => {
+    for await (const event of pleg.events) seen.push(event);
+  })();
+  runtime.set('a', truth({ a1: 'running', a2: 'running' }));
+  await clock.advance(1000);
+  expect(seen).toContainEqual({
+    podUid: 'a',
+    podName: 'name-a',
+    podNamespace: 'default',
+    type: 'ContainerStarted',
+    containerId: 'a1',
+  });
+  runtime.set('a', truth({ a2: 'running' }));
+  await clock.advance(1000);
+  const death = seen.find(({ type }) => type === 'ContainerDied');
+  expect(death).toMatchObject({ containerId: 'a1', podName: 'name-a', lastStatus: { id: 'a1', state: 'running' } });
+  expect(seen.find(({ type }) => type === 'ContainerRemoved')).not.toHaveProperty('lastStatus');
+});

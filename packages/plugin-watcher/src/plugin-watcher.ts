@@ -1,5 +1,18 @@
 import { posix } from 'node:path';
-import { Backoff, type Clock, type LinkedAbort, linkAbort, Semaphore, sleep, untilAborted } from '@node-agent/async';
+import {
+  abortable,
+  Backoff,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  type LinkedAbort,
+  linkAbort,
+  OptionsError,
+  Semaphore,
+  StartOnce,
+  sleep,
+  untilAborted,
+} from '@node-agent/async';
 import { GrpcClient } from '@node-agent/grpc';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
 import { errorText, type Gauge, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
@@ -85,15 +98,23 @@ export class PluginWatcher {
   #found: FoundSockets | undefined;
   #isLabelled = false;
   #tooMany = false;
+  readonly #startOnce = new StartOnce('PluginWatcher');
+  /** Resolves when the directory has been read once. */
+  readonly #looked = Promise.withResolvers<void>();
 
-  /** @throws Error where the directory is no absolute path, or no socket could be dealt with */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(components: PluginWatcherComponents, options: PluginWatcherOptions) {
+    const asked = checkOptions('PluginWatcher', options, {
+      directory: 'string',
+      handlers: 'object',
+      maxSockets: 'limit?',
+      maxAsked: 'limit?',
+    });
+    checkComponents('PluginWatcher', components, { fs: ['mkdir', 'readdir', 'watch', 'lstat'] });
     const { directory, maxSockets = MAX_SOCKETS, maxAsked = MAX_ASKED } = options;
     if (!posix.isAbsolute(directory)) {
-      throw new Error(`directory: want an absolute path, got ${JSON.stringify(directory)}`);
-    }
-    for (const [name, value] of Object.entries({ maxSockets, maxAsked })) {
-      if (!(value >= 1)) throw new Error(`${name}: want at least 1, got ${value}`);
+      const problem = `directory: want an absolute path, got ${JSON.stringify(directory)}`;
+      throw new OptionsError('PluginWatcher', 'directory', problem);
     }
     const { clock, logger, metrics, fs, labelForContainers } = withDefaults({ metrics: undefined, ...components });
     const { foreignFiles } = components;
@@ -109,11 +130,20 @@ export class PluginWatcher {
     this.#logger = logger;
     this.#fs = fs;
     this.#asked = new Semaphore(maxAsked);
-    this.#options = { ...options, maxSockets, maxAsked, directory: posix.resolve(directory) };
+    this.#options = { ...asked, maxSockets, maxAsked, directory: posix.resolve(directory) };
+  }
+
+  /**
+   * Resolves once the directory exists and has been read: sockets that are made from now on are found.
+   * @throws the signal's reason
+   */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await abortable(this.#looked.promise, signal);
   }
 
   /** Follows the directory, which is made where it is not there, until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     while (!signal.aborted) {
       const { promise: hint, resolve } = Promise.withResolvers<void>();
       this.#hinted = resolve;
@@ -121,6 +151,7 @@ export class PluginWatcher {
         await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
         await this.#label();
         await this.#look(signal);
+        this.#looked.resolve();
       } catch (err) {
         this.#logger.error({ err }, 'Could not look for plugins');
       }

@@ -339,7 +339,7 @@ describe('PluginWatcher', () => {
       ...['deregister example.com/b b.sock', 'register example.com/a a.sock'],
     ]);
     expect(() => new PluginWatcher({ fs: nodeFileSystem }, { directory, handlers: new Map(), maxSockets: 0 })).toThrow(
-      'maxSockets: want at least 1, got 0',
+      'maxSockets must be a whole number of at least 1, not 0',
     );
   });
 

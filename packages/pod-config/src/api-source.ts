@@ -1,4 +1,4 @@
-import { type Clock, TimeSlice } from '@node-agent/async';
+import { type Clock, checkComponents, StartOnce, TimeSlice } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { apiPodProblem, brokenPodReference, uidOf } from './api-pod.ts';
@@ -53,13 +53,16 @@ interface SeenObject {
 export class ApiSource {
   readonly #components: WithDefaults<ApiSourceComponents>;
   readonly #seen = new Map<string, SeenObject>();
+  readonly #startOnce = new StartOnce('ApiSource');
 
   constructor(components: ApiSourceComponents) {
+    checkComponents('ApiSource', components, { feed: ['waitForSync', 'changes'], set: ['change'] });
     this.#components = withDefaults(components);
   }
 
   /** Gives all pods once, and then those that have changed, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { feed, nodeSynced } = this.#components;
     using changes = feed.changes();
     const end = (): void => changes[Symbol.dispose]();

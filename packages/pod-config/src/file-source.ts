@@ -2,10 +2,12 @@ import { basename, dirname } from 'node:path';
 import {
   AsyncError,
   type Clock,
-  checkNumbers,
+  checkComponents,
+  checkOptions,
   type LinkedAbort,
   linkAbort,
   Semaphore,
+  StartOnce,
   sleep,
   withTimeout,
 } from '@node-agent/async';
@@ -100,12 +102,20 @@ export class FileSource {
   #isDirectory = false;
   #watched: { readonly directory: string; readonly link: LinkedAbort } | undefined;
   #told: ManifestState['pods'] | undefined;
+  readonly #startOnce = new StartOnce('FileSource');
 
   constructor(given: FileSourceComponents, options: FileSourceOptions) {
+    const asked = checkOptions('FileSource', options, {
+      path: 'string',
+      nodeName: 'string',
+      periodMs: 'positive?',
+      settleMs: 'notNegative?',
+      limitBytes: 'limit?',
+    });
+    checkComponents('FileSource', given, { fs: ['open', 'readdir', 'watch', 'stat', 'lstat'], set: 'function' });
     const components = withDefaults(given);
     this.#components = components;
-    this.#options = { ...DEFAULTS, ...options, path: options.path.replace(/(?<=.)\/+$/, '') };
-    checkNumbers(this.#options, { periodMs: 'positive', settleMs: 'notNegative', limitBytes: 'limit' });
+    this.#options = { ...DEFAULTS, ...asked, path: options.path.replace(/(?<=.)\/+$/, '') };
     this.#log = new ProblemLog(components.logger);
     this.#remade = new RemadeNames(components.clock);
     this.#wakeUp = new WakeUp(components.clock);
@@ -120,6 +130,7 @@ export class FileSource {
 
   /** Looks and watches until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     await Promise.all([this.#lookUntil(signal), this.#watchUntil(signal)]);
   }
 

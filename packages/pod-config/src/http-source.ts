@@ -1,4 +1,4 @@
-import { type Clock, checkNumbers, sleep } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, StartOnce, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { isGood, keepLastGood, type ManifestState, mergeManifests } from './last-good.ts';
 import { LastGoodMemory } from './last-good-memory.ts';
@@ -79,12 +79,21 @@ export class HttpSource {
   #etag: string | undefined;
   #bytes: Uint8Array | undefined;
   #state: ManifestState | undefined;
+  readonly #startOnce = new StartOnce('HttpSource');
 
   constructor(given: HttpSourceComponents, options: HttpSourceOptions) {
+    const asked = checkOptions('HttpSource', options, {
+      url: 'string',
+      nodeName: 'string',
+      headers: 'object?',
+      periodMs: 'positive?',
+      timeoutMs: 'positive?',
+      limitBytes: 'limit?',
+    });
+    checkComponents('HttpSource', given, { fetch: 'function', set: 'function' });
     const components = withDefaults(given);
     this.#components = components;
-    this.#options = { ...DEFAULTS, ...options };
-    checkNumbers(this.#options, { periodMs: 'positive', timeoutMs: 'positive', limitBytes: 'limit' });
+    this.#options = { ...DEFAULTS, ...asked };
     this.#log = new ProblemLog(components.logger);
     this.#target = splitCredentials(options.url);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
@@ -98,6 +107,7 @@ export class HttpSource {
 
   /** Looks once a period until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { periodMs } = this.#options;
     while (!signal.aborted) {
       await this.#memory.rememberUnsaved();

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { bytesOfText, type FileSystem, isMissing } from '@node-agent/host';
 
 /**
@@ -24,6 +25,10 @@ export class LastGoodDirectory implements LastGoodStore {
     components: { readonly fs: Pick<FileSystem, 'readFile' | 'writeFileAtomic' | 'mkdir' | 'readdir' | 'remove'> },
     options: { readonly path: string },
   ) {
+    checkComponents('LastGoodDirectory', components, {
+      fs: ['mkdir', 'readdir', 'remove', 'writeFileAtomic', 'readFile'],
+    });
+    checkOptions('LastGoodDirectory', options, { path: 'string' });
     this.#fs = components.fs;
     this.#path = options.path;
   }

@@ -1,4 +1,4 @@
-import { abortable, type Clock, TimeSlice } from '@node-agent/async';
+import { abortable, type Clock, checkComponents, checkOptions, TimeSlice } from '@node-agent/async';
 import { type Pod, type PodSource, podFullName, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type ChangesDiff, diffChanges } from './diff-changes.ts';
@@ -65,6 +65,8 @@ export class PodConfig {
   #wake: () => void = () => {};
 
   constructor(components: PodConfigComponents = {}, options: PodConfigOptions = {}) {
+    checkOptions('PodConfig', options, { mode: [undefined, 'incremental', 'snapshot', 'snapshotAndUpdates'] });
+    checkComponents('PodConfig', components, {});
     this.#components = withDefaults(components);
     this.#mode = options.mode ?? 'incremental';
     const stream = this.#stream();

@@ -6,7 +6,7 @@ test.each([
   [{ settleMs: -1 }, 'settleMs must be at least 0, not -1'],
   [{ limitBytes: 0 }, 'limitBytes must be a whole number of at least 1, not 0'],
 ])('the source of files refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new FileSource({} as never, { path: '/m', ...options } as never)).toThrow(new RangeError(message));
+  expect(() => new FileSource({} as never, { path: '/m', nodeName: 'n1', ...options })).toThrow(message);
 });
 
 test.each([
@@ -14,5 +14,5 @@ test.each([
   [{ timeoutMs: 0 }, 'timeoutMs must be above 0, not 0'],
   [{ limitBytes: 0 }, 'limitBytes must be a whole number of at least 1, not 0'],
 ])('the source of a URL refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new HttpSource({} as never, { url: 'http://h/', ...options } as never)).toThrow(new RangeError(message));
+  expect(() => new HttpSource({} as never, { url: 'http://h/', nodeName: 'n1', ...options })).toThrow(message);
 });

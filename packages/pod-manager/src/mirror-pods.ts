@@ -1,4 +1,4 @@
-import { type Clock, TaskGroup, WorkQueue } from '@node-agent/async';
+import { type Clock, checkComponents, StartOnce, TaskGroup, WorkQueue } from '@node-agent/async';
 import { type Pod, podFullName } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
@@ -66,8 +66,16 @@ export class MirrorPods {
   readonly #behind = new Map<string, number>();
   /** The UIDs of mirror pods in whose place others are wanted, by full name. */
   readonly #unfit = new Map<string, string>();
+  readonly #startOnce = new StartOnce('MirrorPods');
 
   constructor(given: MirrorPodsComponents) {
+    checkComponents('MirrorPods', given, {
+      api: ['createPod', 'deletePod'],
+      pods: ['getPodByFullName', 'getMirrorPodByFullName'],
+      node: 'function',
+      isTerminating: 'function',
+      sourcesReady: 'function',
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#queue = new WorkQueue(components);
@@ -86,6 +94,7 @@ export class MirrorPods {
 
   /** Works until `signal` is aborted, on each pod by itself: one whose admission hangs holds up no other. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const tries = new TaskGroup(signal);
     tries.add(async (ending) => {
       for (;;) {

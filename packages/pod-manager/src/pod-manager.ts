@@ -1,3 +1,4 @@
+import { checkComponents } from '@node-agent/async';
 import { isMirrorPod, isStaticPod, type Pod, podFullName } from '@node-agent/pod-spec';
 
 /** A pod with its other half; see {@link PodManager.getPodAndMirrorPod}. */
@@ -43,7 +44,9 @@ export class PodManager {
   readonly #onCountChanged: (pods: number) => void;
   #toldCount = 0;
 
-  constructor({ onCountChanged = () => {} }: PodManagerComponents = {}) {
+  constructor(components: PodManagerComponents = {}) {
+    checkComponents('PodManager', components, {});
+    const { onCountChanged = () => {} } = components;
     this.#onCountChanged = onCountChanged;
   }
 

@@ -1,5 +1,15 @@
 import { posix } from 'node:path';
-import { type Clock, sleep, TokenBucket, untilAborted } from '@node-agent/async';
+import {
+  abortable,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  OptionsError,
+  StartOnce,
+  sleep,
+  TokenBucket,
+  untilAborted,
+} from '@node-agent/async';
 import { GrpcError, GrpcServer, type Init, type Service, service } from '@node-agent/grpc';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
@@ -47,11 +57,19 @@ export class PodResourcesServer {
   readonly #devices: DeviceHoldings | undefined;
   readonly #options: PodResourcesServerOptions;
   readonly #tokens: TokenBucket;
+  readonly #startOnce = new StartOnce('PodResourcesServer');
+  readonly #listening = Promise.withResolvers<void>();
 
-  /** @throws Error where the socket's path is not absolute */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(components: PodResourcesServerComponents, options: PodResourcesServerOptions) {
+    checkOptions('PodResourcesServer', options, { socketPath: 'string', listActive: 'boolean?' });
+    checkComponents('PodResourcesServer', components, {
+      fs: ['mkdir', 'remove', 'lstat'],
+      pods: ['active', 'all', 'byName'],
+    });
     if (!posix.isAbsolute(options.socketPath)) {
-      throw new Error(`socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`);
+      const problem = `socketPath: want an absolute path, got ${JSON.stringify(options.socketPath)}`;
+      throw new OptionsError('PodResourcesServer', 'socketPath', problem);
     }
     const { clock, logger, metrics, fs, pods, devices } = withDefaults(components);
     this.#clock = clock;
@@ -64,8 +82,14 @@ export class PodResourcesServer {
     this.#tokens = new TokenBucket({ clock }, RATE);
   }
 
+  /** Resolves once {@link start} listens. @throws the signal's reason */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await abortable(this.#listening.promise, signal);
+  }
+
   /** Serves until the signal is aborted. Where it cannot listen, that is logged and tried again. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { socketPath } = this.#options;
     while (!signal.aborted) {
       const server = new GrpcServer({ socketPath, services: [this.#v1(), this.#v1alpha1()] });
@@ -74,6 +98,7 @@ export class PodResourcesServer {
         await this.#clear(socketPath);
         await server.start();
         this.#logger.info({ socketPath }, 'Starting to serve the podresources API');
+        this.#listening.resolve();
         await untilAborted(signal);
       } catch (err) {
         this.#logger.error({ err }, 'Failed to create listener for podResources endpoint');

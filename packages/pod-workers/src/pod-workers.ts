@@ -1,4 +1,4 @@
-import { checkNumbers } from '@node-agent/async';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { PodWorkersComponents, PodWorkersOptions } from './components.ts';
@@ -40,16 +40,20 @@ export class PodWorkers implements AsyncDisposable {
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: PodWorkersComponents, options: PodWorkersOptions = {}) {
+    const asked = checkOptions('PodWorkers', options, {
+      resyncIntervalMs: 'positive?',
+      backOffMs: 'notNegative?',
+      updateSpacingMs: 'notNegative?',
+    });
+    checkComponents('PodWorkers', given, {
+      syncer: ['syncPod', 'syncTerminatingPod', 'syncTerminatingRuntimePod', 'syncTerminatedPod'],
+      podCache: ['get', 'hasSeen', 'runningPods', 'getNewerThan'],
+    });
     const components = withDefaults(given);
     this.#components = components;
-    this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, updateSpacingMs: 100, ...options };
-    checkNumbers(this.#options, {
-      resyncIntervalMs: 'positive',
-      backOffMs: 'notNegative',
-      updateSpacingMs: 'notNegative',
-    });
+    this.#options = { resyncIntervalMs: 60_000, backOffMs: 10_000, updateSpacingMs: 100, ...asked };
     this.#metrics = createPodWorkersMetrics(components.metrics);
     this.#runner = new StepRunner(
       components,

@@ -1,4 +1,4 @@
-import { checkNumbers, untilAborted } from '@node-agent/async';
+import { checkComponents, checkOptions, StartOnce, untilAborted } from '@node-agent/async';
 import {
   type Container,
   defaultRestartFeatures,
@@ -43,13 +43,19 @@ export class Prober {
   #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #perSecond = 0;
   readonly #startup = (containerId: string) => this.results.startup(containerId);
+  readonly #startOnce = new StartOnce('Prober');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: ProberComponents, options: ProberOptions = {}) {
+    const asked = checkOptions('Prober', options, {
+      restartFeatures: 'object?',
+      historyLength: 'count?',
+      earlyTries: 'boolean?',
+    });
+    checkComponents('Prober', given, { statuses: ['getPodStatus'], ports: [] });
     const components = withDefaults(given);
     this.#components = components;
-    this.#options = { restartFeatures: defaultRestartFeatures, historyLength: 10, earlyTries: true, ...options };
-    checkNumbers(this.#options, { historyLength: 'count' });
+    this.#options = { restartFeatures: defaultRestartFeatures, historyLength: 10, earlyTries: true, ...asked };
     this.#attempt = new ProbeAttempt(components.clock, components.ports);
     this.#metrics = new ProberMetrics(components.metrics);
     this.#timetable = new Timetable(components.clock, (worker) => this.#round(worker));
@@ -67,6 +73,7 @@ export class Prober {
 
   /** Probes until `signal` is aborted; then nothing is under way any more. Pods may be added before. To be called once. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock } = this.#components;
     this.#started = { wallMs: clock.now(), monotonicMs: clock.monotonic() };
     for (const workers of this.#pods.values()) for (const worker of workers.values()) this.#begin(worker);

@@ -1,4 +1,4 @@
-import { type Clock, LendingGate, type Random } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, LendingGate, type Random } from '@node-agent/async';
 import type { SyncFailure } from '@node-agent/contracts';
 import { CriError, type ImageService, type RuntimeService } from '@node-agent/cri-client';
 import type { FileSystem, ForeignFiles } from '@node-agent/host';
@@ -168,6 +168,49 @@ export class PodRuntime {
   readonly #reconciler: PodReconciler;
 
   constructor(given: PodRuntimeComponents, options: PodRuntimeOptions) {
+    checkOptions('PodRuntime', options, {
+      node: 'object',
+      rootDirectory: 'string',
+      containerLogsDirectory: 'string?',
+      backOff: 'object?',
+      startConcurrency: 'limit?',
+      features: 'object?',
+      resizeFeatures: 'object?',
+      selinuxEnabled: 'boolean?',
+    });
+    checkComponents('PodRuntime', given, {
+      cri: [
+        'listContainers',
+        'listPodSandbox',
+        'stopContainer',
+        'stopPodSandbox',
+        'containerStatus',
+        'podSandboxStatus',
+        'runPodSandbox',
+        'createContainer',
+        'startContainer',
+        'removeContainer',
+        'getContainerEvents',
+        'imageStatus',
+      ],
+      fs: [
+        'mkdir',
+        'open',
+        'readdir',
+        'remove',
+        'symlink',
+        'readFile',
+        'writeFile',
+        'writeFileAtomic',
+        'exists',
+        'openBeneath',
+      ],
+      images: ['ensureImageExists'],
+      network: ['podDns', 'hostname'],
+      mounts: ['containerMounts'],
+      probes: ['liveness', 'startup'],
+      hooks: ['postStart', 'preStop'],
+    });
     const components = withDefaults(given);
     const { cri, clock, logger, recorder } = components;
     this.#components = components;

@@ -6,5 +6,5 @@ test.each([
   [{ maxMs: Number.NaN }, 'maxMs must be at least 0, not NaN'],
 ])('restarts are not held back by %j: it says which limit makes no sense', (limits, message) => {
   const make = () => new RestartBackOff({} as never, { initialMs: 1, maxMs: 2, ...limits });
-  expect(make).toThrow(new RangeError(message));
+  expect(make).toThrow(message);
 });

@@ -22,6 +22,8 @@ function counting(call = 'podSandboxStatus'): {
       },
     }),
   );
+  // The constructor looks whether the method exists.
+  count = 0;
   const read = (): number => {
     const counted = count;
     count = 0;

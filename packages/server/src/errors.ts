@@ -40,7 +40,10 @@ export class ServerError extends Error {
 }
 
 /** @throws ServerError `InvalidOptions` naming the first number that breaks its rule */
-export function checkOptions<T extends object>(options: T, rules: { readonly [K in keyof T]?: NumberRule }): void {
+export function checkNumberOptions<T extends object>(
+  options: T,
+  rules: { readonly [K in keyof T]?: NumberRule },
+): void {
   const problem = numberProblem(options, rules);
   if (problem !== undefined) throw new ServerError('InvalidOptions', problem);
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, StartOnce } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { MetricsText } from './endpoints/metrics-answer.ts';
@@ -61,9 +61,18 @@ export class ReadOnlyServer {
   readonly #options: ReadOnlyServerOptions;
   readonly #metrics: RequestMetrics;
   readonly #endpoints: ReadonlySet<Endpoint>;
+  readonly #startOnce = new StartOnce('ReadOnlyServer');
 
   /** @throws ServerError `InvalidOptions` for a port that is none */
   constructor(given: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
+    checkOptions('ReadOnlyServer', options, { address: 'string?', port: 'number', onListening: 'function?' });
+    checkComponents('ReadOnlyServer', given, {
+      checks: 'list',
+      getPods: 'function',
+      getRunningPods: 'function',
+      renderMetrics: 'function',
+      explain: 'function',
+    });
     checkPort(options.port);
     const components = withDefaults(given);
     this.#components = components;
@@ -78,7 +87,8 @@ export class ReadOnlyServer {
   }
 
   /** Serves until `signal` is aborted. @throws ServerError `ListenFailed` */
-  start(signal: AbortSignal): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { address = '127.0.0.1', port, onListening = () => {} } = this.#options;
     const listener = new HttpListener(this.#components, async (method, url, requestSignal) => {
       const found = route(method, url, this.#endpoints);
@@ -89,7 +99,7 @@ export class ReadOnlyServer {
         end();
       }
     });
-    return listener.run({ address, port }, onListening, signal);
+    await listener.run({ address, port }, onListening, signal);
   }
 
   async #answer(found: Route, signal: AbortSignal): Promise<Reply> {

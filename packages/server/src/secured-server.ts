@@ -1,8 +1,8 @@
-import { abortable } from '@node-agent/async';
+import { abortable, checkComponents, checkOptions, StartOnce } from '@node-agent/async';
 import { type Metrics, withDefaults } from '@node-agent/telemetry';
 import { AccessControl, type AccessControlComponents } from './access/access-control.ts';
 import type { Call, Endpoints, UpgradeCall, UpgradeEndpoints } from './endpoints/call.ts';
-import { checkOptions } from './errors.ts';
+import { checkNumberOptions } from './errors.ts';
 import type { Answer, Exchange, UpgradeRequest } from './http/exchange.ts';
 import { type BytesReply, type Reply, text } from './http/reply.ts';
 import { parseRequestPath, type RequestPath } from './http/request-path.ts';
@@ -56,19 +56,34 @@ export class SecuredServer {
   readonly #metrics: RequestMetrics;
   readonly #inFlight: InFlightLimit;
   readonly #listener: SecuredListener;
+  readonly #startOnce = new StartOnce('SecuredServer');
 
   /** @throws ServerError `InvalidOptions` naming the port, limit or setting of TLS that cannot be */
   constructor(given: SecuredServerComponents, options: SecuredServerOptions = {}) {
+    checkOptions('SecuredServer', options, {
+      address: 'string?',
+      port: 'number?',
+      tls: 'object?',
+      debugging: 'boolean?',
+      limits: 'object?',
+      onListening: 'function?',
+    });
+    checkComponents('SecuredServer', given, {
+      endpoints: [],
+      certificate: ['onChange'],
+      authentication: ['identify'],
+      authorization: ['allows'],
+    });
     checkPort(options.port);
     const components = withDefaults(given);
     this.#components = components;
     this.#options = options;
     this.#access = new AccessControl(components);
     this.#metrics = new RequestMetrics(components);
-    const { maxInFlight = 2000 } = options.limits ?? {};
-    checkOptions({ maxInFlight }, { maxInFlight: 'limit' });
+    const { maxInFlight = 2000, ...listenerLimits } = options.limits ?? {};
+    checkNumberOptions({ maxInFlight }, { maxInFlight: 'limit' });
     this.#inFlight = new InFlightLimit(maxInFlight);
-    this.#listener = new SecuredListener(components, tlsOptions(options.tls ?? {}), options.limits);
+    this.#listener = new SecuredListener(components, tlsOptions(options.tls ?? {}), listenerLimits);
   }
 
   /**
@@ -76,6 +91,7 @@ export class SecuredServer {
    * @throws ServerError `ListenFailed`; `InvalidOptions` where there is a certificate at first, and it cannot be used
    */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { address = '0.0.0.0', port = 10250, onListening = () => {} } = this.#options;
     const handlers = {
       answer: (exchange: Exchange) => this.#counted(exchange, (path) => this.#answer(exchange, path)),

@@ -1,17 +1,21 @@
 import { expect, test } from 'vitest';
 import { Authentication, alwaysAllow, SecuredServer, streamEndpoints, WebhookAuthorization } from '../src/index.ts';
 
-const access = { authentication: new Authentication({}, { anonymous: true }), authorization: alwaysAllow };
+const COMPONENTS = {
+  authorization: alwaysAllow,
+  authentication: { identify: () => undefined as never },
+  certificate: { onChange: () => undefined } as never,
+  endpoints: {},
+};
 
 test.each([
-  [{}, 'authentication must be an object with a method identify'],
-  [{ authorization: alwaysAllow }, 'authentication must be an object with a method identify'],
-  [{ ...access, authentication: {} }, 'authentication must be an object with a method identify'],
-  [{ authentication: access.authentication }, 'authorization must be an object with a method allows'],
-  [{ ...access, authorization: { allow: () => true } }, 'authorization must be an object with a method allows'],
+  [{ authentication: undefined }, 'component authentication is missing'],
+  [{ authentication: {} }, 'component authentication has no method identify'],
+  [{ authorization: undefined }, 'component authorization is missing'],
+  [{ authorization: { allow: () => true } }, 'component authorization has no method allows'],
 ])('W1: a secured server without access control is refused at construction: %j', (components, message) => {
-  expect(() => new SecuredServer(components as never)).toThrow(
-    expect.objectContaining({ code: 'InvalidOptions', message }),
+  expect(() => new SecuredServer({ ...COMPONENTS, ...components } as never)).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message: `SecuredServer: ${message}` }),
   );
 });
 
@@ -24,8 +28,8 @@ test.each([
   [{ stallMs: 0 }, 'stallMs must be above 0, not 0'],
   [{ maxInFlight: 0 }, 'maxInFlight must be a whole number of at least 1, not 0'],
 ])('a secured server refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new SecuredServer({ ...access, endpoints: {} } as never, { limits: options })).toThrow(
-    expect.objectContaining({ code: 'InvalidOptions', message }),
+  expect(() => new SecuredServer(COMPONENTS, { limits: options })).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
   );
 });
 
@@ -33,7 +37,7 @@ test.each([[{ tokenTtlMs: -1 }, 'tokenTtlMs must be at least 0, not -1']])(
   'who finds out who asks refuses %j: it says which option makes no sense',
   (options, message) => {
     expect(() => new Authentication({}, { anonymous: true, ...options })).toThrow(
-      expect.objectContaining({ code: 'InvalidOptions', message }),
+      expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
     );
   },
 );
@@ -42,23 +46,27 @@ test.each([
   [{ allowedTtlMs: -1 }, 'allowedTtlMs must be at least 0, not -1'],
   [{ deniedTtlMs: -1 }, 'deniedTtlMs must be at least 0, not -1'],
 ])('who finds out who may refuses %j: it says which option makes no sense', (options, message) => {
-  expect(() => new WebhookAuthorization({} as never, { nodeName: 'n1', ...options })).toThrow(
-    expect.objectContaining({ code: 'InvalidOptions', message }),
-  );
+  expect(
+    () =>
+      new WebhookAuthorization(
+        { reviewer: { reviewAccess: () => undefined as never } },
+        { nodeName: 'n1', ...options },
+      ),
+  ).toThrow(expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }));
 });
 
 test.each([[{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0']])(
   'streams refuses %j: it says which option makes no sense',
   (options, message) => {
     expect(() => streamEndpoints({} as never, options)).toThrow(
-      expect.objectContaining({ code: 'InvalidOptions', message }),
+      expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
     );
   },
 );
 
 test('a secured server refuses a port that is none', () => {
   const message = 'port must be a whole number from 0 to 65535, not 65536';
-  expect(() => new SecuredServer({ ...access, endpoints: {} } as never, { port: 65_536 })).toThrow(
-    expect.objectContaining({ code: 'InvalidOptions', message }),
+  expect(() => new SecuredServer(COMPONENTS, { port: 65_536 })).toThrow(
+    expect.objectContaining({ code: 'InvalidOptions', message: expect.stringContaining(message) }),
   );
 });

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { checkNumbers } from '@node-agent/async';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { SpdyError } from './errors.ts';
 import { controlFrame, dataFrames, FIN, FrameReader, frameTypes, resets, type SpdyFrame, words } from './frames.ts';
 import { HeaderPacker, HeaderUnpacker, type SpdyHeaders } from './header-block.ts';
@@ -51,10 +51,16 @@ export class SpdyConnection {
   #failure: SpdyError | undefined;
 
   constructor(socket: Duplex, options: SpdyConnectionOptions) {
+    checkOptions('SpdyConnection', options, {
+      role: ['client', 'server'],
+      onStream: 'function?',
+      maxStreams: 'limit?',
+      head: 'object?',
+    });
+    checkComponents('SpdyConnection', { socket }, { socket: ['on', 'write'] });
     this.#socket = socket;
     this.#options = options;
     const { maxStreams = 1000 } = options;
-    checkNumbers({ maxStreams }, { maxStreams: 'limit' });
     this.#maxStreams = maxStreams;
     this.#nextId = options.role === 'client' ? 1 : 2;
     this.#nextPing = this.#nextId;

@@ -1,3 +1,4 @@
+import { checkComponents, checkOptions } from '@node-agent/async';
 import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { cadvisorMetrics } from './cadvisor-metrics.ts';
 import { CpuRates } from './cpu-rates.ts';
@@ -46,13 +47,39 @@ export class StatsProvider {
   #memoryBytes: number | undefined;
   #machine: { readonly figures: MachineFigures; readonly readAtMs: number } | undefined;
 
-  /** @throws StatsError `InvalidOptions` */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: StatsComponents, options: StatsOptions) {
+    checkOptions('StatsProvider', options, {
+      nodeName: 'string',
+      rootDirectory: 'string',
+      podLogsDirectory: 'string',
+      kubepods: 'any?',
+      kubeletCgroups: 'string?',
+      runtimeCgroups: 'string?',
+      systemCgroups: 'string?',
+      fromRuntime: 'boolean?',
+      maxAgeMs: 'notNegative?',
+      deadlineMs: 'positive?',
+    });
+    checkComponents('StatsProvider', given, {
+      cri: [
+        'listContainers',
+        'listPodSandbox',
+        'listImages',
+        'imageFsInfo',
+        'podSandboxStatus',
+        'listContainerStats',
+        'listPodSandboxStats',
+        'listMetricDescriptors',
+        'listPodSandboxMetrics',
+      ],
+      fs: ['readdir', 'readFile', 'stat', 'readlink', 'lstat'],
+      disks: ['statfs'],
+      cgroups: 'function',
+    });
     const components = withDefaults(given);
     const { clock } = components;
     const { maxAgeMs = DEFAULT_MAX_AGE_MS, deadlineMs = DEFAULT_DEADLINE_MS } = options;
-    if (!(maxAgeMs >= 0)) throw new StatsError('InvalidOptions', 'maxAgeMs: must not be negative');
-    if (!(deadlineMs > 0)) throw new StatsError('InvalidOptions', 'deadlineMs: must be positive');
     this.#components = components;
     this.#options = options;
     this.#reads = new KernelReads(components);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents } from '@node-agent/async';
 import {
   type ContainerStatus,
   isStaticPod,
@@ -68,6 +68,7 @@ export class StatusManager {
   #version = 0;
 
   constructor(components: StatusManagerComponents = {}) {
+    checkComponents('StatusManager', components, {});
     const {
       clock,
       logger,

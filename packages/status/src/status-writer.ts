@@ -1,10 +1,12 @@
 import {
   type Clock,
-  checkNumbers,
+  checkComponents,
+  checkOptions,
   every,
   linkAbort,
   type Random,
   Semaphore,
+  StartOnce,
   TimeSlice,
   WorkQueue,
 } from '@node-agent/async';
@@ -78,9 +80,23 @@ export class StatusWriter implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #duration: Histogram;
   #running: Promise<void> | undefined;
+  readonly #startOnce = new StartOnce('StatusWriter');
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(given: StatusWriterComponents, options: StatusWriterOptions = {}) {
+    const asked = checkOptions('StatusWriter', options, {
+      syncPeriodMs: 'positive?',
+      concurrency: 'limit?',
+      initialBackOffMs: 'notNegative?',
+      maxBackOffMs: 'notNegative?',
+      recheckMs: 'positive?',
+    });
+    checkComponents('StatusWriter', given, {
+      statuses: ['getVersionedStatus', 'getStatuses'],
+      api: ['getPod', 'patchPodStatus', 'deletePod'],
+      pods: ['getPodByUid', 'getMirrorPodByPod'],
+      safety: ['couldHaveRunningContainers', 'podResourcesAreReclaimed'],
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#options = {
@@ -89,15 +105,8 @@ export class StatusWriter implements AsyncDisposable {
       initialBackOffMs: 200,
       maxBackOffMs: 5_000,
       recheckMs: 250,
-      ...options,
+      ...asked,
     };
-    checkNumbers(this.#options, {
-      syncPeriodMs: 'positive',
-      concurrency: 'limit',
-      initialBackOffMs: 'notNegative',
-      maxBackOffMs: 'notNegative',
-      recheckMs: 'positive',
-    });
     this.#queue = new WorkQueue(components);
     this.#slots = new Semaphore(this.#options.concurrency);
     this.#duration = components.metrics.histogram({
@@ -129,9 +138,10 @@ export class StatusWriter implements AsyncDisposable {
   }
 
   /** Writes until `signal` is aborted. To be called once. */
-  start(signal: AbortSignal): Promise<void> {
-    this.#running ??= this.#run(signal);
-    return this.#running;
+  async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
+    this.#running = this.#run(signal);
+    await this.#running;
   }
 
   /** Ends it, and waits for what is under way. What was not written is written by the next run of the kubelet. */

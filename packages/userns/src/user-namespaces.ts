@@ -1,4 +1,4 @@
-import { KeyedMutex, type Random } from '@node-agent/async';
+import { checkComponents, checkOptions, KeyedMutex, type Random } from '@node-agent/async';
 import { errorCode, type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { UserNamespaceError } from './errors.ts';
@@ -52,6 +52,13 @@ export class UserNamespaces {
 
   /** @throws UserNamespaceError `InvalidRange` where the range does not hold enough for the pods */
   constructor(components: UserNamespacesComponents, options: UserNamespacesOptions) {
+    checkOptions('UserNamespaces', options, {
+      podsDirectory: 'string',
+      range: 'object',
+      idsPerPod: 'limit?',
+      maxPods: 'limit',
+    });
+    checkComponents('UserNamespaces', components, { fs: ['open', 'readdir', 'remove', 'writeFileAtomic'] });
     const { podsDirectory, range, idsPerPod = DEFAULT_IDS_PER_POD, maxPods } = options;
     checkIdRange(range, idsPerPod, maxPods);
     this.#components = withDefaults({ random: undefined, logger: undefined, ...components });

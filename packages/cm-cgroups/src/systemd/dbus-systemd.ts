@@ -1,4 +1,12 @@
-import { AsyncError, abortable, type Clock, checkNumbers, systemClock, withTimeout } from '@node-agent/async';
+import {
+  AsyncError,
+  abortable,
+  type Clock,
+  checkComponents,
+  checkOptions,
+  systemClock,
+  withTimeout,
+} from '@node-agent/async';
 import {
   type ByteStream,
   DbusConnection,
@@ -65,12 +73,14 @@ export class DbusSystemd implements Systemd {
   #joined: Promise<Joined> | undefined;
   #version: number | undefined;
 
-  /** @throws RangeError naming the option that makes no sense */
-  constructor({ connect, clock = systemClock }: DbusSystemdComponents, options: DbusSystemdOptions) {
+  /** @throws OptionsError naming the component or option that is wrong */
+  constructor(components: DbusSystemdComponents, options: DbusSystemdOptions) {
+    const asked = checkOptions('DbusSystemd', options, { userId: 'count', endpoints: 'list?', timeoutMs: 'positive?' });
+    checkComponents('DbusSystemd', components, { connect: 'function' });
+    const { connect, clock = systemClock } = components;
     this.#connect = connect;
     this.#clock = clock;
-    this.#options = { endpoints: DEFAULT_ENDPOINTS, timeoutMs: TIMEOUT_MS, ...options };
-    checkNumbers(this.#options, { timeoutMs: 'positive', userId: 'count' });
+    this.#options = { endpoints: DEFAULT_ENDPOINTS, timeoutMs: TIMEOUT_MS, ...asked };
   }
 
   async version(signal?: AbortSignal): Promise<number> {

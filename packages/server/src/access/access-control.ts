@@ -1,6 +1,5 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { ServerError } from '../errors.ts';
 import { type Reply, text } from '../http/reply.ts';
 import type { Authenticator, Identity, ShownCredentials } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
@@ -30,11 +29,9 @@ export class AccessControl {
   readonly #components: WithDefaults<AccessControlComponents>;
   readonly #refusals: RefusalLog;
 
-  /** @throws ServerError `InvalidOptions` naming the component that is missing: without, every request would fail */
+  /** @throws OptionsError naming the component that is missing or lacks its method: without it, every request would fail */
   constructor(components: AccessControlComponents) {
-    const { authentication, authorization }: Partial<AccessControlComponents> = components;
-    if (typeof authentication?.identify !== 'function') throw missing('authentication', 'identify');
-    if (typeof authorization?.allows !== 'function') throw missing('authorization', 'allows');
+    checkComponents('AccessControl', components, { authentication: ['identify'], authorization: ['allows'] });
     this.#components = withDefaults(components);
     this.#refusals = new RefusalLog(this.#components);
   }
@@ -78,8 +75,4 @@ export class AccessControl {
 
 function showsCredentials({ certificate, headers }: ShownCredentials): boolean {
   return certificate !== undefined || bearerToken(headers) !== undefined;
-}
-
-function missing(component: string, method: string): ServerError {
-  return new ServerError('InvalidOptions', `${component} must be an object with a method ${method}`);
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Clock, Random } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, type Random } from '@node-agent/async';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import { checkOptions, ServerError } from '../errors.ts';
+import { checkNumberOptions, ServerError } from '../errors.ts';
 import { bearerToken, type ShownToken } from './bearer-token.ts';
 import { type ClientCertificate, judgeCertificate } from './client-certificate.ts';
 import { ReviewCache } from './review-cache.ts';
@@ -55,16 +55,16 @@ export class Authentication implements Authenticator {
   readonly #reviews: ReviewCache<TokenReviewStatus>;
 
   /** @throws ServerError `InvalidOptions` where nobody could be let in, as upstream */
-  constructor(
-    given: AuthenticationComponents,
-    { anonymous = false, tokenTtlMs = 120_000 }: AuthenticationOptions = {},
-  ) {
+  constructor(given: AuthenticationComponents, options: AuthenticationOptions = {}) {
+    checkOptions('Authentication', options, { anonymous: 'boolean?', tokenTtlMs: 'number?' });
+    checkComponents('Authentication', given, {});
+    const { anonymous = false, tokenTtlMs = 120_000 } = options;
     const components = withDefaults(given);
     const { reviewer, authorities } = components;
     if (!anonymous && reviewer === undefined && authorities === undefined) {
       throw new ServerError('InvalidOptions', 'no authentication method configured');
     }
-    checkOptions({ tokenTtlMs }, { tokenTtlMs: 'notNegative' });
+    checkNumberOptions({ tokenTtlMs }, { tokenTtlMs: 'notNegative' });
     this.#components = components;
     this.#anonymous = anonymous;
     // What kept a token from being reviewed may be over by the next time: upstream does not keep that either (`cacheErrs`).

@@ -1,6 +1,6 @@
-import type { Clock, Random } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, type Random } from '@node-agent/async';
 import { withDefaults } from '@node-agent/telemetry';
-import { checkOptions, ServerError } from '../errors.ts';
+import { checkNumberOptions, ServerError } from '../errors.ts';
 import { ReviewCache } from './review-cache.ts';
 import { type AccessReviewStatus, accessReviewSpec, type Reviewer } from './reviews.ts';
 import type { UserInfo } from './user.ts';
@@ -41,11 +41,15 @@ export class WebhookAuthorization implements Authorization {
   readonly #reviews: ReviewCache<AccessReviewStatus & { readonly isTooLong: boolean }>;
 
   /** @throws ServerError `InvalidOptions` naming the time that makes no sense */
-  constructor(
-    given: WebhookAuthorizationComponents,
-    { nodeName, allowedTtlMs = 300_000, deniedTtlMs = 30_000 }: WebhookAuthorizationOptions,
-  ) {
-    checkOptions({ allowedTtlMs, deniedTtlMs }, { allowedTtlMs: 'notNegative', deniedTtlMs: 'notNegative' });
+  constructor(given: WebhookAuthorizationComponents, options: WebhookAuthorizationOptions) {
+    checkOptions('WebhookAuthorization', options, {
+      nodeName: 'string',
+      allowedTtlMs: 'number?',
+      deniedTtlMs: 'number?',
+    });
+    checkComponents('WebhookAuthorization', given, { reviewer: ['reviewAccess'] });
+    const { nodeName, allowedTtlMs = 300_000, deniedTtlMs = 30_000 } = options;
+    checkNumberOptions({ allowedTtlMs, deniedTtlMs }, { allowedTtlMs: 'notNegative', deniedTtlMs: 'notNegative' });
     const components = withDefaults(given);
     this.#reviewer = components.reviewer;
     this.#nodeName = nodeName;

@@ -1,4 +1,4 @@
-import { type Clock, every } from '@node-agent/async';
+import { type Clock, checkComponents, every, StartOnce } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ServerError } from '../errors.ts';
 import { certificatesIn } from './pem-certificates.ts';
@@ -30,8 +30,10 @@ export class ClientCaFile implements ClientAuthorities {
   readonly #listeners = new Set<() => void>();
   #pem = '';
   #fingerprints: ReadonlySet<string> = new Set();
+  readonly #startOnce = new StartOnce('ClientCaFile');
 
   constructor(components: ClientCaFileComponents, path: string) {
+    checkComponents('ClientCaFile', components, { fs: ['readFile'] });
     this.#components = withDefaults(components);
     this.#path = path;
   }
@@ -71,6 +73,7 @@ export class ClientCaFile implements ClientAuthorities {
 
   /** Reads the file again and again until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger } = this.#components;
     const look = async (): Promise<void> => {
       try {

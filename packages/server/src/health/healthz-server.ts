@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, StartOnce, sleep } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type Reply, text } from '../http/reply.ts';
 import { checkPort, HttpListener, type ListenAddress } from '../listen/http-listener.ts';
@@ -35,9 +35,12 @@ const ENDPOINTS: ReadonlySet<Endpoint> = new Set(['healthz']);
 export class HealthzServer {
   readonly #components: WithDefaults<HealthzServerComponents>;
   readonly #options: HealthzServerOptions;
+  readonly #startOnce = new StartOnce('HealthzServer');
 
   /** @throws ServerError `InvalidOptions` for a port that is none: no trying again makes one of it */
   constructor(components: HealthzServerComponents, options: HealthzServerOptions = {}) {
+    checkOptions('HealthzServer', options, { address: 'string?', port: 'number?', onListening: 'function?' });
+    checkComponents('HealthzServer', components, { checks: 'list' });
     checkPort(options.port);
     this.#components = withDefaults(components);
     this.#options = options;
@@ -45,6 +48,7 @@ export class HealthzServer {
 
   /** Serves until `signal` is aborted. Where the port is taken it says so, and tries again every 5 s. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     const { clock, logger, checks, slis } = this.#components;
     const { address = '127.0.0.1', port = 10248, onListening = () => {} } = this.#options;
     const listener = new HttpListener({ clock, logger }, (method, url) =>

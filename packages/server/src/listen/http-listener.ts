@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
-import { checkOptions } from '../errors.ts';
+import { checkNumberOptions } from '../errors.ts';
 import { http } from '../http/node-http.ts';
 import { internalError, type Reply, text } from '../http/reply.ts';
 import { requestProblem } from '../http/request-problem.ts';
@@ -19,7 +19,7 @@ export interface ListenAddress {
 
 /** @param port the default where absent @throws ServerError `InvalidOptions` for one that nobody can listen on */
 export function checkPort(port: number = 0): void {
-  checkOptions({ port }, { port: 'port' });
+  checkNumberOptions({ port }, { port: 'port' });
 }
 
 /** Answers one request; `signal` is aborted when nobody waits for the answer any more. */

@@ -7,10 +7,10 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
-import { type Clock, type LinkedAbort, linkAbort, untilAborted } from '@node-agent/async';
+import { type Clock, checkOptions, type LinkedAbort, linkAbort, untilAborted } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ClientAuthorities } from '../access/client-ca-file.ts';
-import { checkOptions, ServerError } from '../errors.ts';
+import { ServerError } from '../errors.ts';
 import type { Exchange, ExchangeHandlers } from '../http/exchange.ts';
 import { readBody } from '../http/read-body.ts';
 import { splitTarget } from '../http/request-path.ts';
@@ -90,7 +90,7 @@ export class SecuredListener {
   /** What is under way: one listener of the server's end tells all of it. */
   readonly #underWay = new Set<LinkedAbort>();
 
-  /** @throws ServerError `InvalidOptions` naming the limit that makes no sense */
+  /** @throws OptionsError naming the limit that is wrong */
   constructor(components: SecuredListenerComponents, tls: SecureContextOptions, limits: ServerLimits = {}) {
     this.#components = withDefaults(components);
     this.#tls = tls;
@@ -103,7 +103,7 @@ export class SecuredListener {
       stallMs: 14_400_000,
       ...limits,
     };
-    checkOptions(this.#limits, {
+    checkOptions('SecuredServer limits', this.#limits, {
       maxConnections: 'limit',
       maxStrangers: 'limit',
       maxHeaderBytes: 'limit',

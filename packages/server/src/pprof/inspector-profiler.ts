@@ -1,5 +1,5 @@
 import type { HeapProfiler, Profiler as InspectorProfilerDomain, Session } from 'node:inspector';
-import { type Clock, sleep, untilAborted } from '@node-agent/async';
+import { type Clock, checkComponents, StartOnce, sleep, untilAborted } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { ServerError } from '../errors.ts';
 import type { Profile } from './profile.ts';
@@ -27,13 +27,16 @@ export class InspectorProfiler implements Profiler {
   #heap: Session | undefined;
   /** Whether the heap is to be sampled: what is under way when it no longer is does not begin that anew. */
   #samples = false;
+  readonly #startOnce = new StartOnce('InspectorProfiler');
 
   constructor(components: InspectorProfilerComponents = {}) {
+    checkComponents('InspectorProfiler', components, {});
     this.#components = withDefaults(components);
   }
 
   /** Samples the heap until `signal` is aborted: profiles of it hold what was asked for since. Where that cannot be, the log says why. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     if (signal.aborted) return;
     this.#samples = true;
     try {

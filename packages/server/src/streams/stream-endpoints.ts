@@ -9,7 +9,7 @@ import {
 } from '@node-agent/telemetry';
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from '../endpoints/call.ts';
 import { runningContainer } from '../endpoints/running-container.ts';
-import { checkOptions } from '../errors.ts';
+import { checkNumberOptions } from '../errors.ts';
 import type { Answer } from '../http/exchange.ts';
 import { type Reply, text } from '../http/reply.ts';
 import { type Carrying, spliceStream, translateStream, tunnelStream } from './carry-stream.ts';
@@ -54,7 +54,7 @@ export function streamEndpoints(
   given: StreamComponents,
   { idleTimeoutMs = FOUR_HOURS_MS, extendWebSockets = true }: StreamOptions = {},
 ): { readonly endpoints: Endpoints; readonly upgrades: UpgradeEndpoints } {
-  checkOptions({ idleTimeoutMs }, { idleTimeoutMs: 'positive' });
+  checkNumberOptions({ idleTimeoutMs }, { idleTimeoutMs: 'positive' });
   const node = withDefaults(given);
   const requests = node.metrics.counter({
     name: 'kubelet_websocket_streaming_requests_total',

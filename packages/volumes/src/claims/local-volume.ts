@@ -1,4 +1,4 @@
-import { type Clock, KeyedMutex } from '@node-agent/async';
+import { type Clock, checkComponents, KeyedMutex } from '@node-agent/async';
 import type { FileSystem, ForeignFiles, TreeUsage } from '@node-agent/host';
 import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
@@ -44,6 +44,23 @@ export class LocalVolumePlugin implements VolumePlugin {
   readonly #volumes = new KeyedMutex<string>();
 
   constructor(given: LocalVolumeComponents) {
+    checkComponents('LocalVolumePlugin', given, {
+      fs: ['mkdir', 'readdir', 'remove', 'realpath', 'giveToGroup'],
+      foreignFiles: ['stat', 'statfs'],
+      mounter: ['mountPoints', 'mount', 'bind', 'rebind', 'unmount'],
+      devices: ['formatAndMount'],
+      paths: [
+        'stagedDir',
+        'stagedVolumeDir',
+        'podDir',
+        'volumesDir',
+        'pluginsDir',
+        'subPathsDir',
+        'subPathDir',
+        'volumeDir',
+        'pluginDir',
+      ],
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#staging = new LocalStaging(components);

@@ -1,4 +1,4 @@
-import { type Clock, untilAborted, withTimeout } from '@node-agent/async';
+import { type Clock, checkComponents, checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { type Container, type Mount, type Pod, podReference, type Volume } from '@node-agent/pod-spec';
 import {
@@ -80,8 +80,27 @@ export class VolumeManager {
   readonly #directories: PodDirectories;
   /** Since when pods wait for volumes that failed, or when that was told last, by the monotonic clock. */
   readonly #waitingSince = new Map<string, number>();
+  readonly #startOnce = new StartOnce('VolumeManager');
 
   constructor(given: VolumeManagerComponents, options: VolumeManagerOptions = {}) {
+    checkOptions('VolumeManager', options, { supportsRecursiveReadOnly: 'function?' });
+    checkComponents('VolumeManager', given, {
+      fs: ['mkdir', 'readdir', 'remove', 'writeFile', 'removeAll', 'realpath', 'lstat', 'holdBeneath'],
+      foreignFiles: ['lstat', 'holdBeneath'],
+      mounter: ['mountPoints', 'mount', 'bind', 'rebind', 'unmount'],
+      paths: [
+        'stagedDir',
+        'stagedVolumeDir',
+        'podDir',
+        'volumesDir',
+        'pluginsDir',
+        'subPathsDir',
+        'subPathDir',
+        'volumeDir',
+        'pluginDir',
+      ],
+      plugins: 'list',
+    });
     const components = withDefaults(given);
     this.#components = components;
     this.#supportsRecursiveReadOnly = options.supportsRecursiveReadOnly ?? (() => false);
@@ -118,6 +137,7 @@ export class VolumeManager {
 
   /** Takes in what a former process left, and ends the removals that it began; runs until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startOnce.begin();
     // It never rejects, and whoever ends waits for no disk that hangs.
     void this.#leftovers.takeIn(signal);
     await untilAborted(signal);

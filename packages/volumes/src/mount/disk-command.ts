@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents } from '@node-agent/async';
 import { errorText, type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { LocalDevices } from '../claims/local-staging.ts';
 import { VolumeError } from '../errors.ts';
@@ -25,6 +25,7 @@ export class DiskCommand implements LocalDevices {
   readonly #shell: CommandShell;
 
   constructor(given: DiskCommandComponents) {
+    checkComponents('DiskCommand', given, { mounter: ['mount'] });
     this.#components = withDefaults(given);
     this.#shell = new CommandShell(this.#components, { deadlineMs: DEADLINE_MS });
   }

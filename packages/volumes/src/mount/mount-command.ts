@@ -1,4 +1,4 @@
-import type { Clock } from '@node-agent/async';
+import { type Clock, checkComponents } from '@node-agent/async';
 import { type FileSystem, NewestMountTable } from '@node-agent/host';
 import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
@@ -12,6 +12,7 @@ export class MountCommand implements Mounter {
   readonly #tables = new NewestMountTable();
 
   constructor(components: { readonly fs: Pick<FileSystem, 'readFile'>; readonly clock: Pick<Clock, 'setTimer'> }) {
+    checkComponents('MountCommand', components, { fs: ['readFile'], clock: ['setTimer'] });
     this.#fs = components.fs;
     this.#shell = new CommandShell(components);
   }

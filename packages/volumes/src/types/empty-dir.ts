@@ -1,4 +1,4 @@
-import { checkNumbers } from '@node-agent/async';
+import { checkComponents, checkOptions } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
@@ -37,9 +37,37 @@ export class EmptyDirPlugin implements VolumePlugin {
   readonly #directories: ScratchDirectories;
   readonly #options: EmptyDirOptions;
 
-  /** @throws RangeError naming the option that makes no sense */
+  /** @throws OptionsError naming the component or option that is wrong */
   constructor(components: EmptyDirComponents, options: EmptyDirOptions) {
-    checkNumbers(options, { allocatableMemoryBytes: 'notNegative' });
+    checkOptions('EmptyDirPlugin', options, { allocatableMemoryBytes: 'notNegative' });
+    checkComponents('EmptyDirPlugin', components, {
+      paths: [
+        'stagedDir',
+        'stagedVolumeDir',
+        'podDir',
+        'volumesDir',
+        'pluginsDir',
+        'subPathsDir',
+        'subPathDir',
+        'volumeDir',
+        'pluginDir',
+      ],
+      fs: [
+        'mkdir',
+        'readFile',
+        'rename',
+        'writeFile',
+        'exists',
+        'stat',
+        'removeAll',
+        'chmod',
+        'realpath',
+        'usage',
+        'mountId',
+        'chown',
+      ],
+      mounter: ['mountPoints', 'mount', 'bind', 'rebind', 'unmount'],
+    });
     this.#components = components;
     this.#directories = new ScratchDirectories(components);
     this.#options = options;

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { checkComponents } from '@node-agent/async';
 import { type FileKind, type ForeignFiles, isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
@@ -52,6 +53,7 @@ export class HostPathPlugin implements VolumePlugin {
   readonly #files: HostPathFiles;
 
   constructor(components: { readonly foreignFiles: HostPathFiles }) {
+    checkComponents('HostPathPlugin', components, { foreignFiles: ['stat', 'makeDirectory', 'makeFile'] });
     this.#files = components.foreignFiles;
   }
 
