@@ -20,7 +20,7 @@ const SEND = {
 };
 
 /** What the shell runs; it ends with its standard input, and so with the kubelet. */
-export function notifyScript(mode: NotifyMode): string {
+function notifyScript(mode: NotifyMode): string {
   return `echo waiting; read -r line || exit 0; ${SEND[mode]}`;
 }
 

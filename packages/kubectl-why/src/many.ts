@@ -7,7 +7,7 @@ import { listRefusal, nodeRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled } from './unscheduled.ts';
 
 /** One pod of several, and why it is not as wanted. */
-export interface PodLine {
+interface PodLine {
   readonly namespace: string;
   readonly name: string;
   /** Null for a pod that is not scheduled. */

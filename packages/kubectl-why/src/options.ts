@@ -17,7 +17,7 @@ export interface Options {
 }
 
 /** A kind of object that has pods. */
-export interface WorkloadKind {
+interface WorkloadKind {
   readonly singular: string;
   readonly plural: string;
   readonly group: 'apps' | 'batch';
