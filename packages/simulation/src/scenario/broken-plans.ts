@@ -6,7 +6,7 @@ const SENT = 0.25;
 const LAST_MS = 60_000;
 
 /** What is wrong with an object that the API server sends as a pod. */
-export const BROKEN_KINDS = ['noContainers', 'wrongTypes', 'leadsOutside'] as const;
+const BROKEN_KINDS = ['noContainers', 'wrongTypes', 'leadsOutside'] as const;
 export type BrokenKind = (typeof BROKEN_KINDS)[number];
 
 /**
