@@ -1,5 +1,5 @@
-// Every field of a pod's spec is accounted for: it works, with the tests that show it, or it is refused, or it is not the kubelet's. Says what
-// nobody has looked at, and compares docs/reference/pod-spec.md, which `--write` makes anew from tools/checks/pod-fields.
+// Checks that tools/checks/pod-fields has a verdict for each field of a PodSpec (works, refused, or not the kubelet's), that each named test
+// exists, and that docs/reference/pod-spec.md is up to date. `--write` writes that page.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
@@ -15,22 +15,22 @@ const schema = reachedFrom('PodSpec', readSchema());
 const verdicts = new Map(Object.entries({ ...pod, ...containers, ...security, ...volumes }));
 
 for (const [type, fields] of schema) checkType(type, fields, verdicts.get(type) ?? []);
-for (const type of verdicts.keys()) if (!schema.has(type)) faults.push(`${type}: a pod's spec holds no such type`);
+for (const type of verdicts.keys()) if (!schema.has(type)) faults.push(`${type}: a PodSpec contains no such type`);
 
 if (faults.length === 0) {
   const text = page([...schema.keys()].map((type) => ({ type, verdicts: verdicts.get(type) })));
   const file = path.join(root, PAGE);
   if (process.argv.includes('--write')) fs.writeFileSync(file, text);
   else if (!fs.existsSync(file) || fs.readFileSync(file, 'utf8') !== text) {
-    faults.push(`${PAGE} is not what tools/checks/pod-fields says: node tools/checks/pod-fields.mjs --write`);
+    faults.push(`${PAGE} is out of date: run node tools/checks/pod-fields.mjs --write`);
   }
 }
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);
 const count = [...schema.values()].reduce((sum, fields) => sum + fields.size, 0);
-console.log(`${count} fields of ${schema.size} types are accounted for`);
+console.log(`${count} fields of ${schema.size} types have a verdict`);
 
-/** The fields of each type of the schema that the packages' types are made from, with the type that each holds. */
+/** Reads the fields of each type, and the type of each field, from the schema that the packages' types are generated from. */
 function readSchema() {
   const text = fs.readFileSync(path.join(root, 'packages/pod-spec/schema/api.txt'), 'utf8');
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('kinds '));
@@ -58,22 +58,21 @@ function checkType(type, fields, list) {
   const seen = new Set();
   for (const verdict of list) {
     for (const field of verdict.fields.split(' ')) {
-      if (!fields.has(field)) faults.push(`${type}.${field}: there is no such field`);
-      if (seen.has(field)) faults.push(`${type}.${field}: is accounted for twice`);
+      if (!fields.has(field)) faults.push(`${type}.${field}: the schema has no such field`);
+      if (seen.has(field)) faults.push(`${type}.${field}: has two verdicts`);
       seen.add(field);
       checkShown(`${type}.${field}`, field, verdict);
     }
   }
   for (const field of fields.keys()) {
-    if (!seen.has(field))
-      faults.push(`${type}.${field}: nobody has looked at it; say in tools/checks/pod-fields what becomes of it`);
+    if (!seen.has(field)) faults.push(`${type}.${field}: has no verdict; add one in tools/checks/pod-fields`);
   }
 }
 
-/** What is said to work, or to be refused, is so by tests that there are, and that of the former speaks of the field. */
+/** Checks that the tests of a verdict exist and, if the field works, that one of the test files names the field. */
 function checkShown(at, field, { state, tests }) {
   if (state === 'others') return;
-  if (tests.length === 0) faults.push(`${at}: no test shows it`);
+  if (tests.length === 0) faults.push(`${at}: names no test`);
   const texts = tests.map(([file, title]) => textOf(at, file, title));
   const isNamed = texts.some((text) => new RegExp(`\\b${field}\\b`).test(text));
   if (state !== 'refused' && !isNamed) faults.push(`${at}: none of its tests' files names ${field}`);
@@ -82,7 +81,7 @@ function checkShown(at, field, { state, tests }) {
 function textOf(at, file, title) {
   const full = path.join(root, file);
   if (!fs.existsSync(full)) {
-    faults.push(`${at}: there is no ${file}`);
+    faults.push(`${at}: ${file} does not exist`);
     return '';
   }
   const text = fs.readFileSync(full, 'utf8');

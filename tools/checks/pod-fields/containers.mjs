@@ -1,4 +1,4 @@
-// What becomes of the fields of containers, of their environment, probes and hooks.
+// Verdicts on the fields of containers, their environment, probes and hooks.
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
@@ -13,10 +13,12 @@ const common = [
   works('stdin stdinOnce tty', [t.container, 'describes the container, with variables expanded in its command']),
   works('terminationMessagePath', [t.lastWords, 'is what the container wrote into its file']),
   works('terminationMessagePolicy', [t.lastWords, 'is nothing with the policy File']),
-  refused('volumeDevices', 'block volume "b" is not supported by this kubelet', 'block volumes come later', [
-    t.mounts,
-    'names what each kind of container asks for',
-  ]),
+  refused(
+    'volumeDevices',
+    'block volume "b" is not supported by this kubelet',
+    'block volumes are not implemented yet',
+    [t.mounts, 'names what each kind of container asks for'],
+  ),
   works('volumeMounts', [t.mounts, 'takes paths and flags over']),
   works('workingDir', [t.container, 'describes the container, with variables expanded in its command']),
 ];
@@ -59,7 +61,7 @@ export const containers = {
     ...common,
     others(
       'lifecycle livenessProbe readinessProbe startupProbe ports resources resizePolicy restartPolicy restartPolicyRules',
-      'nobody: the API server forbids it for ephemeral containers, which never run twice',
+      'no component: the API server forbids the field for ephemeral containers, which never run twice',
     ),
     works('targetContainerName', [t.ephemeral, 'one sees the processes of its target']),
   ],
@@ -108,7 +110,7 @@ export const containers = {
   Lifecycle: [
     works('postStart', [t.podRuntime, 'a postStart hook holds back the containers behind it, not those before it']),
     works('preStop', [t.kill, 'C5: runs within the grace period']),
-    partly('stopSignal', 'behind the gate ContainerStopSignals, which is off by default as upstream', [
+    partly('stopSignal', 'needs the feature gate ContainerStopSignals, which is off by default, as in upstream', [
       t.container,
       'stops with %s where the pod asks for it and the gate is open',
     ]),
@@ -117,7 +119,7 @@ export const containers = {
     works('exec', [t.hooks, 'is run in the container, without a limit of its own']),
     works('httpGet', [t.hooks, 'goes to the pod’s first address and to the port by its name, whatever is answered']),
     works('sleep', [t.hooks, 'takes its time']),
-    refused('tcpSocket', 'invalid handler', 'as upstream: the field is deprecated, and such a hook fails', [
+    refused('tcpSocket', 'invalid handler', 'the field is deprecated, and such a hook fails in upstream too', [
       t.hooks,
       '%j cannot be run, as upstream’s cannot',
     ]),

@@ -1,4 +1,4 @@
-// The page that people read: docs/reference/pod-spec.md.
+// Renders docs/reference/pod-spec.md.
 
 const SIGNS = {
   works: '✅ works',
@@ -11,15 +11,15 @@ const HEAD = `# The fields of a pod
 
 <!-- Written by \`node tools/checks/pod-fields.mjs --write\` from tools/checks/pod-fields; change it there. -->
 
-What becomes here of each field of a v1 PodSpec, and of all that it holds, as Kubernetes 1.36 has it. \`npm test\` checks that no field
-of the schema is left out, and that each test that is named exists.
+Whether this kubelet supports each field of a v1 PodSpec and of every type that a PodSpec contains, as of Kubernetes 1.36. \`npm test\` checks
+that no field of the schema is missing here, and that each named test exists.
 
 | | |
 | --- | --- |
-| ${SIGNS.works} | It does what the API says; the tests that are named show it. |
-| ${SIGNS.partly} | It works but for what is said. |
-| ${SIGNS.refused} | A pod that has it is rejected, or its container waits, with the error that is quoted. |
-| ${SIGNS.others} | Somebody else acts on it: the scheduler, the API server, a controller. |
+| ${SIGNS.works} | The field does what the API documents. The named tests show it. |
+| ${SIGNS.partly} | The field works, except for what its row says. |
+| ${SIGNS.refused} | A pod with this field is rejected, or its container waits, with the quoted error. |
+| ${SIGNS.others} | Another component acts on the field: the scheduler, the API server, a controller. |
 `;
 
 const FIRST = [
@@ -43,7 +43,7 @@ function fieldsOf({ fields }) {
   return fields.split(' ').sort();
 }
 
-/** How many fields of each type are how far, and which do not work. */
+/** Renders the number of supported fields per type, and the fields that are not fully supported. */
 function glance(types) {
   const rows = types
     .filter(({ type }) => FIRST.includes(type))
@@ -64,7 +64,7 @@ function glance(types) {
     });
   return `## At a glance
 
-| Type | Works | Does not, or not all of it |
+| Type | Supported fields | Refused or supported in part |
 | --- | --- | --- |
 ${rows.join('')}`;
 }
@@ -76,7 +76,7 @@ function section({ type, verdicts }) {
       const fields = fieldsOf(verdict).map((field) => `\`${field}\``);
       return `| ${fields.join(', ')} | ${SIGNS[verdict.state]} | ${cell(verdict)} |\n`;
     });
-  return `## ${type}\n\n| Field | | Why, and what shows it |\n| --- | --- | --- |\n${rows.join('')}`;
+  return `## ${type}\n\n| Field | | Reason, and tests |\n| --- | --- | --- |\n${rows.join('')}`;
 }
 
 function cell({ note, error, tests }) {

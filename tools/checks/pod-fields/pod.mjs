@@ -1,9 +1,9 @@
-// What becomes of the fields of a pod's spec, and of what it holds beside containers, volumes and security.
+// Verdicts on the fields of a PodSpec, except containers, volumes and security contexts.
 import { files as t } from './tests.mjs';
 import { others, refused, works } from './verdicts.mjs';
 
 const scheduler = 'the scheduler';
-const affinityOfPods = 'the scheduler: where other pods are is not asked for on the node';
+const affinityOfPods = 'the scheduler: a node does not check where other pods run';
 
 export const pod = {
   PodSpec: [
@@ -12,7 +12,7 @@ export const pod = {
       'a pod past its deadline has failed, is told so once, and is not synced any more',
     ]),
     works('affinity', [t.affinity, 'one term of two']),
-    others('automountServiceAccountToken', 'the API server, which adds the volume of the token'),
+    others('automountServiceAccountToken', 'the API server, which adds the token volume'),
     works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the events that people know']),
     works('dnsConfig dnsPolicy', [
       t.dns,
@@ -63,13 +63,13 @@ export const pod = {
       [t.sandbox, 'tells the resources of the containers together, and the overhead apart'],
       [t.amounts, 'overhead on top, for limits only where there is one'],
     ),
-    others('preemptionPolicy', 'the scheduler: the node makes room for critical pods alone'),
+    others('preemptionPolicy', 'the scheduler: a kubelet preempts only for critical pods'),
     works(
       'priority',
       [t.facts, 'critical is %s for %s'],
       [t.preemption, 'has room made for it: who was in the way has failed, and says why'],
     ),
-    others('priorityClassName', 'the API server, which looks its `priority` up'),
+    others('priorityClassName', 'the API server, which sets `priority` from it'),
     works('readinessGates', [
       t.status,
       'S7: a readiness gate that is missing or not True keeps the pod from being ready',
@@ -77,7 +77,7 @@ export const pod = {
     refused(
       'resourceClaims',
       'this kubelet does not support spec.resourceClaims',
-      'there is no dynamic resource allocation yet',
+      'dynamic resource allocation is not implemented yet',
       [t.core, 'pods that want devices by claims are refused'],
     ),
     works(
@@ -92,7 +92,7 @@ export const pod = {
     ]),
     others('schedulerName schedulingGates schedulingGroup topologySpreadConstraints', scheduler),
     works('securityContext', [t.container, 'takes the container before the pod, and the pod before the image']),
-    others('serviceAccount', 'the API server, which keeps it the same as `serviceAccountName`'),
+    others('serviceAccount', 'the API server, which keeps the field equal to `serviceAccountName`'),
     works('serviceAccountName', [t.env, 'spec.serviceAccountName']),
     works('setHostnameAsFQDN', [
       t.sandbox,
@@ -126,7 +126,7 @@ export const pod = {
     refused(
       'name resourceClaimName resourceClaimTemplateName',
       'this kubelet does not support spec.resourceClaims',
-      'there is no dynamic resource allocation yet',
+      'dynamic resource allocation is not implemented yet',
       [t.core, 'pods that want devices by claims are refused'],
     ),
   ],
@@ -147,7 +147,10 @@ export const pod = {
     others('podAffinity podAntiAffinity', affinityOfPods),
   ],
   NodeAffinity: [
-    others('preferredDuringSchedulingIgnoredDuringExecution', 'the scheduler: a preference keeps no pod out'),
+    others(
+      'preferredDuringSchedulingIgnoredDuringExecution',
+      'the scheduler: a kubelet rejects no pod because of a preference',
+    ),
     works('requiredDuringSchedulingIgnoredDuringExecution', [t.affinity, 'one term of two']),
   ],
   NodeSelector: [works('nodeSelectorTerms', [t.affinity, 'no terms'])],
@@ -179,7 +182,7 @@ export const pod = {
     refused(
       'claims',
       'this kubelet does not support spec.containers[0].resources.claims',
-      'there is no dynamic resource allocation yet',
+      'dynamic resource allocation is not implemented yet',
       [t.core, 'pods that want devices by claims are refused'],
     ),
   ],
@@ -187,7 +190,7 @@ export const pod = {
     refused(
       'name request',
       'this kubelet does not support spec.containers[0].resources.claims',
-      'there is no dynamic resource allocation yet',
+      'dynamic resource allocation is not implemented yet',
       [t.core, 'pods that want devices by claims are refused'],
     ),
   ],

@@ -1,4 +1,4 @@
-// What becomes of the fields of security contexts.
+// Verdicts on the fields of security contexts.
 import { files as t } from './tests.mjs';
 import { others, refused, works } from './verdicts.mjs';
 
@@ -7,7 +7,7 @@ const whose = [t.container, 'takes the container before the pod, and the pod bef
 const nonRoot = [t.container, 'runAsNonRoot: image %j, pod %s, container %s'];
 const seccomp = [t.container, 'seccomp: pod %j, container %j, seccompDefault %s'];
 const appArmor = [t.container, 'AppArmor: container %j, annotation %s'];
-const windows = 'kubelets on Windows; the API server refuses it for a pod of `os: linux`';
+const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';
 const noType = 'failed to get Plugin from volumeSpec for volume "pv-1" err=type csi is not supported by this kubelet';
 const noSuchType = [t.claims, 'as it %s, is told, and the others are set up'];
 
@@ -25,7 +25,12 @@ export const security = {
       t.security,
       'runAsNonRoot holds a container back whose image runs as root, and lets a user through',
     ]),
-    refused('seLinuxChangePolicy', noType, 'only volumes of CSI drivers go by it, as upstream', noSuchType),
+    refused(
+      'seLinuxChangePolicy',
+      noType,
+      'the field applies only to volumes of CSI drivers, as in upstream',
+      noSuchType,
+    ),
     works('seccompProfile', seccomp, [
       t.security,
       'seccomp: unconfined by default, the runtime’s, and a profile of the node',

@@ -1,11 +1,11 @@
-// What becomes of the fields of volumes and their mounts.
+// Verdicts on the fields of volumes and their mounts.
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
 const told = [t.volumes, 'is told before a pod is taken on'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, told);
-/** A type of volume that this kubelet has not got: its fields say nothing. */
+/** A volume type that is not implemented: all of its fields have the same verdict. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
 const claims = [t.claims, 'shows what it is bound to, read-only where the pod takes it so, and leaves it as it is'];
@@ -13,10 +13,10 @@ const local = [t.local, "is bound into each pod's own, where upstream has it, an
 const disk = [t.local, 'is mounted once for the node, shown to each pod, and unmounted when the last is gone'];
 const ownClaim = [t.claims, 'is named for it, and is its own'];
 const otherTypes =
-  'persistent volumes of other types than hostPath and local are refused by name: “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
-const csi = 'CSI drivers come later';
-const gone = 'as upstream, which has no such plugin any more: a CSI driver has taken its place, and those come later';
-const inTree = 'one of the plugins that upstream still has in its tree; they come with CSI, if at all';
+  'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
+const csi = 'CSI drivers are not implemented yet';
+const gone = 'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
+const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'optional keys'];
 const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
 const anchors = [
@@ -27,7 +27,7 @@ const imageVolume = [
   t.imageVolumes,
   'the image of a volume is pulled once for all containers that mount it, and mounted by the runtime',
 ];
-const controller = 'the controller that makes the claim';
+const controller = 'the controller that creates the PersistentVolumeClaim';
 
 export const volumes = {
   Volume: [
@@ -46,7 +46,11 @@ export const volumes = {
     unsupported('flexVolume', 'flexVolume', inTree),
     unsupported('iscsi', 'iscsi', inTree),
     unsupported('nfs', 'nfs', inTree),
-    unsupported('gitRepo', 'gitRepo', 'as upstream since 1.33: it ran git as root with what the pod said'),
+    unsupported(
+      'gitRepo',
+      'gitRepo',
+      'upstream refuses it since 1.33 too: the plugin ran git as root with input from the pod',
+    ),
     ...[
       'awsElasticBlockStore azureDisk azureFile cephfs cinder flocker gcePersistentDisk glusterfs',
       'photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume',
@@ -61,10 +65,12 @@ export const volumes = {
     works('subPathExpr', [t.subPaths, 'is named by the environment where it is an expression']),
   ],
   VolumeDevice: [
-    refused('devicePath name', 'block volume "b" is not supported by this kubelet', 'block volumes come later', [
-      t.mounts,
-      'names what each kind of container asks for',
-    ]),
+    refused(
+      'devicePath name',
+      'block volume "b" is not supported by this kubelet',
+      'block volumes are not implemented yet',
+      [t.mounts, 'names what each kind of container asks for'],
+    ),
   ],
   EmptyDirVolumeSource: [
     works(
@@ -72,7 +78,7 @@ export const volumes = {
       [t.volumes, 'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end'],
       [t.hugePages, 'is mounted once, is of the group, and is taken away'],
     ),
-    partly('sizeLimit', 'a volume on the disk is held to it by eviction, which needs statistics', [
+    partly('sizeLimit', 'for a volume on disk, eviction enforces the limit: a pod above it is evicted', [
       t.volumes,
       'in memory are a tmpfs of the least size that is said, mounted once, and unmounted in the end',
     ]),
@@ -101,10 +107,12 @@ export const volumes = {
   VolumeProjection: [
     works('clusterTrustBundle', anchors),
     works('configMap downwardAPI secret serviceAccountToken', filled),
-    refused('podCertificate', 'projected source podCertificate is not supported by this kubelet', 'it comes later', [
-      t.projections,
-      'are refused by name where nothing gives what they need',
-    ]),
+    refused(
+      'podCertificate',
+      'projected source podCertificate is not supported by this kubelet',
+      'not implemented yet',
+      [t.projections, 'are refused by name where nothing gives what they need'],
+    ),
   ],
   ClusterTrustBundleProjection: [works('labelSelector name optional path signerName', anchors)],
   ConfigMapProjection: [
@@ -124,7 +132,7 @@ export const volumes = {
     refused(
       'certificateChainPath credentialBundlePath keyPath keyType maxExpirationSeconds signerName userAnnotations',
       'projected source podCertificate is not supported by this kubelet',
-      'it comes later',
+      'not implemented yet',
       [t.projections, 'are refused by name where nothing gives what they need'],
     ),
   ],
@@ -150,7 +158,7 @@ export const volumes = {
   ObjectMeta: [
     others(
       'annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid',
-      `${controller}: inside of a pod's spec, metadata is that of a claim's template alone`,
+      `${controller}: inside a PodSpec, only the template of a PersistentVolumeClaim has metadata`,
     ),
   ],
   ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
@@ -165,7 +173,7 @@ export const volumes = {
   FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', gone),
   GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', gone),
-  GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'as upstream since 1.33'),
+  GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
   GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', gone),
   ISCSIVolumeSource: whole(
     'iscsi',
