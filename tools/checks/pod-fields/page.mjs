@@ -83,6 +83,6 @@ function cell({ note, error, tests }) {
   const parts = [];
   if (error !== undefined) parts.push(`“${error}”`);
   if (note !== undefined) parts.push(note);
-  for (const [file, title] of tests) parts.push(`[${file.split('/').at(-1)}](../../../${file}): ${title}`);
+  for (const [file, title] of tests) parts.push(`[${file.split('/').at(-1)}](../../${file}): ${title}`);
   return parts.join('; ').replaceAll('|', '\\|');
 }
