@@ -12,8 +12,8 @@ async function warned(body: string): Promise<string[]> {
 
 describe('what is not there yet', () => {
   it.each([
-    ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not there yet'],
-    ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'attaches no volumes itself'],
+    ['cpuManagerPolicy: static', 'cpuManagerPolicy', 'managers are not implemented yet'],
+    ['enableControllerAttachDetach: false', 'enableControllerAttachDetach', 'does not attach volumes'],
   ])('is refused: %s', async (body, path, because) => {
     const error = await refusal({ config: file(body) });
     expect(error.code).toBe('unsupported');
@@ -65,7 +65,7 @@ describe('what is not there yet', () => {
     );
     const { warnings } = await load({ argv: ['--contention-profiling'] });
     expect(warnings.map(formatIssue)).toContain(
-      '--contention-profiling: enableContentionProfiling: has no effect yet: nothing here waits for a lock: there is no such profile',
+      '--contention-profiling: enableContentionProfiling: has no effect yet: Node.js has no such profile',
     );
   });
 
@@ -74,8 +74,8 @@ describe('what is not there yet', () => {
       config: file('cpuManagerPolicyOptions:\n  a: b\n  c: d\ncpuManagerPolicy: static\n'),
     });
     expect(error.issues.map(formatIssue)).toEqual([
-      '/etc/kubelet/config.yaml:6:19: cpuManagerPolicy: is not supported yet: the CPU, memory and topology managers are not there yet',
-      '/etc/kubelet/config.yaml:4:6: cpuManagerPolicyOptions: is not supported yet: the CPU, memory and topology managers are not there yet',
+      '/etc/kubelet/config.yaml:6:19: cpuManagerPolicy: is not supported yet: the CPU, memory and topology managers are not implemented yet',
+      '/etc/kubelet/config.yaml:4:6: cpuManagerPolicyOptions: is not supported yet: the CPU, memory and topology managers are not implemented yet',
     ]);
   });
 

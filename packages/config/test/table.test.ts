@@ -139,24 +139,24 @@ describe('--help', () => {
   });
 
   it.each([
-    '      --address ip\n          The IP address of the secured server. The read-only one is on the loopback. (default\n          0.0.0.0) (DEPRECATED)\n',
+    '      --address ip\n          IP address of the secured server. The read-only server listens on the loopback address.\n          (default 0.0.0.0) (DEPRECATED)\n',
     '      --application-metrics-count-limit int32\n          Has no effect: cAdvisor is not used. (default 100) (DEPRECATED)\n',
     '      --boot-id-file string\n          Has no effect: cAdvisor is not used. (default /proc/sys/kernel/random/boot_id)\n          (DEPRECATED)\n',
     '      --cert-dir string\n          Where the TLS certificates are, whatever --root-dir is. A directory with certificates of\n          another node is refused. (default /var/lib/kubelet/pki)\n',
-    '      --cgroup-root string\n          The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect\n          where cgroupsPerQOS is false. (DEPRECATED)\n',
-    '      --container-log-max-size quantity\n          The size at which a container log is rotated. Negative: logs are not rotated. (default\n          10Mi) (DEPRECATED)\n',
+    '      --cgroup-root string\n          Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if\n          cgroupsPerQOS is false. (DEPRECATED)\n',
+    '      --container-log-max-size quantity\n          Size at which a container log is rotated. Negative: logs are not rotated. (default 10Mi)\n          (DEPRECATED)\n',
     '      --enable-load-reader\n          Has no effect: cAdvisor is not used. (DEPRECATED)\n',
-    '      --enforce-node-allocatable strings\n          What is held to its share: pods, system-reserved or system-reserved-compressible,\n          kube-reserved or kube-reserved-compressible; or none alone. (default pods) (DEPRECATED)\n',
-    '      --eviction-minimum-reclaim key=value,...\n          How much more than the threshold an eviction frees, by signal. (DEPRECATED)\n',
+    '      --enforce-node-allocatable strings\n          Cgroups on which limits are enforced: pods, system-reserved or\n          system-reserved-compressible, kube-reserved or kube-reserved-compressible; or only none.\n          (default pods) (DEPRECATED)\n',
+    '      --eviction-minimum-reclaim key=value,...\n          Amount by signal that an eviction frees beyond the threshold. (DEPRECATED)\n',
     '      --global-housekeeping-interval duration\n          Has no effect: cAdvisor is not used. (default 1m0s) (DEPRECATED)\n',
     '  -h, --help\n          Prints the flags and exits.\n',
     '      --maximum-dead-containers int32\n          How many dead containers are kept in all. Negative: no limit. (default -1) (DEPRECATED)\n',
     '      --minimum-container-ttl-duration duration\n          How long a dead container is kept at least. (default 0s) (DEPRECATED)\n',
     '      --node-labels key=value,...\n          Labels of the node at its registration: key=value, with commas between. In the namespaces\n          kubernetes.io and k8s.io only those for kubelets.\n',
-    '      --pod-max-pids int64\n          How many processes a pod may have. -1: as many as the node allows. Without effect where\n          cgroupsPerQOS is false. (default -1) (DEPRECATED)\n',
+    '      --pod-max-pids int64\n          Maximum number of processes in a pod. -1: the limit of the node. No effect if\n          cgroupsPerQOS is false. (default -1) (DEPRECATED)\n',
     '      --rotate-certificates\n          Whether the client certificate is renewed through the API server. (DEPRECATED)\n',
-    '      --sync-frequency duration\n          The longest time between two syncs of a pod in which nothing happened. (default 1m0s)\n          (DEPRECATED)\n',
-    '  -v, --v uint32\n          How much is logged; 0 is least, 4 is for debugging, 10 is everything. (default 0)\n',
+    '      --sync-frequency duration\n          Longest time between two syncs of a pod without events. (default 1m0s) (DEPRECATED)\n',
+    '  -v, --v uint32\n          Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything. (default 0)\n',
     '      --version version[=true]\n          Prints the version and exits; raw prints more of it; vX.Y.Z is refused.\n',
   ])('has %j', (entry) => {
     expect(entries).toContain(entry);

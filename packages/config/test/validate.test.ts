@@ -582,7 +582,7 @@ describe('validation', () => {
     [{ nodeLeaseDurationSeconds: 1 }, []],
     [{ syncFrequencyMs: 0 }, ['syncFrequency: 0s must be longer than 0s']],
     [{ syncFrequencyMs: 0.5 }, []],
-    [{ runOnce: true }, ['runOnce: must be false: the run-once mode is deprecated and cannot be asked for']],
+    [{ runOnce: true }, ['runOnce: must be false: the run-once mode is deprecated and cannot be enabled']],
     [{ port: 0 }, ['port: 0 must be between 1 and 65535, inclusive']],
     [{ podLogsDir: 'a/' }, ['podLogsDir: must be an absolute path', 'podLogsDir: must be normalized: a']],
     [{ podLogsDir: '' }, ['podLogsDir: must be an absolute path', 'podLogsDir: must be normalized: .']],

@@ -1,13 +1,13 @@
-/** A value as JSON has it: what a configuration file may hold once its syntax is understood. */
+/** JSON value: the content of a parsed configuration file. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
- * The type of a field, in a file (its wire form) and in the program (its normal form).
+ * Type of a field, in a file (wire form) and in the program (normal form).
  *
  * - `duration`: a Go duration in the file (`1m30s`), milliseconds in the program; the property's name ends in `Ms`.
  * - `bytes`: a resource quantity in the file (`10Mi`), a number of bytes in the program; the name ends in `Bytes`.
- * - `quantity`: a resource quantity that stays text, because its unit depends on the resource it measures.
- * - `taint` and the like are `object` types with fields of their own.
+ * - `quantity`: a resource quantity that stays text, because its unit depends on the resource.
+ * - `object`: a type with fields, such as a taint.
  */
 export type FieldType =
   | { readonly kind: 'boolean' }
@@ -22,13 +22,13 @@ export type FieldType =
   | { readonly kind: 'map'; readonly of: FieldType }
   | { readonly kind: 'object'; readonly typeName: string; readonly doc: string; readonly fields: readonly Field[] };
 
-/** The command line's way to set a field. */
+/** Command-line flag that sets a field. */
 export interface FieldFlag {
   readonly name: string;
   readonly shorthand?: string;
-  /** Most flags that mirror a field are deprecated upstream and print a warning; the few that are not say so here. */
+  /** `false` if upstream does not deprecate the flag. Default: the flag is deprecated and causes a warning. */
   readonly deprecated?: false;
-  /** How the text of the flag is read, where the field's type does not already tell. */
+  /** Syntax of the flag's value. Default: follows from the field's type. */
   readonly syntax?:
     | 'ip'
     | 'decimal'
@@ -42,12 +42,12 @@ export interface FieldFlag {
 }
 
 /**
- * Whether this kubelet does what a field asks for. One line of the table; flip it when the feature lands.
+ * Whether this kubelet implements a field.
  *
- * - `supported`: the value is obeyed.
- * - `inert`: the value is accepted and has no effect upstream either.
- * - `unsupported`: a value other than the default is refused, or warned of, by name. Values in `accepted` are as good
- *   as the default: they ask for what happens anyway.
+ * - `supported`: the value takes effect.
+ * - `inert`: the value is accepted and has no effect, as in upstream.
+ * - `unsupported`: a value other than the default is refused or causes a warning that names the field. Values in
+ *   `accepted` are treated like the default, because they request what the kubelet does anyway.
  */
 export type Support =
   | { readonly state: 'supported' }
@@ -61,43 +61,43 @@ export type Support =
 
 type SupportExceptions = Pick<Extract<Support, { state: 'unsupported' }>, 'accepted'>;
 
-/** A rule on one value in its normal form: what is wrong with it, or nothing. */
+/** Validates a value in normal form. @returns the problem, or `undefined` */
 export type Check = (value: unknown) => string | undefined;
 
-/** One field of KubeletConfiguration v1beta1 or of an object in it. */
+/** Field of KubeletConfiguration v1beta1 or of an object in it. */
 export interface Field {
-  /** Its name in the file. */
+  /** Name in the file. */
   readonly name: string;
-  /** Its name in the program: the file's, with the unit appended. */
+  /** Name in the program: the name in the file, with the unit appended. */
   readonly property: string;
   readonly type: FieldType;
-  /** One or two sentences: what it does, its unit, its range. */
+  /** One or two sentences: meaning, unit, range. */
   readonly doc: string;
-  /** The value in wire form that an unset field gets; `undefined` where it stays unset. */
+  /** Default in wire form; `undefined` if the field stays unset. */
   readonly default: Json | undefined;
   /**
-   * Whether the zero value (0, "", 0s) in a file counts as unset, as it does for the fields that upstream declares
-   * without a pointer.
+   * Whether the zero value (0, "", 0s) in a file counts as unset. This holds for fields that upstream declares without a
+   * pointer.
    */
   readonly zeroIsUnset: boolean;
-  /** Whether the property may be missing in the program's form. */
+  /** Whether the property may be missing in normal form. */
   readonly optional: boolean;
   readonly flag: FieldFlag | undefined;
-  /** A relative path in the `--config` file is resolved against that file's directory. */
+  /** Whether a relative path in the `--config` file is resolved against that file's directory. */
   readonly isPath: boolean;
-  /** Its values stay out of errors, origins and logs (W4). */
+  /** Whether the values are kept out of errors, origins and logs (W4). */
   readonly isSecret: boolean;
   readonly check: Check | undefined;
   readonly support: Support;
 }
 
-/** What the table's authors write: a field with the usual parts left out. */
+/** Field without the parts that have a default. */
 export type FieldInit = Partial<Omit<Field, 'name' | 'type' | 'doc' | 'flag'>> &
   Pick<Field, 'name' | 'type' | 'doc'> & { readonly flag?: string | FieldFlag };
 
 const UNIT_SUFFIX: Partial<Record<FieldType['kind'], string>> = { duration: 'Ms', bytes: 'Bytes' };
 
-/** Completes one line of the table. */
+/** Adds the defaults to a field. */
 export function field(init: FieldInit): Field {
   return {
     name: init.name,
@@ -117,17 +117,17 @@ export function field(init: FieldInit): Field {
 
 export const supported: Support = { state: 'supported' };
 
-/** Accepted, and without effect upstream as well. */
+/** Returns the support of a field that is accepted and has no effect, as in upstream. */
 export function inert(because: string): Support {
   return { state: 'inert', because };
 }
 
-/** A value other than the default stops the kubelet: it would be unsafe or wrong to go on without it. */
+/** Returns the support of a field of which other values than the default are refused, because running without their effect would be unsafe or wrong. */
 export function refuse(because: string, more: SupportExceptions = {}): Support {
   return { state: 'unsupported', severity: 'refuse', because, ...more };
 }
 
-/** A value other than the default is warned of by name, and the kubelet goes on without it. */
+/** Returns the support of a field of which other values than the default cause a warning and have no effect. */
 export function warn(because: string, more: SupportExceptions = {}): Support {
   return { state: 'unsupported', severity: 'warn', because, ...more };
 }

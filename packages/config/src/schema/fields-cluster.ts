@@ -15,7 +15,7 @@ import {
   UINT32,
 } from './types.ts';
 
-/** The node in its cluster: registration, status, events, and the traffic to the API server. */
+/** Fields of the node in its cluster: registration, status, events, and traffic to the API server. */
 export const clusterFields: readonly Field[] = [
   field({
     name: 'registerWithTaints',
@@ -23,13 +23,13 @@ export const clusterFields: readonly Field[] = [
     flag: { name: 'register-with-taints', syntax: 'taints' },
     type: list(
       object('TaintConfiguration', 'A taint of the node.', [
-        field({ name: 'key', type: STRING, default: '', doc: 'The key.' }),
-        field({ name: 'value', type: STRING, default: '', doc: 'The value.' }),
+        field({ name: 'key', type: STRING, default: '', doc: 'Key of the taint.' }),
+        field({ name: 'value', type: STRING, default: '', doc: 'Value of the taint.' }),
         field({
           name: 'effect',
           type: oneOf('TaintEffect', '', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'),
           default: '',
-          doc: 'What happens to pods that do not tolerate it.',
+          doc: 'Effect on pods that do not tolerate the taint.',
         }),
         field({
           name: 'timeAdded',
@@ -40,7 +40,7 @@ export const clusterFields: readonly Field[] = [
       ]),
     ),
 
-    doc: 'Taints that the node gets when it is registered.',
+    doc: 'Taints that the node gets at its registration.',
   }),
   field({
     name: 'providerID',
@@ -48,7 +48,7 @@ export const clusterFields: readonly Field[] = [
     default: '',
     flag: { name: 'provider-id', deprecated: false },
 
-    doc: "The machine's name in its provider's inventory.",
+    doc: 'Identifier of the machine at its cloud provider.',
   }),
   field({
     name: 'nodeStatusUpdateFrequency',
@@ -57,7 +57,7 @@ export const clusterFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'node-status-update-frequency',
     check: positiveDuration,
-    doc: 'How often the status of the node is looked at.',
+    doc: 'Interval at which the node status is computed.',
   }),
   field({
     name: 'nodeStatusReportFrequency',
@@ -65,7 +65,7 @@ export const clusterFields: readonly Field[] = [
     default: '5m0s',
     zeroIsUnset: true,
 
-    doc: 'How often a status that did not change is sent. Default 5m, or nodeStatusUpdateFrequency where a file sets that.',
+    doc: 'Interval at which an unchanged node status is sent. If a file sets nodeStatusUpdateFrequency and not this field, the default is nodeStatusUpdateFrequency.',
   }),
   field({
     name: 'nodeLeaseDurationSeconds',
@@ -74,7 +74,7 @@ export const clusterFields: readonly Field[] = [
     zeroIsUnset: true,
     check: (value) => (typeof value === 'number' && value > 0 ? undefined : 'must be greater than 0'),
 
-    doc: 'How long the lease of the node holds, in seconds.',
+    doc: 'Duration of the node Lease, in seconds.',
   }),
   field({
     name: 'nodeStatusMaxImages',
@@ -83,7 +83,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'node-status-max-images',
     check: atLeast(-1),
 
-    doc: 'How many images the status of the node lists. -1: all.',
+    doc: 'Maximum number of images in the node status. -1: all.',
   }),
   field({
     name: 'eventRecordQPS',
@@ -92,7 +92,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'event-qps',
     check: notNegative,
 
-    doc: 'How many events are sent per second in the long run. 0: no limit.',
+    doc: 'Events per second, on average. 0: no limit.',
   }),
   field({
     name: 'eventBurst',
@@ -102,7 +102,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'event-burst',
     check: notNegative,
 
-    doc: 'How many events may be sent at once above eventRecordQPS.',
+    doc: 'Events that may exceed eventRecordQPS in a burst.',
   }),
   field({
     name: 'kubeAPIQPS',
@@ -111,7 +111,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'kube-api-qps',
     check: notNegative,
 
-    doc: 'How many requests go to the API server per second in the long run; events and heartbeats apart. 0: 5.',
+    doc: 'Requests to the API server per second, on average, without events and heartbeats. 0: 5.',
   }),
   field({
     name: 'kubeAPIBurst',
@@ -121,7 +121,7 @@ export const clusterFields: readonly Field[] = [
     flag: 'kube-api-burst',
     check: notNegative,
 
-    doc: 'How many requests may go to the API server at once above kubeAPIQPS.',
+    doc: 'Requests that may exceed kubeAPIQPS in a burst.',
   }),
   field({
     name: 'contentType',
@@ -130,7 +130,7 @@ export const clusterFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'kube-api-content-type',
     support: warn('requests are JSON', { accepted: ['application/json'] }),
-    doc: 'The media type of requests to the API server.',
+    doc: 'Media type of requests to the API server.',
   }),
   field({
     name: 'configMapAndSecretChangeDetectionStrategy',
@@ -138,7 +138,7 @@ export const clusterFields: readonly Field[] = [
     default: 'Watch',
     zeroIsUnset: true,
 
-    doc: 'How changes of config maps and secrets are noticed.',
+    doc: 'How changes of ConfigMaps and Secrets are detected.',
   }),
 ];
 
@@ -155,7 +155,7 @@ const outputOptions = (): readonly Field[] => [
     type: { kind: 'bytes', acceptsNumber: true },
     default: '0',
     support: warn('lines are not buffered'),
-    doc: 'The buffer of the info stream. Needs the feature gate LoggingAlphaOptions.',
+    doc: 'Buffer size of the info stream. Needs the feature gate LoggingAlphaOptions.',
   }),
 ];
 
@@ -167,12 +167,12 @@ function withFlags(fields: readonly Field[], format: string): readonly Field[] {
   return fields.map((line) => ({ ...line, flag: { name: `log-${format}-${names[line.name]}` } }));
 }
 
-/** What the kubelet tells of itself: logs, traces, metrics; and its feature gates. */
+/** Fields of the kubelet's logs, traces, metrics and feature gates. */
 export const observabilityFields: readonly Field[] = [
   field({
     name: 'logging',
     default: {},
-    type: object('LoggingConfiguration', "The kubelet's own log.", [
+    type: object('LoggingConfiguration', 'Log of the kubelet.', [
       field({
         name: 'format',
         type: oneOf('LogFormat', 'text', 'json'),
@@ -180,7 +180,7 @@ export const observabilityFields: readonly Field[] = [
         zeroIsUnset: true,
         flag: 'logging-format',
         check: notEmpty,
-        doc: 'The form of log lines.',
+        doc: 'Format of log lines.',
       }),
       field({
         name: 'flushFrequency',
@@ -188,9 +188,9 @@ export const observabilityFields: readonly Field[] = [
         default: '5s',
         zeroIsUnset: true,
         flag: { name: 'log-flush-frequency', deprecated: false },
-        support: inert('lines are written as they come'),
+        support: inert('each line is written immediately'),
         check: (value) => (typeof value === 'number' && value > 0 ? undefined : 'must be greater than zero'),
-        doc: 'How long a log line may wait in a buffer. A whole number is nanoseconds.',
+        doc: 'Longest time that a log line is buffered. A whole number is nanoseconds.',
       }),
       field({
         name: 'verbosity',
@@ -199,24 +199,24 @@ export const observabilityFields: readonly Field[] = [
         flag: { name: 'v', shorthand: 'v', deprecated: false, syntax: 'decimal' },
         check: (value) =>
           typeof value === 'number' && value <= 2_147_483_647 ? undefined : 'must be 2147483647 or less',
-        doc: 'How much is logged; 0 is least, 4 is for debugging, 10 is everything.',
+        doc: 'Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything.',
       }),
       field({
         name: 'vmodule',
         default: [],
         flag: { name: 'vmodule', deprecated: false, syntax: 'vmodule' },
         type: list(
-          object('VModuleItem', 'The verbosity of some source files.', [
+          object('VModuleItem', 'Verbosity of some source files.', [
             field({
               name: 'filePattern',
               type: STRING,
               default: '',
-              doc: 'A file name without suffix, or a glob of such.',
+              doc: 'File name without its suffix, or a glob pattern.',
             }),
-            field({ name: 'verbosity', type: UINT32, default: 0, doc: 'Its verbosity.' }),
+            field({ name: 'verbosity', type: UINT32, default: 0, doc: 'Verbosity of the files.' }),
           ]),
         ),
-        support: warn('verbosity is the same for all files'),
+        support: warn('the verbosity is the same for all files'),
         doc: 'Verbosity by source file. Only with format text.',
       }),
       field({
@@ -239,7 +239,7 @@ export const observabilityFields: readonly Field[] = [
         doc: 'Options of each log format.',
       }),
     ]),
-    doc: "The kubelet's own log.",
+    doc: 'Log of the kubelet.',
   }),
   field({
     name: 'tracing',
@@ -250,7 +250,7 @@ export const observabilityFields: readonly Field[] = [
         type: STRING,
         optional: true,
         support: warn('traces are not sent yet'),
-        doc: 'The collector, as a gRPC name. Upstream uses localhost:4317 where unset.',
+        doc: 'Collector of traces, as a gRPC name. Unset: localhost:4317.',
       }),
       field({
         name: 'samplingRatePerMillion',
@@ -261,7 +261,7 @@ export const observabilityFields: readonly Field[] = [
           typeof value === 'number' && value >= 0 && value <= 1_000_000
             ? undefined
             : 'must be between 0 and 1000000, inclusive',
-        doc: 'How many of a million spans without a parent are sampled. Unset: none.',
+        doc: 'Number of spans without a parent that are sampled, per million. Unset: none.',
       }),
     ]),
     doc: 'Traces, sent by OTLP over gRPC.',
@@ -271,7 +271,7 @@ export const observabilityFields: readonly Field[] = [
     type: STRING,
     default: '',
     support: warn('no metric is hidden'),
-    doc: 'The previous minor version, to see metrics that this version hides; no other value is allowed.',
+    doc: 'Previous minor version, to export metrics that this version hides. No other value is allowed.',
   }),
   field({
     name: 'featureGates',
@@ -279,6 +279,6 @@ export const observabilityFields: readonly Field[] = [
     default: {},
     flag: 'feature-gates',
     support: supported,
-    doc: 'Feature gates by name. What drop-ins and flags set is added to what the file sets.',
+    doc: 'Feature gates by name. Gates of drop-in files and flags are added to those of the file.',
   }),
 ];

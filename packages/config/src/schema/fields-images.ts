@@ -1,7 +1,7 @@
 import { type Field, field } from './field.ts';
 import { atLeast, BOOLEAN, DURATION, INT32, inRange, list, notNegative, oneOf, STRING } from './types.ts';
 
-/** Pulling images, and removing them again. */
+/** Fields of image pulls and image garbage collection. */
 export const imageFields: readonly Field[] = [
   field({
     name: 'registryPullQPS',
@@ -9,7 +9,7 @@ export const imageFields: readonly Field[] = [
     default: 5,
     flag: 'registry-qps',
     check: notNegative,
-    doc: 'How many pulls start per second in the long run. 0: no limit.',
+    doc: 'Image pulls per second, on average. 0: no limit.',
   }),
   field({
     name: 'registryBurst',
@@ -18,21 +18,21 @@ export const imageFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'registry-burst',
     check: notNegative,
-    doc: 'How many pulls may start at once above registryPullQPS.',
+    doc: 'Image pulls that may exceed registryPullQPS in a burst.',
   }),
   field({
     name: 'serializeImagePulls',
     type: BOOLEAN,
     default: true,
     flag: 'serialize-image-pulls',
-    doc: 'Whether images are pulled one at a time. Default true, or false where maxParallelImagePulls is 2 or more.',
+    doc: 'Whether images are pulled one at a time. If maxParallelImagePulls is 2 or more, the default is false.',
   }),
   field({
     name: 'maxParallelImagePulls',
     type: INT32,
     optional: true,
     check: atLeast(1),
-    doc: 'How many images are pulled at a time; above 1 only where serializeImagePulls is false. Unset: no limit.',
+    doc: 'Maximum number of parallel image pulls; above 1 only if serializeImagePulls is false. Unset: no limit.',
   }),
   field({
     name: 'imagePullCredentialsVerificationPolicy',
@@ -44,13 +44,13 @@ export const imageFields: readonly Field[] = [
       'AlwaysVerify',
     ),
     optional: true,
-    doc: 'For which images that are on the node already a pod has to show that it may pull them. Default NeverVerifyPreloadedImages where the feature gate KubeletEnsureSecretPulledImages is on; not allowed where it is off.',
+    doc: 'Which images that are already on the node need pull credentials from each pod. Needs the feature gate KubeletEnsureSecretPulledImages, with a default of NeverVerifyPreloadedImages.',
   }),
   field({
     name: 'preloadedImagesVerificationAllowlist',
     type: list(STRING),
     default: [],
-    doc: 'Images without tag or digest, or prefixes that end in `/*`, that need no verification under NeverVerifyAllowlistedImages.',
+    doc: 'Images (without tag or digest), or prefixes that end in `/*`, that need no verification under NeverVerifyAllowlistedImages.',
   }),
   field({
     name: 'imageMinimumGCAge',
@@ -59,14 +59,14 @@ export const imageFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'minimum-image-ttl-duration',
     check: notNegativeDuration,
-    doc: 'How long an image stays, from when it was first seen, before it may be removed for its space.',
+    doc: 'Minimum age of an image, since it was first seen, before it may be removed to free space.',
   }),
   field({
     name: 'imageMaximumGCAge',
     type: DURATION,
     default: '0s',
     check: notNegativeDuration,
-    doc: 'How long an image may stay unused; longer than imageMinimumGCAge. 0s: for ever.',
+    doc: 'Longest time that an unused image is kept; longer than imageMinimumGCAge. 0s: no limit.',
   }),
   field({
     name: 'imageGCHighThresholdPercent',
@@ -74,7 +74,7 @@ export const imageFields: readonly Field[] = [
     default: 85,
     flag: 'image-gc-high-threshold',
     check: inRange(0, 100),
-    doc: 'The disk usage in percent that starts image collection; above imageGCLowThresholdPercent. 100: never, unless the disk is all but full and imageMaximumGCAge is set.',
+    doc: 'Disk usage in percent that starts image garbage collection; above imageGCLowThresholdPercent. 100: no collection for space, unless the disk is almost full and imageMaximumGCAge is set.',
   }),
   field({
     name: 'imageGCLowThresholdPercent',
@@ -82,7 +82,7 @@ export const imageFields: readonly Field[] = [
     default: 80,
     flag: 'image-gc-low-threshold',
     check: inRange(0, 100),
-    doc: 'The disk usage in percent that image collection frees down to.',
+    doc: 'Disk usage in percent at which image garbage collection stops.',
   }),
 ];
 

@@ -1,21 +1,21 @@
 import { type Field, field, refuse, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, map, notNegative, object, oneOf, STRING } from './types.ts';
 
-/** Eviction under pressure, and swap. */
+/** Fields of eviction and swap. */
 export const evictionFields: readonly Field[] = [
   field({
     name: 'evictionHard',
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-hard', syntax: 'thresholds' },
-    doc: 'Thresholds by signal, as quantities or percentages, below which pods are evicted at once. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%; without: none.',
+    doc: 'Hard eviction thresholds (no grace period) by signal, as quantities or percentages. Default with --config: memory.available 100Mi, nodefs.available 10%, nodefs.inodesFree 5%, imagefs.available 15%, imagefs.inodesFree 5%. Default without --config: none.',
   }),
   field({
     name: 'evictionSoft',
     type: map(STRING),
     default: {},
     flag: { name: 'eviction-soft', syntax: 'thresholds' },
-    doc: 'Thresholds by signal below which pods are evicted after a grace period.',
+    doc: 'Soft eviction thresholds by signal: pods are evicted after a grace period.',
   }),
   field({
     name: 'evictionSoftGracePeriod',
@@ -23,14 +23,14 @@ export const evictionFields: readonly Field[] = [
     type: map(DURATION),
     default: {},
     flag: 'eviction-soft-grace-period',
-    doc: 'How long each soft threshold has to hold.',
+    doc: 'Time for which each soft threshold must be crossed before pods are evicted.',
   }),
   field({
     name: 'evictionMinimumReclaim',
     type: map(STRING),
     default: {},
     flag: 'eviction-minimum-reclaim',
-    doc: 'How much more than the threshold an eviction frees, by signal.',
+    doc: 'Amount by signal that an eviction frees beyond the threshold.',
   }),
   field({
     name: 'evictionPressureTransitionPeriod',
@@ -38,7 +38,7 @@ export const evictionFields: readonly Field[] = [
     default: '5m0s',
     zeroIsUnset: true,
     flag: 'eviction-pressure-transition-period',
-    doc: 'How long a pressure condition outlasts the pressure.',
+    doc: 'Time that a pressure condition stays True after the pressure has ended.',
   }),
   field({
     name: 'evictionMaxPodGracePeriod',
@@ -46,21 +46,21 @@ export const evictionFields: readonly Field[] = [
     type: INT32,
     default: 0,
     flag: 'eviction-max-pod-grace-period',
-    doc: "The longest grace period in seconds of a pod in a soft eviction. Negative: the pod's own.",
+    doc: "Longest grace period in seconds of a pod in a soft eviction. Negative: the pod's own grace period.",
   }),
   field({
     name: 'mergeDefaultEvictionSettings',
     type: BOOLEAN,
     default: false,
-    doc: 'Whether signals that evictionHard of the --config file does not name keep their default threshold.',
+    doc: 'Whether signals that are missing in evictionHard of the --config file keep their default threshold.',
   }),
   field({
     name: 'kernelMemcgNotification',
     type: BOOLEAN,
     default: false,
     flag: 'kernel-memcg-notification',
-    support: { state: 'inert', because: 'a memory threshold is noticed when it is crossed either way' },
-    doc: 'Whether the kernel tells when a memory threshold is crossed, instead of being asked.',
+    support: { state: 'inert', because: 'memory thresholds are detected immediately either way' },
+    doc: 'Whether the kernel notifies the kubelet of crossed memory thresholds.',
   }),
   field({
     name: 'failSwapOn',
@@ -72,15 +72,15 @@ export const evictionFields: readonly Field[] = [
   field({
     name: 'memorySwap',
     default: {},
-    type: object('MemorySwapConfiguration', 'The use of swap by containers.', [
+    type: object('MemorySwapConfiguration', 'Swap of containers.', [
       field({
         name: 'swapBehavior',
         type: oneOf('SwapBehavior', '', 'NoSwap', 'LimitedSwap'),
         default: '',
-        doc: 'NoSwap (the same as empty), or LimitedSwap: in proportion to the memory request, on cgroup v2 only.',
+        doc: 'NoSwap (same as empty), or LimitedSwap: swap in proportion to the memory request, on cgroup v2 only.',
       }),
     ]),
-    doc: 'The use of swap by containers.',
+    doc: 'Swap of containers.',
   }),
   field({
     name: 'localStorageCapacityIsolation',
@@ -91,14 +91,14 @@ export const evictionFields: readonly Field[] = [
   }),
 ];
 
-/** What the kubelet does to its host. */
+/** Fields of the host: kernel settings, volumes, streams. */
 export const hostFields: readonly Field[] = [
   field({
     name: 'protectKernelDefaults',
     type: BOOLEAN,
     default: false,
     flag: 'protect-kernel-defaults',
-    doc: 'Whether kernel settings that differ from what the kubelet expects stop it, instead of being changed.',
+    doc: 'Whether the kubelet refuses to start if kernel settings differ from the expected values. If false, the kubelet changes the settings.',
   }),
   field({
     name: 'maxOpenFiles',
@@ -107,8 +107,8 @@ export const hostFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'max-open-files',
     check: notNegative,
-    support: warn("the limit on the kubelet's open files is not changed yet"),
-    doc: 'How many files the kubelet may have open.',
+    support: warn('the limit is not changed yet'),
+    doc: 'Maximum number of open files of the kubelet.',
   }),
   field({
     name: 'volumePluginDir',
@@ -117,8 +117,8 @@ export const hostFields: readonly Field[] = [
     zeroIsUnset: true,
     isPath: true,
     flag: 'volume-plugin-dir',
-    support: warn('flex volumes are not there yet'),
-    doc: 'Where flex volume plugins are.',
+    support: warn('flex volumes are not implemented yet'),
+    doc: 'Directory of flex volume plugins.',
   }),
   field({
     name: 'volumeStatsAggPeriod',
@@ -126,15 +126,15 @@ export const hostFields: readonly Field[] = [
     default: '1m0s',
     zeroIsUnset: true,
     flag: 'volume-stats-agg-period',
-    doc: 'How often volumes are measured. Negative: never.',
+    doc: 'Interval at which the usage of volumes is measured. Negative: never.',
   }),
   field({
     name: 'enableControllerAttachDetach',
     type: BOOLEAN,
     default: true,
     flag: 'enable-controller-attach-detach',
-    support: refuse('the kubelet attaches no volumes itself'),
-    doc: 'Whether a controller attaches volumes to this node, rather than the kubelet.',
+    support: refuse('this kubelet does not attach volumes'),
+    doc: 'Whether a controller attaches volumes to this node, instead of the kubelet.',
   }),
   field({
     name: 'streamingConnectionIdleTimeout',
@@ -142,43 +142,43 @@ export const hostFields: readonly Field[] = [
     default: '4h0m0s',
     zeroIsUnset: true,
     flag: 'streaming-connection-idle-timeout',
-    doc: 'How long both ends of a stream (exec, attach, port-forward) may be silent.',
+    doc: 'Time after which a stream (exec, attach, port-forward) without traffic is closed.',
   }),
 ];
 
-/** Graceful node shutdown. */
+/** Fields of graceful node shutdown. */
 export const shutdownFields: readonly Field[] = [
   field({
     name: 'shutdownGracePeriod',
     type: DURATION,
     default: '0s',
-    doc: 'How long the shutdown of the node waits for pods: 0s, or 1s and more.',
+    doc: 'Time that a shutdown of the node waits for pods: 0s, or 1s and more.',
   }),
   field({
     name: 'shutdownGracePeriodCriticalPods',
     type: DURATION,
     default: '0s',
-    doc: 'The part of shutdownGracePeriod that is left to critical pods: 0s, or 1s and more.',
+    doc: 'Part of shutdownGracePeriod that is reserved for critical pods: 0s, or 1s and more.',
   }),
   field({
     name: 'shutdownGracePeriodByPodPriority',
     default: [],
     type: list(
-      object('ShutdownGracePeriodByPodPriority', 'How long pods of a priority, or a higher one, get in a shutdown.', [
+      object('ShutdownGracePeriodByPodPriority', 'Shutdown grace period of pods with at least a priority.', [
         field({
           name: 'priority',
           type: INT32,
           default: 0,
-          doc: 'The lowest priority that this entry is for.',
+          doc: 'Lowest priority of the entry.',
         }),
         field({
           name: 'shutdownGracePeriodSeconds',
           type: { kind: 'integer', bits: 64 },
           default: 0,
-          doc: 'The grace period in seconds.',
+          doc: 'Grace period in seconds.',
         }),
       ]),
     ),
-    doc: 'Shutdown grace periods by priority; instead of shutdownGracePeriod. Needs the feature gate GracefulNodeShutdownBasedOnPodPriority.',
+    doc: 'Shutdown grace periods by pod priority. Replaces shutdownGracePeriod. Needs the feature gate GracefulNodeShutdownBasedOnPodPriority.',
   }),
 ];

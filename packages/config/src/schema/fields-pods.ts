@@ -14,7 +14,7 @@ import {
   STRING,
 } from './types.ts';
 
-/** Where pods come from, how often the loop looks at them, and how many there may be. */
+/** Fields of pod sources, sync intervals and pod limits. */
 export const podFields: readonly Field[] = [
   field({
     name: 'staticPodPath',
@@ -22,7 +22,7 @@ export const podFields: readonly Field[] = [
     default: '',
     isPath: true,
     flag: 'pod-manifest-path',
-    doc: 'A manifest of a static pod, or a directory of them. Empty: no static pods from files.',
+    doc: 'Path of a static pod manifest, or of a directory of manifests. Empty: no static pods from files.',
   }),
   field({
     name: 'fileCheckFrequency',
@@ -31,14 +31,14 @@ export const podFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'file-check-frequency',
     check: positiveDuration,
-    doc: 'How often the manifests of staticPodPath are read again, besides when they change.',
+    doc: 'Interval at which the manifests of staticPodPath are read again. Changes that the file system reports are read immediately.',
   }),
   field({
     name: 'staticPodURL',
     type: STRING,
     default: '',
     flag: 'manifest-url',
-    doc: 'A URL that serves manifests of static pods. Empty: no static pods from HTTP.',
+    doc: 'URL that serves manifests of static pods. Empty: no static pods from HTTP.',
   }),
   field({
     name: 'staticPodURLHeader',
@@ -46,7 +46,7 @@ export const podFields: readonly Field[] = [
     default: {},
     isSecret: true,
     flag: { name: 'manifest-url-header', syntax: 'headers' },
-    doc: 'HTTP headers sent with each request for staticPodURL. Their values appear in no error and no log.',
+    doc: 'HTTP headers sent with each request to staticPodURL. Their values are never logged.',
   }),
   field({
     name: 'httpCheckFrequency',
@@ -55,7 +55,7 @@ export const podFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'http-check-frequency',
     check: positiveDuration,
-    doc: 'How often staticPodURL is asked.',
+    doc: 'Interval at which staticPodURL is requested.',
   }),
   field({
     name: 'syncFrequency',
@@ -64,7 +64,7 @@ export const podFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'sync-frequency',
     check: positiveDuration,
-    doc: 'The longest time between two syncs of a pod in which nothing happened.',
+    doc: 'Longest time between two syncs of a pod without events.',
   }),
   field({
     name: 'maxPods',
@@ -73,7 +73,7 @@ export const podFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'max-pods',
     check: notNegative,
-    doc: 'How many pods this node runs at most.',
+    doc: 'Maximum number of pods on this node.',
   }),
   field({
     name: 'podsPerCore',
@@ -81,14 +81,14 @@ export const podFields: readonly Field[] = [
     default: 0,
     flag: 'pods-per-core',
     check: notNegative,
-    doc: 'How many pods this node runs at most for each core; never more than maxPods. 0: no such limit.',
+    doc: 'Maximum number of pods per CPU core; maxPods still applies. 0: no limit per core.',
   }),
   field({
     name: 'podPidsLimit',
     type: INT64,
     default: -1,
     flag: 'pod-max-pids',
-    doc: 'How many processes a pod may have. -1: as many as the node allows. Without effect where cgroupsPerQOS is false.',
+    doc: 'Maximum number of processes in a pod. -1: the limit of the node. No effect if cgroupsPerQOS is false.',
   }),
   field({
     name: 'runOnce',
@@ -96,43 +96,43 @@ export const podFields: readonly Field[] = [
     default: false,
     flag: 'runonce',
     check: (value) =>
-      value === true ? 'must be false: the run-once mode is deprecated and cannot be asked for' : undefined,
+      value === true ? 'must be false: the run-once mode is deprecated and cannot be enabled' : undefined,
     support: supported,
-    doc: 'Formerly: start the static pods, then exit. True is refused, as upstream refuses it.',
+    doc: 'Formerly: start the static pods, then exit. The value true is refused, as in upstream.',
   }),
   field({
     name: 'crashLoopBackOff',
     default: {},
-    type: object('CrashLoopBackOffConfiguration', 'How long a container that keeps failing waits for its next start.', [
+    type: object('CrashLoopBackOffConfiguration', 'Back-off of containers that keep failing.', [
       field({
         name: 'maxContainerRestartPeriod',
         type: DURATION,
         optional: true,
-        doc: 'The longest back-off between two starts of a container: 1s to 300s. Default 300s where the feature gate KubeletCrashLoopBackOffMax is on; not allowed where it is off.',
+        doc: 'Longest back-off between two starts of a container: 1s to 300s. Needs the feature gate KubeletCrashLoopBackOffMax, with a default of 300s.',
       }),
     ]),
-    doc: 'How long a container that keeps failing waits for its next start.',
+    doc: 'Back-off of containers that keep failing.',
   }),
   field({
     name: 'registerNode',
     type: BOOLEAN,
     default: true,
     flag: 'register-node',
-    doc: 'Whether the kubelet registers its node with the API server. Without --kubeconfig there is nothing to register with, and both values mean the same.',
+    doc: 'Whether the kubelet registers its node with the API server. No effect without --kubeconfig.',
   }),
   field({
     name: 'seccompDefault',
     type: BOOLEAN,
     default: false,
     flag: { name: 'seccomp-default', deprecated: false, syntax: 'onlyTrueCounts' },
-    doc: 'Whether a container that names no seccomp profile runs with RuntimeDefault rather than Unconfined.',
+    doc: 'Whether containers without a seccomp profile run with RuntimeDefault instead of Unconfined.',
   }),
   field({
     name: 'allowedUnsafeSysctls',
     type: list(STRING),
     default: [],
     flag: 'allowed-unsafe-sysctls',
-    doc: 'Sysctls, or patterns of them that end in `*`, that pods may set although they are not safe.',
+    doc: 'Unsafe sysctls, or patterns that end in `*`, that pods may set.',
   }),
   field({
     name: 'userNamespaces',
@@ -142,28 +142,28 @@ export const podFields: readonly Field[] = [
         name: 'idsPerPod',
         type: INT64,
         optional: true,
-        doc: 'How many user and group IDs a pod with a user namespace gets: a multiple of 65536. Upstream uses 65536 where unset.',
+        doc: 'Number of user and group IDs of each pod with a user namespace: a multiple of 65536. Unset: 65536.',
       }),
     ]),
     doc: 'User namespaces of pods.',
   }),
 ];
 
-/** What pods find on the network: names, DNS, and the remains of dockershim. */
+/** Fields of DNS and pod networks, including leftovers of dockershim. */
 export const networkFields: readonly Field[] = [
   field({
     name: 'clusterDomain',
     type: STRING,
     default: '',
     flag: 'cluster-domain',
-    doc: "The cluster's DNS domain, searched before the host's.",
+    doc: 'DNS domain of the cluster, searched before the search domains of the host.',
   }),
   field({
     name: 'clusterDNS',
     type: list(STRING),
     default: [],
     flag: 'cluster-dns',
-    doc: "IP addresses of the cluster's DNS servers, given to pods with dnsPolicy ClusterFirst.",
+    doc: "IP addresses of the cluster's DNS servers, for pods with dnsPolicy ClusterFirst.",
   }),
   field({
     name: 'resolvConf',
@@ -171,14 +171,14 @@ export const networkFields: readonly Field[] = [
     default: '/etc/resolv.conf',
     isPath: true,
     flag: 'resolv-conf',
-    doc: "The resolver file that pods' DNS settings start from. Empty: pods get no DNS settings from the host.",
+    doc: 'Resolver file that the DNS settings of pods are based on. Empty: pods get no DNS settings from the host.',
   }),
   field({
     name: 'podCIDR',
     type: STRING,
     default: '',
     flag: 'pod-cidr',
-    doc: 'The range of pod IP addresses of a kubelet that has no API server: the runtime is told. Empty: it is told none.',
+    doc: 'Range of pod IP addresses that a standalone kubelet (without an API server) sends to the runtime. Empty: none is sent.',
   }),
   field({
     name: 'hairpinMode',
@@ -187,16 +187,16 @@ export const networkFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'hairpin-mode',
     check: notEmpty,
-    support: inert('CNI plugins, not the kubelet, set pod interfaces up'),
-    doc: 'How a pod reaches itself through its service.',
+    support: inert('CNI plugins, not the kubelet, configure pod interfaces'),
+    doc: 'How a pod can reach itself through its Service.',
   }),
   field({
     name: 'makeIPTablesUtilChains',
     type: BOOLEAN,
     default: true,
     flag: 'make-iptables-util-chains',
-    support: warn('the hint chain is not created yet', { accepted: [false] }),
-    doc: 'Whether the kubelet creates the chain KUBE-IPTABLES-HINT, which tells others the flavour of iptables in use.',
+    support: warn('the chain is not created yet', { accepted: [false] }),
+    doc: 'Whether the kubelet creates the chain KUBE-IPTABLES-HINT, which shows other programs the iptables variant in use.',
   }),
   field({
     name: 'iptablesMasqueradeBit',
@@ -220,7 +220,7 @@ function bit(value: unknown): string | undefined {
   return typeof value === 'number' && value >= 0 && value <= 31 ? undefined : 'must be between 0 and 31, inclusive';
 }
 
-/** What the kubelet asks of the container runtime. */
+/** Fields of the container runtime. */
 export const runtimeFields: readonly Field[] = [
   field({
     name: 'containerRuntimeEndpoint',
@@ -229,14 +229,14 @@ export const runtimeFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'container-runtime-endpoint',
     check: notEmpty,
-    doc: "The socket of the container runtime's CRI server.",
+    doc: "Socket of the container runtime's CRI server.",
   }),
   field({
     name: 'imageServiceEndpoint',
     type: STRING,
     default: '',
     flag: 'image-service-endpoint',
-    doc: 'The socket of the CRI image service. Empty: containerRuntimeEndpoint.',
+    doc: 'Socket of the CRI image service. Empty: containerRuntimeEndpoint.',
   }),
   field({
     name: 'runtimeRequestTimeout',
@@ -245,25 +245,25 @@ export const runtimeFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'runtime-request-timeout',
     check: positiveDuration,
-    doc: 'The deadline of a request to the runtime; pulls, logs, exec and attach have none or one of their own.',
+    doc: 'Deadline of requests to the runtime. Image pulls, logs, exec and attach have no deadline or one of their own.',
   }),
   field({
     name: 'cpuCFSQuota',
     type: BOOLEAN,
     default: true,
     flag: 'cpu-cfs-quota',
-    doc: 'Whether CPU limits become CFS quotas.',
+    doc: 'Whether CPU limits are enforced with CFS quotas.',
   }),
   field({
     name: 'cpuCFSQuotaPeriod',
     type: DURATION,
     default: '100ms',
     flag: 'cpu-cfs-quota-period',
-    doc: 'The period of CFS quotas: 1ms to 1s. A value other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod.',
+    doc: 'Period of CFS quotas: 1ms to 1s. A value other than 100ms needs the feature gate CustomCPUCFSQuotaPeriod.',
   }),
 ];
 
-/** Container logs. */
+/** Fields of container logs. */
 export const logFields: readonly Field[] = [
   field({
     name: 'podLogsDir',
@@ -271,7 +271,7 @@ export const logFields: readonly Field[] = [
     default: '/var/log/pods',
     zeroIsUnset: true,
     isPath: true,
-    doc: "The root of pods' log directories: absolute, normalised, ASCII.",
+    doc: "Root of the pods' log directories: an absolute, normalised ASCII path.",
   }),
   field({
     name: 'containerLogMaxSize',
@@ -279,7 +279,7 @@ export const logFields: readonly Field[] = [
     default: '10Mi',
     zeroIsUnset: true,
     flag: 'container-log-max-size',
-    doc: 'The size at which a container log is rotated. Negative: logs are not rotated.',
+    doc: 'Size at which a container log is rotated. Negative: logs are not rotated.',
   }),
   field({
     name: 'containerLogMaxFiles',
@@ -287,20 +287,20 @@ export const logFields: readonly Field[] = [
     default: 5,
     flag: 'container-log-max-files',
     check: atLeast(2),
-    doc: 'How many log files a container keeps, the one written to included: 2 or more.',
+    doc: 'Number of log files per container, including the current one: 2 or more.',
   }),
   field({
     name: 'containerLogMaxWorkers',
     type: INT32,
     default: 1,
     check: atLeast(1),
-    doc: 'How many logs are rotated at a time.',
+    doc: 'Number of logs that are rotated in parallel.',
   }),
   field({
     name: 'containerLogMonitorInterval',
     type: DURATION,
     default: '10s',
     check: (value) => (typeof value === 'number' && value >= 3000 ? undefined : 'must be 3s or longer'),
-    doc: 'How often container logs are measured: 3s or longer.',
+    doc: 'Interval at which the sizes of container logs are checked: 3s or longer.',
   }),
 ];

@@ -14,16 +14,16 @@ import {
   STRING,
 } from './types.ts';
 
-const NO_MANAGER = 'the CPU, memory and topology managers are not there yet';
+const NO_MANAGER = 'the CPU, memory and topology managers are not implemented yet';
 
-/** Cgroups of pods, and of the kubelet and the system beside them. */
+/** Fields of the cgroups of pods, the kubelet and the system. */
 export const cgroupFields: readonly Field[] = [
   field({
     name: 'cgroupsPerQOS',
     type: BOOLEAN,
     default: true,
     flag: 'cgroups-per-qos',
-    doc: 'Whether pods live in cgroups of their own below one per QoS class (kubepods). false: the runtime chooses, and nothing is enforced for a pod as a whole.',
+    doc: 'Whether each pod has a cgroup, below one per QoS class (kubepods). If false, the runtime chooses the cgroup, and pod-level limits are not enforced.',
   }),
   field({
     name: 'cgroupDriver',
@@ -31,28 +31,28 @@ export const cgroupFields: readonly Field[] = [
     default: 'cgroupfs',
     zeroIsUnset: true,
     flag: 'cgroup-driver',
-    doc: 'How cgroups are made: cgroupfs or systemd. A runtime that reports its driver decides instead.',
+    doc: 'cgroupfs or systemd. If the runtime reports its driver, that one is used.',
   }),
   field({
     name: 'cgroupRoot',
     type: STRING,
     default: '',
     flag: 'cgroup-root',
-    doc: 'The cgroup that kubepods is made in; it has to be there. Empty: the root. Without effect where cgroupsPerQOS is false.',
+    doc: 'Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if cgroupsPerQOS is false.',
   }),
   field({
     name: 'kubeletCgroups',
     type: STRING,
     default: '',
     flag: 'kubelet-cgroups',
-    doc: 'The cgroup that the kubelet moves itself to.',
+    doc: 'Cgroup that the kubelet moves itself to.',
   }),
   field({
     name: 'systemCgroups',
     type: STRING,
     default: '',
     flag: 'system-cgroups',
-    doc: 'The cgroup that processes outside any container are moved to. Needs cgroupRoot.',
+    doc: 'Cgroup that processes outside of containers are moved to. Needs cgroupRoot.',
   }),
   field({
     name: 'failCgroupV1',
@@ -65,7 +65,7 @@ export const cgroupFields: readonly Field[] = [
     name: 'singleProcessOOMKill',
     type: BOOLEAN,
     optional: true,
-    doc: 'Whether the OOM killer kills one process of a container instead of all. On cgroup v1 it cannot be false.',
+    doc: 'Whether the OOM killer kills a single process of a container instead of all. Must not be false on cgroup v1.',
   }),
   field({
     name: 'memoryThrottlingFactor',
@@ -75,7 +75,7 @@ export const cgroupFields: readonly Field[] = [
       typeof value === 'number' && value > 0 && value <= 1
         ? undefined
         : 'must be greater than 0 and less than or equal to 1.0',
-    doc: 'The share of its memory limit at which a container is slowed down (memory.high). Used with the feature gate MemoryQoS.',
+    doc: 'Position of memory.high between the memory request and limit of a container, from 0 to 1: above it, the kernel throttles the container. Needs the feature gate MemoryQoS.',
   }),
   field({
     name: 'memoryReservationPolicy',
@@ -90,68 +90,68 @@ export const cgroupFields: readonly Field[] = [
     default: -999,
     flag: 'oom-score-adj',
     check: inRange(-1000, 1000),
-    doc: "The kubelet's own oom_score_adj: -1000 to 1000.",
+    doc: 'oom_score_adj of the kubelet: -1000 to 1000.',
   }),
 ];
 
-/** What is kept back from pods. */
+/** Fields of reserved resources. */
 export const reservationFields: readonly Field[] = [
   field({
     name: 'systemReserved',
     type: map(QUANTITY),
     default: {},
     flag: 'system-reserved',
-    doc: 'What is kept back for the operating system: quantities of cpu, memory, ephemeral-storage and pid.',
+    doc: 'Resources reserved for the operating system: quantities of cpu, memory, ephemeral-storage and pid.',
   }),
   field({
     name: 'kubeReserved',
     type: map(QUANTITY),
     default: {},
     flag: 'kube-reserved',
-    doc: 'What is kept back for Kubernetes: quantities of cpu, memory, ephemeral-storage and pid.',
+    doc: 'Resources reserved for Kubernetes: quantities of cpu, memory, ephemeral-storage and pid.',
   }),
   field({
     name: 'systemReservedCgroup',
     type: STRING,
     default: '',
     flag: 'system-reserved-cgroup',
-    doc: 'The cgroup that systemReserved is enforced on.',
+    doc: 'Cgroup on which systemReserved is enforced.',
   }),
   field({
     name: 'kubeReservedCgroup',
     type: STRING,
     default: '',
     flag: 'kube-reserved-cgroup',
-    doc: 'The cgroup that kubeReserved is enforced on.',
+    doc: 'Cgroup on which kubeReserved is enforced.',
   }),
   field({
     name: 'enforceNodeAllocatable',
     type: list(STRING),
     default: ['pods'],
     flag: 'enforce-node-allocatable',
-    doc: 'What is held to its share: pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible; or none alone.',
+    doc: 'Cgroups on which limits are enforced: pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible; or only none.',
   }),
   field({
     name: 'qosReserved',
     type: map(STRING),
     default: {},
     flag: 'qos-reserved',
-    doc: 'The percentage of requests of guaranteed pods that lower classes may not use; memory only. Needs the feature gate QOSReserved.',
+    doc: 'Percentage of the requests of higher QoS classes that lower classes may not use; memory only. Needs the feature gate QOSReserved.',
   }),
   field({
     name: 'reservedSystemCPUs',
     type: STRING,
     default: '',
     flag: 'reserved-cpus',
-    doc: 'CPUs kept back for the system, as a list of numbers and ranges (0-1,6); instead of CPU in systemReserved and kubeReserved.',
+    doc: 'CPUs reserved for the system, as a list of numbers and ranges (0-1,6). Replaces cpu in systemReserved and kubeReserved.',
   }),
   field({
     name: 'reservedMemory',
     default: [],
     flag: { name: 'reserved-memory', syntax: 'reservedMemory' },
     type: list(
-      object('MemoryReservation', 'Memory of one NUMA node that is kept back from pods.', [
-        field({ name: 'numaNode', type: INT32, default: 0, doc: 'The number of the NUMA node.' }),
+      object('MemoryReservation', 'Reserved memory of one NUMA node.', [
+        field({ name: 'numaNode', type: INT32, default: 0, doc: 'Number of the NUMA node.' }),
         field({
           name: 'limits',
           type: map({ kind: 'quantity', acceptsNumber: true }),
@@ -161,11 +161,11 @@ export const reservationFields: readonly Field[] = [
       ]),
     ),
     support: refuse(NO_MANAGER),
-    doc: 'Memory kept back on each NUMA node, for the memory manager.',
+    doc: 'Memory reserved on each NUMA node, for the memory manager.',
   }),
 ];
 
-/** The CPU, memory and topology managers. */
+/** Fields of the CPU, memory and topology managers. */
 export const resourceManagerFields: readonly Field[] = [
   field({
     name: 'cpuManagerPolicy',
@@ -175,7 +175,7 @@ export const resourceManagerFields: readonly Field[] = [
     flag: 'cpu-manager-policy',
     check: notEmpty,
     support: refuse(NO_MANAGER),
-    doc: 'none, or static: whole CPUs for guaranteed containers that request them.',
+    doc: 'none, or static: Guaranteed containers that request whole CPUs get exclusive CPUs.',
   }),
   field({
     name: 'cpuManagerPolicyOptions',
@@ -192,7 +192,7 @@ export const resourceManagerFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'cpu-manager-reconcile-period',
     support: warn(NO_MANAGER),
-    doc: 'How often the CPU manager compares cpusets with its state.',
+    doc: 'Interval at which the CPU manager reconciles cpusets.',
   }),
   field({
     name: 'memoryManagerPolicy',
@@ -202,7 +202,7 @@ export const resourceManagerFields: readonly Field[] = [
     flag: 'memory-manager-policy',
     check: notEmpty,
     support: refuse(NO_MANAGER),
-    doc: 'None, or Static: memory of guaranteed pods from the fewest NUMA nodes.',
+    doc: 'None, or Static: Guaranteed pods get memory from as few NUMA nodes as possible.',
   }),
   field({
     name: 'topologyManagerPolicy',
@@ -212,7 +212,7 @@ export const resourceManagerFields: readonly Field[] = [
     flag: 'topology-manager-policy',
     check: notEmpty,
     support: refuse(NO_MANAGER),
-    doc: 'Whether pods are admitted by how their CPUs, memory and devices fit on NUMA nodes.',
+    doc: 'How strictly the CPUs, memory and devices of a pod must be aligned on NUMA nodes.',
   }),
   field({
     name: 'topologyManagerScope',
@@ -222,7 +222,7 @@ export const resourceManagerFields: readonly Field[] = [
     flag: 'topology-manager-scope',
     check: notEmpty,
     support: warn(NO_MANAGER),
-    doc: 'Whether the topology policy looks at containers or at whole pods.',
+    doc: 'Whether the topology policy aligns containers or whole pods.',
   }),
   field({
     name: 'topologyManagerPolicyOptions',

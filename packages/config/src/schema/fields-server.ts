@@ -1,9 +1,9 @@
 import { type Field, field, warn } from './field.ts';
 import { BOOLEAN, DURATION, INT32, list, notEmpty, object, oneOf, port, portOrOff, STRING } from './types.ts';
 
-const NO_CONTENTION = 'nothing here waits for a lock: there is no such profile';
+const NO_CONTENTION = 'Node.js has no such profile';
 
-/** The endpoints that the kubelet serves. */
+/** Fields of the kubelet's servers. */
 export const serverFields: readonly Field[] = [
   field({
     name: 'healthzPort',
@@ -11,7 +11,7 @@ export const serverFields: readonly Field[] = [
     default: 10248,
     flag: 'healthz-port',
     check: portOrOff,
-    doc: 'The port of /healthz. 0: not served.',
+    doc: 'Port of /healthz. 0: not served.',
   }),
   field({
     name: 'healthzBindAddress',
@@ -19,7 +19,7 @@ export const serverFields: readonly Field[] = [
     default: '127.0.0.1',
     zeroIsUnset: true,
     flag: { name: 'healthz-bind-address', syntax: 'ip' },
-    doc: 'The IP address of /healthz, or a host name that has one.',
+    doc: 'IP address of /healthz, or a host name that resolves to one.',
   }),
   field({
     name: 'readOnlyPort',
@@ -27,7 +27,7 @@ export const serverFields: readonly Field[] = [
     default: 0,
     flag: 'read-only-port',
     check: portOrOff,
-    doc: 'The port of the server that asks nobody who they are and changes nothing. 0: not served, also where no --config is given (upstream then serves it on 10255).',
+    doc: 'Port of the read-only server, which needs no authentication. 0: not served. Without --config, the default is 0 (upstream: 10255).',
   }),
   field({
     name: 'enableServer',
@@ -42,7 +42,7 @@ export const serverFields: readonly Field[] = [
     default: '0.0.0.0',
     zeroIsUnset: true,
     flag: { name: 'address', syntax: 'ip' },
-    doc: 'The IP address of the secured server. The read-only one is on the loopback.',
+    doc: 'IP address of the secured server. The read-only server listens on the loopback address.',
   }),
   field({
     name: 'port',
@@ -51,7 +51,7 @@ export const serverFields: readonly Field[] = [
     zeroIsUnset: true,
     flag: 'port',
     check: port,
-    doc: 'The port of the secured server.',
+    doc: 'Port of the secured server.',
   }),
   field({
     name: 'enableDebuggingHandlers',
@@ -66,7 +66,7 @@ export const serverFields: readonly Field[] = [
     default: false,
     flag: 'contention-profiling',
     support: warn(NO_CONTENTION),
-    doc: 'Whether contention is profiled, where enableDebuggingHandlers is true.',
+    doc: 'Whether lock contention is profiled if enableDebuggingHandlers is true.',
   }),
   field({
     name: 'enableProfilingHandler',
@@ -94,7 +94,7 @@ export const serverFields: readonly Field[] = [
   }),
 ];
 
-/** TLS of the secured server, and the certificates of the kubelet. */
+/** Fields of TLS and the kubelet's certificates. */
 export const tlsFields: readonly Field[] = [
   field({
     name: 'tlsCertFile',
@@ -102,7 +102,7 @@ export const tlsFields: readonly Field[] = [
     default: '',
     isPath: true,
     flag: 'tls-cert-file',
-    doc: "The secured server's certificate and its chain, PEM. Empty: self-signed, in --cert-dir.",
+    doc: 'Certificate of the secured server with its chain, PEM. Empty: a self-signed certificate in --cert-dir.',
   }),
   field({
     name: 'tlsPrivateKeyFile',
@@ -110,27 +110,27 @@ export const tlsFields: readonly Field[] = [
     default: '',
     isPath: true,
     flag: 'tls-private-key-file',
-    doc: 'The private key of tlsCertFile, PEM.',
+    doc: 'Private key of tlsCertFile, PEM.',
   }),
   field({
     name: 'tlsCipherSuites',
     type: list(STRING),
     default: [],
     flag: 'tls-cipher-suites',
-    doc: 'The cipher suites of TLS 1.2 that are offered, by their IANA names. Empty: the default ones.',
+    doc: 'Cipher suites of TLS 1.2 to offer, by their IANA names. Empty: the defaults.',
   }),
   field({
     name: 'tlsCurvePreferences',
     type: list(INT32),
     default: [],
-    doc: 'The key exchanges that are offered, by their TLS numbers. Empty: the default ones.',
+    doc: 'Key exchanges to offer, by their TLS numbers. Empty: the defaults.',
   }),
   field({
     name: 'tlsMinVersion',
     type: oneOf('TlsVersion', '', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13'),
     default: '',
     flag: 'tls-min-version',
-    doc: 'The oldest TLS version that is offered. Empty: VersionTLS12.',
+    doc: 'Minimum TLS version. Empty: VersionTLS12.',
   }),
   field({
     name: 'rotateCertificates',
@@ -148,12 +148,12 @@ export const tlsFields: readonly Field[] = [
   }),
 ];
 
-/** Who may use the secured server. */
+/** Fields of authentication and authorization on the secured server. */
 export const authFields: readonly Field[] = [
   field({
     name: 'authentication',
     default: {},
-    type: object('KubeletAuthentication', 'How requests to the secured server are told apart.', [
+    type: object('KubeletAuthentication', 'Authentication of requests to the secured server.', [
       field({
         name: 'x509',
         default: {},
@@ -164,7 +164,7 @@ export const authFields: readonly Field[] = [
             default: '',
             isPath: true,
             flag: 'client-ca-file',
-            doc: 'The authorities whose client certificates are believed, PEM. Empty: none.',
+            doc: 'Certificate authorities of client certificates, PEM. Empty: no client certificate is accepted.',
           }),
         ]),
         doc: 'Client certificates.',
@@ -178,7 +178,7 @@ export const authFields: readonly Field[] = [
             type: BOOLEAN,
             default: true,
             flag: 'authentication-token-webhook',
-            doc: 'Whether bearer tokens are reviewed by the API server. Default false where no --config is given.',
+            doc: 'Whether the API server reviews bearer tokens. Without --config, the default is false.',
           }),
           field({
             name: 'cacheTTL',
@@ -187,7 +187,7 @@ export const authFields: readonly Field[] = [
             default: '2m0s',
             zeroIsUnset: true,
             flag: 'authentication-token-webhook-cache-ttl',
-            doc: 'How long a review is believed.',
+            doc: 'How long the result of a token review is cached.',
           }),
         ]),
         doc: 'Bearer tokens, reviewed by the API server.',
@@ -195,24 +195,24 @@ export const authFields: readonly Field[] = [
       field({
         name: 'anonymous',
         default: {},
-        type: object('KubeletAnonymousAuthentication', 'Requests that show nothing.', [
+        type: object('KubeletAnonymousAuthentication', 'Requests without credentials.', [
           field({
             name: 'enabled',
             type: BOOLEAN,
             default: false,
             flag: 'anonymous-auth',
-            doc: 'Whether requests that show neither a certificate nor a token are let in, as system:anonymous. Default true where no --config is given.',
+            doc: 'Whether requests without a certificate or token are accepted as system:anonymous. Without --config, the default is true.',
           }),
         ]),
-        doc: 'Requests that show nothing.',
+        doc: 'Requests without credentials.',
       }),
     ]),
-    doc: 'How requests to the secured server are told apart.',
+    doc: 'Authentication of requests to the secured server.',
   }),
   field({
     name: 'authorization',
     default: {},
-    type: object('KubeletAuthorization', 'What requests to the secured server may do.', [
+    type: object('KubeletAuthorization', 'Authorization of requests to the secured server.', [
       field({
         name: 'mode',
         type: oneOf('KubeletAuthorizationMode', 'AlwaysAllow', 'Webhook'),
@@ -220,7 +220,7 @@ export const authFields: readonly Field[] = [
         zeroIsUnset: true,
         flag: 'authorization-mode',
         check: notEmpty,
-        doc: 'AlwaysAllow, or Webhook: the API server decides. Default AlwaysAllow where no --config is given.',
+        doc: 'AlwaysAllow, or Webhook: the API server decides. Without --config, the default is AlwaysAllow.',
       }),
       field({
         name: 'webhook',
@@ -233,7 +233,7 @@ export const authFields: readonly Field[] = [
             default: '5m0s',
             zeroIsUnset: true,
             flag: 'authorization-webhook-cache-authorized-ttl',
-            doc: 'How long a yes is believed.',
+            doc: 'How long an allowed request is cached.',
           }),
           field({
             name: 'cacheUnauthorizedTTL',
@@ -242,12 +242,12 @@ export const authFields: readonly Field[] = [
             default: '30s',
             zeroIsUnset: true,
             flag: 'authorization-webhook-cache-unauthorized-ttl',
-            doc: 'How long a no is believed.',
+            doc: 'How long a denied request is cached.',
           }),
         ]),
         doc: 'Decisions of the API server.',
       }),
     ]),
-    doc: 'What requests to the secured server may do.',
+    doc: 'Authorization of requests to the secured server.',
   }),
 ];

@@ -6,13 +6,13 @@ import { logFields, networkFields, podFields, runtimeFields } from './fields-pod
 import { cgroupFields, reservationFields, resourceManagerFields } from './fields-resources.ts';
 import { authFields, serverFields, tlsFields } from './fields-server.ts';
 
-/** A theme of the table. */
+/** Fields about one topic. */
 export interface FieldGroup {
   readonly title: string;
   readonly fields: readonly Field[];
 }
 
-/** Every field of KubeletConfiguration v1beta1 (k8s.io/kubelet/config/v1beta1/types.go, 1.36), by theme. */
+/** All fields of KubeletConfiguration v1beta1 (k8s.io/kubelet/config/v1beta1/types.go, 1.36), by topic. */
 export const fieldGroups: readonly FieldGroup[] = [
   { title: 'Pods and their sources', fields: podFields },
   { title: 'Container runtime', fields: runtimeFields },
@@ -32,7 +32,7 @@ export const fieldGroups: readonly FieldGroup[] = [
   { title: 'Logs, traces, metrics and feature gates', fields: observabilityFields },
 ];
 
-/** The fields of all groups. */
+/** Fields of all groups. */
 export const configurationFields: readonly Field[] = fieldGroups.flatMap((group) => group.fields);
 
 export const API_VERSION = 'kubelet.config.k8s.io/v1beta1';

@@ -25,7 +25,7 @@ export function object(typeName: string, doc: string, fields: readonly Field[]):
   return { kind: 'object', typeName, doc, fields };
 }
 
-/** The value is a whole number from `min` to `max`. */
+/** Returns a check that accepts whole numbers from `min` to `max`. */
 export function inRange(min: number, max: number): Check {
   return (value) =>
     typeof value === 'number' && value >= min && value <= max
@@ -40,7 +40,7 @@ export function atLeast(min: number): Check {
   return (value) => (typeof value === 'number' && value >= min ? undefined : `must be ${min} or greater`);
 }
 
-/** Without a value a file leaves the default; a flag takes that away, and nobody would know what to do. */
+/** Rejects the empty text. In a file it means the default; on the command line it would replace the default by nothing. */
 export const notEmpty: Check = (value) => (value === '' ? 'must not be empty' : undefined);
 
 export const positiveDuration: Check = (value) =>
