@@ -2,7 +2,7 @@ import { kubeletFlags } from '../src/flags/kubelet-flags.ts';
 import type { Field, FieldType, Support } from '../src/schema/field.ts';
 import { fieldGroups } from '../src/schema/kubelet-configuration.ts';
 
-/** The text of docs/reference/configuration.md. */
+/** Returns the content of docs/reference/configuration.md. */
 export function configurationPage(): string {
   return [
     '# Configuration',
@@ -10,17 +10,21 @@ export function configurationPage(): string {
     '<!-- Written from the table in packages/config/src by `pnpm run docs` in packages/config; change it there. -->',
     '',
     'The kubelet reads `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`) as YAML or JSON from `--config`, then the',
-    'drop-in files of `--config-dir` (`*.conf`, in lexical order, subdirectories included), then its flags. A later one',
-    'wins: flag, drop-in, file, default. A drop-in merges as a JSON merge patch: objects and maps by key, lists as a',
-    'whole, and null takes a field back to its default.',
+    'drop-in files of `--config-dir` (`*.conf`, in lexical order, including subdirectories), then its flags. Precedence,',
+    'highest first: flags, drop-in files, the file of `--config`, defaults. A drop-in file is applied as a JSON merge patch:',
+    'objects and maps are merged by key, lists are replaced, and null resets a field to its default.',
     '',
-    'A value of the wrong type and a value out of range are refused, with the file, the line and the path of the field.',
-    'An unknown field, a duplicate key (the last value is used), a document after the first and an entry of `clusterDNS`',
-    'that is no IP address are warnings, as in the Go kubelet; with `--strict-config` they are refused too. All problems',
-    'are reported at once.',
+    'The kubelet refuses to start if a value has the wrong type or is out of range. Each error names the file, the line and',
+    'the path of the field, and all errors are reported together. Unknown fields, duplicate keys (the last value is used),',
+    'documents after the first and entries of `clusterDNS` that are not IP addresses cause warnings, as in the Go kubelet;',
+    'with `--strict-config` they are errors.',
     '',
-    'What this kubelet cannot do yet is named: *refused* stops it, *warned of* does not, and the',
-    'default is silent. *No effect* means that upstream ignores the field as well.',
+    'The column *State* says whether this kubelet implements a field:',
+    '',
+    '- *supported*: the value takes effect.',
+    '- *refused*: the kubelet does not start if the value differs from the default.',
+    '- *warning*: a value other than the default causes a warning and has no effect.',
+    '- *no effect*: the field has no effect in the Go kubelet either.',
     '',
     ...fieldGroups.flatMap((group) => [
       `## ${group.title}`,
@@ -82,7 +86,7 @@ function state(support: Support): string {
     case 'inert':
       return `no effect: ${cell(support.because)}`;
     case 'unsupported':
-      return `${support.severity === 'refuse' ? 'refused' : 'warned of'}: ${cell(support.because)}`;
+      return `${support.severity === 'refuse' ? 'refused' : 'warning'}: ${cell(support.because)}`;
   }
 }
 

@@ -333,7 +333,7 @@ describe('flags beside the configuration', () => {
       expect.objectContaining({ path: '--housekeeping-interval' }),
       {
         path: '--boot-id-file',
-        message: 'has no effect: it belongs to cAdvisor, which is not used',
+        message: 'has no effect: a flag of cAdvisor, which is not used',
         origin: { source: 'flag', flag: 'boot-id-file', text: '/x' },
       },
     ]);

@@ -200,7 +200,7 @@ describe('problems of several stages', () => {
       'unknown flag: --nope',
       'invalid argument "x" for "--healthz-port" flag: want a whole number from -2147483648 to 2147483647',
       '--node-ip: two IP addresses must be one of each family',
-      '--lock-file: is not supported yet: no lock file is taken yet',
+      '--lock-file: is not supported yet: lock files are not implemented yet',
       expect.stringContaining(`${CONFIG}:3:10: maxPods: must be a whole number`),
       expect.stringContaining('/etc/kubelet/conf.d/a.conf:1:14: '),
     ]);

@@ -142,7 +142,7 @@ describe('--help', () => {
     '      --address ip\n          IP address of the secured server. The read-only server listens on the loopback address.\n          (default 0.0.0.0) (DEPRECATED)\n',
     '      --application-metrics-count-limit int32\n          Has no effect: cAdvisor is not used. (default 100) (DEPRECATED)\n',
     '      --boot-id-file string\n          Has no effect: cAdvisor is not used. (default /proc/sys/kernel/random/boot_id)\n          (DEPRECATED)\n',
-    '      --cert-dir string\n          Where the TLS certificates are, whatever --root-dir is. A directory with certificates of\n          another node is refused. (default /var/lib/kubelet/pki)\n',
+    '      --cert-dir string\n          Directory of the TLS certificates, independent of --root-dir. A directory with\n          certificates of another node is refused. (default /var/lib/kubelet/pki)\n',
     '      --cgroup-root string\n          Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if\n          cgroupsPerQOS is false. (DEPRECATED)\n',
     '      --container-log-max-size quantity\n          Size at which a container log is rotated. Negative: logs are not rotated. (default 10Mi)\n          (DEPRECATED)\n',
     '      --enable-load-reader\n          Has no effect: cAdvisor is not used. (DEPRECATED)\n',
@@ -150,14 +150,14 @@ describe('--help', () => {
     '      --eviction-minimum-reclaim key=value,...\n          Amount by signal that an eviction frees beyond the threshold. (DEPRECATED)\n',
     '      --global-housekeeping-interval duration\n          Has no effect: cAdvisor is not used. (default 1m0s) (DEPRECATED)\n',
     '  -h, --help\n          Prints the flags and exits.\n',
-    '      --maximum-dead-containers int32\n          How many dead containers are kept in all. Negative: no limit. (default -1) (DEPRECATED)\n',
-    '      --minimum-container-ttl-duration duration\n          How long a dead container is kept at least. (default 0s) (DEPRECATED)\n',
-    '      --node-labels key=value,...\n          Labels of the node at its registration: key=value, with commas between. In the namespaces\n          kubernetes.io and k8s.io only those for kubelets.\n',
+    '      --maximum-dead-containers int32\n          Maximum number of dead containers that are kept on the node. Negative: no limit. (default\n          -1) (DEPRECATED)\n',
+    '      --minimum-container-ttl-duration duration\n          Minimum time that a dead container is kept. (default 0s) (DEPRECATED)\n',
+    '      --node-labels key=value,...\n          Labels that the node gets at its registration: key=value, separated by commas. In the\n          namespaces kubernetes.io and k8s.io only labels that kubelets may set.\n',
     '      --pod-max-pids int64\n          Maximum number of processes in a pod. -1: the limit of the node. No effect if\n          cgroupsPerQOS is false. (default -1) (DEPRECATED)\n',
     '      --rotate-certificates\n          Whether the client certificate is renewed through the API server. (DEPRECATED)\n',
     '      --sync-frequency duration\n          Longest time between two syncs of a pod without events. (default 1m0s) (DEPRECATED)\n',
     '  -v, --v uint32\n          Verbosity of the log: 0 is the least, 4 is for debugging, 10 is everything. (default 0)\n',
-    '      --version version[=true]\n          Prints the version and exits; raw prints more of it; vX.Y.Z is refused.\n',
+    '      --version version[=true]\n          Prints the version and exits. raw prints all parts of the version. vX.Y.Z is refused.\n',
   ])('has %j', (entry) => {
     expect(entries).toContain(entry);
   });

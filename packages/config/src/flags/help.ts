@@ -13,13 +13,13 @@ interface HelpEntry {
   readonly deprecated: boolean;
 }
 
-const INTRODUCTION = `The kubelet is the agent of a node: it runs the pods that are meant for it on a container runtime, keeps them running,
-and tells how they are. Pods come from manifests in a directory or at a URL, and from the API server.
+const INTRODUCTION = `The kubelet is the agent of a node. It runs the pods of the node on a container runtime, keeps them running, and reports
+their status. Pods come from manifests in a directory or at a URL, and from the API server.
 
-Flags that mirror a field of the configuration file are deprecated: put the field into the file of --config.
+Flags that mirror a field of the configuration file are deprecated: set the field in the file of --config instead.
 A flag overrides --config-dir, which overrides --config, which overrides the default.`;
 
-/** The flags that are not deprecated, by topic. */
+/** Flags that are not deprecated, by topic. */
 const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Configuration', ['config', 'config-dir', 'strict-config', 'fail-cgroupv1', 'seccomp-default']],
   ['Cluster', ['kubeconfig', 'bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'provider-id']],
@@ -30,8 +30,8 @@ const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = 
 ];
 
 /**
- * The text of --help: the flags that are not deprecated, by topic.
- * @param all also every deprecated flag, as a last group by name (`--help --all`)
+ * Returns the text of --help: the flags that are not deprecated, by topic.
+ * @param all whether the deprecated flags follow as a last group, by name (`--help --all`)
  */
 export function helpText({ all = false }: { readonly all?: boolean } = {}): string {
   const entries = [...kubeletFlags.map(ownEntry), ...mirrorFlags.map(mirrorEntry)];

@@ -1,21 +1,21 @@
 import type { Support } from '../schema/field.ts';
 import { inert, refuse, supported } from '../schema/field.ts';
 
-/** How the text of a flag becomes a value. */
+/** Type of a flag's value. */
 type FlagType = 'boolean' | 'integer' | 'string' | 'duration' | 'labels' | 'version';
 
-/** A flag that is not a field of the configuration. */
+/** Flag that is not a field of the configuration. */
 export interface KubeletFlag {
-  /** Without dashes. */
+  /** Name without dashes. */
   readonly name: string;
   readonly shorthand?: string;
-  /** The property of {@link KubeletFlags}; a duration's ends in `Ms`. Missing where upstream ignores the flag too. */
+  /** Property of {@link KubeletFlags}; of a duration, it ends in `Ms`. Absent if the flag has no effect, as in upstream. */
   readonly property?: string;
   readonly type: FlagType;
-  /** As text, the way the command line would give it. */
+  /** Default as text of the command line. */
   readonly default: string;
   readonly doc: string;
-  /** What upstream prints after "Flag --x has been deprecated, ". */
+  /** Upstream's text after "Flag --x has been deprecated, ". */
   readonly deprecated?: string;
   readonly support: Support;
 }
@@ -23,9 +23,9 @@ export interface KubeletFlag {
 const USE_EVICTION = 'Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.';
 const CADVISOR =
   'This is a cadvisor flag that was mistakenly registered with the Kubelet. Due to legacy concerns, it will follow the standard CLI deprecation timeline before being removed.';
-const NO_CADVISOR = 'it belongs to cAdvisor, which is not used';
+const NO_CADVISOR = 'a flag of cAdvisor, which is not used';
 
-/** The flags of the kubelet beside those that mirror a field (cmd/kubelet/app/options, 1.36). */
+/** Flags of the kubelet that do not mirror a field (cmd/kubelet/app/options, 1.36). */
 export const kubeletFlags: readonly KubeletFlag[] = [
   {
     name: 'config',
@@ -33,7 +33,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'The configuration file. Relative to the working directory. Flags override what it sets.',
+    doc: 'Configuration file, relative to the working directory. Flags override its values.',
   },
   {
     name: 'config-dir',
@@ -41,7 +41,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'A directory of drop-in files that override the configuration file. Files that end in .conf are read, in lexical order, subdirectories included.',
+    doc: 'Directory of drop-in files that override the configuration file. Files that end in .conf are read in lexical order, including subdirectories.',
   },
   {
     name: 'strict-config',
@@ -49,7 +49,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'boolean',
     default: 'false',
     support: supported,
-    doc: 'Whether unknown fields, duplicate keys, documents after the first and invalid clusterDNS entries stop the kubelet. They are warnings otherwise.',
+    doc: 'Whether the kubelet refuses to start if there are unknown fields, duplicate keys, documents after the first or invalid clusterDNS entries. If false, they are warnings.',
   },
   {
     name: 'kubeconfig',
@@ -57,7 +57,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'How to reach the API server. Without it the kubelet runs alone.',
+    doc: 'Kubeconfig file of the API server. Empty: the kubelet runs standalone.',
   },
   {
     name: 'bootstrap-kubeconfig',
@@ -65,7 +65,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'How to reach the API server for a first client certificate, where the file of --kubeconfig does not exist.',
+    doc: 'Kubeconfig file for requesting the first client certificate, used if the file of --kubeconfig does not exist.',
   },
   {
     name: 'hostname-override',
@@ -73,7 +73,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: "The node's name. Empty: the host's.",
+    doc: 'Name of the node. Empty: the host name.',
   },
   {
     name: 'node-ip',
@@ -81,7 +81,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: "The node's IP address, or two of them with a comma, one of each family. Empty: the default IPv4 address, else the default IPv6 one.",
+    doc: 'IP address of the node, or one IPv4 and one IPv6 address separated by a comma. Empty: the default IPv4 address, else the default IPv6 address.',
   },
   {
     name: 'cert-dir',
@@ -89,7 +89,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '/var/lib/kubelet/pki',
     support: supported,
-    doc: 'Where the TLS certificates are, whatever --root-dir is. A directory with certificates of another node is refused.',
+    doc: 'Directory of the TLS certificates, independent of --root-dir. A directory with certificates of another node is refused.',
   },
   {
     name: 'cloud-provider',
@@ -97,7 +97,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'external where a cloud controller manager completes the node; else empty.',
+    doc: 'external if a cloud controller manager completes the node, else empty.',
   },
   {
     name: 'root-dir',
@@ -105,7 +105,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '/var/lib/kubelet',
     support: supported,
-    doc: "Where the kubelet keeps its files: pods' directories, volumes, plugins. Locked: a second kubelet on it is refused.",
+    doc: 'Directory of the kubelet: pods, volumes, plugins, state. The kubelet locks it; a second kubelet with the same directory does not start.',
   },
   {
     name: 'node-labels',
@@ -113,23 +113,23 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'labels',
     default: '',
     support: supported,
-    doc: 'Labels of the node at its registration: key=value, with commas between. In the namespaces kubernetes.io and k8s.io only those for kubelets.',
+    doc: 'Labels that the node gets at its registration: key=value, separated by commas. In the namespaces kubernetes.io and k8s.io only labels that kubelets may set.',
   },
   {
     name: 'lock-file',
     property: 'lockFile',
     type: 'string',
     default: '',
-    support: refuse('no lock file is taken yet'),
-    doc: 'A file that only one kubelet at a time may lock.',
+    support: refuse('lock files are not implemented yet'),
+    doc: 'File that only one kubelet at a time can lock.',
   },
   {
     name: 'exit-on-lock-contention',
     property: 'exitOnLockContention',
     type: 'boolean',
     default: 'false',
-    support: refuse('no lock file is taken yet'),
-    doc: 'Whether the kubelet exits when another one opens the lock file. Needs --lock-file.',
+    support: refuse('lock files are not implemented yet'),
+    doc: 'Whether the kubelet exits if another kubelet opens the lock file. Needs --lock-file.',
   },
   {
     name: 'runtime-cgroups',
@@ -137,7 +137,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: "The runtime's cgroup, for its figures.",
+    doc: 'Cgroup of the container runtime, for its stats.',
   },
   {
     name: 'image-credential-provider-config',
@@ -145,7 +145,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'The configuration of credential provider plugins: a file, or a directory of them.',
+    doc: 'Configuration file of credential provider plugins, or a directory of such files.',
   },
   {
     name: 'image-credential-provider-bin-dir',
@@ -153,7 +153,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     support: supported,
-    doc: 'Where credential provider plugins are.',
+    doc: 'Directory of credential provider plugins.',
   },
   {
     name: 'minimum-container-ttl-duration',
@@ -162,7 +162,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     default: '0s',
     deprecated: USE_EVICTION,
     support: supported,
-    doc: 'How long a dead container is kept at least.',
+    doc: 'Minimum time that a dead container is kept.',
   },
   {
     name: 'maximum-dead-containers-per-container',
@@ -171,7 +171,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     default: '1',
     deprecated: USE_EVICTION,
     support: supported,
-    doc: 'How many dead instances of a container are kept.',
+    doc: 'Maximum number of dead instances that are kept per container.',
   },
   {
     name: 'maximum-dead-containers',
@@ -180,7 +180,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     default: '-1',
     deprecated: USE_EVICTION,
     support: supported,
-    doc: 'How many dead containers are kept in all. Negative: no limit.',
+    doc: 'Maximum number of dead containers that are kept on the node. Negative: no limit.',
   },
   {
     name: 'experimental-mounter-path',
@@ -188,8 +188,8 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'string',
     default: '',
     deprecated: 'will be removed in 1.25 or later. in favor of using CSI.',
-    support: refuse('volumes are mounted with the mount of the host'),
-    doc: 'A program that mounts volumes. Empty: the one of the host.',
+    support: refuse('volumes are mounted with the mount command of the host'),
+    doc: 'Program that mounts volumes. Empty: the mount command of the host.',
   },
   {
     name: 'experimental-allocatable-ignore-eviction',
@@ -198,7 +198,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     default: 'false',
     deprecated: 'will be removed in 1.25 or later.',
     support: supported,
-    doc: 'Whether hard eviction thresholds are left out of allocatable resources.',
+    doc: 'Whether hard eviction thresholds are ignored in the calculation of allocatable resources.',
   },
   {
     name: 'version',
@@ -206,7 +206,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'version',
     default: 'false',
     support: supported,
-    doc: 'Prints the version and exits; raw prints more of it; vX.Y.Z is refused.',
+    doc: 'Prints the version and exits. raw prints all parts of the version. vX.Y.Z is refused.',
   },
   {
     name: 'help',
@@ -230,7 +230,7 @@ export const kubeletFlags: readonly KubeletFlag[] = [
     type: 'duration',
     default: '10s',
     support: inert(NO_CADVISOR),
-    doc: 'How often cAdvisor looks at containers.',
+    doc: 'Interval at which cAdvisor reads containers.',
   },
   ...cadvisor('integer', ['application-metrics-count-limit', '100']),
   ...cadvisor(

@@ -839,49 +839,49 @@ export interface KubeletConfigurationV1beta1 {
 
 /** The flags of the command line that are not fields of the configuration. */
 export interface KubeletFlags {
-  /** The configuration file. Relative to the working directory. Flags override what it sets. Default: ''. */
+  /** Configuration file, relative to the working directory. Flags override its values. Default: ''. */
   readonly config: string;
-  /** A directory of drop-in files that override the configuration file. Files that end in .conf are read, in lexical order, subdirectories included. Default: ''. */
+  /** Directory of drop-in files that override the configuration file. Files that end in .conf are read in lexical order, including subdirectories. Default: ''. */
   readonly configDir: string;
-  /** Whether unknown fields, duplicate keys, documents after the first and invalid clusterDNS entries stop the kubelet. They are warnings otherwise. Default: false. */
+  /** Whether the kubelet refuses to start if there are unknown fields, duplicate keys, documents after the first or invalid clusterDNS entries. If false, they are warnings. Default: false. */
   readonly strictConfig: boolean;
-  /** How to reach the API server. Without it the kubelet runs alone. Default: ''. */
+  /** Kubeconfig file of the API server. Empty: the kubelet runs standalone. Default: ''. */
   readonly kubeconfig: string;
-  /** How to reach the API server for a first client certificate, where the file of --kubeconfig does not exist. Default: ''. */
+  /** Kubeconfig file for requesting the first client certificate, used if the file of --kubeconfig does not exist. Default: ''. */
   readonly bootstrapKubeconfig: string;
-  /** The node's name. Empty: the host's. Default: ''. */
+  /** Name of the node. Empty: the host name. Default: ''. */
   readonly hostnameOverride: string;
-  /** The node's IP address, or two of them with a comma, one of each family. Empty: the default IPv4 address, else the default IPv6 one. Default: ''. */
+  /** IP address of the node, or one IPv4 and one IPv6 address separated by a comma. Empty: the default IPv4 address, else the default IPv6 address. Default: ''. */
   readonly nodeIp: string;
-  /** Where the TLS certificates are, whatever --root-dir is. A directory with certificates of another node is refused. Default: /var/lib/kubelet/pki. */
+  /** Directory of the TLS certificates, independent of --root-dir. A directory with certificates of another node is refused. Default: /var/lib/kubelet/pki. */
   readonly certDir: string;
-  /** external where a cloud controller manager completes the node; else empty. Default: ''. */
+  /** external if a cloud controller manager completes the node, else empty. Default: ''. */
   readonly cloudProvider: string;
-  /** Where the kubelet keeps its files: pods' directories, volumes, plugins. Locked: a second kubelet on it is refused. Default: /var/lib/kubelet. */
+  /** Directory of the kubelet: pods, volumes, plugins, state. The kubelet locks it; a second kubelet with the same directory does not start. Default: /var/lib/kubelet. */
   readonly rootDir: string;
-  /** Labels of the node at its registration: key=value, with commas between. In the namespaces kubernetes.io and k8s.io only those for kubelets. Default: ''. */
+  /** Labels that the node gets at its registration: key=value, separated by commas. In the namespaces kubernetes.io and k8s.io only labels that kubelets may set. Default: ''. */
   readonly nodeLabels: Readonly<Record<string, string>>;
-  /** A file that only one kubelet at a time may lock. Default: ''. */
+  /** File that only one kubelet at a time can lock. Default: ''. */
   readonly lockFile: string;
-  /** Whether the kubelet exits when another one opens the lock file. Needs --lock-file. Default: false. */
+  /** Whether the kubelet exits if another kubelet opens the lock file. Needs --lock-file. Default: false. */
   readonly exitOnLockContention: boolean;
-  /** The runtime's cgroup, for its figures. Default: ''. */
+  /** Cgroup of the container runtime, for its stats. Default: ''. */
   readonly runtimeCgroups: string;
-  /** The configuration of credential provider plugins: a file, or a directory of them. Default: ''. */
+  /** Configuration file of credential provider plugins, or a directory of such files. Default: ''. */
   readonly imageCredentialProviderConfig: string;
-  /** Where credential provider plugins are. Default: ''. */
+  /** Directory of credential provider plugins. Default: ''. */
   readonly imageCredentialProviderBinDir: string;
-  /** How long a dead container is kept at least. Default: 0s. */
+  /** Minimum time that a dead container is kept. Default: 0s. */
   readonly minimumContainerTtlMs: number;
-  /** How many dead instances of a container are kept. Default: 1. */
+  /** Maximum number of dead instances that are kept per container. Default: 1. */
   readonly maximumDeadContainersPerContainer: number;
-  /** How many dead containers are kept in all. Negative: no limit. Default: -1. */
+  /** Maximum number of dead containers that are kept on the node. Negative: no limit. Default: -1. */
   readonly maximumDeadContainers: number;
-  /** A program that mounts volumes. Empty: the one of the host. Default: ''. */
+  /** Program that mounts volumes. Empty: the mount command of the host. Default: ''. */
   readonly experimentalMounterPath: string;
-  /** Whether hard eviction thresholds are left out of allocatable resources. Default: false. */
+  /** Whether hard eviction thresholds are ignored in the calculation of allocatable resources. Default: false. */
   readonly experimentalAllocatableIgnoreEviction: boolean;
-  /** Prints the version and exits; raw prints more of it; vX.Y.Z is refused. Default: false. */
+  /** Prints the version and exits. raw prints all parts of the version. vX.Y.Z is refused. Default: false. */
   readonly version: 'false' | 'true' | 'raw';
   /** Prints the flags and exits. Default: false. */
   readonly help: boolean;
