@@ -315,10 +315,10 @@ describe('flags beside the configuration', () => {
     },
   );
 
-  it('that name what is not there yet are refused or warned of', async () => {
+  it('refuses flags that are not implemented, and warns about flags without effect', async () => {
     await expect(load({ argv: ['--lock-file=/run/lock'] })).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/^--lock-file: is not supported yet: no lock file/),
+      message: expect.stringMatching(/^--lock-file: is not supported yet: lock files/),
     });
     const { warnings } = await load({ argv: ['--contention-profiling', '--boot-id-file=/x'] });
     expect(warnings.map(({ path }) => path)).toEqual(
