@@ -143,7 +143,7 @@ describe('--help', () => {
     '      --application-metrics-count-limit int32\n          Has no effect: cAdvisor is not used. (default 100) (DEPRECATED)\n',
     '      --boot-id-file string\n          Has no effect: cAdvisor is not used. (default /proc/sys/kernel/random/boot_id)\n          (DEPRECATED)\n',
     '      --cert-dir string\n          Directory of the TLS certificates, independent of --root-dir. A directory with\n          certificates of another node is refused. (default /var/lib/kubelet/pki)\n',
-    '      --cgroup-root string\n          Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if\n          cgroupsPerQOS is false. (DEPRECATED)\n',
+    '      --cgroup-root string\n          Existing parent cgroup of kubepods. Empty: the root cgroup. No effect if cgroupsPerQOS is\n          false. (DEPRECATED)\n',
     '      --container-log-max-size quantity\n          Size at which a container log is rotated. Negative: logs are not rotated. (default 10Mi)\n          (DEPRECATED)\n',
     '      --enable-load-reader\n          Has no effect: cAdvisor is not used. (DEPRECATED)\n',
     '      --enforce-node-allocatable strings\n          Cgroups on which limits are enforced: pods, system-reserved or\n          system-reserved-compressible, kube-reserved or kube-reserved-compressible; or only none.\n          (default pods) (DEPRECATED)\n',

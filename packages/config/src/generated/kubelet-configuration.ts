@@ -339,7 +339,7 @@ export interface KubeletConfiguration {
   readonly cgroupsPerQOS: boolean;
   /** cgroupfs or systemd. If the runtime reports its driver, that one is used. Default: cgroupfs. */
   readonly cgroupDriver: CgroupDriver;
-  /** Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if cgroupsPerQOS is false. Default: ''. */
+  /** Existing parent cgroup of kubepods. Empty: the root cgroup. No effect if cgroupsPerQOS is false. Default: ''. */
   readonly cgroupRoot: string;
   /** Cgroup that the kubelet moves itself to. Default: ''. */
   readonly kubeletCgroups: string;
@@ -389,7 +389,7 @@ export interface KubeletConfiguration {
   readonly evictionHard: Readonly<Record<string, string>>;
   /** Soft eviction thresholds by signal: pods are evicted after a grace period. Default: {}. */
   readonly evictionSoft: Readonly<Record<string, string>>;
-  /** Time for which each soft threshold must be crossed before pods are evicted. Default: {}. */
+  /** Time that each soft threshold must stay crossed before pods are evicted. Default: {}. */
   readonly evictionSoftGracePeriodMs: Readonly<Record<string, number>>;
   /** Amount by signal that an eviction frees beyond the threshold. Default: {}. */
   readonly evictionMinimumReclaim: Readonly<Record<string, string>>;
@@ -741,7 +741,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly cgroupsPerQOS?: boolean;
   /** cgroupfs or systemd. If the runtime reports its driver, that one is used. Default: cgroupfs. */
   readonly cgroupDriver?: CgroupDriver;
-  /** Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if cgroupsPerQOS is false. Default: ''. */
+  /** Existing parent cgroup of kubepods. Empty: the root cgroup. No effect if cgroupsPerQOS is false. Default: ''. */
   readonly cgroupRoot?: string;
   /** Cgroup that the kubelet moves itself to. Default: ''. */
   readonly kubeletCgroups?: string;
@@ -791,7 +791,7 @@ export interface KubeletConfigurationV1beta1 {
   readonly evictionHard?: Readonly<Record<string, string>>;
   /** Soft eviction thresholds by signal: pods are evicted after a grace period. Default: {}. */
   readonly evictionSoft?: Readonly<Record<string, string>>;
-  /** Time for which each soft threshold must be crossed before pods are evicted. Default: {}. */
+  /** Time that each soft threshold must stay crossed before pods are evicted. Default: {}. */
   readonly evictionSoftGracePeriod?: Readonly<Record<string, string>>;
   /** Amount by signal that an eviction frees beyond the threshold. Default: {}. */
   readonly evictionMinimumReclaim?: Readonly<Record<string, string>>;

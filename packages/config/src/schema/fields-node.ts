@@ -23,7 +23,7 @@ export const evictionFields: readonly Field[] = [
     type: map(DURATION),
     default: {},
     flag: 'eviction-soft-grace-period',
-    doc: 'Time for which each soft threshold must be crossed before pods are evicted.',
+    doc: 'Time that each soft threshold must stay crossed before pods are evicted.',
   }),
   field({
     name: 'evictionMinimumReclaim',

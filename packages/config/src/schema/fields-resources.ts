@@ -38,7 +38,7 @@ export const cgroupFields: readonly Field[] = [
     type: STRING,
     default: '',
     flag: 'cgroup-root',
-    doc: 'Existing cgroup in which kubepods is created. Empty: the root cgroup. No effect if cgroupsPerQOS is false.',
+    doc: 'Existing parent cgroup of kubepods. Empty: the root cgroup. No effect if cgroupsPerQOS is false.',
   }),
   field({
     name: 'kubeletCgroups',
