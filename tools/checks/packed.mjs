@@ -104,7 +104,7 @@ export function linkTo(target, link) {
 function linkDependencies(directory, { name, source, manifest, faults }, packages) {
   for (const [dependency, range] of Object.entries(manifest.dependencies ?? {})) {
     const own = packages.get(dependency);
-    const target = own?.folder ?? resolveFrom(source, dependency);
+    const target = own?.folder ?? resolveFrom(source, dependency) ?? resolvePin(manifest, dependency, packages);
     if (target === undefined) {
       faults.push(
         `depends on ${dependency}, which is ${dependency.startsWith(SCOPE) ? 'not published' : 'not installed'}`,
@@ -113,10 +113,21 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
     }
     const { version } = readJson(path.join(target, 'package.json'));
     // Packing turns workspace:^ into a caret range of the version that goes out with it; no range begins below what is tested.
-    if (range !== `^${version}`)
-      faults.push(`depends on ${dependency} ${range}: want ^${version}, which it is tested with`);
+    // A program pins the dependencies of other projects: a range would install versions that were not tested.
+    const wanted = manifest.bin !== undefined && own === undefined ? version : `^${version}`;
+    if (range !== wanted) faults.push(`depends on ${dependency} ${range}: must be ${wanted}, which it is tested with`);
     linkTo(target, path.join(storeOf(directory, name), dependency));
   }
+}
+
+/** Finds a dependency that a program pins for one of the packages that it brings: it is installed in that package's folder. */
+function resolvePin(manifest, dependency, packages) {
+  if (manifest.bin === undefined) return undefined;
+  for (const { source } of packages.values()) {
+    const target = resolveFrom(source, dependency);
+    if (target !== undefined) return target;
+  }
+  return undefined;
 }
 
 function resolveFrom(source, dependency) {

@@ -1,7 +1,7 @@
 import { type NumberRule, numberProblem } from './check-numbers.ts';
 import { OptionsError } from './options-error.ts';
 
-type TypeRule = 'number' | 'bigint' | 'boolean' | 'string' | 'function' | 'list' | 'object' | 'any';
+export type TypeRule = 'number' | 'bigint' | 'boolean' | 'string' | 'function' | 'list' | 'object' | 'any';
 
 /** The kind of value that an option takes; a trailing `?` marks an option that may be absent. A list names the words that are allowed. */
 export type OptionRule = NumberRule | TypeRule;
@@ -14,7 +14,7 @@ export type OptionRules<O> = {
 };
 
 /** The names of the methods that a required component must have, or the kind of value that it must be. A function may have methods too. */
-type ComponentRule<T> = T extends (...args: never[]) => unknown
+export type ComponentRule<T> = T extends (...args: never[]) => unknown
   ? 'function' | (keyof T extends never ? never : readonly (keyof T & string)[])
   : T extends readonly unknown[]
     ? 'list'

@@ -3,11 +3,13 @@ export { Backoff, type BackoffOptions } from './backoff.ts';
 export { brand, hasBrand } from './brand.ts';
 export { Channel } from './channel.ts';
 export {
+  type ComponentRule,
   type ComponentRules,
   checkComponents,
   checkOptions,
   type OptionRule,
   type OptionRules,
+  type TypeRule,
 } from './check-arguments.ts';
 export { checkNumbers, type NumberRule, numberProblem } from './check-numbers.ts';
 export { type Clock, sleep, sleepUntilNext, systemClock, type Timer, untilNextMs } from './clock.ts';
