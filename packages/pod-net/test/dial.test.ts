@@ -6,7 +6,7 @@ import { dial } from '../src/dial.ts';
 import { goWords } from '../src/go-words.ts';
 import { ignore } from '../src/socket.ts';
 
-/** A connection that does what a test says. */
+/** Socket whose events are emitted by the test. */
 class FakeSocket extends Socket {
   to = '';
 
@@ -48,7 +48,7 @@ const refused = ({ to }: FakeSocket): Error =>
   Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect', address: to });
 
 describe('dial', () => {
-  test('an attempt has its share of the time, not 250 ms', async () => {
+  test('gives each of three addresses an equal share of the remaining time', async () => {
     const { clock, tried, open, last, heard } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 9000);
     await clock.advance(2999);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -58,14 +58,14 @@ describe('dial', () => {
     expect(open()).toEqual(['10.0.0.2']);
     await clock.advance(1);
     expect(open()).toEqual(['10.0.0.3']);
-    // The deadline of the last one is that of whoever asked.
+    // The last attempt has no timer of its own: the caller's deadline limits it.
     expect(clock.pendingTimers).toBe(0);
     last().emit('connect');
     expect(heard).toEqual(['10.0.0.3']);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('a share is 2 s at least, while there is as much', async () => {
+  test('gives an attempt at least 2 s if 2 s are left', async () => {
     const { clock, tried, open } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 3000);
     await clock.advance(1999);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -75,14 +75,14 @@ describe('dial', () => {
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
   });
 
-  test('with one second the first address has it all', async () => {
+  test('spends a limit of 1 s on the first address and reports its timeout', async () => {
     const { clock, tried, heard } = setUp(['10.0.0.1', '10.0.0.2'], 1000);
     await clock.advance(1000);
     expect(tried()).toEqual(['10.0.0.1']);
     expect(heard).toEqual(['dial tcp 10.0.0.1:80: i/o timeout']);
   });
 
-  test('the other family is tried beside the first after 300 ms, and whoever connects first is taken', async () => {
+  test('tries the other IP family after 300 ms and uses the connection that is established first', async () => {
     const { clock, tried, open, sockets, heard } = setUp(['fd00::1', '10.0.0.1', 'fd00::2']);
     await clock.advance(299);
     expect(tried()).toEqual(['fd00::1']);
@@ -94,7 +94,7 @@ describe('dial', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('the other family is tried at once when the first has failed, and what failed first is told', async () => {
+  test('tries the other IP family immediately when the first family has failed, and reports the first error', async () => {
     const { clock, tried, sockets, heard, last } = setUp(['::1', '127.0.0.1', '127.0.0.2']);
     sockets[0]?.emit('error', refused(sockets[0]));
     expect(tried()).toEqual(['::1', '127.0.0.1']);
@@ -105,7 +105,7 @@ describe('dial', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('the other family may fail before the first has', async () => {
+  test('waits for the first IP family when the other family has failed, and reports the error of the first', async () => {
     const { clock, sockets, heard } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[1]?.emit('error', refused(sockets[1]));
@@ -114,7 +114,7 @@ describe('dial', () => {
     expect(heard).toEqual(['dial tcp [::1]:80: connect: connection refused']);
   });
 
-  test('R3: what is called off leaves nothing behind, and is not told of', async () => {
+  test('R3: cancelling a dial destroys its sockets and timers and calls no callback', async () => {
     const { clock, sockets, heard, callOff, open } = setUp(['::1', '127.0.0.1'], 9000);
     await clock.advance(300);
     callOff();
@@ -125,7 +125,7 @@ describe('dial', () => {
     expect(heard).toEqual([]);
   });
 
-  test('R3: nor does a name that is found after that', () => {
+  test('R3: cancelling a dial during the name lookup cancels the lookup and dials nothing', () => {
     const asked: ((error: null, addresses: LookupAddress[]) => void)[] = [];
     let isCalledOff = false;
     const names = {
@@ -143,7 +143,7 @@ describe('dial', () => {
     for (const answer of asked) answer(null, [{ address: '10.0.0.1', family: 4 }]);
   });
 
-  test('an attempt that is over leaves nothing behind, nor the wait for the other family', async () => {
+  test('destroys the sockets and timers of failed attempts and stops the fallback timer on success', async () => {
     const { clock, tried, open, sockets, heard } = setUp(['fd00::1', 'fd00::2', '10.0.0.1'], 9000);
     sockets[0]?.emit('error', refused(sockets[0]));
     sockets[0]?.emit('connect');
@@ -157,7 +157,7 @@ describe('dial', () => {
     expect([first.heard, first.clock.pendingTimers]).toEqual([['10.0.0.1'], 0]);
   });
 
-  test('nothing is waited for without a deadline and without another family', () => {
+  test('sets no timer without a deadline if all addresses have the same IP family', () => {
     const { clock, sockets, last, heard } = setUp(['10.0.0.1', '10.0.0.2']);
     expect(clock.pendingTimers).toBe(0);
     last().emit('error', refused(last()));
@@ -167,7 +167,7 @@ describe('dial', () => {
     expect(heard).toEqual(['dial tcp 10.0.0.1:80: connect: connection refused']);
   });
 
-  test('an address is tried in the last millisecond, and none after it', async () => {
+  test('starts an attempt 1 ms before the deadline, but none at the deadline', async () => {
     const { clock, tried } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 2001);
     await clock.advance(2000);
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
@@ -175,7 +175,7 @@ describe('dial', () => {
     expect([late.tried(), late.heard]).toEqual([[], ['dial tcp 10.0.0.1:80: i/o timeout']]);
   });
 
-  test('the other family goes on, and is not begun again, when the first fails beside it', async () => {
+  test('continues the running attempt of the other IP family when the first family fails', async () => {
     const { clock, tried, open, sockets, heard } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[0]?.emit('error', refused(sockets[0]));
@@ -184,7 +184,7 @@ describe('dial', () => {
     expect(heard).toEqual(['127.0.0.1']);
   });
 
-  test('an address is dialled as it is, for as long as it takes', () => {
+  test('dials an IP address directly, without a lookup and without a timer', () => {
     const clock = new FakeClock();
     const socket = new FakeSocket();
     const names = { all: () => expect.unreachable('it is no name') };
@@ -196,7 +196,7 @@ describe('dial', () => {
     expect(heard).toEqual([socket]);
   });
 
-  test('a name that is not found is told', () => {
+  test('returns the error of a failed name lookup', () => {
     const failure = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
     const names = {
       all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) => {
@@ -210,7 +210,7 @@ describe('dial', () => {
     expect(heard).toEqual([failure]);
   });
 
-  test('a name without an address is a fault', () => {
+  test('reports a missing address for a name without addresses', () => {
     expect(setUp([]).heard).toEqual(['missing address']);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { NameLookup } from '../src/name-lookup.ts';
 
-/** Names that are asked for, each answered when the test says so. */
+/** Name lookups that the test answers one by one. */
 function lookups(): { readonly names: NameLookup; readonly asked: string[]; readonly answers: (() => void)[] } {
   const asked: string[] = [];
   const answers: (() => void)[] = [];
@@ -12,7 +12,7 @@ function lookups(): { readonly names: NameLookup; readonly asked: string[]; read
   return { names, asked, answers };
 }
 
-test('W6: names are looked up one at a time, and each once for all who wait for it', () => {
+test('W6: looks up names one at a time and shares one lookup among all callers of a name', () => {
   const { names, asked, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (error, [first]) => heard.push([error, first?.address]));
@@ -29,7 +29,7 @@ test('W6: names are looked up one at a time, and each once for all who wait for 
   expect(heard).toHaveLength(5);
 });
 
-test('W6, K4: what nobody waits for any more is not looked up, and nothing of it is kept', () => {
+test('W6, K4: does not look up names that no caller waits for, and keeps no state of them', () => {
   const { names, asked, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (_, [first]) => heard.push(first?.address));
@@ -37,7 +37,7 @@ test('W6, K4: what nobody waits for any more is not looked up, and nothing of it
   const [first, second] = [ask('left'), ask('left')];
   ask('other');
   for (const callOff of [silent, first, first, second]) callOff();
-  // It is being looked up all the same: whoever asks for it now is answered by that.
+  // The lookup is still in progress, so a new request for the name shares it.
   ask('silent');
   answers.shift()?.();
   expect([asked, heard]).toEqual([['silent', 'other'], ['address of silent']]);
