@@ -29,13 +29,13 @@ function pod(main: ContainerStatus['state'][], init: ContainerStatus['state'][] 
 }
 
 test.each<[what: string, of: Pod, begun: boolean]>([
-  ['of which nothing is known', pod([]), false],
-  ['that runs', pod([RUNS]), true],
-  ['of which one container is being made', pod([RUNS, waits('ContainerCreating')]), false],
-  ['that has no image', pod([waits('ErrImagePull')]), true],
+  ['without container statuses', pod([]), false],
+  ['whose containers run', pod([RUNS]), true],
+  ['with a container that is being created', pod([RUNS, waits('ContainerCreating')]), false],
+  ['whose image cannot be pulled', pod([waits('ErrImagePull')]), true],
   ['whose init container runs', pod([INIT], [RUNS]), true],
   ['whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
-  ['whose init container is to run', pod([INIT], [INIT]), false],
-  ['whose sidecar runs, and nothing else yet', pod([INIT], [RUNS], 'Always'), false],
-  ['whose sidecar has no image', pod([INIT], [waits('ErrImagePull')], 'Always'), true],
-])('a pod %s', (_what, of, begun) => expect(hasBegun(of)).toBe(begun));
+  ['whose init container has not started', pod([INIT], [INIT]), false],
+  ['whose sidecar runs while the main container waits', pod([INIT], [RUNS], 'Always'), false],
+  ["whose sidecar's image cannot be pulled", pod([INIT], [waits('ErrImagePull')], 'Always'), true],
+])('hasBegun for a pod %s', (_what, of, begun) => expect(hasBegun(of)).toBe(begun));

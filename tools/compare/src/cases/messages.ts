@@ -9,7 +9,7 @@ const said = (name: string, script: string, container: Partial<Container> = {}):
   spec: { restartPolicy: 'Never', containers: [shell(script, container)] },
 });
 
-/** What containers leave behind to say why they ended. */
+/** Termination messages of containers. */
 export const messages: readonly Case[] = [
   said('file', 'echo -n why > /dev/termination-log; exit 2'),
   said('path', 'echo -n why > /tmp/msg', { terminationMessagePath: '/tmp/msg' }),

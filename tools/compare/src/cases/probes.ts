@@ -9,11 +9,11 @@ const refused: Probe = { tcpSocket: { port: 8081 }, ...fast };
 
 interface Failing {
   readonly probe: Probe;
-  /** It is about a server: there is one when the first probe comes. */
+  /** Whether the probe needs a server, which must be running at the first probe. */
   readonly ofServer?: boolean;
 }
 
-/** What probes fail by, each in its own words. */
+/** Ways in which a probe fails, each with its own failure message. */
 const failing: Readonly<Record<string, Failing>> = {
   'http-not-found': { probe: http('/none'), ofServer: true },
   'http-unavailable': { probe: http('/cgi-bin/unavailable'), ofServer: true },
@@ -25,7 +25,7 @@ const failing: Readonly<Record<string, Failing>> = {
   'grpc-refused': { probe: { grpc: { port: 5000, service: 'x' }, ...fast } },
 };
 
-/** Containers that are ended for what their probes find, and do not begin anew. */
+/** Containers that are killed because of a failed probe and are not restarted. */
 const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
   Object.entries(failing).map(([name, { probe, ofServer = false }]) => {
     const container = { [kind]: ofServer ? { ...probe, initialDelaySeconds: 2 } : probe };
@@ -37,14 +37,14 @@ const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flat
   }),
 );
 
-/** Containers whose readiness is asked for, by what is asked. */
+/** Pod with a server and a readiness probe. */
 const asked = (name: string, readinessProbe: Probe): Case => ({
   name: `ready-${name}`,
   spec: { containers: [serves({ readinessProbe })] },
 });
 const agent = [{ name: 'User-Agent', value: 'compared' }];
 
-/** Probes by each of their handlers, and what follows from each result. */
+/** Probes with each handler, and the effects of each result. */
 export const probes: readonly Case[] = [
   { name: 'ready-http', spec: { containers: [serves({ readinessProbe: http('/') })] } },
   {
@@ -156,7 +156,8 @@ export const probes: readonly Case[] = [
       containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
     },
   },
-  // It ends as a whole pod, with the pod's time: more of it than there is by default before it is looked at, less than there is to go.
+  // The pod ends as a whole, with the pod's grace period. That period is longer than the default 60 s before the
+  // comparison, so the container is still running then.
   {
     name: 'startup-fails-own-grace',
     spec: {

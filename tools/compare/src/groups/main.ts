@@ -1,4 +1,5 @@
-// `npm run compare-groups`: the groups of ten pods of all classes, file by file, beside the Go kubelet's.
+// `npm run compare-groups`: compares the cgroups of ten pods of all QoS classes with those of the Go kubelet, file by
+// file.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,13 +12,12 @@ import { groupPurposes } from './on-purpose.ts';
 import { mixedPods } from './pods.ts';
 
 const HELP = `Usage: npm run compare-groups -- [options]
-Runs ten pods of all classes with this kubelet and with the Go kubelet of the release that it follows, at once and without a cluster,
-and compares their cgroups file by file. Needs root. Exits with 1 where a difference is not known of.
+Runs ten pods of all QoS classes with this kubelet and with the Go kubelet of the release that it follows, in parallel and
+without a cluster, and compares their cgroups file by file. Needs root. Exits with 1 if there is an unexpected difference.
   --kubelet FILE  another build of this kubelet
-  --all           tell differences that are meant too, and why
-  --help
-`;
-/** The groups of classes follow their pods with the next look at all of them. */
+  --all           also show intended differences and their reasons
+  --help`;
+/** Time in ms for the QoS cgroups to be updated: the kubelets update them periodically. */
 const SETTLE_MS = 5000;
 
 function say(text: string): void {
@@ -58,7 +58,7 @@ async function main(argv: readonly string[]): Promise<number> {
       stack.defer(() => side.stop().catch((error: unknown) => say(`${name}: ${error}`)));
       sides.push(side);
     }
-    say(`${mixedPods.length} pods on each`);
+    say(`starting ${mixedPods.length} pods on each side`);
     for (const pod of mixedPods) for (const side of sides) await side.write(pod);
     for (const side of sides)
       await side.running(
