@@ -19,7 +19,8 @@ Needs root. Exits with 1 if there is an unexpected difference.
   --only REGEXP   run only the pods with these names
   --seconds N     seconds between the start of the pods and the comparison (60)
   --all           also show intended differences and their reasons
-  --help`;
+  --help
+`;
 
 /** Parses the command line. @throws Error that names the invalid option */
 export function parseCompareOptions(argv: readonly string[]): CompareOptions {

@@ -16,7 +16,8 @@ Runs ten pods of all QoS classes with this kubelet and with the Go kubelet of th
 without a cluster, and compares their cgroups file by file. Needs root. Exits with 1 if there is an unexpected difference.
   --kubelet FILE  another build of this kubelet
   --all           also show intended differences and their reasons
-  --help`;
+  --help
+`;
 /** Time in ms for the QoS cgroups to be updated: the kubelets update them periodically. */
 const SETTLE_MS = 5000;
 
