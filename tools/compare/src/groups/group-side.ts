@@ -181,10 +181,10 @@ export class GroupSide {
     await this.#manager.destroy([this.#options.name], AbortSignal.timeout(60_000));
   }
 
-  async #until(what: string, isSo: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  async #until(what: string, condition: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { timeoutMs = 120_000, everyMs = 250 } = this.#options;
     try {
-      await until(what, isSo, signal, { everyMs, timeoutMs });
+      await until(what, condition, signal, { everyMs, timeoutMs });
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${await this.#kubelet.logTail()}`, {
         cause: error,
