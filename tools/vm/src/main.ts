@@ -1,4 +1,4 @@
-// `npm run test-v2`: what takes cgroup v2 and systemd, in a virtual machine. `--help` says what it can be asked for.
+// `npm run test-v2`: tests that require cgroup v2 and systemd, in a virtual machine. `--help` lists the options.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const say = (text: string): void => {
 const onOutput = (bytes: Buffer): void => {
   process.stdout.write(bytes);
 };
-/** All of them take some minutes on two idle CPUs, and ten times that on busy ones. */
+/** Time limit in ms. All suites take some minutes on two idle CPUs and ten times as long on busy ones. */
 const TIMEOUT_MS = 3_000_000;
 
 const asked = understood();
@@ -26,7 +26,7 @@ else if (asked?.what === 'run') {
   process.exitCode = await runInMachine(image, asked.command, { share, timeoutMs: TIMEOUT_MS, onOutput });
 } else if (asked?.what === 'test') process.exitCode = await testInMachine(asked.suites);
 
-/** A slip of the caller's is told by a line, not by a stack. */
+/** Reports invalid options with a message instead of a stack trace. */
 function understood(): Asked | undefined {
   try {
     return parseOptions(process.argv.slice(2));
