@@ -59,10 +59,10 @@ export class Http2Exchange {
     session.on('goaway', (code) => code !== constants.NGHTTP2_NO_ERROR && this.#end(goAway(code)));
     session.on('close', () => this.#end('unexpected EOF'));
     stream.on('close', () => session.destroy());
-    const asked = requested(session, this.#request, fields);
-    this.#read(asked, () => {
+    const clientStream = requested(session, this.#request, fields);
+    this.#read(clientStream, () => {
       if (stream.destroyed) return 'unexpected EOF';
-      return asked.rstCode === 0 ? undefined : reset(asked.rstCode);
+      return clientStream.rstCode === 0 ? undefined : reset(clientStream.rstCode);
     });
   }
 

@@ -18,7 +18,7 @@ export class NameLookup {
   /** Callbacks per name, in request order. */
   readonly #waiting = new Map<string, Set<Answer>>();
   /** Name of the lookup in progress. */
-  #asked: string | undefined;
+  #current: string | undefined;
 
   constructor(ask: Lookup = lookup) {
     this.#lookup = ask;
@@ -35,18 +35,19 @@ export class NameLookup {
     return () => {
       answers.delete(answer);
       // A lookup in progress keeps its entry, so that later requests for the same name share the lookup.
-      if (answers.size === 0 && name !== this.#asked && this.#waiting.get(name) === answers) this.#waiting.delete(name);
+      if (answers.size === 0 && name !== this.#current && this.#waiting.get(name) === answers)
+        this.#waiting.delete(name);
     };
   }
 
   #next(): void {
     const [first] = this.#waiting;
-    if (first === undefined || this.#asked !== undefined) return;
+    if (first === undefined || this.#current !== undefined) return;
     const [name, answers] = first;
-    this.#asked = name;
+    this.#current = name;
     const answered = (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]): void => {
       this.#waiting.delete(name);
-      this.#asked = undefined;
+      this.#current = undefined;
       this.#next();
       for (const answer of [...answers]) if (answers.has(answer)) answer(error, addresses);
     };

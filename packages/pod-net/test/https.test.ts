@@ -71,8 +71,8 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('httpGet with a %s server', (vers
   }
 
   test('reports an unexpected EOF if the connection ends in the middle of a TLS record', async () => {
-    const said = { kind: 'answer', status: 200, body: 'hi', bodyFault: 'unexpected EOF' };
-    expect(await getLosing(closeNotify - 1)).toEqual(said);
+    const expected = { kind: 'answer', status: 200, body: 'hi', bodyFault: 'unexpected EOF' };
+    expect(await getLosing(closeNotify - 1)).toEqual(expected);
     expect(await getLosing(closeNotify + 1)).toMatchObject({ message: expect.stringMatching(/: unexpected EOF$/) });
   });
 

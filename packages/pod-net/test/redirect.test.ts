@@ -41,10 +41,10 @@ describe('redirectOf', () => {
 
   test('follows a redirect to the same name that is not ASCII, but not to its Punycode form', () => {
     const action = { host: 'bücher.example', port: 80 };
-    const asked = httpGetRequest(action, {}, { podIp: '10.0.0.5', userAgent: 'a' });
-    const there = redirectOf(asked, asked, 302, 'http://b\xc3\xbccher.example/x', 1);
+    const original = httpGetRequest(action, {}, { podIp: '10.0.0.5', userAgent: 'a' });
+    const there = redirectOf(original, original, 302, 'http://b\xc3\xbccher.example/x', 1);
     expect(there).toMatchObject({ kind: 'follow', request: { host: 'xn--bcher-kva.example', target: '/x' } });
-    expect(redirectOf(asked, asked, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
+    expect(redirectOf(original, original, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
   });
 
   test('R3: follows a location of 16 KiB and reports the beginning of a longer one', () => {

@@ -9,17 +9,17 @@ const good: Findings = {
   pages: [page, { ...page, path: '/metrics/probes', samples: 0 }],
   top: { node: 'NAME\nwatched 1%\n', pods: 'NAME\na\n' },
   autoscaled: { utilization: 380, replicas: 2 },
-  promtool: [{ path: '/metrics', said: ['a no help text'], own: [], compared: true }],
+  promtool: [{ path: '/metrics', complaints: ['a no help text'], own: [], compared: true }],
 };
 
 describe('promtool complaints', () => {
   it("are split into lines, and complaints about the Go kubelet's page do not count", () => {
-    const said = promtoolComplaints(
+    const complaints = promtoolComplaints(
       'b counter metrics should have "_total" suffix\na no help text\n\na no help text\n',
     );
-    expect(said).toEqual(['a no help text', 'b counter metrics should have "_total" suffix']);
-    expect(ownComplaints(said, ['a no help text'])).toEqual(['b counter metrics should have "_total" suffix']);
-    expect(ownComplaints(said)).toEqual(said);
+    expect(complaints).toEqual(['a no help text', 'b counter metrics should have "_total" suffix']);
+    expect(ownComplaints(complaints, ['a no help text'])).toEqual(['b counter metrics should have "_total" suffix']);
+    expect(ownComplaints(complaints)).toEqual(complaints);
   });
 });
 
@@ -42,7 +42,7 @@ describe('problemsOf', () => {
     ['dropped samples', { leftOut: 3 }, 'Prometheus dropped 3 samples'],
     [
       "a complaint that the Go kubelet's page does not have",
-      { promtool: [{ path: '/metrics', said: ['x'], own: ['x'], compared: true }] },
+      { promtool: [{ path: '/metrics', complaints: ['x'], own: ['x'], compared: true }] },
       'promtool, /metrics: x',
     ],
     ['a logged warning', { complaints: ['level=WARN x'] }, 'level=WARN x'],

@@ -54,14 +54,14 @@ describe('serverFigures', () => {
 
 describe('atRate', () => {
   it('starts operations at the given rate without waiting for earlier ones, and counts failures', async () => {
-    const begun: number[] = [];
+    const started: number[] = [];
     const once = async (index: number): Promise<number> => {
-      begun.push(index);
+      started.push(index);
       if (index === 1) throw new Error('refused');
       return index;
     };
     const load = await atRate({ perMinute: 1_200, seconds: 0.25 }, once, new AbortController().signal);
-    expect(begun).toEqual([0, 1, 2, 3, 4]);
+    expect(started).toEqual([0, 1, 2, 3, 4]);
     expect(load).toEqual({ done: 4, wanted: 5, failed: 1, latencyMs: [0, 2, 3, 4], problem: 'refused' });
   });
 });

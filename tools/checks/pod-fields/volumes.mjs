@@ -2,7 +2,7 @@
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
-const told = [t.volumes, 'is told before a pod is taken on'];
+const unsupportedTest = [t.volumes, 'is told before a pod is taken on'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, told);
 /** A volume type that is not implemented: all of its fields have the same verdict. */
@@ -54,7 +54,7 @@ export const volumes = {
     ...[
       'awsElasticBlockStore azureDisk azureFile cephfs cinder flocker gcePersistentDisk glusterfs',
       'photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume',
-    ].map((fields) => unsupported(fields, '…', gone)),
+    ].map((fields) => unsupported(fields, '…', removed)),
   ],
   VolumeMount: [
     works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'takes paths and flags over']),
@@ -164,11 +164,11 @@ export const volumes = {
   ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
   OwnerReference: [others('apiVersion blockOwnerDeletion controller kind name uid', controller)],
   CSIVolumeSource: whole('csi', 'driver fsType nodePublishSecretRef readOnly volumeAttributes', csi),
-  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', gone),
-  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', gone),
-  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', gone),
-  CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', gone),
-  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', gone),
+  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', removed),
+  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', removed),
+  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', removed),
+  CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
+  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
   FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
   FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', gone),
@@ -181,15 +181,19 @@ export const volumes = {
     inTree,
   ),
   NFSVolumeSource: whole('nfs', 'path readOnly server', inTree),
-  PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', gone),
-  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', gone),
-  QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', gone),
-  RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', gone),
+  PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
+  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),
+  QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', removed),
+  RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', removed),
   ScaleIOVolumeSource: whole(
     'scaleIO',
     'fsType gateway protectionDomain readOnly secretRef sslEnabled storageMode storagePool system volumeName',
-    gone,
+    removed,
   ),
-  StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', gone),
-  VsphereVirtualDiskVolumeSource: whole('vsphereVolume', 'fsType storagePolicyID storagePolicyName volumePath', gone),
+  StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', removed),
+  VsphereVirtualDiskVolumeSource: whole(
+    'vsphereVolume',
+    'fsType storagePolicyID storagePolicyName volumePath',
+    removed,
+  ),
 };

@@ -106,9 +106,9 @@ async function podRuns(): Promise<void> {
   const pull = manager.ensureImageExists(pod, missing, {}, '', signal);
   await assert.rejects(pull, (error) => one.images.ImageError.is(error) && error.code === 'ErrImagePull');
   fake.faults.add({ rpc: 'pullImage', times: 1, fault: { kind: 'error', code: 'UNKNOWN', message: 'plain words' } });
-  const untold = manager.ensureImageExists(pod, { ...missing, image: 'busybox:unknown' }, {}, '', signal);
+  const unknownCode = manager.ensureImageExists(pod, { ...missing, image: 'busybox:unknown' }, {}, '', signal);
   await assert.rejects(
-    untold,
+    unknownCode,
     { message: 'plain words' },
     'a runtime error with code UNKNOWN is reported without the code',
   );

@@ -1,7 +1,7 @@
 import type { Case } from './cases/index.ts';
 import { type Difference, differences, type Json, leavesOf } from './differences.ts';
 import { normalise, normaliseText } from './normalise.ts';
-import { byName, eventsOf, plain, statusOf, told } from './observed.ts';
+import { asKeys, byName, eventsOf, plain, statusOf } from './observed.ts';
 import { onPurpose, type Purpose } from './on-purpose.ts';
 import type { Found, NodeJson } from './side.ts';
 
@@ -54,12 +54,12 @@ function documentsOf(cases: readonly Case[], found: Found): ReadonlyMap<string, 
       // The kubelet creates the whole mirror pod, so its metadata and spec are compared, too.
       ...(isStatic && { metadata, spec }),
       status: statusOf(status, loops),
-      events: told(events.get(shown) ?? []),
+      events: asKeys(events.get(shown) ?? []),
       runtime: Object.fromEntries(runtime),
     };
     return [name, normalise(plain(document), names)];
   });
-  const node = { ...withConditionsByType(found.node), events: told(events.get(nodeName) ?? []) };
+  const node = { ...withConditionsByType(found.node), events: asKeys(events.get(nodeName) ?? []) };
   return new Map([...documents, ['node', normalise(plain(node), names)]]);
 }
 

@@ -99,7 +99,7 @@ async function runBatch(
 ): Promise<void> {
   const create = async (pods: readonly Case[]): Promise<void> => {
     for (const one of pods) for (const side of sides) await side.create(one);
-    const count = async () => (await Promise.all(sides.map((side) => side.countBegun(pods)))).reduce((a, b) => a + b);
+    const count = async () => (await Promise.all(sides.map((side) => side.countStarted(pods)))).reduce((a, b) => a + b);
     await settled(count, pods.length * sides.length, SETTLING, signal);
   };
   await create(batch.filter(({ isLate = false }) => !isLate));
@@ -107,7 +107,7 @@ async function runBatch(
   await create(batch.filter(({ isLate = false }) => isLate));
   for (const one of batch.filter(({ later }) => later !== undefined)) {
     for (const side of sides) {
-      await until(`${one.name} has begun`, () => side.begun(one), signal);
+      await until(`${one.name} has started`, () => side.isStarted(one), signal);
       await side.change(one);
     }
   }

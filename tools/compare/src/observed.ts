@@ -2,7 +2,7 @@ import type { ContainerStatus, Pod, PodStatus } from '@node-agent/pod-spec';
 import type { Json } from './differences.ts';
 
 /** Fields of an event that are compared. */
-export interface TellingEvent {
+export interface EventFields {
   readonly involvedObject: { readonly name?: string; readonly fieldPath?: string };
   readonly type?: string;
   readonly reason?: string;
@@ -44,7 +44,7 @@ function ofPull(container: ContainerStatus): ContainerStatus {
  * Returns the events per object as sorted lines `type reason: message`. Repeated events are kept once, because their
  * number depends on timing.
  */
-export function eventsOf(events: readonly TellingEvent[]): ReadonlyMap<string, readonly string[]> {
+export function eventsOf(events: readonly EventFields[]): ReadonlyMap<string, readonly string[]> {
   const byObject = new Map<string, Set<string>>();
   for (const { involvedObject, type, reason, message } of events) {
     const { name = '', fieldPath = '' } = involvedObject;
@@ -55,7 +55,7 @@ export function eventsOf(events: readonly TellingEvent[]): ReadonlyMap<string, r
 }
 
 /** Converts lines to an object whose keys are the lines, so that a missing line is a difference of one key. */
-export function told(lines: readonly string[]): Json {
+export function asKeys(lines: readonly string[]): Json {
   return Object.fromEntries(lines.map((line) => [line, true]));
 }
 
@@ -69,19 +69,19 @@ export function byName(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
   return new Map(pods.map((pod) => [pod.metadata.name, pod]));
 }
 
-const NOT_YET = /^(ContainerCreating|PodInitializing)$/;
+const STARTING = /^(ContainerCreating|PodInitializing)$/;
 
 /**
  * Returns whether a pod has started: each container runs, has terminated, or waits for something that it cannot get. It
  * is also enough that an init container is in such a state and blocks the others.
  */
-export function hasBegun({ spec, status = {} }: Pod): boolean {
-  const isOnItsWay = ({ state }: ContainerStatus): boolean =>
-    state?.waiting != null && NOT_YET.test(state.waiting.reason ?? 'ContainerCreating');
+export function hasStarted({ spec, status = {} }: Pod): boolean {
+  const isStarting = ({ state }: ContainerStatus): boolean =>
+    state?.waiting != null && STARTING.test(state.waiting.reason ?? 'ContainerCreating');
   const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
-  if (main.length > 0 && !main.some(isOnItsWay)) return true;
+  if (main.length > 0 && !main.some(isStarting)) return true;
   return init.some((container) => {
-    if (container.state?.waiting != null) return !isOnItsWay(container);
+    if (container.state?.waiting != null) return !isStarting(container);
     const stays = spec.initContainers?.find(({ name }) => name === container.name)?.restartPolicy === 'Always';
     return container.state?.running != null && !stays;
   });

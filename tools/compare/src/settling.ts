@@ -24,14 +24,14 @@ export async function settled(
   signal: AbortSignal,
 ): Promise<void> {
   const begin = performance.now();
-  let begun = await count();
+  let started = await count();
   let since = begin;
-  while (begun < all) {
+  while (started < all) {
     const now = performance.now();
     if (now - since >= quietMs || now - begin >= mostMs) return;
     await sleep(everyMs, signal);
     const next = await count();
-    if (next !== begun) since = performance.now();
-    begun = next;
+    if (next !== started) since = performance.now();
+    started = next;
   }
 }

@@ -10,7 +10,7 @@ import { makeClaims } from './claims.ts';
 import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
-import { hasBegun, plain, type TellingEvent } from './observed.ts';
+import { type EventFields, hasStarted, plain } from './observed.ts';
 
 /** Options of a {@link Side}. */
 export interface SideOptions {
@@ -27,7 +27,7 @@ export interface SideOptions {
 export interface Found {
   readonly names: OwnNames;
   readonly pods: readonly Pod[];
-  readonly events: readonly TellingEvent[];
+  readonly events: readonly EventFields[];
   /** Requests that the runtime received, by `pod` and `pod/container`. */
   readonly runtime: ReadonlyMap<string, Json>;
   readonly node: NodeJson;
@@ -93,15 +93,15 @@ export class Side {
   }
 
   /** Returns whether a pod has reached the state that its case tests, as far as its status shows. */
-  async begun({ name }: Case): Promise<boolean> {
-    return hasBegun(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
+  async isStarted({ name }: Case): Promise<boolean> {
+    return hasStarted(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
   }
 
   /** Returns the number of cases whose pods have reached the state that they test, as far as their status shows. */
-  async countBegun(cases: readonly Case[]): Promise<number> {
+  async countStarted(cases: readonly Case[]): Promise<number> {
     const { name: node } = this.#options;
     const names = new Set(cases.map(({ name, isStatic }) => (isStatic ? `${name}-${node}` : name)));
-    return (await this.#pods()).filter((pod) => names.has(pod.metadata.name) && hasBegun(pod)).length;
+    return (await this.#pods()).filter((pod) => names.has(pod.metadata.name) && hasStarted(pod)).length;
   }
 
   /** Performs the change that the case defines. */
@@ -114,13 +114,13 @@ export class Side {
   async find(): Promise<Found> {
     const { name, directory, controlPlane } = this.#options;
     const list = <T>(path: string): Promise<{ readonly items: readonly T[] }> => controlPlane.json('GET', path);
-    const { items: ofPods } = await list<TellingEvent>(`${this.#namespace}/events`);
-    const { items: others } = await list<TellingEvent>('/api/v1/namespaces/default/events');
+    const { items: ofPods } = await list<EventFields>(`${this.#namespace}/events`);
+    const { items: others } = await list<EventFields>('/api/v1/namespaces/default/events');
     return {
       names: { [name]: '<side>', [directory]: '<directory>' },
       pods: await this.#pods(),
       events: [...ofPods, ...others.filter(({ involvedObject }) => involvedObject.name === name)],
-      runtime: await this.#asked(),
+      runtime: await this.#runtimeRequests(),
       node: await controlPlane.json('GET', `/api/v1/nodes/${name}`),
     };
   }
@@ -200,19 +200,19 @@ export class Side {
     await until(`the node ${name} has its devices`, hasDevices, signal, { everyMs: 250 });
   }
 
-  async #asked(): Promise<ReadonlyMap<string, Json>> {
+  async #runtimeRequests(): Promise<ReadonlyMap<string, Json>> {
     const { client } = this.#runtime;
-    const asked = new Map<string, Json>();
+    const requests = new Map<string, Json>();
     for (const { id, metadata } of (await client.listPodSandbox({})).items) {
       const found = await unlessGone(client.podSandboxStatus({ podSandboxId: id, verbose: true }));
-      if (found) asked.set(metadata?.name ?? '', configurationIn(found.info));
+      if (found) requests.set(metadata?.name ?? '', configurationIn(found.info));
     }
     for (const { id, metadata, labels } of (await client.listContainers({})).containers) {
       if (metadata?.attempt !== 0) continue;
       const found = await unlessGone(client.containerStatus({ containerId: id, verbose: true }));
-      if (found) asked.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(found.info));
+      if (found) requests.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(found.info));
     }
-    return asked;
+    return requests;
   }
 }
 

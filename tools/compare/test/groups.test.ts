@@ -82,8 +82,8 @@ describe('compareGroups', () => {
       ['/podother', { a: '1' }],
     ]);
     const comparison = compareGroups(go, ours, []);
-    expect(comparison).toMatchObject({ groups: 2, files: 3, meant: [] });
-    expect(comparison.unknown).toEqual([
+    expect(comparison).toMatchObject({ groups: 2, files: 3, intended: [] });
+    expect(comparison.unexpected).toEqual([
       { path: '/ b', go: '2', ours: '3' },
       { path: '/ c', go: undefined, ours: '4' },
       { path: '/podother', go: undefined, ours: { a: '1' } },
@@ -95,7 +95,7 @@ describe('compareGroups', () => {
   test('separates intended differences from unexpected ones', () => {
     const ours: Groups = new Map([...go, ['/', { a: '1', b: '3' }]]);
     const comparison = compareGroups(go, ours, [{ pattern: /^\/ b$/, why: 'it is better' }]);
-    expect(comparison.unknown).toEqual([]);
+    expect(comparison.unexpected).toEqual([]);
     expect(groupReport(comparison, false)).toBe('2 cgroups, 3 files: 0 unexpected and 1 intended differences\n');
     expect(groupReport(comparison, true)).toContain('(it is better)');
   });

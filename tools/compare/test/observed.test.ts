@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import { hasBegun } from '../src/observed.ts';
+import { hasStarted } from '../src/observed.ts';
 
 const RUNS = { running: { startedAt: '2026-01-01T00:00:00Z' } };
 const waits = (reason: string) => ({ waiting: { reason } });
@@ -28,7 +28,7 @@ function pod(main: ContainerStatus['state'][], init: ContainerStatus['state'][] 
   };
 }
 
-test.each<[what: string, of: Pod, begun: boolean]>([
+test.each<[what: string, of: Pod, started: boolean]>([
   ['without container statuses', pod([]), false],
   ['whose containers run', pod([RUNS]), true],
   ['with a container that is being created', pod([RUNS, waits('ContainerCreating')]), false],
@@ -38,4 +38,4 @@ test.each<[what: string, of: Pod, begun: boolean]>([
   ['whose init container has not started', pod([INIT], [INIT]), false],
   ['whose sidecar runs while the main container waits', pod([INIT], [RUNS], 'Always'), false],
   ["whose sidecar's image cannot be pulled", pod([INIT], [waits('ErrImagePull')], 'Always'), true],
-])('hasBegun for a pod %s', (_what, of, begun) => expect(hasBegun(of)).toBe(begun));
+])('hasStarted for a pod %s', (_what, of, started) => expect(hasStarted(of)).toBe(started));

@@ -88,15 +88,15 @@ async function main(argv: readonly string[]): Promise<number> {
   const began = { date: new Date(), commit: await commitOfHere() };
   if (options.writeDocs) await expectOnMain(began.commit);
   const { compared, tested } = await kubelets(options);
-  const before = options.goOn ? parseData((await readDocument()).data)[options.selection] : undefined;
+  const before = options.continues ? parseData((await readDocument()).data)[options.selection] : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
   await takeReports(resolve(options.output, options.selection));
   return withEndSignal(async (interrupted) => {
     await forLeftRuns(RUNS, removeLeftRun);
     const mountPoints = await makeMountPoints();
-    const begun: Promise<unknown>[] = [];
-    const noMore = new AbortController();
+    const started: Promise<unknown>[] = [];
+    const cancelStarts = new AbortController();
     const begin = (name: string, program: string): (() => Promise<Run>) => {
       const one = async (): Promise<Run> => {
         interrupted.throwIfAborted();
@@ -104,11 +104,11 @@ async function main(argv: readonly string[]): Promise<number> {
         return runOne(name, program, parts, options, interrupted);
       };
       if (options.apart === undefined) return one;
-      const run = sleep(begun.length * options.apart * 60_000, undefined, {
-        signal: AbortSignal.any([interrupted, noMore.signal]),
+      const run = sleep(started.length * options.apart * 60_000, undefined, {
+        signal: AbortSignal.any([interrupted, cancelStarts.signal]),
       }).then(one);
       // An error of this run is reported when its result is awaited.
-      begun.push(run.catch(() => {}));
+      started.push(run.catch(() => {}));
       return () => run;
     };
     try {
@@ -127,8 +127,8 @@ async function main(argv: readonly string[]): Promise<number> {
       }
       return faults > 0 ? 1 : 0;
     } finally {
-      noMore.abort();
-      await Promise.all(begun);
+      cancelStarts.abort();
+      await Promise.all(started);
       await removeMountPoints(mountPoints);
     }
   });
@@ -227,10 +227,10 @@ async function groupDirectories(group: string): Promise<readonly string[]> {
 /** Runs the program inside the namespaces. The first signal requests it to stop; the second kills it. */
 async function endOfInside(plan: string, groups: readonly string[], interrupted: AbortSignal): Promise<void> {
   const child = startInside('./inside/main.ts', [plan], groups);
-  let asked = false;
+  let isEndRequested = false;
   const end = (): void => {
-    if (asked) child.kill('SIGKILL');
-    asked = true;
+    if (isEndRequested) child.kill('SIGKILL');
+    isEndRequested = true;
     child.stdin?.end();
   };
   for (const name of ENDING) process.on(name, end);
@@ -241,7 +241,7 @@ async function endOfInside(plan: string, groups: readonly string[], interrupted:
       child.on('exit', (code, signal) => resolve(code === 0 ? undefined : `exited with ${signal ?? code}`));
     });
     // An interrupted run gives no result, and no further run starts.
-    if (asked) throw new Error('interrupted by a signal');
+    if (isEndRequested) throw new Error('interrupted by a signal');
     if (how !== undefined) throw new Error(`run the node: ${how}`);
   } finally {
     for (const name of ENDING) process.off(name, end);

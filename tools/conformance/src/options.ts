@@ -34,7 +34,7 @@ export interface ConformanceOptions {
   /** Whether docs/reports/conformance.md is written. */
   readonly writeDocs: boolean;
   /** Whether the earlier runs in docs/reports/conformance.md are kept and counted. */
-  readonly goOn: boolean;
+  readonly continues: boolean;
   readonly long: boolean;
   /** Whether e2e_node also runs the specs that e2e contains. */
   readonly common: boolean;
@@ -147,7 +147,7 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
     installedContainerd: values['installed-containerd'],
     output: values.output,
     writeDocs: values.docs,
-    goOn: values.continue,
+    continues: values.continue,
     list: values.list,
     there: values.there,
     help: values.help,

@@ -61,7 +61,7 @@ test('--docs requires a whole selection and this kubelet', () => {
   ])
     expect(() => parseConformanceOptions(['--docs', ...more]), more.join(' ')).toThrow('--docs');
   expect(() => parseConformanceOptions(['--continue'])).toThrow('--continue: requires --docs');
-  expect(parseConformanceOptions(['--docs', '--continue'])).toMatchObject({ writeDocs: true, goOn: true });
+  expect(parseConformanceOptions(['--docs', '--continue'])).toMatchObject({ writeDocs: true, continues: true });
 });
 
 test('passes labels, focus and skip to ginkgo unchanged', () => {

@@ -141,10 +141,10 @@ test('a kubelet that exits during a run is a problem, even if all specs passed',
   const result = report(spec('a', 'passed'));
   const evidence = [{ spec: 'a', namespace: 'pods-1', pods: [], events: [], log: [] }];
   expect(runOf('node-agent', result, { evidence })).toEqual({ kubelet: 'node-agent', result, evidence });
-  const gone = runOf('node-agent', result, { kubeletEnded: 'exited with SIGKILL', evidence });
-  expect(gone.result.problems).toEqual(['kubelet exited unexpectedly: exited with SIGKILL']);
-  expect(inARow(summary(facts, { ours: [gone] }))).toBe(0);
-  expect(pageOf({ ours: [gone] })).toContain(
+  const exited = runOf('node-agent', result, { kubeletEnded: 'exited with SIGKILL', evidence });
+  expect(exited.result.problems).toEqual(['kubelet exited unexpectedly: exited with SIGKILL']);
+  expect(inARow(summary(facts, { ours: [exited] }))).toBe(0);
+  expect(pageOf({ ours: [exited] })).toContain(
     '### Problems outside the specs: node-agent\n\n- kubelet exited unexpectedly',
   );
 });
@@ -155,16 +155,16 @@ test('continues earlier runs and their comparison if the number of specs is unch
   const bad = run(report(spec(text, 'failed', failure('ip link'))));
   const before = summary(facts, { ours: [good], compared: { ...good, kubelet: 'Go kubelet' } });
   const now = { ...facts, date: '2026-02-03 04:05', commit: 'def' };
-  const goneOn = summary(now, { ours: [good] }, before);
-  expect(goneOn.turns.map(({ commit }) => commit)).toEqual(['abc', 'def']);
-  expect(goneOn.compared).toEqual(before.compared);
-  const text2 = page(now, { ours: [good] }, goneOn, false);
+  const continued = summary(now, { ours: [good] }, before);
+  expect(continued.turns.map(({ commit }) => commit)).toEqual(['abc', 'def']);
+  expect(continued.compared).toEqual(before.compared);
+  const text2 = page(now, { ours: [good] }, continued, false);
   expect(text2).toContain('- 2 runs in a row without a failure\n- 1.00 of the wall time of the Go kubelet');
   expect(text2).toContain('| node-agent | 2026-01-02 03:04 | abc | 1 |');
   expect(text2).toContain('| node-agent | 2026-02-03 04:05 | def | 1 |');
   const slow = { ...good, result: { ...good.result, seconds: 5 * good.result.seconds } };
-  const anew = summary(now, { ours: [slow], compared: { ...slow, kubelet: 'Go kubelet' } }, before);
-  expect([anew.turns.length, usualSeconds(anew)]).toEqual([2, slow.result.seconds]);
+  const recompared = summary(now, { ours: [slow], compared: { ...slow, kubelet: 'Go kubelet' } }, before);
+  expect([recompared.turns.length, usualSeconds(recompared)]).toEqual([2, slow.result.seconds]);
   const failed = summary(now, { ours: [bad] }, before);
   expect([inARow(failed), failed.turns.at(-1)?.counts.failed]).toEqual([0, 1]);
   expect(page(now, { ours: [bad] }, failed, false)).toContain('### Failed: node-agent');

@@ -345,11 +345,11 @@ export class Containerd {
 }
 
 /** Waits until the runtime responds. It listens before it has loaded its state, and rejects calls until then. */
-async function answers(client: CriClient, timeoutMs: number, goOn: () => boolean): Promise<string | undefined> {
+async function answers(client: CriClient, timeoutMs: number, isRunning: () => boolean): Promise<string | undefined> {
   const until = performance.now() + timeoutMs;
   for (;;) {
     const problem = await client.version({}).then(() => undefined, String);
-    if (problem === undefined || !goOn() || performance.now() > until) return problem;
+    if (problem === undefined || !isRunning() || performance.now() > until) return problem;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

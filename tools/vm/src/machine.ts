@@ -33,13 +33,13 @@ export async function runInMachine(image: MachineImage, command: string, options
     const timer = setTimeout(() => machine.child.kill('SIGKILL'), options.timeoutMs);
     const following = follow(join(run, 'output'), machine.ended, options.onOutput);
     await go(join(run, 'go'), machine.ended);
-    const said = await machine.ended;
+    const messages = await machine.ended;
     clearTimeout(timer);
     await following;
     const status = await readFile(join(run, 'status'), 'utf8').catch(() => undefined);
     if (status !== undefined && status.trim() !== '') return Number(status);
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
-    throw new Error(`run in virtual machine: ended without a status: ${said}${console.slice(-2000)}`);
+    throw new Error(`run in virtual machine: ended without a status: ${messages}${console.slice(-2000)}`);
   } finally {
     await rm(run, { recursive: true, force: true });
   }
@@ -59,12 +59,12 @@ export async function saveBootedMachine(image: MachineImage): Promise<void> {
     // The delay lets the last started services settle.
     await sleep(2000);
     machine.child.stdin?.write(`migrate "exec:cat >'${join(image.directory, 'state.part')}'"\nquit\n`);
-    const said = await machine.ended;
+    const messages = await machine.ended;
     clearTimeout(timer);
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
     const part = join(image.directory, 'state.part');
-    if (!existsSync(part)) throw new Error(`boot virtual machine: ${said}${console.slice(-2000)}`);
-    if ((await stat(part)).size === 0) throw new Error(`save state of virtual machine: ${said}`);
+    if (!existsSync(part)) throw new Error(`boot virtual machine: ${messages}${console.slice(-2000)}`);
+    if ((await stat(part)).size === 0) throw new Error(`save state of virtual machine: ${messages}`);
     await rename(part, join(image.directory, 'state'));
   } finally {
     await rm(run, { recursive: true, force: true });
@@ -73,11 +73,11 @@ export async function saveBootedMachine(image: MachineImage): Promise<void> {
 
 function startQemu(options: QemuRun): { child: ReturnType<typeof spawn>; ended: Promise<string>; isOver(): boolean } {
   const child = spawn('qemu-system-x86_64', qemuArguments(options), { stdio: ['pipe', 'pipe', 'pipe'] });
-  let said = '';
+  let messages = '';
   let over = false;
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-2000);
+      messages = (messages + text).slice(-2000);
     });
   }
   child.stdin?.on('error', () => undefined);
@@ -88,7 +88,7 @@ function startQemu(options: QemuRun): { child: ReturnType<typeof spawn>; ended: 
     });
     child.on('close', () => {
       over = true;
-      resolve(said);
+      resolve(messages);
     });
   });
   return { child, ended, isOver: () => over };

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { SUITES, type SuiteName } from './share.ts';
 
 /** Parsed command line. */
-export type Asked =
+export type ParsedOptions =
   | { readonly what: 'help' }
   | { readonly what: 'build' }
   | { readonly what: 'test'; readonly suites: readonly SuiteName[] }
@@ -19,7 +19,7 @@ Runs tests that require cgroup v2 and systemd, in a virtual machine. Default com
 `;
 
 /** Parses the command line. @throws Error that names the invalid argument */
-export function parseOptions(argv: readonly string[]): Asked {
+export function parseOptions(argv: readonly string[]): ParsedOptions {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,

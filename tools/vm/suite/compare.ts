@@ -27,7 +27,7 @@ for (const driver of drivers) {
   const here = await groupsOf('here', KUBELET, driver);
   const comparison = compareGroups(go, here, groupPurposes);
   console.log(`driver ${driver}\n${groupReport(comparison, true)}`);
-  if (comparison.unknown.length > 0) process.exitCode = 1;
+  if (comparison.unexpected.length > 0) process.exitCode = 1;
 }
 systemd.close();
 

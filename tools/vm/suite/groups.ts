@@ -173,13 +173,13 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       const script = `echo $$ > ${ROOT}${groupOf(bestEffort)}/cgroup.procs; for i in $(seq 40); do sleep 30 & done; wait`;
       const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'pipe'] });
       const closed = once(child, 'close');
-      let said = '';
+      let errors = '';
       child.stderr.on('data', (bytes: Buffer) => {
-        said += bytes;
+        errors += bytes;
       });
-      for (let tries = 0; tries < 200 && !/fork/.test(said); tries++)
+      for (let tries = 0; tries < 200 && !/fork/.test(errors); tries++)
         await new Promise((resolve) => setTimeout(resolve, 100));
-      assert.match(said, /fork: .*(?:Resource temporarily unavailable|retry)/);
+      assert.match(errors, /fork: .*(?:Resource temporarily unavailable|retry)/);
       assert.equal(await textOf(groupOf(bestEffort), 'pids.current'), '20');
       await cgroups.destroy('e-1', signal);
       assert.deepEqual(await cgroups.pods(signal), new Set(['g-1', 'b-1']));

@@ -9,8 +9,8 @@ describe('parseOptions of test-v2', () => {
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
     [['--help'], { what: 'help' }],
-  ])('parses %j', (argv, asked) => {
-    expect(parseOptions(argv)).toEqual(asked);
+  ])('parses %j', (argv, expected) => {
+    expect(parseOptions(argv)).toEqual(expected);
   });
 
   test.each([

@@ -21,17 +21,17 @@ if (image === undefined || !hasEmulator) test(NAME, (context) => context.skip(mi
 else {
   test(NAME, { timeout: TIMEOUT_MS }, async () => {
     const share = join(import.meta.dirname, '../.run', `test-${process.pid}`);
-    let said = '';
+    let output = '';
     const onOutput = (bytes: Buffer): void => {
-      said += bytes;
+      output += bytes;
     };
     await mkdir(share, { recursive: true });
     try {
       await fillShare(share, ['pressure'], () => undefined);
       const status = await runInMachine(image, suiteCommand(['pressure']), { share, timeoutMs: TIMEOUT_MS, onOutput });
-      expect(status, said).toBe(0);
-      expect(said).toMatch(/tests [1-9]\d*\r?\n/);
-      expect(said).toMatch(/fail 0\r?\n/);
+      expect(status, output).toBe(0);
+      expect(output).toMatch(/tests [1-9]\d*\r?\n/);
+      expect(output).toMatch(/fail 0\r?\n/);
     } finally {
       await rm(share, { recursive: true, force: true });
     }

@@ -68,7 +68,7 @@ async function measure(
   say(`${nodeName}: starting ${options.pods} pods`);
   const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-batch-${index}`);
   const before = (await kubelet.usage()).cpuSeconds;
-  const asked = await podWrites(controlPlane);
+  const writesBefore = await podWrites(controlPlane);
   const machineBefore = await machineCpuSeconds();
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
@@ -79,9 +79,9 @@ async function measure(
   const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
   const machineSeconds = (await machineCpuSeconds()) - machineBefore;
   await sleep(SETTLE_MS, signal);
-  const wrote = await podWrites(controlPlane);
-  const statusWritesPerPod = (wrote.statuses - asked.statuses) / options.pods;
-  const eventsPerPod = (wrote.events - asked.events) / options.pods;
+  const writesAfter = await podWrites(controlPlane);
+  const statusWritesPerPod = (writesAfter.statuses - writesBefore.statuses) / options.pods;
+  const eventsPerPod = (writesAfter.events - writesBefore.events) / options.pods;
 
   say(`${nodeName}: measuring at rest`);
   const idle = await kubelet.usage();

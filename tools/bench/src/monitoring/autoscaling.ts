@@ -69,8 +69,8 @@ export async function autoscale(plane: ControlPlane, signal: AbortSignal): Promi
       timeoutMs: TIMEOUT_MS,
     });
   } catch (error) {
-    const said = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
-    throw new Error(`autoscaler did not scale; its conditions: ${said?.join('; ') ?? 'none'}`, { cause: error });
+    const conditions = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
+    throw new Error(`autoscaler did not scale; its conditions: ${conditions?.join('; ') ?? 'none'}`, { cause: error });
   }
   return { utilization: utilizationOf(seen), replicas: seen.status?.desiredReplicas ?? 0 };
 }

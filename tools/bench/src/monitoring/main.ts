@@ -129,8 +129,13 @@ async function checkOurs(
         pages: await prometheus.pages(minutes),
         leftOut: await prometheus.leftOut(),
         promtool: PAGES.map((path) => {
-          const said = ours.get(path) ?? [];
-          return { path, said, own: ownComplaints(said, theirs?.get(path)), compared: theirs !== undefined };
+          const complaints = ours.get(path) ?? [];
+          return {
+            path,
+            complaints,
+            own: ownComplaints(complaints, theirs?.get(path)),
+            compared: theirs !== undefined,
+          };
         }),
         complaints: [...(await prometheus.complaints()), ...(await metricsServer.complaints())],
       };
@@ -150,7 +155,7 @@ async function checkedPages(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   await mkdir(directory, { recursive: true });
   const calls = new KubeletCalls(node.caller);
-  const said = new Map<string, readonly string[]>();
+  const complaintsOf = new Map<string, readonly string[]>();
   try {
     for (const path of PAGES) {
       const file = join(directory, path.replaceAll('/', '_'));
@@ -160,12 +165,12 @@ async function checkedPages(
         ({ stdout }) => stdout,
         (error: { readonly stdout?: string }) => error.stdout ?? String(error),
       );
-      said.set(path, promtoolComplaints(output));
+      complaintsOf.set(path, promtoolComplaints(output));
     }
   } finally {
     calls.close();
   }
-  return said;
+  return complaintsOf;
 }
 
 /** Returns the output of kubectl top when metrics-server has seen every pod twice. */

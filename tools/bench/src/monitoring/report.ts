@@ -20,7 +20,7 @@ export interface Findings {
 /** promtool's complaints about a page. */
 interface CheckedPage {
   readonly path: string;
-  readonly said: readonly string[];
+  readonly complaints: readonly string[];
   /** Complaints that promtool does not have about the Go kubelet's page. */
   readonly own: readonly string[];
   /** Whether the Go kubelet's page was checked. */
@@ -61,9 +61,9 @@ export function findingsText(findings: Findings): string {
       longestMs.toFixed(0),
     ]),
   );
-  const checked = promtool.map(({ path, said, own, compared }) => {
-    const ofGo = compared ? `, ${said.length - own.length} also for the Go kubelet's page` : '';
-    return `  ${path}: ${said.length === 0 ? 'clean' : `${said.length} complaints${ofGo}`}`;
+  const checked = promtool.map(({ path, complaints, own, compared }) => {
+    const ofGo = compared ? `, ${complaints.length - own.length} also for the Go kubelet's page` : '';
+    return `  ${path}: ${complaints.length === 0 ? 'clean' : `${complaints.length} complaints${ofGo}`}`;
   });
   return [
     `Prometheus, ${minutes} min, every ${intervalSeconds} s`,

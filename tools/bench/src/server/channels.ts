@@ -24,16 +24,16 @@ export function execTrue(caller: KubeletCaller, pod: string, signal: AbortSignal
   const startMs = performance.now();
   const socket = open(caller, `/exec/default/${pod}/main?command=true&output=1&error=1`, signal);
   return new Promise((resolve, reject) => {
-    let told = '';
+    let status = '';
     socket.on('error', reject);
     socket.on('message', (data: Buffer) => {
       if (data[0] !== ERROR_CHANNEL) return;
-      told += data.subarray(1).toString('utf8');
-      if (!told.includes('"Success"')) return;
+      status += data.subarray(1).toString('utf8');
+      if (!status.includes('"Success"')) return;
       resolve(performance.now() - startMs);
       socket.close();
     });
-    socket.on('close', (code) => reject(new Error(`exec in ${pod}: closed with code ${code}: ${told}`)));
+    socket.on('close', (code) => reject(new Error(`exec in ${pod}: closed with code ${code}: ${status}`)));
   });
 }
 

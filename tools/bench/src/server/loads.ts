@@ -34,7 +34,7 @@ export async function followLogs(
   let lines = 0;
   let failed = 0;
   const reading: Promise<void>[] = [];
-  const begun = Array.from({ length: followers }, (_, index) => {
+  const started = Array.from({ length: followers }, (_, index) => {
     const pod = pods[index % pods.length];
     return new Promise<void>((resolve) => {
       const count = (part: Buffer): void => {
@@ -51,7 +51,7 @@ export async function followLogs(
       );
     });
   });
-  await Promise.all(begun);
+  await Promise.all(started);
   return {
     lines: () => lines,
     failed: () => failed,

@@ -26,7 +26,7 @@ const failing: Readonly<Record<string, Failing>> = {
 };
 
 /** Containers that are killed because of a failed probe and are not restarted. */
-const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
+const killed: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
   Object.entries(failing).map(([name, { probe, ofServer = false }]) => {
     const container = { [kind]: ofServer ? { ...probe, initialDelaySeconds: 2 } : probe };
     const containers = [ofServer ? serves(container) : runs(container)];
@@ -38,7 +38,7 @@ const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flat
 );
 
 /** Pod with a server and a readiness probe. */
-const asked = (name: string, readinessProbe: Probe): Case => ({
+const readinessCase = (name: string, readinessProbe: Probe): Case => ({
   name: `ready-${name}`,
   spec: { containers: [serves({ readinessProbe })] },
 });
@@ -138,16 +138,16 @@ export const probes: readonly Case[] = [
       containers: [runs()],
     },
   },
-  ...ended,
-  asked('http-slow', { ...http('/cgi-bin/slow'), initialDelaySeconds: 2 }),
-  asked('http-unavailable', { ...http('/cgi-bin/unavailable'), initialDelaySeconds: 2 }),
-  asked('http-away', { ...http('/cgi-bin/away'), initialDelaySeconds: 2 }),
-  asked('http-large', { ...http('/large'), initialDelaySeconds: 2 }),
-  asked('http-agent', { ...http('/cgi-bin/agent', { httpHeaders: agent }), initialDelaySeconds: 2 }),
-  asked('http-other-agent', { ...http('/cgi-bin/agent'), initialDelaySeconds: 2 }),
-  asked('grpc-of-http', { grpc: { port: 8080 }, ...fast, initialDelaySeconds: 2 }),
-  asked('late', { ...http('/none'), initialDelaySeconds: 600 }),
-  asked('often-enough', { ...http('/'), successThreshold: 3 }),
+  ...killed,
+  readinessCase('http-slow', { ...http('/cgi-bin/slow'), initialDelaySeconds: 2 }),
+  readinessCase('http-unavailable', { ...http('/cgi-bin/unavailable'), initialDelaySeconds: 2 }),
+  readinessCase('http-away', { ...http('/cgi-bin/away'), initialDelaySeconds: 2 }),
+  readinessCase('http-large', { ...http('/large'), initialDelaySeconds: 2 }),
+  readinessCase('http-agent', { ...http('/cgi-bin/agent', { httpHeaders: agent }), initialDelaySeconds: 2 }),
+  readinessCase('http-other-agent', { ...http('/cgi-bin/agent'), initialDelaySeconds: 2 }),
+  readinessCase('grpc-of-http', { grpc: { port: 8080 }, ...fast, initialDelaySeconds: 2 }),
+  readinessCase('late', { ...http('/none'), initialDelaySeconds: 600 }),
+  readinessCase('often-enough', { ...http('/'), successThreshold: 3 }),
   {
     name: 'startup-then-live-fails',
     spec: {

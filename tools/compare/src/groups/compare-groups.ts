@@ -6,8 +6,8 @@ export interface GroupComparison {
   /** Number of cgroups of the Go kubelet. On cgroup v1 a cgroup in seven hierarchies counts seven times. */
   readonly groups: number;
   readonly files: number;
-  readonly unknown: readonly Difference[];
-  readonly meant: readonly (Difference & { readonly why: string })[];
+  readonly unexpected: readonly Difference[];
+  readonly intended: readonly (Difference & { readonly why: string })[];
 }
 
 /** Intended difference. */
@@ -27,17 +27,20 @@ export function compareGroups(go: Groups, ours: Groups, purposes: readonly Group
   return {
     groups: go.size,
     files: [...go.values()].reduce((sum, files: GroupFiles) => sum + Object.keys(files).length, 0),
-    unknown: judged.flatMap(({ why, ...one }) => (why === undefined ? [one] : [])),
-    meant: judged.flatMap(({ why, ...one }) => (why === undefined ? [] : [{ ...one, why }])),
+    unexpected: judged.flatMap(({ why, ...one }) => (why === undefined ? [one] : [])),
+    intended: judged.flatMap(({ why, ...one }) => (why === undefined ? [] : [{ ...one, why }])),
   };
 }
 
 /** Formats the differences as paragraphs, followed by a summary line. */
-export function groupReport({ groups, files, unknown, meant }: GroupComparison, all: boolean): string {
+export function groupReport({ groups, files, unexpected, intended }: GroupComparison, all: boolean): string {
   const text = (value: unknown): string => (value === undefined ? '-' : JSON.stringify(value));
   const paragraph = ({ path, go, ours }: Difference, why?: string): string =>
     `${path}\n  Go:   ${text(go)}\n  here: ${text(ours)}${why === undefined ? '' : `\n  (${why})`}`;
-  const shown = [...unknown.map((one) => paragraph(one)), ...(all ? meant.map((one) => paragraph(one, one.why)) : [])];
-  const sum = `${groups} cgroups, ${files} files: ${unknown.length} unexpected and ${meant.length} intended differences`;
+  const shown = [
+    ...unexpected.map((one) => paragraph(one)),
+    ...(all ? intended.map((one) => paragraph(one, one.why)) : []),
+  ];
+  const sum = `${groups} cgroups, ${files} files: ${unexpected.length} unexpected and ${intended.length} intended differences`;
   return `${[...shown, sum].join('\n')}\n`;
 }

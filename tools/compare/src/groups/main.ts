@@ -70,7 +70,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const [go, ours] = await Promise.all(sides.map((side) => side.groups()));
     const comparison = compareGroups(go ?? new Map(), ours ?? new Map(), groupPurposes);
     process.stdout.write(groupReport(comparison, values.all));
-    return comparison.unknown.length > 0 ? 1 : 0;
+    return comparison.unexpected.length > 0 ? 1 : 0;
   });
 }
 

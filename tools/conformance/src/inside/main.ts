@@ -88,7 +88,7 @@ async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal)
   return {
     program: { args, path },
     witnesses: {
-      api: (asked) => fetched(`https://127.0.0.1:6443${asked}`, { authorization: `Bearer ${token}` }),
+      api: (path) => fetched(`https://127.0.0.1:6443${path}`, { authorization: `Bearer ${token}` }),
       explain: (namespace, pod) => fetched(`http://127.0.0.1:10255/explain/pod/${namespace}/${pod}`),
       kubeletLog: node.kubeletLog,
     },
