@@ -69,7 +69,7 @@ export async function inDirectoryOfItsOwn<T>(
   }
 }
 
-/** Returns two subnets for pods in which this machine has no address. @throws RangeError if all are taken */
+/** Returns two subnets for pods that contain no address of this machine. @throws RangeError if all are taken */
 export function subnetsForPods(): readonly [string, string] {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   return freeSubnets(process.pid, addresses);

@@ -74,7 +74,7 @@ export async function readUsage(pid: number): Promise<ProcessUsage> {
   ]);
   const { ownSeconds, childrenSeconds } = parseStat(stat);
   return {
-    // Only the first value includes exited threads; the second is more precise.
+    // `threads` is precise but omits exited threads; `ownSeconds` includes them but is rounded to ticks.
     cpuSeconds: Math.max(threads.cpuSeconds, ownSeconds - 1 / TICKS_PER_SECOND),
     cpuWithChildrenSeconds: ownSeconds + childrenSeconds,
     rssBytes: parseStatus(status, 'VmRSS'),

@@ -3,7 +3,7 @@ const FIRST = 224;
 const COUNT = 16 * 256;
 
 /**
- * Returns two /24 subnets for pods in which the machine has no address.
+ * Returns two /24 subnets for pods that contain no address of the machine.
  * @param seed start of the search, so that concurrent runs choose different subnets
  * @throws RangeError if all are taken
  */

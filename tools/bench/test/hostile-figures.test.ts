@@ -5,7 +5,7 @@ import type { Harm } from '../src/hostile/turn.ts';
 
 const harm: Harm = { peakBytes: 10e6, cpuSeconds: 1, otherReadyMs: 500, goneMs: 2000 };
 
-test('compares the values of both kubelets, and shows "never" for pods that were not deleted', () => {
+test('hostileFigures compares the values of both kubelets, and shows "never" for pods that were not deleted', () => {
   const ours = new Map([['files', harm]]);
   const go = new Map([['files', { ...harm, peakBytes: 20e6, goneMs: Number.POSITIVE_INFINITY }]]);
   const figures = hostileFigures(ours, go);

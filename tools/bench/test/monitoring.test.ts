@@ -13,7 +13,7 @@ const good: Findings = {
 };
 
 describe('promtool complaints', () => {
-  it("are split into lines, and complaints about the Go kubelet's page do not count", () => {
+  it("promtool complaints are split into lines, and complaints about the Go kubelet's page do not count", () => {
     const complaints = promtoolComplaints(
       'b counter metrics should have "_total" suffix\na no help text\n\na no help text\n',
     );

@@ -17,7 +17,7 @@ const outcome = (more: Partial<PressureOutcome>): PressureOutcome => ({
 });
 
 describe('pressureFigures', () => {
-  test('computes a ratio to the Go kubelet if both responded', () => {
+  test('pressureFigures computes a ratio to the Go kubelet if both responded', () => {
     const ours = new Map([
       ['a', outcome({})],
       ['b', outcome({})],
@@ -44,7 +44,7 @@ describe('pressureFigures', () => {
 describe('pressureFigures of several turns', () => {
   const turns = (...outcomes: Partial<PressureOutcome>[]) => outcomes.map((each) => new Map([['a', outcome(each)]]));
 
-  test('contains the medians of the times and the worst of the other values', () => {
+  test('pressureFigures contains the medians of the times and the worst of the other values', () => {
     const go = turns(
       { answerMs: 9000, suffered: ['burstable'], leastBytes: 0 },
       { answerMs: 1000, oomKills: 2, order: ['guaranteed', 'hog'] },
@@ -63,10 +63,14 @@ describe('pressureFigures of several turns', () => {
   });
 
   test.each([
-    ['half of the turns', [{ answerMs: undefined }, { answerMs: 100 }], undefined],
-    ['all turns', [{ answerMs: undefined }, { answerMs: undefined }], undefined],
-    ['fewer than half of the turns', [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }], 300],
-  ])('the median time if %s had no response', (_name, outcomes, expected) => {
+    ['undefined if half of the turns had no response', [{ answerMs: undefined }, { answerMs: 100 }], undefined],
+    ['undefined if no turn had a response', [{ answerMs: undefined }, { answerMs: undefined }], undefined],
+    [
+      'a number if fewer than half of the turns had no response',
+      [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }],
+      300,
+    ],
+  ])('the median time is %s', (_name, outcomes, expected) => {
     expect(pressureFigures(turns(...outcomes), [])[0]?.ours.answerMs).toBe(expected);
   });
 });

@@ -27,7 +27,7 @@ const missed = (ours: ProbesTurn, go: readonly ProbesTurn[] = [turn(0.25)]) =>
   probesFigures({ ours: [ours], go }).flatMap((figure) => (probesFigureMeets(figure) === false ? [figure.name] : []));
 
 describe('probesFigures', () => {
-  it('contains medians of the turns and of the ratios of turns side by side', () => {
+  it('probesFigures contains medians of the turns and of the ratios of turns side by side', () => {
     const figures = probesFigures({ ours: [turn(0.1), turn(0.2)], go: [turn(0.2), turn(0.8)] });
     const named = (name: string) => figures.find((figure) => figure.name === name);
     expect(named('CPU with probes')?.ours).toBeCloseTo(15);
@@ -121,7 +121,7 @@ test('the probed server records the arrival of each probe and deletes the record
 });
 
 describe('parseProbesOptions', () => {
-  it('applies defaults', () => {
+  it('parseProbesOptions applies defaults', () => {
     expect(parseProbesOptions([])).toMatchObject({ pods: 100, seconds: 60, rounds: 1, alone: false });
   });
 
@@ -129,7 +129,7 @@ describe('parseProbesOptions', () => {
     [['--pods', '0'], '--pods: must be a number from 1 to 240, is "0"'],
     [['--seconds', '4'], '--seconds: must be a number from 5 to 3600, is "4"'],
     [['--pod', '4'], "Unknown option '--pod'"],
-  ])('rejects %j', (argv, message) => {
+  ])('parseProbesOptions rejects %j', (argv, message) => {
     expect(() => parseProbesOptions(argv)).toThrow(message);
   });
 });

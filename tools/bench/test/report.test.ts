@@ -48,7 +48,7 @@ describe('figures', () => {
     expect([meets(180), meets(181)]).toEqual([true, false]);
   });
 
-  test('omits values that were not measured', () => {
+  test('figures omit values that were not measured', () => {
     expect(figures({ batches: [] })).toEqual([]);
     const idle = { pods: 100, rssBytes: 119e6, peakRssBytes: 130e6, cpuShare: 0.011, sleepsPerSecond: 20 };
     const shown = figures({ batches: [], idle });

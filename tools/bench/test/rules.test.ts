@@ -13,7 +13,7 @@ describe('median', () => {
     [[4, 1, 2, 3], 2.5],
     [[7], 7],
     [[], Number.NaN],
-  ])('of %j is %d', (values, expected) => {
+  ])('median of %j is %d', (values, expected) => {
     expect(median(values)).toBe(expected);
   });
 
@@ -32,11 +32,11 @@ describe('median', () => {
 });
 
 describe('parseOptions', () => {
-  test('applies defaults', () => {
+  test('parseOptions applies defaults', () => {
     expect(parseOptions([])).toMatchObject({ pods: 50, repetitions: 3, idlePods: 100, runtime: 'auto', json: false });
   });
 
-  test('parses numbers, lists and flags', () => {
+  test('parseOptions parses numbers, lists and flags', () => {
     const options = parseOptions([
       '--pods',
       '7',
@@ -62,7 +62,7 @@ describe('parseOptions', () => {
     [['--runtime', 'podman'], 'must be one of auto, system, 2.4'],
     [['--only', 'all'], 'is "all"'],
     [['--podz', '1'], '--podz'],
-  ])('rejects %j', (argv, message) => {
+  ])('parseOptions rejects %j', (argv, message) => {
     expect(() => parseOptions(argv)).toThrow(message);
   });
 });
@@ -85,18 +85,18 @@ test('both sides run the same command in the same image', () => {
 });
 
 describe('freeSubnets', () => {
-  test('returns two different subnets in which the machine has no address', () => {
+  test('freeSubnets returns two different subnets without addresses of the machine', () => {
     const free = freeSubnets(0, ['10.224.0.1', '192.168.0.1', '10.224.2.77']);
     expect(free).toEqual(['10.224.1.0/24', '10.224.3.0/24']);
   });
 
-  test('returns different subnets for successive seeds and wraps around at the end', () => {
+  test('freeSubnets returns different subnets for successive seeds and wraps around at the end', () => {
     const all = Array.from({ length: 2048 }, (_none, seed) => freeSubnets(seed, [])).flat();
     expect(new Set(all).size).toBe(all.length);
     expect(freeSubnets(2047, ['10.239.255.1'])).toEqual(['10.239.254.0/24', '10.224.0.0/24']);
   });
 
-  test('throws if fewer than two subnets are free', () => {
+  test('freeSubnets throws if fewer than two subnets are free', () => {
     const taken = Array.from({ length: 4096 }, (_none, index) => `10.${224 + (index >> 8)}.${index & 255}.1`);
     expect(() => freeSubnets(5, taken.slice(1))).toThrow('are taken');
   });

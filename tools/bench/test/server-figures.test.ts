@@ -20,7 +20,7 @@ describe('serverFigures', () => {
   );
   const named = (name: string) => figures.find((figure) => figure.name === name);
 
-  it('contains medians of the turns and of the ratios of turns side by side', () => {
+  it('serverFigures contains medians of the turns and of the ratios of turns side by side', () => {
     expect(named('log followers: CPU')).toMatchObject({ go: 40 });
     expect(named('log followers: CPU')?.ours).toBeCloseTo(30);
     expect(named('log followers: CPU')?.ratio).toBeCloseTo(0.75);
@@ -30,7 +30,7 @@ describe('serverFigures', () => {
     expect(named('execs: failed')).toMatchObject({ ours: 0, ratio: undefined });
   });
 
-  it('divides the CPU time of a load by the work done', () => {
+  it('serverFigures divides the CPU time of a load by the work done', () => {
     const [first] = serverFigures([turn(0.4, 1, 80)], [turn(0.2, 1, 20)]).filter(({ name }) => name.includes('a line'));
     expect(first).toMatchObject({ name: 'log followers: CPU for a line', unit: 'ms', go: 100, ours: 50, target: 1 });
     expect(first && serverFigureMeets(first)).toBe(true);
@@ -46,14 +46,14 @@ describe('serverFigures', () => {
     expect(serverTable(figures)).toMatch(/port-forward: throughput \[MiB\/s\] +100 +80 +0.80 +>= 0.8 +ok/);
   });
 
-  it('has no ratio without the Go kubelet', () => {
+  it('serverFigures contains no ratio without the Go kubelet', () => {
     const [first] = serverFigures([turn(0.2, 1)], []);
     expect(first).toMatchObject({ go: undefined, ratio: undefined });
   });
 });
 
 describe('atRate', () => {
-  it('starts operations at the given rate without waiting for earlier ones, and counts failures', async () => {
+  it('atRate starts operations at the given rate without waiting for earlier ones, and counts failures', async () => {
     const started: number[] = [];
     const once = async (index: number): Promise<number> => {
       started.push(index);
@@ -67,7 +67,7 @@ describe('atRate', () => {
 });
 
 describe('parseServerOptions', () => {
-  it('applies defaults and the scale', () => {
+  it('parseServerOptions applies defaults and the scale', () => {
     const issue = { pods: 100, followers: 500, execsPerMinute: 200, scrapesPerMinute: 1_000, seconds: 60 };
     expect(parseServerOptions([])).toMatchObject(issue);
     expect(parseServerOptions(['--scale', '0.1'])).toMatchObject({
@@ -79,7 +79,7 @@ describe('parseServerOptions', () => {
     [['--scale', '0'], '--scale: must be a number from 0.01 to 10, is "0"'],
     [['--pods', '1.5'], '--pods: must be a number from 1 to 240, is "1.5"'],
     [['--seconds', ''], '--seconds: must be a number from 2 to 3600, is ""'],
-  ])('rejects %j', (argv, message) => {
+  ])('parseServerOptions rejects %j', (argv, message) => {
     expect(() => parseServerOptions(argv)).toThrow(message);
   });
 });

@@ -13,7 +13,7 @@ describe('differences', () => {
     [{ a: [] }, { a: {} }, ['a']],
     [{ a: null }, { a: 'null' }, ['a']],
     [{ constructor: 1 }, {}, ['constructor']],
-  ])('of %j and %j are at %j', (go, ours, paths) => {
+  ])('differences of %j and %j are at %j', (go, ours, paths) => {
     expect(differences(go, ours).map(({ path }) => path)).toEqual(paths);
     expect(
       differences(ours, go)
@@ -22,7 +22,7 @@ describe('differences', () => {
     ).toEqual(paths);
   });
 
-  test('are empty for any document and its copy', () => {
+  test('differences are empty for any document and its copy', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const document = JSON.parse(JSON.stringify(value)) as Json;

@@ -29,13 +29,13 @@ function pod(main: ContainerStatus['state'][], init: ContainerStatus['state'][] 
 }
 
 test.each<[what: string, of: Pod, started: boolean]>([
-  ['without container statuses', pod([]), false],
-  ['whose containers run', pod([RUNS]), true],
-  ['with a container that is being created', pod([RUNS, waits('ContainerCreating')]), false],
-  ['whose image cannot be pulled', pod([waits('ErrImagePull')]), true],
-  ['whose init container runs', pod([INIT], [RUNS]), true],
-  ['whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
-  ['whose init container has not started', pod([INIT], [INIT]), false],
-  ['whose sidecar runs while the main container waits', pod([INIT], [RUNS], 'Always'), false],
-  ["whose sidecar's image cannot be pulled", pod([INIT], [waits('ErrImagePull')], 'Always'), true],
-])('hasStarted for a pod %s', (_what, of, started) => expect(hasStarted(of)).toBe(started));
+  ['is false for a pod without container statuses', pod([]), false],
+  ['is true for a pod whose containers run', pod([RUNS]), true],
+  ['is false for a pod with a container that is being created', pod([RUNS, waits('ContainerCreating')]), false],
+  ['is true for a pod whose image cannot be pulled', pod([waits('ErrImagePull')]), true],
+  ['is true for a pod whose init container runs', pod([INIT], [RUNS]), true],
+  ['is true for a pod whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
+  ['is false for a pod whose init container has not started', pod([INIT], [INIT]), false],
+  ['is false for a pod whose sidecar runs while the main container waits', pod([INIT], [RUNS], 'Always'), false],
+  ["is true for a pod whose sidecar's image cannot be pulled", pod([INIT], [waits('ErrImagePull')], 'Always'), true],
+])('hasStarted %s', (_what, of, started) => expect(hasStarted(of)).toBe(started));

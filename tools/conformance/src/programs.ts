@@ -33,7 +33,7 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   sampledeviceplugin: { package: 'k8s.io/kubernetes/test/images/sample-device-plugin' },
 };
 
-/** Programs of which the release publishes binaries, so that they are downloaded instead of built. */
+/** Programs that the release publishes as binaries; they are downloaded instead of built. */
 const PUBLISHED = ['e2e.test', 'e2e_node.test', 'ginkgo', 'kube-proxy'] as const satisfies readonly (PublishedName &
   TargetName)[];
 

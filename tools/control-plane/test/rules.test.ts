@@ -8,12 +8,12 @@ import { addressesOf, firstAddress } from '../src/layout.ts';
 import { isOpenServingRequest } from '../src/serving-certificates.ts';
 
 describe('addressesOf', () => {
-  test('depends only on the directory', () => {
+  test('addressesOf depends only on the directory', () => {
     expect(addressesOf('/a')).toEqual(addressesOf('/a'));
     expect(addressesOf('/a')).not.toEqual(addressesOf('/b'));
   });
 
-  test("returns a loopback address and a service subnet whose first address is the API server's", () => {
+  test("addressesOf returns a loopback address and a service subnet whose first address is the API server's", () => {
     for (let number = 0; number < 500; number++) {
       const { address, serviceSubnet } = addressesOf(`/run/${number}`);
       const bytes = address.split('.').map(Number);
@@ -82,11 +82,16 @@ test('bootstrapObjects contains the token as a Secret named by its ID', () => {
 });
 
 test.each([
-  ["a node's and pending", {}, {}, true],
-  ['already decided', {}, { conditions: [{ type: 'Denied' }] }, false],
-  ['for another signer', { signerName: 'kubernetes.io/kube-apiserver-client-kubelet' }, {}, false],
-  ['from a user that is not a node', { username: 'system:serviceaccount:a:b' }, {}, false],
-])('isOpenServingRequest for a request that is %s', (_title, spec, status, expected) => {
+  ["is true for a node's pending request", {}, {}, true],
+  ['is false for a decided request', {}, { conditions: [{ type: 'Denied' }] }, false],
+  [
+    'is false for a request to another signer',
+    { signerName: 'kubernetes.io/kube-apiserver-client-kubelet' },
+    {},
+    false,
+  ],
+  ['is false for a request of a user that is not a node', { username: 'system:serviceaccount:a:b' }, {}, false],
+])('isOpenServingRequest %s', (_title, spec, status, expected) => {
   const node = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:n' };
   expect(isOpenServingRequest({ metadata: { name: 'r' }, spec: { ...node, ...spec }, status })).toBe(expected);
 });
@@ -114,7 +119,7 @@ describe('processArguments', () => {
     serviceSubnet: '10.200.0.0/24',
   };
 
-  test('every listener uses the loopback address and TLS', () => {
+  test('every listener of the processes uses the loopback address and TLS', () => {
     const all = Object.values(processArguments('/d', layout, certificates)).flat();
     const listeners = all.filter((argument) => /^--(bind-address|listen-[a-z]+-urls)=/.test(argument));
     expect(listeners).toHaveLength(5);
@@ -122,7 +127,7 @@ describe('processArguments', () => {
     expect(all.some((argument) => argument.includes('http://'))).toBe(false);
   });
 
-  test('publishes an endpoint only for an address that pods can reach', () => {
+  test('the API server publishes an endpoint only for an address that pods can reach', () => {
     const apiServer = (apiAddress: string) =>
       processArguments('/d', { ...layout, apiAddress }, certificates)['kube-apiserver'];
     expect(apiServer('127.9.9.1')).toContain('--endpoint-reconciler-type=none');

@@ -62,13 +62,13 @@ describe('instrument', () => {
 });
 
 test.each([
-  ['synchronous functions', 'export function f(a: number) { return a; }', true],
-  ['a class', 'export class A {}\nfunction f() {}', false],
-  ['an asynchronous function', 'export async function f() {}', false],
-  ['only types', 'export interface A { a: number }', false],
-  ['a module name', "import { a } from './async.ts';\nexport function f() {}", true],
-  ['words in a text', "export const f = () => 'it\\'s a class';", true],
-  ['words in a comment', '/** This class waits. */\nexport function f() {}', true],
-])('isPure for %s', (_name, code, expected) => {
+  ['accepts synchronous functions', 'export function f(a: number) { return a; }', true],
+  ['rejects a class', 'export class A {}\nfunction f() {}', false],
+  ['rejects an asynchronous function', 'export async function f() {}', false],
+  ['rejects a file with types only', 'export interface A { a: number }', false],
+  ['ignores module names', "import { a } from './async.ts';\nexport function f() {}", true],
+  ['ignores words in a text', "export const f = () => 'it\\'s a class';", true],
+  ['ignores words in a comment', '/** This class waits. */\nexport function f() {}', true],
+])('isPure %s', (_name, code, expected) => {
   expect(isPure(code)).toBe(expected);
 });

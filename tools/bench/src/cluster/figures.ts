@@ -17,8 +17,9 @@ export interface Turn {
   readonly idleCpuShare: number;
   readonly emptyRssBytes: number;
   readonly rssBytes: number;
-  /** Status writes that the API server received during the batch, per pod. The scheduler's event counts for events. */
+  /** Number of pod status writes that the API server received during the batch, per pod. */
   readonly statusWritesPerPod: number;
+  /** Number of event writes that the API server received during the batch, per pod, including the scheduler's event. */
   readonly eventsPerPod: number;
   readonly changes?: Changes;
 }

@@ -210,7 +210,7 @@ async function newsOf<K extends 'url' | 'made'>(
   const ended = once(server, 'exit', { signal }).then(([code]) => {
     throw new Error(`API server in memory exited with ${code}`);
   });
-  // The exit is ignored when the message has arrived.
+  // Without this handler, an exit after the message would be an unhandled rejection.
   ended.catch(() => {});
   for (;;) {
     const [news] = (await Promise.race([once(server, 'message', { signal }), ended])) as [StormNews];

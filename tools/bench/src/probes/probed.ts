@@ -52,7 +52,7 @@ async function newsOf<K extends 'port' | 'arrivals'>(
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`probed server exited with ${code}`);
   });
-  // The exit is ignored when the message has arrived.
+  // Without this handler, an exit after the message would be an unhandled rejection.
   ended.catch(() => {});
   const [news] = (await Promise.race([once(child, 'message'), ended])) as [ProbedNews];
   if (kind in news) return news as Extract<ProbedNews, Record<K, unknown>>;

@@ -156,8 +156,8 @@ export const probes: readonly Case[] = [
       containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
     },
   },
-  // The pod ends as a whole, with the pod's grace period. That period is longer than the default 60 s before the
-  // comparison, so the container is still running then.
+  // The whole pod is terminated, with the pod's grace period. That period is longer than the default 60 s before the
+  // comparison, so that the container is still running then, and shorter than the time limit for deleting the pods.
   {
     name: 'startup-fails-own-grace',
     spec: {
