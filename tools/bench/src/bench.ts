@@ -152,7 +152,7 @@ class Bench {
       if (concurrency.length === 1) return count;
       const { totalMs } = await this.#bare.batch(this.#names('try', pods), count, signal);
       await this.#bare.clear(signal);
-      this.#say(`${pods} pods, bare, ${count} at once: ${seconds(totalMs)}`);
+      this.#say(`${pods} pods, bare, concurrency ${count}: ${seconds(totalMs)}`);
       if (best === undefined || totalMs < best.totalMs) best = { count, totalMs };
     }
     return best?.count ?? 1;

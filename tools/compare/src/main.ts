@@ -86,7 +86,7 @@ async function runBoth(
   }
   const [ofGo, ofOurs] = [merged(found.map(([first]) => first)), merged(found.map(([, second]) => second))];
   const comparison = compare(chosen.flat(), ofGo, ofOurs);
-  say('deleting them');
+  say('deleting the pods');
   return comparison;
 }
 

@@ -12,7 +12,7 @@ export interface ClusterBenchOptions {
   readonly changeSeconds: number;
   /** Seconds for changing annotations 1,000 times a second with an API server in memory; 0 skips this part. */
   readonly stormSeconds: number;
-  /** Whether only that part is measured, which needs no control plane. */
+  /** Whether only the changes with the API server in memory are measured, which needs no control plane. */
   readonly onlyStorm: boolean;
   /** Number of turns per kubelet. */
   readonly rounds: number;
@@ -40,7 +40,7 @@ both in one private cluster. Needs root.
   --idle-seconds N     seconds for measuring the CPU time at rest (30)
   --change-seconds N   seconds for changing the annotations of one pod as fast as possible (10)
   --storm-seconds N    seconds for changing them 1,000 times a second with an API server in memory (30)
-  --only-storm         measure only that
+  --only-storm         measure only the storm (--storm-seconds)
   --rounds N           turns of each kubelet (1)
   --fake-runtime       use a runtime in memory, to measure the kubelets alone
   --without-cgroups    set cgroupsPerQOS to false for both kubelets, to measure the cost of pod cgroups

@@ -138,7 +138,11 @@ async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, sig
       signal,
     ),
   ]);
-  await until('all changes are on the watch', () => pod.newest?.metadata.annotations?.[ANNOTATION] === newest, signal);
+  await until(
+    'the watch has received all changes',
+    () => pod.newest?.metadata.annotations?.[ANNOTATION] === newest,
+    signal,
+  );
   await sleep(SETTLE_MS, signal);
   const settledRssBytes = (await kubelet.usage()).rssBytes;
   return {

@@ -144,7 +144,7 @@ export class GroupSide {
         return statuses.length > 0 && statuses.length === pod?.spec.containers.length && statuses.every(isReady);
       });
     };
-    await this.#until(`${this.#options.name}: ${names.join(', ')}`, areRunning, signal);
+    await this.#until(`pods ${names.join(', ')} of ${this.#options.name} are running`, areRunning, signal);
   }
 
   /** Waits until no pod cgroup is left. */
@@ -158,7 +158,7 @@ export class GroupSide {
       );
       return !left.flat().some((part) => part.startsWith('pod'));
     };
-    await this.#until(`${this.#options.name}: no pod cgroups`, isEmpty, signal);
+    await this.#until(`no pod cgroups of ${this.#options.name} are left`, isEmpty, signal);
   }
 
   /** Reads the side's cgroup tree. Names that depend on the side are replaced by common names. */
