@@ -9,9 +9,9 @@ export interface Case {
   readonly loops?: readonly string[];
   /** Whether the pod is a static pod from a manifest, which the API shows as a mirror pod. */
   readonly isStatic?: boolean;
-  /** kubectl arguments, without the pod's name, that are run on the pod at half of the time, after it has started. */
+  /** kubectl arguments, without the pod's name, that are run on the pod halfway through the running time, after it has started. */
   readonly later?: readonly string[];
-  /** Whether the pod is created at half of the time, when the others run. */
+  /** Whether the pod is created halfway through the running time, when the others run. */
   readonly isLate?: boolean;
   /** Labels in addition to the label with its name. */
   readonly labels?: Readonly<Record<string, string>>;
