@@ -90,7 +90,7 @@ async function runBoth(
   return comparison;
 }
 
-/** Creates the pods of a batch, waits until they have started, and performs their changes at half of the given time. */
+/** Creates the pods of a batch, waits until they have started, and performs their changes halfway through the given time. */
 async function runBatch(
   batch: readonly Case[],
   sides: readonly Side[],
