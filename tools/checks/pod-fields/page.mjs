@@ -2,9 +2,9 @@
 
 const SIGNS = {
   works: '✅ works',
-  partly: '🟡 partly',
-  refused: '⛔ rejected',
-  others: '➖ other component',
+  partly: '🟡 in part',
+  refused: '⛔ refused',
+  others: '➖ not the kubelet’s',
 };
 
 const HEAD = `# The fields of a pod
@@ -32,7 +32,7 @@ const FIRST = [
   'SecurityContext',
 ];
 
-/** Formats the page. @param types list of `{ type, verdicts }` */
+/** @param types each `{ type, verdicts }` */
 export function page(types) {
   const rank = (type) => (FIRST.includes(type) ? FIRST.indexOf(type) : FIRST.length);
   const order = types.toSorted((a, b) => rank(a.type) - rank(b.type) || (a.type < b.type ? -1 : 1));

@@ -4,7 +4,7 @@ import { others, partly, refused, works } from './verdicts.mjs';
 
 const unsupportedTest = [t.volumes, 'is told before a pod is taken on'];
 const unsupported = (fields, type, why) =>
-  refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, told);
+  refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
 /** A volume type that is not implemented: all of its fields have the same verdict. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
@@ -15,7 +15,8 @@ const ownClaim = [t.claims, 'is named for it, and is its own'];
 const otherTypes =
   'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers are not implemented yet';
-const gone = 'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
+const removed =
+  'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'optional keys'];
 const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
@@ -171,10 +172,10 @@ export const volumes = {
   CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
   FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
   FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
-  FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', gone),
-  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', gone),
+  FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
+  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
   GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
-  GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', gone),
+  GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', removed),
   ISCSIVolumeSource: whole(
     'iscsi',
     'chapAuthDiscovery chapAuthSession fsType initiatorName iqn iscsiInterface lun portals readOnly secretRef targetPortal',
