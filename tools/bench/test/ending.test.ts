@@ -53,7 +53,7 @@ test('SIGTERM aborts the work and removes the directory', async () => {
 
 test('aborting a ClusterPods rejects all waits for pods', async () => {
   const ending = new AbortController();
-  const client = {} as ConstructorParameters<typeof ClusterPods>[0];
+  const client = { list: () => {}, watch: () => {} } as unknown as ConstructorParameters<typeof ClusterPods>[0];
   const pods = new ClusterPods(client, 'n', ending.signal);
   const waits = [pods.ready('a'), pods.restarted('a')];
   ending.abort(new Error('ended by SIGTERM'));
