@@ -1,12 +1,12 @@
-// Every published package is usable alone. Each is packed, unpacked outside the workspace beside its declared dependencies
-// only, and installed into a project of its own as a strict installer does it: of all that is there, the project sees what its
-// README's `npm install` line names, and no more. There
-//   - every entry of its exports is imported, and its commands say what they can do,
-//   - the program of its README (the first ```ts block) runs, ends and prints something,
-//   - both are type-checked, strictly, together with all declarations that they lead to, by the oldest TypeScript that the
-//     declarations promise to work with, and by the newest,
-//   - and it is told how much an installation brings, which for some has a limit.
-// Usage: node tools/checks/alone.mjs [--keep] [NAME]...    needs the packages built; NAME as in packages/NAME
+// Checks that every published package can be used alone. Each package is packed, unpacked outside the workspace next to
+// only its declared dependencies, and installed into a separate project, as a strict installer does: the project can
+// import only the packages in the `npm install` line of the README. In the project
+//   - every entry of the package's exports is imported, and its commands print their help,
+//   - the program of the README (the first ```ts block) runs, ends and prints something,
+//   - both are type-checked strictly, including all reachable declarations, with the oldest TypeScript version that the
+//     declarations support, and with the newest,
+//   - the size of the installation is printed, which is limited for some packages.
+// Usage: node tools/checks/alone.mjs [--keep] [NAME]...    (requires built packages; NAME as in packages/NAME)
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -15,12 +15,12 @@ import { root } from '../bootstrap/toolchain.mjs';
 import { installation, linkTo, packAll } from './packed.mjs';
 
 const TIMEOUT_MS = 30_000;
-/** What is small stays small: the most packages and megabytes that an installation of these may bring. */
+/** Limits for the number of packages and megabytes that an installation of a small package brings. */
 const LIMITS = { pleg: { count: 20, megabytes: 6 }, 'pod-workers': { count: 20, megabytes: 6 } };
-/** The oldest compiler that the declarations promise to work with, and the one that they are made with. */
+/** Oldest compiler that the declarations support, and the compiler that builds them. */
 const COMPILERS = ['tools/packaging/node_modules/.bin/tsc', 'node_modules/.bin/tsc'];
-/** Whose README's program is given a runtime, and what it prints then. */
-const WANT_A_RUNTIME = new Map([
+/** Packages whose README program gets a runtime, with the expected output. */
+const RUNTIME_OUTPUTS = new Map([
   ['cri-client', /./],
   ['image-gc', /^\d+ bytes of images are gone$/m],
 ]);
@@ -45,7 +45,7 @@ async function main() {
   const packages = packAll(directory);
   const kilobytes = [...packages.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / 1000;
   console.log(`${packages.size} packages packed (${kilobytes.toFixed(0)} kB) into ${directory}`);
-  for (const name of names) if (!packages.has(`@node-agent/${name}`)) throw new Error(`no published package ${name}`);
+  for (const name of names) if (!packages.has(`@node-agent/${name}`)) throw new Error(`unknown package ${name}`);
   const wanted = [...packages.values()].filter(({ name }) => names.length === 0 || names.includes(path.basename(name)));
   for (const entry of wanted) makeProject(entry, packages);
 
@@ -56,10 +56,10 @@ async function main() {
   await Promise.all(workers);
   checkTypes(wanted);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`${wanted.length} packages used alone in ${seconds} s, ${faults.length} faults`);
+  console.log(`used ${wanted.length} packages alone in ${seconds} s, ${faults.length} faults`);
 }
 
-/** A project that has installed this package and what its README installs with it, and can import nothing else. */
+/** Creates a project with this package and the others in its README's install line; it can import nothing else. */
 function makeProject(entry, packages) {
   const { name, manifest, readme } = entry;
   const fault = (text) => faults.push(`${name}: ${text}`);
@@ -68,9 +68,9 @@ function makeProject(entry, packages) {
   const program = /^```ts\n([\s\S]*?)^```$/m.exec(readme)?.[1];
   const line = /^\$ npm install (?!-g|--global)(.+)$/m.exec(readme)?.[1];
   if (line === undefined && program !== undefined)
-    fault('README.md: no line `$ npm install ...` says what its program needs');
+    fault('README.md: must contain a line `$ npm install ...` for its program');
   const installed = line?.split(' ') ?? [name];
-  if (!installed.includes(name)) fault(`README.md: its npm install line does not install ${name}`);
+  if (!installed.includes(name)) fault(`README.md: npm install line must install ${name}`);
   for (const other of installed) {
     if (!packages.has(other)) fault(`README.md installs ${other}, which is not published`);
     else linkTo(packages.get(other).folder, path.join(entry.project, 'node_modules', other));
@@ -93,7 +93,7 @@ function makeProject(entry, packages) {
     entry.scripts.push('readme.ts');
     fs.writeFileSync(path.join(entry.project, 'readme.ts'), program);
   } else if (manifest.bin === undefined) {
-    fault('README.md shows no program in a ```ts block');
+    fault('README.md must contain a program in a ```ts block');
   }
 }
 
@@ -105,23 +105,21 @@ async function use(entry, packages) {
     await expect(entry, `${command} --help`, path.join(entry.folder, file), ['--help']);
   }
   for (const script of entry.scripts) {
-    const wantsRuntime = script === 'readme.ts' && WANT_A_RUNTIME.has(path.basename(entry.name));
+    const wantsRuntime = script === 'readme.ts' && RUNTIME_OUTPUTS.has(path.basename(entry.name));
     const runtime = wantsRuntime ? await startFakeCri(packages, path.basename(entry.name)) : undefined;
     const args = ['--disable-warning=ExperimentalWarning', script, ...(runtime ? [runtime.endpoint] : [])];
     printed[script] = await expect(entry, script, process.execPath, args);
     await runtime?.stop();
-    const wanted = runtime && WANT_A_RUNTIME.get(path.basename(entry.name));
+    const wanted = runtime && RUNTIME_OUTPUTS.get(path.basename(entry.name));
     if (wanted && !wanted.test(printed[script]))
-      faults.push(
-        `${entry.name}: the program of its README, with a runtime, printed ${JSON.stringify(printed[script])}`,
-      );
+      faults.push(`${entry.name}: README program printed ${JSON.stringify(printed[script])} with a runtime`);
   }
   const { count, sizeBytes } = installation(packages, entry.name);
   const megabytes = sizeBytes / 1e6;
   const limit = LIMITS[path.basename(entry.name)];
   if (limit && (count > limit.count || megabytes > limit.megabytes)) {
     const wanted = `at most ${limit.count} packages of ${limit.megabytes} MB`;
-    faults.push(`${entry.name}: brings ${count} packages of ${megabytes.toFixed(1)} MB, and is to bring ${wanted}`);
+    faults.push(`${entry.name}: brings ${count} packages of ${megabytes.toFixed(1)} MB, must bring ${wanted}`);
   }
   const lines = printed['readme.ts']?.split('\n').filter(Boolean).length ?? 0;
   const what = [
@@ -135,7 +133,7 @@ async function use(entry, packages) {
   console.log(`${entry.name}: ${what.join(', ')} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
 }
 
-/** A runtime for the program of a README to look at: the packed fake-cri's own command, in a project of its own. */
+/** Starts a runtime for a README program: the command of the packed fake-cri. */
 async function startFakeCri(packages, name) {
   const endpoint = `unix://${path.join(temporary, `${name}.sock`)}`;
   const { folder, manifest } = packages.get('@node-agent/fake-cri');
@@ -152,7 +150,7 @@ async function startFakeCri(packages, name) {
   return { endpoint, stop };
 }
 
-/** Runs a program in the package's project; anything but exit code 0 and some output is a fault. */
+/** Runs a program in the package's project. Every result other than exit code 0 with some output is a fault. */
 async function expect(entry, what, file, args) {
   const child = spawn(file, args, { cwd: entry.project, env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
@@ -167,18 +165,24 @@ async function expect(entry, what, file, args) {
   clearTimeout(timer);
   if (outcome !== 0 || stdout.trim() === '') {
     faults.push(
-      `${entry.name}: ${what} ended with ${outcome}, printed ${JSON.stringify(stdout.slice(0, 200))}\n${stderr}`,
+      `${entry.name}: ${what} exited with ${outcome} and printed ${JSON.stringify(stdout.slice(0, 200))}\n${stderr}`,
     );
   }
   return stdout;
 }
 
-/** What a user's shell has, and nothing of this run: no NODE_OPTIONS, no conditions, a temporary folder of its own. */
+/**
+ * Returns the environment of a user's shell, without the settings of this run (NODE_OPTIONS, conditions) and with a
+ * separate temporary directory.
+ */
 function environment() {
   return { PATH: process.env.PATH, HOME: temporary, TMPDIR: temporary };
 }
 
-/** One run of each compiler over all projects, each file resolved from where it lies, declarations checked too. */
+/**
+ * Runs each compiler once for all projects. Each file is resolved from its own location, and declarations are checked,
+ * too.
+ */
 function checkTypes(entries) {
   linkTo(
     fs.realpathSync(path.join(root, 'node_modules/@types/node')),
@@ -207,12 +211,12 @@ function compile(tsc, count) {
   const result = run('-p', 'projects', '--pretty', 'false');
   const errors = result.stdout.split('\n').filter((line) => /error TS\d+/.test(line));
   if (result.status !== 0 && errors.length === 0)
-    faults.push(`${version} ended with ${result.status}: ${result.stdout}${result.stderr}`);
-  // What other projects' declarations have wrong among themselves is theirs (isomorphic-ws wants @types/ws beside it).
+    faults.push(`${version} exited with ${result.status}: ${result.stdout}${result.stderr}`);
+  // Errors inside third-party declarations are not counted (isomorphic-ws requires @types/ws next to it).
   const theirs = errors.filter((line) => line.startsWith('..'));
   faults.push(...errors.filter((line) => !line.startsWith('..')).map((line) => `${version}: ${line}`));
   const seconds = ((performance.now() - from) / 1000).toFixed(1);
   console.log(
-    `${version}: ${count} programs checked in ${seconds} s; in others' declarations: ${theirs.length} faults`,
+    `${version}: checked ${count} programs in ${seconds} s; errors in third-party declarations: ${theirs.length}`,
   );
 }

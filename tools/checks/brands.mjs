@@ -1,7 +1,9 @@
-// Two versions of the packages may be installed side by side, and `instanceof` knows the classes of its own copy alone. So
-//   - no source asks `instanceof` of a class that it has from another package: it asks the class' `is`, or for a `code`,
-//   - every error class that a package exports has an `is` that goes by a brand of the package's and the class' own name.
-// What the types have to do with it is checked by two-versions.mjs.
+// Two versions of the packages may be installed side by side, and `instanceof` only recognises classes of its own copy.
+// Therefore this script checks that
+//   - no source uses `instanceof` with a class of another package of this repository; it must use the class's `is` or a
+//     `code`,
+//   - every exported error class has an `is` that checks a brand with the names of the package and the class.
+// two-versions.mjs checks the types.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
@@ -16,9 +18,7 @@ for (const file of workspaceManifests()) {
   for (const [source, text] of sources) {
     const where = path.relative(root, source);
     for (const foreign of foreignInstances(text, name)) {
-      faults.push(
-        `${where}: instanceof ${foreign.name}, a class of ${foreign.from}: ask ${foreign.name}.is, or for a code`,
-      );
+      faults.push(`${where}: instanceof ${foreign.name}, a class of ${foreign.from}: use ${foreign.name}.is or a code`);
     }
   }
   const exported = entryFiles(directory).flatMap((entry) => exportedNames(sources.get(entry) ?? ''));
@@ -28,7 +28,7 @@ for (const file of workspaceManifests()) {
       classes += 1;
       const branded = text.includes(`'${name}.${error}'`) && /^ {2}static \{/m.test(text) && /static is\(/.test(text);
       if (!branded)
-        faults.push(`${path.relative(root, source)}: ${error} wants a brand '${name}.${error}' and a static is`);
+        faults.push(`${path.relative(root, source)}: ${error} must have the brand '${name}.${error}' and a static is`);
     }
   }
 }
@@ -36,7 +36,7 @@ for (const fault of faults) console.error(fault);
 console.log(`${classes} error classes with a brand, ${faults.length} faults`);
 process.exit(faults.length > 0 ? 1 : 0);
 
-/** Each `instanceof` of what is imported from another package of this repository. */
+/** Returns each `instanceof` with a class that is imported from another package of this repository. */
 function foreignInstances(text, own) {
   const imported = new Map();
   for (const [, names, from] of text.matchAll(/^import (?:type )?\{([^}]*)\} from '(@node-agent\/[^']+)'/gm)) {

@@ -1,11 +1,12 @@
-// A program that imports one package gives it what it has, and nothing for form's sake: in the components that a published class
-// or function takes, clock, random, logger, metrics and recorder may be left out (`withDefaults` of telemetry).
+// Checks that common components are optional: in the components of a published class or function, clock, random,
+// logger, metrics and recorder must have defaults (`withDefaults` of telemetry). A program that imports one package
+// then only passes components that matter to it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 import { entryFiles, exportedNames, sourcesOf } from './sources.mjs';
 
-/** They join a whole node, or run in its place: what they are made with is to be said. */
+/** Packages that assemble a whole node or replace one. Their components are mandatory. */
 const WHOLE = new Set(['@node-agent/kubelet', '@node-agent/kubelet-assembly', '@node-agent/simulation']);
 const COMMON = /^ {2}readonly (clock|random|logger|metrics|recorder): /gm;
 
@@ -25,12 +26,12 @@ for (const file of workspaceManifests()) {
       count += 1;
       for (const [, port] of body.matchAll(COMMON)) {
         faults.push(
-          `${path.relative(root, source)}: ${interfaceName}.${port} has a default for everybody: make it optional`,
+          `${path.relative(root, source)}: ${interfaceName}.${port} has a common default and must be optional`,
         );
       }
     }
   }
 }
 for (const fault of faults) console.error(fault);
-console.log(`${count} kinds of components, ${faults.length} faults`);
+console.log(`${count} component interfaces, ${faults.length} faults`);
 process.exit(faults.length > 0 ? 1 : 0);

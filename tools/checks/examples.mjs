@@ -1,5 +1,6 @@
-// The programs in examples/packages are those of the packages' READMEs (the first ```ts block of each).
-// Usage: node tools/checks/examples.mjs            exit code 1, and a line per file that differs
+// Checks that the programs in examples/packages are equal to those in the packages' READMEs (the first ```ts block of
+// each).
+// Usage: node tools/checks/examples.mjs            exits with 1 and prints a line per file that differs
 //        node tools/checks/examples.mjs --write    writes the files
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,15 +1,16 @@
-// The layers of the repository: every import between packages points down, and says so in its package.json.
-// Usage: node tools/checks/layers.mjs            exit code 1, and a line per fault, where the rule is broken
-//        node tools/checks/layers.mjs --picture  the packages and their imports, as a Mermaid diagram
+// Checks the layers of the repository: every import between packages must point to a lower layer and be listed in
+// package.json.
+// Usage: node tools/checks/layers.mjs            exits with 1 and prints a line per fault
+//        node tools/checks/layers.mjs --picture  prints the packages and their imports as a Mermaid diagram
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 
-/** From the bottom up. A package may import from layers below its own, never from its own. */
+/** Layers from bottom to top. A package may import packages of lower layers, but none of its own layer. */
 const ORDER = ['base', 'foundation', 'state', 'client', 'manager', 'core', 'assembly', 'app'];
-/** Test kits stand beside the layers: they use what they test, and only tests (and other kits) use them. */
+/** Test kits are outside the layers: they import what they test, and only tests and other kits import them. */
 const KIT = 'testkit';
-/** Tools are no part of what is published. */
+/** Tools are not published. */
 const TOOL = 'tool';
 
 const packages = new Map();
@@ -20,7 +21,7 @@ for (const file of workspaceManifests()) {
 }
 
 const faults = [];
-/** Each import between two packages' sources, once. */
+/** Distinct imports between sources of two packages. */
 const arrows = new Set();
 for (const [name, { directory, layer, manifest }] of packages) {
   if (layer === undefined || ![...ORDER, KIT, TOOL].includes(layer)) {
@@ -51,13 +52,16 @@ for (const [name, { directory, layer, manifest }] of packages) {
 
 function sourceFault(from, to) {
   if (from === TOOL) return undefined;
-  if (to === TOOL) return 'tools are no part of a package';
-  if (from === KIT) return to === 'app' ? 'a test kit does not use an app' : undefined;
-  if (to === KIT) return 'a test kit is for tests only';
-  return ORDER.indexOf(to) < ORDER.indexOf(from) ? undefined : `layer ${from} may not import layer ${to}`;
+  if (to === TOOL) return 'packages must not import tools';
+  if (from === KIT) return to === 'app' ? 'test kits must not import apps' : undefined;
+  if (to === KIT) return 'only tests may import test kits';
+  return ORDER.indexOf(to) < ORDER.indexOf(from) ? undefined : `layer ${from} must not import layer ${to}`;
 }
 
-/** A test may use kits, tools and what lies below; a manager's test still may not use another manager. */
+/**
+ * Returns the fault of an import in a test. A test may import kits, tools and lower layers, but a manager's test must
+ * not import another manager.
+ */
 function testFault(from, to) {
   if (from === TOOL || from === KIT || to === KIT || to === TOOL) return undefined;
   return sourceFault(from, to);
@@ -77,7 +81,10 @@ function importsOf(file) {
   return new Set([...names].map((match) => match[1]));
 }
 
-/** The packages by layer, with an arrow for each import; without the base, which almost everything imports. */
+/**
+ * Returns the packages by layer with an arrow for each import, without the base layer, which almost every package
+ * imports.
+ */
 function picture() {
   const short = (name) => name.replace('@node-agent/', '');
   const shown = [...packages].filter(([, { layer }]) => layer !== TOOL && layer !== 'base');
@@ -96,5 +103,5 @@ function picture() {
 
 if (process.argv.includes('--picture')) console.log(picture());
 for (const fault of faults) console.error(fault);
-console.error(`${packages.size} packages, ${faults.length} imports that do not point down`);
+console.error(`${packages.size} packages, ${faults.length} faults in imports`);
 process.exit(faults.length > 0 ? 1 : 0);

@@ -1,16 +1,16 @@
-// Every published package says the same things of itself in the same way, and has the files that it promises.
+// Checks that all published packages have uniform manifests, and the files that the manifests name.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 
 const HOME = 'https://github.com/node-agent/node-agent';
 const WORKSPACE = [/^workspace:\^$/, 'workspace:^'];
-const CARET = [/^\^\d+\.\d+\.\d+$/, 'a caret range that begins at the version in the lock file'];
+const CARET = [/^\^\d+\.\d+\.\d+$/, 'a caret range that starts at the version in the lock file'];
 const EXACT = [/^\d/, 'an exact version'];
 
 const faults = [];
 let count = 0;
-/** What the changesets name, so that no package's first version goes out without a word in its changelog. */
+/** Content of all changesets. The first version of every package must have an entry in its changelog. */
 const changesets = fs
   .readdirSync(path.join(root, '.changeset'))
   .filter((file) => file.endsWith('.md'))
@@ -26,14 +26,14 @@ for (const file of workspaceManifests()) {
   want(manifest.name === `@node-agent/${base}`, `name: want @node-agent/${base}`);
   want(
     manifest.version !== '0.0.0' || changesets.includes(`'${manifest.name}': minor`),
-    'no changeset names its first version: add it to .changeset/first-release.md',
+    'first version is missing in the changesets: add it to .changeset/first-release.md',
   );
   want(manifest.type === 'module', 'type: want module');
   want(manifest.license === 'Apache-2.0', 'license: want Apache-2.0');
   want(manifest.sideEffects === false, 'sideEffects: want false');
   want(
     typeof manifest.description === 'string' && manifest.description.length > 20,
-    'description: say what the package is for',
+    "description: must describe the package's purpose",
   );
   want(manifest.engines?.node === '>=22.18', 'engines.node: want >=22.18');
   want(manifest.repository?.url === `git+${HOME}.git`, `repository.url: want git+${HOME}.git`);
@@ -45,20 +45,20 @@ for (const file of workspaceManifests()) {
   want(manifest.bugs?.url === `${HOME}/issues`, `bugs.url: want ${HOME}/issues`);
   want(
     ['kubernetes', 'kubelet'].every((word) => manifest.keywords?.includes(word)) && manifest.keywords.length > 2,
-    'keywords: want kubernetes, kubelet, and what else one would look for',
+    'keywords: must contain kubernetes, kubelet and further search terms',
   );
   want(manifest.publishConfig?.access === 'public', 'publishConfig.access: want public');
-  want(
-    manifest.files?.join() === 'dist,src,CHANGELOG.md',
-    'files: want dist, src (the maps lead there) and CHANGELOG.md',
-  );
+  want(manifest.files?.join() === 'dist,src,CHANGELOG.md', 'files: want dist, src (for source maps) and CHANGELOG.md');
   want(fs.existsSync(path.join(root, directory, 'README.md')), 'README.md is missing');
-  // A program exports its manifest alone: nobody shall reach into its files.
+  // A program exports only its manifest, so that its files cannot be imported.
   want(manifest.exports?.['.'] || manifest.bin, 'exports: want an entry for .');
   for (const [subpath, target] of Object.entries(manifest.exports ?? {})) {
     if (subpath === './package.json' && target === subpath) continue;
     const source = target['@node-agent/source'];
-    want(source && fs.existsSync(path.join(root, directory, source)), `exports[${subpath}]: no source at ${source}`);
+    want(
+      source && fs.existsSync(path.join(root, directory, source)),
+      `exports[${subpath}]: source ${source} does not exist`,
+    );
     want(
       Object.keys(target).join() === '@node-agent/source,types,default',
       `exports[${subpath}]: want source, types, default in this order`,

@@ -1,8 +1,8 @@
-// A program in plain JavaScript has no compiler. Every class that a published package exports must find misuse by itself:
-//   - a missing component or option is refused by its name, with an error whose code is `InvalidOptions`,
-//   - a misspelt option is refused by its name, and so is a value of the wrong kind,
-//   - a second `start` is refused with an error whose code is `AlreadyStarted`.
-// The check finds out from the errors themselves what each class needs, so that a new class needs no entry here.
+// Programs in plain JavaScript have no type check, so every class that a published package exports must detect misuse:
+//   - A missing component or option throws an error with code `InvalidOptions` that names it.
+//   - So does a misspelt option or a value of the wrong type.
+//   - A second call of `start` throws an error with code `AlreadyStarted`.
+// The check learns from the errors themselves what each class needs, so new classes need no entry here.
 // Usage: node --conditions=@node-agent/source tools/checks/misuse.mjs [--list] [CLASS]...    --list: one line per class
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 import { entryFiles } from './sources.mjs';
 
-/** Packages that are composed by hand in one place, or are for tests. */
+/** Packages whose classes are constructed in only one place, and packages for tests. */
 const UNCHECKED_PACKAGES = new Set([
   'kubelet',
   'kubelet-assembly',
@@ -19,7 +19,7 @@ const UNCHECKED_PACKAGES = new Set([
   'fake-apiserver',
   'kubectl-why',
 ]);
-/** Classes that take no bag of components or options, each with the reason why there is nothing to misspell. */
+/** Classes that take no object of components or options, each with the reason why nothing can be misspelt. */
 const UNCHECKED_CLASSES = new Map([
   ['Preemption', 'its package has no dependency on @node-agent/async; its one component is a function'],
   ['CoalescingQueue', 'takes one optional function'],
@@ -30,18 +30,18 @@ const UNCHECKED_CLASSES = new Map([
   ['Semaphore', 'takes one number, which it checks'],
   ['TokenBucket', 'takes two numbers, which it checks'],
   ['Receiver', 'abstract'],
-  ['Origins', 'made by the decoder of configurations'],
+  ['Origins', 'created by the configuration decoder'],
   ['Variant', 'a D-Bus value: a signature and a value'],
   ['Reader', 'reads bytes'],
   ['Writer', 'takes nothing'],
-  ['MountTable', 'made by its own functions'],
-  ['NewestMountTable', 'made by its own functions'],
-  ['ChangeFeed', 'made by a reflector'],
-  ['Quantity', 'made by parseQuantity'],
-  ['HttpGetUnderWay', 'made by httpGet'],
+  ['MountTable', 'created by functions of its package'],
+  ['NewestMountTable', 'created by functions of its package'],
+  ['ChangeFeed', 'created by a reflector'],
+  ['Quantity', 'created by parseQuantity'],
+  ['HttpGetUnderWay', 'created by httpGet'],
   ['PodJournal', 'takes numbers'],
-  ['StartupLatency', 'made by the kubelet'],
-  ['InterfaceList', 'made by its own function'],
+  ['StartupLatency', 'created by the kubelet'],
+  ['InterfaceList', 'created by a function of its package'],
   ['PodCache', 'takes nothing'],
   ['ProbeResults', 'takes nothing'],
   ['HealthcheckSlis', 'takes an instant'],
@@ -57,7 +57,7 @@ const UNCHECKED_CLASSES = new Map([
 ]);
 const CANDIDATES = ['/x', 1, {}, [], () => undefined, true, 'client', 'server', 1n, 'unix:///run/x.sock', 'https://h'];
 
-/** Options whose right values cannot be guessed. */
+/** Options whose valid values are not among the candidates. */
 const VALUES = new Map([
   ['Authentication', { anonymous: true }],
   ['ConfiguredCredentials', { cluster: { server: 'https://h' }, user: {} }],
@@ -73,7 +73,7 @@ const listed = process.argv.includes('--list');
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const faults = [];
 let checked = 0;
-// What a half-made component does later is of no interest.
+// Later errors of components that were constructed with placeholders do not matter.
 process.on('unhandledRejection', () => {});
 for (const file of workspaceManifests()) {
   const { name, private: isPrivate } = JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
@@ -93,10 +93,10 @@ for (const file of workspaceManifests()) {
   }
 }
 for (const fault of faults) console.error(fault);
-console.log(`${checked} classes refuse misuse by name, ${faults.length} faults`);
+console.log(`${checked} classes checked for misuse, ${faults.length} faults`);
 process.exit(faults.length > 0 ? 1 : 0);
 
-/** The registries and loggers take values of their own kind, which the compiler of TypeScript and their tests know. */
+/** Registries and loggers take objects of their own types; the type check and their own tests cover them. */
 function isTelemetry(short) {
   return short === 'telemetry';
 }
@@ -105,7 +105,7 @@ function isClass(value) {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** Tries each kind of misuse on a class. @returns what was tried */
+/** Tries each kind of misuse on a class and returns a description of what was tried. */
 async function misuse(Exported, fault) {
   const Class = OPTIONS_FIRST.has(Exported.name) ? optionsSecond(Exported) : Exported;
   const components = {};
@@ -126,7 +126,7 @@ async function misuse(Exported, fault) {
       if (missing !== undefined) required.push(option);
       if (/component /.test(message)) components[option] = /must be a list/.test(message) ? [] : anyPort();
       else if (!fill(Class, components, options, option)) {
-        fault(`no value of option ${option} is taken: ${message}`);
+        fault(`no candidate is a valid value of option ${option}: ${message}`);
         return 'nothing';
       }
     }
@@ -142,7 +142,7 @@ async function misuse(Exported, fault) {
   return `needs ${required.join(', ') || 'nothing'}; ${known} options${starts ? '; starts once' : ''}`;
 }
 
-/** The class with a first argument that it does not take, so that it is called as all others are. */
+/** The class with an additional, ignored first argument, so that it can be called like all other classes. */
 function optionsSecond(Exported) {
   const Class = class extends Exported {
     constructor(_components, options) {
@@ -154,7 +154,7 @@ function optionsSecond(Exported) {
   return Class;
 }
 
-/** Finds a value that a required option takes. */
+/** Sets a required option to a value that the class accepts. Returns whether there is one. */
 function fill(Class, components, options, option) {
   const before = options[option];
   for (const candidate of CANDIDATES) {
@@ -166,40 +166,40 @@ function fill(Class, components, options, option) {
   return false;
 }
 
-/** An option with a name that there is not, and for each option a value of no kind. @returns how many options there are */
+/** Tries an unknown option and, for each known option, a value of the wrong type. Returns the number of known options. */
 function misspelt(Class, components, options, fault) {
   const error = thrownBy(() => new Class(components, { ...options, noSuchOption: 1 }));
-  // A class without options of its own.
+  // The class has no options.
   if (error === undefined && !/checkOptions\(/.test(String(Class))) return 0;
   if (error?.code !== 'InvalidOptions' || error.option !== 'noSuchOption') {
-    fault(`a misspelt option is not refused by name: ${error}`);
+    fault(`the error for a misspelt option does not name it: ${error}`);
     return 0;
   }
   const names = /the options are (.*)$/.exec(error.message)?.[1].split(', ') ?? [];
   for (const name of names) {
     if (new RegExp(`\\b${name}: 'any\\??'`).test(String(Class))) continue;
     const refusal = thrownBy(() => new Class(components, { ...options, [name]: Symbol('none') }));
-    if (refusal?.code !== 'InvalidOptions') fault(`${name} may be of any kind: ${refusal}`);
+    if (refusal?.code !== 'InvalidOptions') fault(`option ${name} accepts values of any type: ${refusal}`);
   }
   return names.length;
 }
 
 async function startTwice(made, className, fault) {
   if (typeof made.start !== 'function') return false;
-  const signal = AbortSignal.abort(new Error('the check is over'));
+  const signal = AbortSignal.abort(new Error('the check has ended'));
   const calls = [0, 1].map(async () => await made.start(signal));
   const outcome = await Promise.race([
     calls[1].then(
-      () => 'it resolves',
+      () => 'it resolved',
       (error) => (error?.code === 'AlreadyStarted' ? undefined : String(error)),
     ),
-    new Promise((resolve) => setTimeout(resolve, 1000, 'it goes on')),
+    new Promise((resolve) => setTimeout(resolve, 1000, 'it is still running')),
   ]);
-  if (outcome !== undefined) fault(`${className}: a second start is not refused: ${outcome}`);
+  if (outcome !== undefined) fault(`${className}: a second start does not throw AlreadyStarted: ${outcome}`);
   return true;
 }
 
-/** A component that has every method, each of which gives another such component. */
+/** A component that has every method; each method returns another such component. */
 function anyPort() {
   return new Proxy(function port() {}, {
     get: (_, name) => (typeof name === 'symbol' || name === 'then' ? undefined : anyPort()),

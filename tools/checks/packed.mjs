@@ -1,5 +1,5 @@
-// The published packages as whoever installs them gets them: packed into tarballs, unpacked outside the workspace, each
-// beside nothing but the dependencies that its packed package.json declares. Third-party packages are the workspace's own.
+// The published packages as users install them: packed into tarballs and unpacked outside the workspace, each next to
+// only the dependencies that its packed package.json declares. Third-party packages come from the workspace.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,9 +9,9 @@ import { pack } from '../packaging/src/pack/pack.ts';
 const SCOPE = '@node-agent/';
 
 /**
- * Packs every published package and unpacks it into `directory`/store/<name>/node_modules/<name>, its declared
- * dependencies linked beside it: an import of anything else finds nothing.
- * @returns the packages by name, each with its packed manifest, its folder, its README and what is wrong with its tarball
+ * Packs every published package and unpacks it into `directory`/store/<name>/node_modules/<name> with links to its
+ * declared dependencies. Other imports fail.
+ * @returns the packages by name, each with its packed manifest, its folder, its README and the faults of its tarball
  */
 export function packAll(directory) {
   const packages = new Map();
@@ -19,7 +19,7 @@ export function packAll(directory) {
     const { name } = published;
     const folder = path.join(storeOf(directory, name), name);
     fs.mkdirSync(folder, { recursive: true });
-    must('tar', ['-xzf', tarball, '--strip-components=1', '-C', folder], root);
+    runOrThrow('tar', ['-xzf', tarball, '--strip-components=1', '-C', folder], root);
     const readme = path.join(folder, 'README.md');
     packages.set(name, {
       name,
@@ -36,8 +36,8 @@ export function packAll(directory) {
 }
 
 /**
- * The same packages once more, of another version, in folders of their own: what is installed when two dependencies of a
- * program do not agree. Third-party packages are shared.
+ * Copies the packages with another version into separate folders, as if two dependencies of a program required
+ * different versions. Third-party packages are shared.
  */
 export function repack(directory, packages, version) {
   const copies = new Map();
@@ -57,7 +57,10 @@ export function repack(directory, packages, version) {
   return copies;
 }
 
-/** How many packages an installation of this one brings, itself and third parties' included, and their bytes on disk. */
+/**
+ * Returns the number of packages that an installation of a package brings, including itself and third-party packages,
+ * and their size on disk.
+ */
 export function installation(packages, name) {
   const folders = new Map();
   const visit = (folder, dependencies) => {
@@ -76,7 +79,7 @@ export function installation(packages, name) {
   return { count: folders.size, sizeBytes: [...folders.values()].reduce((sum, bytes) => sum + bytes, 0) };
 }
 
-/** Where Node finds a dependency of the package in this folder. */
+/** Returns the folder in which Node finds a dependency of the package in this folder. */
 function resolveUpwards(folder, dependency) {
   for (let at = folder; at !== path.dirname(at); at = path.dirname(at)) {
     const link = path.join(at, 'node_modules', dependency);
@@ -85,7 +88,7 @@ function resolveUpwards(folder, dependency) {
   return undefined;
 }
 
-/** The bytes of the files of one package, without what is installed inside it. */
+/** Returns the size of a package's files, without packages that are installed inside it. */
 function sizeOf(folder) {
   const entries = fs.readdirSync(folder, { withFileTypes: true }).filter(({ name }) => name !== 'node_modules');
   const sizes = entries.map((entry) => {
@@ -95,7 +98,7 @@ function sizeOf(folder) {
   return sizes.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Makes `link` lead to `target`, with the folders on the way. */
+/** Creates a symbolic link `link` to `target`, including missing parent folders. */
 export function linkTo(target, link) {
   fs.mkdirSync(path.dirname(link), { recursive: true });
   fs.symlinkSync(target, link, 'dir');
@@ -112,10 +115,10 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
       continue;
     }
     const { version } = readJson(path.join(target, 'package.json'));
-    // Packing turns workspace:^ into a caret range of the version that goes out with it; no range begins below what is tested.
-    // A program pins the dependencies of other projects: a range would install versions that were not tested.
+    // Packing replaces workspace:^ by a caret range of the version that is published with it. A range must not start
+    // below the tested version. A program pins the dependencies of other projects to the tested versions.
     const wanted = manifest.bin !== undefined && own === undefined ? version : `^${version}`;
-    if (range !== wanted) faults.push(`depends on ${dependency} ${range}: must be ${wanted}, which it is tested with`);
+    if (range !== wanted) faults.push(`depends on ${dependency} ${range}: must be ${wanted}, the tested version`);
     linkTo(target, path.join(storeOf(directory, name), dependency));
   }
 }
@@ -143,7 +146,7 @@ function readJson(file) {
   return JSON.parse(fs.readFileSync(file, 'utf8'));
 }
 
-function must(file, args, cwd) {
+function runOrThrow(file, args, cwd) {
   const { status, stdout, stderr, error } = spawnSync(file, args, { cwd, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${file} ${args.join(' ')}: ${error?.message ?? `${status}\n${stdout}${stderr}`}`);
 }

@@ -75,7 +75,7 @@ function checkShown(at, field, { state, tests }) {
   if (tests.length === 0) faults.push(`${at}: names no test`);
   const texts = tests.map(([file, title]) => textOf(at, file, title));
   const isNamed = texts.some((text) => new RegExp(`\\b${field}\\b`).test(text));
-  if (state !== 'refused' && !isNamed) faults.push(`${at}: none of its tests' files names ${field}`);
+  if (state !== 'refused' && !isNamed) faults.push(`${at}: no file of its tests names ${field}`);
 }
 
 function textOf(at, file, title) {

@@ -1,14 +1,14 @@
-// The sources of a package, as the checks read them.
+// Reads the sources of a package for the checks.
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** The sources of a package's entries. */
+/** Returns the source files of a package's entries. */
 export function entryFiles(directory) {
   const { exports = {} } = JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'));
   return Object.values(exports).map((target) => path.join(directory, target['@node-agent/source'] ?? ''));
 }
 
-/** What an entry exports, by the names that its files have for it. */
+/** Returns the names that an entry exports, as its files declare them. */
 export function exportedNames(text) {
   return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names]) =>
     names.split(',').map(
@@ -21,7 +21,7 @@ export function exportedNames(text) {
   );
 }
 
-/** The text of each source in a folder, by its path. */
+/** Returns the text of each source in a folder, by path. */
 export function sourcesOf(directory) {
   if (!fs.existsSync(directory)) return new Map();
   const files = fs

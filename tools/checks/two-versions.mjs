@@ -1,9 +1,10 @@
-// Two versions of the packages work side by side in one program, as they do where two of its dependencies do not agree on one.
-// All are packed and unpacked twice, once as another version. Then
-//   - whatever is exported has a type that fits that of the other version, so that a value of one may be passed to the other:
-//     interfaces, functions, what a constructor takes, and each class as the members that it has,
-//   - tools/checks/two-versions/program.ts is type-checked and runs: it joins managers of one version to clients of the other.
-// Usage: node tools/checks/two-versions.mjs [--keep]    needs the packages built
+// Checks that two versions of the packages work side by side in one program, as happens if two of its dependencies
+// require different versions. All packages are packed and unpacked twice, the second time with another version. Then
+//   - the type of every export must be assignable to the same type of the other version, so that values can be passed
+//     between the versions: interfaces, functions, constructor parameters, and the members of classes,
+//   - tools/checks/two-versions/program.ts is type-checked and run. It combines managers of one version with clients of
+//     the other.
+// Usage: node tools/checks/two-versions.mjs [--keep]    (requires built packages)
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,10 +13,14 @@ import { root } from '../bootstrap/toolchain.mjs';
 import { linkTo, packAll, repack } from './packed.mjs';
 
 const TIMEOUT_MS = 60_000;
-/** Whose values nobody passes on: they join the others, stand in their place in tests, or are what their generated code is made of. */
+/**
+ * Packages whose values are not passed on: they assemble the other packages, replace them in tests, or are used by
+ * their generated code.
+ */
 const ENDS = new Set(['kubelet', 'kubelet-assembly', 'simulation', 'grpc']);
 /**
- * A class as whoever declares a port for it sees it. Where a member is an object of a class in turn, it is picked from too.
+ * Members of a class as seen by a port that another package declares for it. Members that are objects of a class are
+ * reduced to their public members, too.
  */
 const MEMBERS = `
 type Method = (...args: never) => unknown;
@@ -49,13 +54,11 @@ function main() {
   fs.writeFileSync(path.join(project, 'types.ts'), `${imports}${MEMBERS}\n${types.join('\n')}\n`);
   fs.copyFileSync(path.join(import.meta.dirname, 'two-versions/program.ts'), path.join(project, 'program.ts'));
   checkTypes(project);
-  console.log(
-    `${packages.size} packages in two versions: ${types.length} types fit each other, ${faults.length} do not`,
-  );
+  console.log(`${packages.size} packages in two versions: ${types.length} types compared, ${faults.length} differ`);
   runProgram(project);
 }
 
-/** The entries of a package, each with a name for it in a program. */
+/** Returns the entries of a package, each with an alias for a program. */
 function entriesOf({ name, folder, manifest }) {
   const entries = Object.entries(manifest.exports ?? {}).filter(([, target]) => target.types !== undefined);
   return entries.map(([subpath, target]) => {
@@ -65,7 +68,7 @@ function entriesOf({ name, folder, manifest }) {
   });
 }
 
-/** One line of TypeScript for each export: the other version's is taken for this one's. */
+/** Returns one line of TypeScript per export that assigns the other version's type to this version's. */
 function linesOfTypes(entries) {
   return entries.flatMap(({ alias, declarations }) =>
     exportsOf(declarations).flatMap(({ name, exported, isType, file }) => {
@@ -85,7 +88,7 @@ function linesOfTypes(entries) {
   );
 }
 
-/** What an entry exports, with the text of the declarations that it comes from. Entries list their exports by name. */
+/** Returns the exports of an entry with the text of the file that declares them. Entries list their exports by name. */
 function exportsOf(declarations) {
   const text = fs.readFileSync(declarations, 'utf8');
   const lists = [...text.matchAll(/^export (type )?\{([^}]*)\} from '(\.[^']+)';/gm)];
@@ -102,18 +105,18 @@ function exportsOf(declarations) {
   });
 }
 
-/** What kind of declaration a name has, and how many type parameters. */
+/** Returns the kind of a name's declaration and its number of type parameters. */
 function declarationOf(text, name, isType) {
   const found = new RegExp(
     `^export (?:declare )?(?:abstract )?(class|interface|type|function|const) ${name}\\b(<)?`,
     'm',
   ).exec(text);
-  // What another file declares, and this one passes on.
+  // The name is declared in another file and re-exported by this one.
   if (found === null) return { kind: isType ? 'type' : 'const', parameters: 0 };
   return { kind: found[1], parameters: found[2] ? parametersAt(text, found.index + found[0].length) : 0 };
 }
 
-/** How many type parameters follow an opening `<`. */
+/** Returns the number of type parameters after an opening `<`. */
 function parametersAt(text, start) {
   let depth = 1;
   let count = 1;
@@ -149,16 +152,16 @@ function checkTypes(project) {
   });
   if (status === 0) return;
   const lines = fs.readFileSync(path.join(project, 'types.ts'), 'utf8').split('\n');
-  // One error is a line and those that are indented beneath it.
+  // An error consists of one line and the indented lines below it.
   const errors = stdout.split(/\n(?=\S)/).filter((text) => /error TS\d+/.test(text));
-  if (errors.length === 0) faults.push(`tsc ended with ${status}: ${stdout}${stderr}`);
+  if (errors.length === 0) faults.push(`tsc exited with ${status}: ${stdout}${stderr}`);
   for (const error of errors) {
     const line = /^types\.ts\((\d+)/.exec(error)?.[1];
     faults.push(line === undefined ? error : `${lines[line - 1]}\n  ${error.trimEnd()}`);
   }
 }
 
-/** Anything but the end that the program means is a fault. */
+/** Runs the program. Every other end than its success message is a fault. */
 function runProgram(project) {
   const home = path.join(directory, 'home');
   fs.mkdirSync(home);
@@ -173,6 +176,6 @@ function runProgram(project) {
     },
   );
   process.stdout.write(stdout);
-  if (status !== 0 || !stdout.includes('\nall of it works'))
-    faults.push(`program.ts ended with ${status ?? signal}\n${stderr}`);
+  if (status !== 0 || !stdout.includes('\nall checks passed'))
+    faults.push(`program.ts exited with ${status ?? signal}\n${stderr}`);
 }

@@ -1,12 +1,12 @@
-// Some of upstream's own specs against the kubelet that was built: where their programs are on the machine already, for building them
-// takes ten minutes, and where it can be done as root. Elsewhere it is skipped, and says why.
+// Runs a selection of upstream's specs against the built kubelet, if their programs are already installed (building
+// them takes ten minutes) and this process runs as root. Otherwise the step is skipped with a reason.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
 
 const SKIPPED = 77;
 if (process.platform !== 'linux' || process.getuid() !== 0) {
-  console.log('skipped: a node is run as root on Linux');
+  console.log('skipped: must run as root on Linux');
   process.exit(SKIPPED);
 }
 const program = path.join(root, 'tools/conformance/src/main.ts');

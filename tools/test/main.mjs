@@ -1,5 +1,5 @@
-// `npm test`: every check of the repository, one after another, and one closing line that counts them.
-// A failing check does not stop the next ones: one run shows all that is wrong. Arguments name steps to run alone.
+// `npm test`: runs all checks of the repository one after another and prints a summary. A failing check does not stop
+// the others, so that one run shows all failures. Arguments select steps by name.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
@@ -7,10 +7,10 @@ import { clearReports, readReports } from './reports.mjs';
 
 const nx = (target, ...args) => ['nx', 'run-many', '-t', target, '--output-style=static', '--parallel=2', ...args];
 
-/** What a command exits with that had nothing to test here, and has said why. */
+/** Exit code of a command that was skipped and has printed the reason. */
 const SKIPPED = 77;
 
-/** Each step: a name, the command, and `tests: true` where vitest's reports count instead of the command itself. */
+/** Steps with name and command. With `tests: true`, vitest's reports count instead of the command. */
 const steps = [
   { name: 'system packages', command: ['node', 'tools/test/system-packages.mjs'] },
   { name: 'control plane', command: ['node', 'tools/test/control-plane.mjs'] },
@@ -27,7 +27,7 @@ const steps = [
       'tools/checks/misuse.mjs',
     ],
   },
-  { name: 'fields of pods', command: ['node', 'tools/checks/pod-fields.mjs'] },
+  { name: 'pod fields', command: ['node', 'tools/checks/pod-fields.mjs'] },
   { name: 'examples', command: ['node', 'tools/checks/examples.mjs'] },
   { name: 'format and lint', command: ['biome', 'ci', '--diagnostic-level=error', '.'] },
   { name: 'generate', command: nx('generate') },
@@ -36,7 +36,7 @@ const steps = [
   { name: 'build', command: nx('build') },
   { name: 'API site', command: ['node', 'tools/packaging/src/docs/main.ts'] },
   { name: 'public surface', command: ['node', 'tools/packaging/src/api/main.ts'] },
-  { name: 'packages as others judge them', command: ['node', 'tools/packaging/src/quality/main.ts'] },
+  { name: 'package quality', command: ['node', 'tools/packaging/src/quality/main.ts'] },
   { name: 'packages alone', command: ['node', 'tools/checks/alone.mjs'] },
   { name: 'two versions', command: ['node', 'tools/checks/two-versions.mjs'] },
   {
@@ -44,13 +44,13 @@ const steps = [
     command: ['node', '--conditions=@node-agent/source', 'tools/packaging/src/release/main.ts', 'rehearse'],
   },
   { name: 'tests', command: nx('test'), tests: true },
-  { name: 'conformance, a slice', command: ['node', 'tools/test/conformance.mjs'] },
+  { name: 'conformance slice', command: ['node', 'tools/test/conformance.mjs'] },
 ];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
-  console.error(`no such step: ${unknown.join(', ')}; there are: ${steps.map((step) => step.name).join(', ')}`);
+  console.error(`unknown step: ${unknown.join(', ')}; must be one of: ${steps.map((step) => step.name).join(', ')}`);
   process.exit(2);
 }
 
@@ -73,10 +73,10 @@ for (const step of steps) {
     totals.failed += report.failed;
     totals.skipped += report.skipped;
     faults.push(...report.faults);
-    // A runner that fell over without a failed test (a syntax error, a package with no report) is a failure too.
+    // If the test runner fails without a failed test (syntax error, package without a report), that is a failure, too.
     if (!ok && report.failed === 0) {
       totals.failed += 1;
-      faults.push(`${step.name}: ${file} ended with ${result.status ?? result.signal} though no test failed`);
+      faults.push(`${step.name}: ${file} exited with ${result.status ?? result.signal} without a failed test`);
     }
   } else {
     totals[skipped ? 'skipped' : ok ? 'passed' : 'failed'] += 1;
@@ -85,7 +85,7 @@ for (const step of steps) {
   console.log(`=== ${step.name}: ${skipped ? 'skipped' : ok ? 'ok' : 'FAILED'} in ${seconds} s`);
 }
 
-if (faults.length > 0) console.log(`\nWhat failed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+if (faults.length > 0) console.log(`\nFailures:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
 console.log(`\nreports: ${path.join('*', '.reports')}`);
 console.log(
   `${totals.passed} passed, ${totals.failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`,

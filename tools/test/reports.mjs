@@ -1,17 +1,17 @@
-// Reads what vitest left in each package's .reports/vitest.json. nx restores these files for cached runs, so the
-// counts are the same whether a package's tests ran now or not.
+// Reads vitest's reports from each package's .reports/vitest.json. nx restores these files for cached runs, so the
+// counts are the same whether or not the tests of a package ran now.
 import fs from 'node:fs';
 import path from 'node:path';
 import { workspaceManifests } from '../bootstrap/toolchain.mjs';
 
 const reportOf = (root, manifest) => path.join(root, path.dirname(manifest), '.reports/vitest.json');
 
-/** Removes the reports of earlier runs, so that a package whose tests did not run cannot count. */
+/** Removes the reports of earlier runs, so that a package whose tests did not run is not counted. */
 export function clearReports(root) {
   for (const manifest of workspaceManifests()) fs.rmSync(reportOf(root, manifest), { force: true });
 }
 
-/** Adds up all reports; `lines` has one per package, `faults` one per failed test or file. */
+/** Sums up all reports; `lines` has one line per package, `faults` one per failed test or file. */
 export function readReports(root) {
   const sum = { passed: 0, failed: 0, skipped: 0, lines: [], faults: [] };
   for (const manifest of workspaceManifests()) {
@@ -20,7 +20,7 @@ export function readReports(root) {
     const file = reportOf(root, manifest);
     if (!fs.existsSync(file)) {
       sum.failed += 1;
-      sum.faults.push(`${name}: no test report; its tests did not run to their end`);
+      sum.faults.push(`${name}: no test report: its tests did not run to the end`);
       continue;
     }
     const report = JSON.parse(fs.readFileSync(file, 'utf8'));
@@ -33,7 +33,7 @@ export function readReports(root) {
     );
     for (const suite of report.testResults) {
       const where = path.relative(root, suite.name);
-      // A file that could not be loaded has no tests, and fails all the same.
+      // A file that could not be loaded has no tests, but counts as failed.
       if (suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed')) {
         sum.failed += 1;
         sum.faults.push(`${where}: ${suite.message}`);

@@ -1,5 +1,5 @@
-// What the end-to-end tests take beside npm's packages. Where it is neither there nor to be installed, the tests that need it are skipped, and
-// say why.
+// Installs the system packages that the end-to-end tests need in addition to npm packages. If a package cannot be
+// installed, the tests that need it are skipped with a reason.
 import { installMissing, NODE_PACKAGES } from '../bootstrap/system-packages.mjs';
 
 const { missing, output } = installMissing(NODE_PACKAGES, console.log);
@@ -7,4 +7,4 @@ if (output !== undefined) {
   console.error(output);
   process.exit(1);
 }
-if (missing.length === 0) console.log('all there');
+if (missing.length === 0) console.log('all packages are installed');

@@ -1,13 +1,13 @@
 import { defineConfig, type Options } from 'tsup';
 
-/** Few files without imports of packages: a guest that is emulated reads many small ones slowly. */
+/** Few files without package imports, because an emulated guest reads many small files slowly. */
 const common: Options = {
   format: ['esm'],
   target: 'node22',
   platform: 'node',
   removeNodeProtocol: false,
   noExternal: [/.*/],
-  // What is CommonJS among what is bundled asks for modules of Node.js by this.
+  // Bundled CommonJS code loads Node.js modules with this `require`.
   banner: {
     js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
   },
@@ -34,9 +34,9 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
   {
     ...common,
     entry: { main: '../../apps/kubelet/src/main.ts', helper: '../../packages/host/src/helper.ts' },
-    // A CommonJS module that is loaded late has its names only where it is in the same file.
+    // A CommonJS module that is loaded lazily keeps its named exports only if it is in the same file.
     splitting: false,
-    // Asked for in a cluster alone, and larger than all the rest.
+    // The package is needed only in a cluster, and is larger than everything else.
     noExternal: [/^(?!@kubernetes\/client-node)/],
     external: ['@kubernetes/client-node'],
     outDir: '.run/kubelet/dist',

@@ -7,33 +7,41 @@ import { PlainSocket, type SocketUser } from './plain-socket.ts';
 import { address, endsOf, farEnd, ResettingSocket } from './socket.ts';
 import { tlsOver } from './tls-stream.ts';
 
-/** Where to connect to, and what to speak there. */
+/** Target of a connection and the protocols to use. */
 export interface ConnectionTarget extends DialTarget {
   readonly tls: boolean;
-  /** Whether a server of TLS is offered HTTP/2. */
+  /** Whether HTTP/2 is offered to a TLS server (ALPN). */
   readonly http2: boolean;
 }
 
-/** What comes of a connection. */
+/** Callbacks of a {@link Connection}. */
 export interface ConnectionEvents {
-  /** It can be written to. HTTP/2 is read by whoever is given the stream; everything else comes by the other events. */
+  /**
+   * Called when the connection is ready for writing. For `h2` the callee must read from `stream` directly; for
+   * `http/1.1` received bytes arrive through `onBytes`.
+   */
   onOpen(stream: Duplex, protocol: 'http/1.1' | 'h2'): void;
-  /** In a buffer that others may share: nothing of it may be held. */
+  /**
+   * Called with received bytes. The buffer is shared between connections: the callee must not keep a reference to it.
+   */
   onBytes(bytes: Buffer): void;
-  /** No more comes; `words` are Go's for what broke it. */
+  /**
+   * Called when no more bytes will arrive. `words` is Go's text for the error that broke the connection; absent after
+   * an orderly end.
+   */
   onEnd(words?: string): void;
 }
 
-/** A connection of its own for one request; it ends by a reset (R3). */
+/** Connection for exactly one request. It is closed by a TCP reset (R3). */
 export class Connection implements SocketUser {
   readonly #target: ConnectionTarget;
   readonly #events: ConnectionEvents;
-  /** Of a name, what calls the search for an address off that answers. */
+  /** Cancels the dial of a host name. Undefined if the host is an IP address. */
   readonly #calledOff: (() => void) | undefined;
   #socket: Socket | undefined;
   #tls: TLSSocket | undefined;
   #isOpen = false;
-  /** Its other end, where that is written in many ways. */
+  /** Remote address as `host:port`, if it can be written in several ways (IPv6 or a host name). */
   #far: string | undefined;
 
   constructor(target: ConnectionTarget, components: Pick<DialComponents, 'clock' | 'names'>, events: ConnectionEvents) {
@@ -55,7 +63,7 @@ export class Connection implements SocketUser {
     });
   }
 
-  /** What errors come then are told, and nobody's. */
+  /** Closes the connection with a reset. The caller must ignore errors that the events report after this call. */
   reset(): void {
     this.#calledOff?.();
     this.#tls?.destroy();

@@ -4,37 +4,44 @@ import type { Clock, Timer } from '@node-agent/async';
 import { NameLookup } from './name-lookup.ts';
 import { ignore } from './socket.ts';
 
-/** Where to connect to. */
+/** Host and port to connect to. */
 export interface DialTarget {
   readonly host: string;
   readonly port: number;
-  /** On the clock that never goes back, when all of it must be done, in ms; never where absent. */
+  /** Deadline for the whole exchange, in ms of the monotonic clock. Default: no deadline. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** What a dial takes from outside. */
+/** Dependencies of {@link dial}. */
 export interface DialComponents {
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
-  /** One that is not connected yet, for each attempt. */
+  /** Returns an unconnected socket; called once per attempt. */
   readonly newSocket: () => Socket;
   readonly names?: Pick<NameLookup, 'all'>;
 }
 
-/** So long after the first family of a name's addresses the other one is tried beside it, in ms. */
+/**
+ * Delay in ms after which the addresses of the other IP family are tried in parallel (Go's default `FallbackDelay`).
+ */
 const FALLBACK_MS = 300;
-/** An attempt has at least so long, if there is as much, in ms. */
+/**
+ * Minimum time in ms for one attempt, unless less than that is left before the deadline (`saneMinimum` in Go's
+ * `partialDeadline`).
+ */
 const SANE_MINIMUM_MS = 2000;
-/** The code of an attempt that took longer than it was given. */
+/** Error code of an attempt that exceeded its share of the time. */
 export const DIAL_TIMEOUT = 'DIAL_TIMEOUT';
 
-/** For all connections: what is asked of the C library is the process's. */
+/** Shared by all connections, because the C library's resolver threads belong to the whole process. */
 const processNames: NameLookup = new NameLookup();
 
 /**
- * Connects as Go's dialer does: the addresses of a name that are of the first one's family in turn, each with its share of the time; those of the
- * other family beside them when the first have failed or 300 ms have passed. (`dialParallel`, `dialSerial` in net/dial.go)
- * @param done is told of the connection, or of the error of the first address; never from within the call
- * @returns what calls it off; `done` is not called then
+ * Connects as Go's dialer does (`dialParallel`, `dialSerial` in net/dial.go). The addresses that have the IP family of
+ * the first address are tried one after another, each with a share of the remaining time. The addresses of the other
+ * family are tried in parallel as soon as the first family has failed or 300 ms have passed.
+ * @param done receives the connected socket, or the error of the first address; never called synchronously from within
+ * `dial`
+ * @returns a function that cancels the dial; `done` is not called after it
  */
 export function dial(
   { host, port, deadlineMs }: DialTarget,
@@ -125,7 +132,10 @@ export function dial(
   return end;
 }
 
-/** What one of so many attempts may take of the time that is left (`partialDeadline`); nothing where it may take all. */
+/**
+ * Returns how many of the remaining ms one of `attempts` attempts may use (Go's `partialDeadline`), or undefined if the
+ * attempt may use all of them.
+ */
 function shareOf(leftMs: number | undefined, attempts: number): number | undefined {
   if (leftMs === undefined || attempts === 1) return undefined;
   return Math.max(leftMs / attempts, Math.min(leftMs, SANE_MINIMUM_MS));

@@ -1,11 +1,11 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** What can be wrong with a request before anything is sent. */
+/** Codes of errors in a request that are found before anything is sent. */
 export type PodNetErrorCode = 'InvalidPort' | 'InvalidUrl';
 
 const BRAND = '@node-agent/pod-net.PodNetError';
 
-/** The one error that this package throws; what a target does is told as a value instead. */
+/** The only error that this package throws. Failures of the target are returned as values instead. */
 export class PodNetError extends Error {
   static {
     brand(PodNetError, BRAND);
@@ -19,7 +19,7 @@ export class PodNetError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `PodNetError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `PodNetError`, even if another copy of this package created it. */
   static is(value: unknown): value is PodNetError {
     return hasBrand(value, BRAND);
   }

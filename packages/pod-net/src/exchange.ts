@@ -6,18 +6,24 @@ import { type BodyLimit, type Exchange, HttpResponseReader } from './http-respon
 import type { Http2Exchange } from './http2-exchange.ts';
 import { requestHead, type SentRequest } from './request-head.ts';
 
-/** How one request is sent and its answer read. */
+/** Options for one request and its response. */
 export interface ExchangeOptions {
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
-  /** On the clock that never goes back, when all of it must be done, in ms; whoever has set it expires what is under way then. */
+  /**
+   * Deadline for the whole exchange, in ms of the monotonic clock. The exchange does not enforce the deadline itself
+   * after connecting: the caller must call `expire` then.
+   */
   readonly deadlineMs: number | undefined;
-  /** Whether a server of HTTPS is offered HTTP/2. */
+  /** Whether HTTP/2 is offered to an HTTPS server. */
   readonly http2: boolean;
 }
 
 const MAX_PORT = 65_535;
 
-/** Sends one GET and reads its answer, over a connection of its own, which is reset when all is read. */
+/**
+ * Sends one GET request over its own connection and reads the response. The connection is reset as soon as the response
+ * has been read.
+ */
 export class RequestUnderWay implements ConnectionEvents {
   readonly #request: SentRequest;
   readonly #limitOf: BodyLimit;
@@ -28,7 +34,7 @@ export class RequestUnderWay implements ConnectionEvents {
   #byHttp2: Http2Exchange | undefined;
   #isSettled = false;
 
-  /** @param done is told once; not from within the constructor, nor after it was called off */
+  /** @param done called at most once with the outcome; never from within the constructor, and not after `callOff` */
   constructor(
     request: SentRequest,
     limitOf: BodyLimit,
@@ -50,12 +56,12 @@ export class RequestUnderWay implements ConnectionEvents {
     }
   }
 
-  /** Its time is up: it settles with a fault, or with a body that is not whole. */
+  /** Handles the expired deadline: settles with a fault, or with the part of the body that has arrived. */
   expire(): void {
     if (!this.#isSettled) this.#settle((this.#byHttp2 ?? this.#reader).expire());
   }
 
-  /** Nobody waits for it any more. */
+  /** Cancels the request and resets its connection. `done` is not called after it. */
   callOff(): void {
     this.#isSettled = true;
     this.#connection?.reset();
@@ -63,7 +69,7 @@ export class RequestUnderWay implements ConnectionEvents {
 
   onOpen(stream: Duplex, protocol: 'http/1.1' | 'h2'): void {
     if (protocol === 'http/1.1') stream.write(this.#head, 'latin1');
-    // There may be what Go sends and Node does not.
+    // Go accepts some requests that Node's HTTP/2 client refuses to send; those end here.
     else this.#askByHttp2(stream).catch((error: Error) => this.#fail(`http2: ${error.message}`));
   }
 

@@ -11,20 +11,20 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const PLAIN = /^[ !#-[\]-~]*$/;
-/** A character of more than one byte in UTF-8, or one byte that is not printed as it is. */
+/** Matches a multi-byte UTF-8 character, or a single byte that must be escaped. */
 const SPECIAL =
   /[\xc2-\xdf][\x80-\xbf]|(?:\xe0[\xa0-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]|\xed[\x80-\x9f])[\x80-\xbf]|(?:\xf0[\x90-\xbf]|[\xf1-\xf3][\x80-\xbf]|\xf4[\x80-\x8f])[\x80-\xbf]{2}|[^ !#-[\]-~]/g;
 const PRINTABLE = /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 
-/** So much is quoted: nobody is told more. */
+/** Maximum number of bytes that {@link goQuote} quotes; the rest is dropped to bound the length of messages. */
 export const MAX_QUOTED = 4096;
 
-/** As {@link goQuoteAll}, no more than {@link MAX_QUOTED} of them. */
+/** Like {@link goQuoteAll}, but quotes at most {@link MAX_QUOTED} bytes. */
 export function goQuote(bytes: string): string {
   return goQuoteAll(bytes.slice(0, MAX_QUOTED));
 }
 
-/** Bytes, one a character, in quotation marks as Go's `%q` writes them: what is no UTF-8 is `\xff`. */
+/** Quotes bytes (one per character) as Go's `%q` does. Bytes that are not valid UTF-8 are written as `\xff`. */
 export function goQuoteAll(bytes: string): string {
   return PLAIN.test(bytes) ? `"${bytes}"` : `"${bytes.replace(SPECIAL, escaped)}"`;
 }

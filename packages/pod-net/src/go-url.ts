@@ -2,25 +2,25 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { goQuote } from './go-quote.ts';
 import { escaped, shown, UrlFault, unescaped } from './url-escapes.ts';
 
-/** A URL as Go has it (`net/url`). All text is bytes, one a character. */
+/** Parsed URL with the fields of Go's `net/url`. All strings hold bytes, one per character. */
 export interface GoUrl {
-  /** In lower case; '' in a reference. */
+  /** Scheme in lower case; '' in a relative reference. */
   readonly scheme: string;
-  /** What follows the scheme where that is no `/`. */
+  /** Text after the scheme if that text does not start with `/`. */
   readonly opaque: string;
   readonly user: UserInfo | undefined;
-  /** With its port, where it has one; without escapes. */
+  /** Host including the port, if present; percent-escapes are decoded. */
   readonly host: string;
-  /** With its escapes. */
+  /** Path with its percent-escapes. */
   readonly path: string;
-  /** Whether there is a `?`. */
+  /** Whether the URL contains a `?`, even if the query is empty. */
   readonly hasQuery: boolean;
   readonly query: string;
-  /** With its escapes. */
+  /** Fragment with its percent-escapes. */
   readonly fragment: string;
 }
 
-/** Without escapes. */
+/** User information; percent-escapes are decoded. */
 interface UserInfo {
   readonly name: string;
   readonly password: string | undefined;
@@ -40,7 +40,7 @@ const NOTHING = {
 const CONTROL = /[\0-\x1f\x7f]/;
 const USERINFO = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/;
 
-/** @returns what is wrong with it, in Go's words, where it is a string */
+/** Parses a URL as Go's `url.Parse` does. @returns the URL, or Go's error text */
 export function parseUrl(text: string): GoUrl | string {
   const [own, fragment] = cut(text, '#');
   let parsed = own;
@@ -54,12 +54,12 @@ export function parseUrl(text: string): GoUrl | string {
   }
 }
 
-/** A URL that has a path alone, whatever is in it. */
+/** Returns a URL that consists of a path only. Any text is accepted and escaped as needed. */
 export function pathUrl(path: string): GoUrl {
   return { ...NOTHING, path: path === '*' ? path : escaped(path, 'path') };
 }
 
-/** As it is written. */
+/** Formats a URL as Go's `URL.String` does. */
 export function urlText(url: GoUrl): string {
   const rest = `${url.hasQuery ? `?${url.query}` : ''}${url.fragment === '' ? '' : `#${url.fragment}`}`;
   const scheme = url.scheme === '' ? '' : `${url.scheme}:`;
@@ -70,33 +70,36 @@ export function urlText(url: GoUrl): string {
   return `${scheme}${authority}${root}${url.path}${rest}`;
 }
 
-/** `user:password@`, with escapes; '' where there is none. */
+/** Returns `user:password@` with escapes, or '' if the URL has no user. */
 function userText({ user }: GoUrl): string {
   if (user === undefined) return '';
   const password = user.password === undefined ? '' : `:${escaped(user.password, 'userinfo')}`;
   return `${escaped(user.name, 'userinfo')}${password}@`;
 }
 
-/** A URL as messages show it: `user:***@`. */
+/** Replaces the password in a URL by `***` for use in messages (`user:***@`). */
 export function withoutPassword(text: string): string {
   const url = parseUrl(text);
   if (typeof url === 'string' || url.user?.password === undefined) return text;
   return urlText(url).replace(userText(url), () => `${url.user?.name}:***@`);
 }
 
-/** What is asked for in the first line of a request. */
+/** Returns the request target for the first line of an HTTP request. */
 export function requestUri({ opaque, path, hasQuery, query }: GoUrl): string {
   const own = opaque === '' ? path || '/' : opaque;
   return hasQuery ? `${own}?${query}` : own;
 }
 
-/** The name or address in a URL's host, without brackets, and its port, '' where there is none. */
+/** Splits a URL's host into the name or address without brackets and the port; '' if there is no port. */
 export function hostParts(host: string): readonly [name: string, port: string] {
   const [, before = host, port = ''] = /^(.*):([0-9]*)$/s.exec(host) ?? [];
   return [before.startsWith('[') ? before.slice(1, -1) : before, port];
 }
 
-/** Where a reference leads from a URL that has a host (RFC 3986, 5.2). @returns what is wrong with it, in Go's words, where it is a string */
+/**
+ * Resolves a reference against a base URL that has a host (RFC 3986, 5.2). @returns the resolved URL, or Go's error
+ * text
+ */
 export function resolveUrl(base: GoUrl, text: string): GoUrl | string {
   const ref = parseUrl(text);
   if (typeof ref === 'string') return ref;
@@ -176,7 +179,7 @@ function checkPort(port: string): void {
   if (!/^(?::[0-9]*)?$/.test(port)) throw new UrlFault(`invalid port ${goQuote(port)} after host`);
 }
 
-/** Without `.` and `..`. */
+/** Resolves `.` and `..` segments. */
 function resolvedPath(base: string, ref: string): string {
   const full = ref === '' ? base : ref.startsWith('/') ? ref : base.slice(0, base.lastIndexOf('/') + 1) + ref;
   if (full === '') return '';

@@ -2,7 +2,7 @@ import { DIAL_TIMEOUT } from './dial.ts';
 import { hostAndPort } from './http-request.ts';
 import { remoteAlert } from './tls-alerts.ts';
 
-/** The kernel's words for the errors of a connection, as Go and the C library have them. */
+/** Texts of errno codes, as Go and the C library write them. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
@@ -15,15 +15,18 @@ const WORDS: Readonly<Record<string, string>> = {
   EINVAL: 'invalid argument',
 };
 
-/** What was asked for when an error came up. */
+/** Target and connection that an error belongs to. */
 export interface ErrorContext {
   readonly host: string;
   readonly port: number;
-  /** `local->remote` of the connection; '' before there was one. */
+  /** Local and remote address of the connection as `local->remote`; '' if the connection was not yet established. */
   readonly ends: string;
 }
 
-/** An error of a connection in the words of Go's clients: events of probes and hooks have them, and people look for them. */
+/**
+ * Formats a connection error with the texts of Go's clients. Events of probes and hooks contain these texts, and users
+ * search for them.
+ */
 export function goWords(error: unknown, context: ErrorContext): string {
   if (!(error instanceof Error)) return String(error);
   const { host, port, ends } = context;
@@ -37,7 +40,7 @@ export function goWords(error: unknown, context: ErrorContext): string {
   if (words !== undefined && (syscall === 'read' || syscall === 'write')) {
     return `${syscall} tcp ${ends}: ${syscall}: ${words}`;
   }
-  // A peer that closed in the middle of a TLS handshake.
+  // Node reports ECONNRESET without a syscall if the peer closes during the TLS handshake; Go reports EOF.
   if (code === 'ECONNRESET') return 'EOF';
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return tlsWords(error.message);
   return error.message;

@@ -1,23 +1,26 @@
 import { goQuote } from './go-quote.ts';
 
-/** A name, which may have spaces in it, and a value without control characters. */
+/** Matches a header line: a name, which may contain spaces, and a value without control characters. */
 const FIELD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z ]+:[\t\x20-\x7e\x80-\xff]*$/;
-/** So much is quoted of a first line that begins with a space. */
+/** Maximum number of bytes that are quoted of a first header line that starts with a space. */
 const MAX_INITIAL_LINE = 80;
 
-/** Header fields, or those of a trailer, line by line; of a response's fields those that a probe asks for (`ReadMIMEHeader` in net/textproto). */
+/**
+ * Parses header or trailer fields line by line (`ReadMIMEHeader` in net/textproto). It keeps only the values that an
+ * `httpGet` needs: `Content-Length`, `Transfer-Encoding`, `Trailer` and `Location`.
+ */
 export class HeaderFields {
   readonly contentLengths: string[] = [];
   readonly transferEncodings: string[] = [];
   readonly trailers: string[] = [];
   location: string | undefined;
-  /** What is wrong with them, in Go's words. */
+  /** Go's error text if the fields are malformed. */
   fault: string | undefined;
-  /** A field whose next line is not known yet: it may go on there. */
+  /** Last field read. It stays open until the next line is known, because that line may continue the field. */
   #open: string | undefined;
   #any = false;
 
-  /** @returns whether this line, without its end, is the last one */
+  /** Takes a line without its line ending. @returns whether this line ends the header, or is malformed */
   line(line: string): boolean {
     const isMore = line.startsWith(' ') || line.startsWith('\t');
     if (isMore && this.#open !== undefined) {
@@ -33,12 +36,12 @@ export class HeaderFields {
     return this.fault !== undefined;
   }
 
-  /** So much of the next line is known. */
+  /** Takes the beginning of an incomplete line. If the line cannot be a continuation, the open field is finished. */
   begins(part: string): void {
     if (!part.startsWith(' ') && !part.startsWith('\t')) this.close();
   }
 
-  /** No line goes on with the field that was last. */
+  /** Finishes the open field. */
   close(): void {
     const field = this.#open;
     if (field === undefined) return;
@@ -57,7 +60,7 @@ export class HeaderFields {
     }
   }
 
-  /** A field whose name is in lower case, and its value as it is told. */
+  /** Stores a field. `name` must be in lower case. */
   take(name: string, value: string): void {
     if (name === 'content-length') this.contentLengths.push(value);
     else if (name === 'transfer-encoding') this.transferEncodings.push(value);
@@ -66,7 +69,7 @@ export class HeaderFields {
   }
 }
 
-/** Without spaces and tabs around it. */
+/** Removes spaces and tabs at both ends. */
 export function trimmed(text: string): string {
   const first = text.charCodeAt(0);
   const last = text.charCodeAt(text.length - 1);

@@ -8,35 +8,42 @@ import { NO_REDIRECT, type Redirect, redirectOf } from './redirect.ts';
 import type { SentRequest } from './request-head.ts';
 import { MAX_BODY_BYTES } from './response-body.ts';
 
-/** What came of an `httpGet`. */
+/** Outcome of an `httpGet`. */
 export type HttpGetResult =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** At most 10 KiB of it, as UTF-8. */
+      /** First 10 KiB of the body, decoded as UTF-8. */
       readonly body: string;
-      /** Why the body ended before its end, in Go's words. */
+      /** Go's error text if the body ended early. */
       readonly bodyFault?: string;
     }
-  /** There was no answer: `Get "http://10.0.0.5:80/": EOF`, in the words of Go's client. */
+  /** No response. The message has the text of Go's client: `Get "http://10.0.0.5:80/": EOF`. */
   | { readonly kind: 'fault'; readonly message: string };
 
-/** How {@link httpGet} is carried out. */
+/** Options of {@link httpGet}. */
 export interface HttpGetOptions {
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
-  /** For all of it, redirects too, in ms; none where absent. */
+  /** Time limit in ms for the whole action, including redirects. Default: no limit. */
   readonly timeoutMs?: number;
-  /** Whether a server of HTTPS is offered HTTP/2, as upstream's probes do and its hooks do not; default true. */
+  /**
+   * Whether HTTP/2 is offered to an HTTPS server. Upstream's probes offer it, its lifecycle hooks do not. Default:
+   * true.
+   */
   readonly http2?: boolean;
 }
 
-/** Of the body of a redirect so much is read, in bytes, where it is not known to be longer: Go would use the connection again. */
+/**
+ * Maximum number of bytes that are read of a redirect's body, unless Content-Length says that the body is longer. Go
+ * reads them in order to reuse the connection.
+ */
 const MAX_REDIRECT_BODY_BYTES = 2048;
 
 /**
- * Carries out an `httpGet`: with redirects to the same host, at most ten requests, 10 KiB of the last body (R3). Every connection is new
- * and is reset at its end. It never rejects for what a server does. (`pkg/probe/http/http.go`)
- * @throws the signal's reason
+ * Performs an `httpGet` (`pkg/probe/http/http.go`). It follows redirects to the same host, sends at most ten requests
+ * and reads 10 KiB of the last body (R3). Every request uses a new connection that is reset at the end. Failures of the
+ * server are returned as a `fault`; the promise does not reject for them.
+ * @throws the signal's reason if the signal is aborted
  */
 export async function httpGet(
   first: HttpGetRequest,
@@ -62,7 +69,10 @@ export async function httpGet(
   }
 }
 
-/** An {@link httpGet} that begins when it is made, for those who make many: what counts its time, and calls it off, is theirs. */
+/**
+ * Performs an `httpGet` that starts on construction, for callers that run many of them. The caller measures the time,
+ * calls {@link expire} at the deadline, and calls {@link callOff} to cancel.
+ */
 export class HttpGetUnderWay {
   readonly #first: HttpGetRequest;
   readonly #options: ExchangeOptions;
@@ -73,7 +83,9 @@ export class HttpGetUnderWay {
   #next: Redirect = NO_REDIRECT;
   #hasExpired = false;
 
-  /** @param done is told once; not from within the constructor, nor after {@link callOff} */
+  /**
+   * @param done called at most once with the result; never from within the constructor, and not after {@link callOff}
+   */
   constructor(first: HttpGetRequest, options: ExchangeOptions, done: (result: HttpGetResult) => void) {
     this.#first = first;
     this.#options = options;
@@ -82,13 +94,13 @@ export class HttpGetUnderWay {
     this.#underWay = this.#send();
   }
 
-  /** Its time is up: it is told at once what there is by now. */
+  /** Handles the expired deadline: calls `done` synchronously with what has arrived so far. */
   expire(): void {
     this.#hasExpired = true;
     this.#underWay.expire();
   }
 
-  /** Nobody waits for it any more: its connection is reset. */
+  /** Cancels the action and resets its connection. */
   callOff(): void {
     this.#underWay.callOff();
   }
@@ -130,7 +142,10 @@ function answerOf({ status, body, bodyFault }: Exchange & { readonly kind: 'answ
   return bodyFault === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, bodyFault };
 }
 
-/** What is told of a URL, and in all: a container says where a redirect leads, and its events are kept. */
+/**
+ * Limits for the URL and the whole message of a fault. A container controls where its redirects lead, and the messages
+ * are stored in events.
+ */
 const MAX_URL_LENGTH = 2048;
 const MAX_MESSAGE_LENGTH = 8192;
 

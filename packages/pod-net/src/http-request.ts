@@ -4,37 +4,44 @@ import { PodNetError } from './errors.ts';
 import { type GoUrl, hostParts, parseUrl, pathUrl, requestUri, urlText } from './go-url.ts';
 import { resolvePort } from './resolve-port.ts';
 
-/** The `httpGet` of a probe or of a lifecycle hook. */
+/** `httpGet` handler of a probe or lifecycle hook. */
 export type HttpGetAction = NonNullable<Probe['httpGet']>;
 
-/** One GET request, ready to be sent. */
+/** GET request that is ready to be sent. */
 export interface HttpGetRequest {
   readonly scheme: string;
-  /** A name or an address, without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Path and query as they are sent, one byte a character. */
+  /** Path and query as they are sent; one byte per character. */
   readonly target: string;
-  /** A name may come more than once. Those that are the client's own to set are not sent: `Host`, `Content-Length`, `Transfer-Encoding`, `Trailer`. */
+  /**
+   * Header fields; a name may occur more than once. Fields that the client controls are not sent: `Host`,
+   * `Content-Length`, `Transfer-Encoding`, `Trailer`.
+   */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** What the `Host` header says, where it is not the host and port. */
+  /** Value of the `Host` header. Default: host and port. */
   readonly hostHeader?: string;
-  /** The URL, one byte a character, where it is not what scheme, host, port and target make: with a user, say, who is authorized by it. */
+  /**
+   * URL, one byte per character. Set only if it differs from the URL that scheme, host, port and target make, for
+   * example because it contains a user for basic authentication.
+   */
   readonly url?: string;
 }
 
 export interface HttpGetRequestOptions {
-  /** The pod's address: where the request goes, unless the action names a host. */
+  /** IP address of the pod. Requests go to this address unless the action names a host. */
   readonly podIp: string;
-  /** Sent unless the action has a header of this name, as `kube-probe/1.36`. */
+  /** `User-Agent`, such as `kube-probe/1.36`. A `User-Agent` header of the action replaces it. */
   readonly userAgent: string;
 }
 
 const PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
 
 /**
- * The request that an `httpGet` asks for (`NewRequestForHTTPGetAction` in `pkg/probe/http/request.go`). `User-Agent` and `Accept` are
- * set where the action does not: an empty value of its own takes them away, and of several agents the first is sent.
+ * Builds the request for an `httpGet` action (`NewRequestForHTTPGetAction` in `pkg/probe/http/request.go`).
+ * `User-Agent` and `Accept` have defaults. An empty value in the action removes the header; if the action has several
+ * `User-Agent` headers, the first one is sent.
  * @throws PodNetError `InvalidPort`, `InvalidUrl`
  */
 export function httpGetRequest(
@@ -60,7 +67,7 @@ export function httpGetRequest(
   return requestTo(url, all, first('Host'));
 }
 
-/** The request for a URL. */
+/** Builds the request for a URL. */
 export function requestTo(url: GoUrl, headers: HttpGetRequest['headers'], hostHeader = ''): HttpGetRequest {
   const { scheme } = url;
   const [name, port] = hostParts(url.host);
@@ -76,34 +83,40 @@ export function requestTo(url: GoUrl, headers: HttpGetRequest['headers'], hostHe
   return text === urlOf(request) ? request : { ...request, url: text };
 }
 
-/** The URL of a request, as messages show it; one byte a character. */
+/** Returns the URL of a request as messages show it; one byte per character. */
 export function urlOf({ scheme, host, port, target, url }: HttpGetRequest): string {
   return url ?? `${scheme}://${hostAndPort(host, port)}${target}`;
 }
 
-/** The same request by another scheme, to the same port. */
+/** Returns the request with another scheme and the same port. */
 export function withScheme(request: HttpGetRequest, scheme: string): HttpGetRequest {
   const { url, ...rest } = request;
   return { ...rest, scheme, ...(url !== undefined && { url: scheme + url.slice(request.scheme.length) }) };
 }
 
-/** `host:port`, an IPv6 address in brackets. */
+/** Formats `host:port`; an IPv6 address is put in brackets. */
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** `x-FOO-bar` is `X-Foo-Bar`; what is no token stays as it is, as Go's `CanonicalMIMEHeaderKey` leaves it. */
+/**
+ * Canonicalises a header name: `x-FOO-bar` becomes `X-Foo-Bar`. Names that are not HTTP tokens are returned unchanged,
+ * as Go's `CanonicalMIMEHeaderKey` does.
+ */
 export function canonicalName(name: string): string {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) return name;
   return name.toLowerCase().replace(/(^|-)[a-z]/g, (letters) => letters.toUpperCase());
 }
 
-/** Text in UTF-8, one byte a character. */
+/** Encodes text as UTF-8 bytes, one per character. */
 export function utf8Bytes(text: string): string {
   return /[^\0-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text;
 }
 
-/** A scheme and a host in a path count for nothing; what is no URL at all is taken for a path (`formatURL`). */
+/**
+ * Builds the URL of an action (`formatURL` in `pkg/probe/http/request.go`). A scheme and host inside the path are
+ * ignored. A path that cannot be parsed as a URL is used as a literal path.
+ */
 function actionUrl(scheme: string, host: string, path: string): GoUrl {
   const bytes = utf8Bytes(path);
   const parsed = parseUrl(bytes);
@@ -114,7 +127,7 @@ function actionUrl(scheme: string, host: string, path: string): GoUrl {
   return url;
 }
 
-/** A name as it is looked up. */
+/** Converts a host name to the ASCII form that is looked up in DNS. */
 function asciiHost(name: string): string {
   if (!/[^\0-\x7f]/.test(name)) return name;
   const text = Buffer.from(name, 'latin1').toString();

@@ -3,39 +3,45 @@ import { MAX_BODY_BYTES, type ResponseBody, responseBody } from './response-body
 import { framingOf, type StatusLine, statusLine } from './response-head.ts';
 import { wholeHead } from './whole-head.ts';
 
-/** What came of one request. */
+/** Outcome of one request. */
 export type Exchange =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** One byte a character. */
+      /** `Location` header; one byte per character. */
       readonly location: string | undefined;
-      /** So much of it as was to be read. */
+      /** Body, cut at the limit. */
       readonly body: string;
-      /** Why the body ended before its end; not where it was cut at the limit. */
+      /** Go's error text if the body ended early. Absent if the body was cut at the limit. */
       readonly bodyFault?: string;
     }
   | { readonly kind: 'fault'; readonly message: string };
 
-/** How much of a body is read, in bytes, by what its head says; `length` where that is known. */
+/**
+ * Returns the maximum number of body bytes to read, depending on the head. `length` is the Content-Length, if known.
+ */
 export type BodyLimit = (status: number, location: string | undefined, length: number | undefined) => number;
 
-/** Far less than Go's default of 10 MiB: nothing of a head is told but its faults, and what it takes to read it holds up everybody else. */
+/**
+ * Limit of a response head. Go's default is 10 MiB; this limit is lower because parsing a head blocks the event loop,
+ * and nothing of a head except its errors is reported.
+ */
 const MAX_HEAD_BYTES = 256 * 1024;
-/** Go tells a fault with the whole line that has it: so much of that is of use in an event. */
+/** Limit of a fault's message. Go quotes the whole faulty line, and only the beginning is useful in an event. */
 const MAX_FAULT_LENGTH = 4096;
 const BROKEN = 'net/http: HTTP/1.x transport connection broken: ';
 
 /**
- * Reads the response to a GET as it comes, and says what it is as soon as that is known; in Go's words where it is none
- * (`ReadResponse` and what `persistConn` makes of its errors, in net/http). What it holds is bounded, whatever comes.
+ * Reads the response to a GET incrementally and returns the outcome as soon as it is known. A malformed response is
+ * reported with Go's texts (`ReadResponse` and the errors of `persistConn` in net/http). The memory use is bounded for
+ * any input.
  */
 export class HttpResponseReader {
   readonly #limitOf: BodyLimit;
   #headBytes = 0;
-  /** Of a line that is not whole. */
+  /** Pieces of an incomplete line. */
   readonly #held: string[] = [];
-  /** Where it is a string, what is wrong with it. */
+  /** Parsed status line, or Go's error text. */
   #first: StatusLine | string | undefined;
   #fields = new HeaderFields();
   #body: ResponseBody | undefined;
@@ -44,7 +50,7 @@ export class HttpResponseReader {
     this.#limitOf = limitOf;
   }
 
-  /** Takes what has come; nothing of `bytes` is held. @returns what the response is, once that is known */
+  /** Takes received bytes; `bytes` is not kept. @returns the outcome, once it is known */
   push(bytes: Buffer): Exchange | undefined {
     let from = 0;
     if (this.#body === undefined) {
@@ -56,19 +62,20 @@ export class HttpResponseReader {
     return body?.push(bytes, from) ? this.#answer(body.fault) : undefined;
   }
 
-  /** No more comes: the peer has ended, or the connection broke, which is said in `words`. */
+  /** Handles the end of the connection. `words` is the error text if the connection broke. @returns the outcome */
   end(words?: string): Exchange {
     if (this.#body !== undefined) return this.#answer(this.#body.end(words));
     if (this.#headBytes === 0) return { kind: 'fault', message: words ?? 'EOF' };
     const rest = this.#held.join('');
-    // Go takes what came of a line for the line, and what broke the connection for its end, unless it stood between two responses.
+    // Go parses an incomplete line as if it were complete. It reports the connection error only between two responses;
+    // elsewhere it reports an unexpected EOF.
     const wasBetween = rest === '' && this.#first === undefined;
     if (rest !== '') this.#line(rest);
     this.#fields.close();
     return this.#broken(this.#fault ?? (wasBetween ? words : undefined) ?? 'unexpected EOF');
   }
 
-  /** Its time is up. */
+  /** Handles the expired deadline. @returns the outcome */
   expire(): Exchange {
     if (this.#body !== undefined) {
       return this.#answer('context deadline exceeded (Client.Timeout or context cancellation while reading body)');
@@ -77,7 +84,10 @@ export class HttpResponseReader {
     return { kind: 'fault', message };
   }
 
-  /** @returns where in `bytes` the body begins; nothing where more of the head is to come */
+  /**
+   * Parses the head. @returns the offset in `bytes` at which the body begins, the outcome if the head is faulty, or
+   * undefined if the head is incomplete
+   */
   #head(bytes: Buffer): number | Exchange | undefined {
     const came = bytes.toString('latin1');
     const whole = this.#headBytes === 0 ? wholeHead(came, this.#fields) : undefined;
@@ -116,14 +126,14 @@ export class HttpResponseReader {
     return typeof this.#first === 'string' ? this.#first : this.#fields.fault;
   }
 
-  /** @returns whether it is the last one of a head, or wrong */
+  /** Takes one line. @returns whether the line ends the head, or is malformed */
   #line(line: string): boolean {
     if (this.#first !== undefined) return this.#fields.line(line);
     this.#first = statusLine(line);
     return false;
   }
 
-  /** Goes on to the body; after a response that announces another, to that one. */
+  /** Goes on with the body. After an informational (1xx) response, goes on with the head of the next response. */
   #framed(): void {
     const first = this.#first;
     if (this.#fault !== undefined || first === undefined || typeof first === 'string') return;
@@ -134,7 +144,8 @@ export class HttpResponseReader {
       this.#first = undefined;
       this.#fields = new HeaderFields();
     } else {
-      // What comes after a switch to another protocol is no body: Go would read it, and wait for it.
+      // After status 101 no body follows. Go would treat the bytes of the new protocol as the body and wait for its
+      // end.
       const length = typeof framing === 'number' ? framing : undefined;
       this.#body = responseBody(framing, this.#limitOf(first.status, this.#fields.location, length));
     }

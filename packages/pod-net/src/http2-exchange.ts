@@ -5,17 +5,17 @@ import type { BodyLimit, Exchange } from './http-response.ts';
 import { type RequestFields, requestFields, type SentRequest } from './request-head.ts';
 import { KeptBytes } from './response-body.ts';
 
-/** A head packs much into few bytes: less is taken than by HTTP/1.1. */
+/** Limit of a response head. It is lower than for HTTP/1.1, because HPACK packs a large head into few bytes. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_HEADER_FIELDS = 1024;
-/** Of answers that announce another one. */
+/** Maximum number of informational (1xx) responses. */
 const MAX_INFORMATIONAL = 5;
-/** The least that a session may be given, in MB. */
+/** Memory limit of a session in MB; 1 is the smallest value that Node accepts. */
 const MAX_SESSION_MEGABYTES = 1;
-/** They are of a connection of HTTP/1.1. */
+/** Headers that belong to an HTTP/1.1 connection and have no meaning in HTTP/2. */
 const NOT_SENT = new Set(['Connection', 'Proxy-Connection', 'Upgrade', 'Keep-Alive', 'Te', 'Http2-Settings']);
 
-/** What the numbers of errors are called (RFC 9113, 7). */
+/** Names of HTTP/2 error codes by number (RFC 9113, 7). */
 const CODES = new Map(
   Object.entries(constants)
     .filter(
@@ -24,7 +24,7 @@ const CODES = new Map(
     .map(([name, code]) => [code as number, name.slice('NGHTTP2_'.length)]),
 );
 
-/** Sends one GET by HTTP/2 over a connection that its server has agreed to speak it on, and reads the answer. */
+/** Sends one GET over a connection on which HTTP/2 was negotiated, and reads the response. */
 export class Http2Exchange {
   readonly #request: SentRequest;
   readonly #limitOf: BodyLimit;
@@ -37,7 +37,10 @@ export class Http2Exchange {
     this.#settle = settle;
   }
 
-  /** Whoever settles resets the connection, and with it all that is begun here. */
+  /**
+   * Sends the request on the stream. The callee of `settle` must reset the connection, which also ends the HTTP/2
+   * session.
+   */
   begin(stream: Duplex): void {
     const fields = requestFields(this.#request);
     const refused = 'fault' in fields ? fields.fault : refusedFor(fields);
@@ -56,19 +59,22 @@ export class Http2Exchange {
     session.on('goaway', (code) => code !== constants.NGHTTP2_NO_ERROR && this.#end(goAway(code)));
     session.on('close', () => this.#end('unexpected EOF'));
     stream.on('close', () => session.destroy());
-    const asked = requested(session, this.#request, fields);
-    this.#read(asked, () => {
+    const clientStream = requested(session, this.#request, fields);
+    this.#read(clientStream, () => {
       if (stream.destroyed) return 'unexpected EOF';
-      return asked.rstCode === 0 ? undefined : reset(asked.rstCode);
+      return clientStream.rstCode === 0 ? undefined : reset(clientStream.rstCode);
     });
   }
 
-  /** No more comes: the answer is whole, or the connection broke, which is said in `words`. */
+  /**
+   * Handles the end of the response or of the connection. `words` is the error text if the connection broke. @returns
+   * the outcome
+   */
   end(words?: string): Exchange {
     return this.#answered(words) ?? { kind: 'fault', message: words ?? 'unexpected EOF' };
   }
 
-  /** Its time is up. */
+  /** Handles the expired deadline. @returns the outcome */
   expire(): Exchange {
     const answer = this.#answered(
       'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
@@ -86,7 +92,8 @@ export class Http2Exchange {
       const body = new KeptBytes(limit);
       this.#answer = { status, location: place, body };
       if (limit === 0) this.#end();
-      // Node tells of data before it tells of a response that came along with it.
+      // If headers and data arrive together, Node emits the data first unless this listener is added inside the
+      // response handler.
       stream.on('data', (bytes: Buffer) => {
         body.add(bytes, 0, bytes.length);
         if (body.isFull) this.#end();
@@ -112,7 +119,10 @@ export class Http2Exchange {
   }
 }
 
-/** A pod may ask for what HTTP/2 does not have (`checkConnHeaders`). */
+/**
+ * Returns Go's error text if the action has a header that HTTP/2 forbids (`checkConnHeaders` in
+ * golang.org/x/net/http2).
+ */
 function refusedFor({ host, others }: RequestFields): string | undefined {
   if (host === '') return 'http2: invalid Host header';
   const valuesOf = (wanted: string): readonly string[] =>
@@ -147,7 +157,7 @@ function requested(session: ClientHttp2Session, request: SentRequest, fields: Re
   try {
     return session.request({ ...own, ...Object.fromEntries(values) }, { endStream: true });
   } catch {
-    // Node refuses some that come more than once: their first ones are sent.
+    // Node refuses several values for some headers; only the first value of each header is sent then.
     const firsts = [...values].map(([name, [first]]) => [name, first]);
     return session.request({ ...own, ...Object.fromEntries(firsts) }, { endStream: true });
   }

@@ -8,48 +8,54 @@ type Lookup = (
 ) => void;
 
 /**
- * Looks names up, one at a time, and each once for all who wait for it: a lookup of the C library cannot be called off, and takes one of the few
- * threads of the process, which would be without any name for as long as somebody's name server is silent. Who waits does so within a time of their own;
- * what nobody waits for any more is not asked for.
+ * Looks up host names one at a time. Concurrent requests for one name share one lookup. Reason: a lookup of the C
+ * library cannot be cancelled and occupies one of the few resolver threads of the process. If a pod's name server does
+ * not answer, parallel lookups would block name resolution for the whole process. Callers limit their own waiting time.
+ * Names that no caller waits for any more are dropped from the queue.
  */
 export class NameLookup {
   readonly #lookup: Lookup;
-  /** Who waits for what, in the order in which it was asked for. */
+  /** Callbacks per name, in request order. */
   readonly #waiting = new Map<string, Set<Answer>>();
-  /** What is being looked up. */
-  #asked: string | undefined;
+  /** Name of the lookup in progress. */
+  #current: string | undefined;
 
   constructor(ask: Lookup = lookup) {
     this.#lookup = ask;
   }
 
-  /** All addresses of a name, the best one first. @returns what calls it off; `answer` is not called then */
+  /**
+   * Looks up all addresses of a name, the preferred one first. @returns a function that cancels the request; `answer`
+   * is not called after it
+   */
   all(name: string, answer: Answer): () => void {
     const answers = this.#waiting.get(name) ?? new Set();
     this.#waiting.set(name, answers.add(answer));
     this.#next();
     return () => {
       answers.delete(answer);
-      // What is being looked up stays: whoever asks for it meanwhile is answered by that.
-      if (answers.size === 0 && name !== this.#asked && this.#waiting.get(name) === answers) this.#waiting.delete(name);
+      // A lookup in progress keeps its entry, so that later requests for the same name share the lookup.
+      if (answers.size === 0 && name !== this.#current && this.#waiting.get(name) === answers)
+        this.#waiting.delete(name);
     };
   }
 
   #next(): void {
     const [first] = this.#waiting;
-    if (first === undefined || this.#asked !== undefined) return;
+    if (first === undefined || this.#current !== undefined) return;
     const [name, answers] = first;
-    this.#asked = name;
+    this.#current = name;
     const answered = (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]): void => {
       this.#waiting.delete(name);
-      this.#asked = undefined;
+      this.#current = undefined;
       this.#next();
       for (const answer of [...answers]) if (answers.has(answer)) answer(error, addresses);
     };
     try {
       this.#lookup(name, { all: true }, answered);
     } catch (error) {
-      // What can be no name is not asked for; nor does it keep others from being.
+      // `lookup` throws for invalid names. The error is delivered asynchronously, so that the next name in the queue is
+      // looked up.
       setImmediate(answered, error as NodeJS.ErrnoException, []);
     }
   }

@@ -1,30 +1,31 @@
 import type { OnReadOpts } from 'node:net';
 import { ResettingSocket } from './socket.ts';
 
-/** Who is told of a {@link PlainSocket}. */
+/** Callbacks of a {@link PlainSocket}. */
 export interface SocketUser {
   onConnect(): void;
-  /** In a buffer that others share: nothing of it may be held. */
+  /** Called with received bytes. The buffer is shared between sockets: the callee must not keep a reference to it. */
   onBytes(bytes: Buffer): void;
-  /** The other end sends no more. */
+  /** Called when the peer has closed its sending side. */
   onEnd(): void;
   onError(error: Error): void;
 }
 
-/** So many wait to be connected anew. */
+/** Maximum number of idle sockets that are kept for reuse. */
 const MAX_IDLE = 32;
 const idle: PlainSocket[] = [];
 
-/** What plain connections are read into: whoever is given it is done with it when he returns. */
+/** Read buffer shared by all plain sockets. A callee may use its content only until it returns. */
 let readBuffer: Buffer | undefined;
 
 /**
- * A connection that is reset by whoever is done with it, and then connects anew for somebody else: to make the object that stands for it costs more
- * than all else that is done here for a probe. One that came to another end than this is not used again.
+ * Socket object that can be reused: its connection is reset, and the object connects again for another request.
+ * Creating the object costs more than everything else this package does for a probe. A socket whose connection ended in
+ * any other way than by this side's reset is not reused.
  */
 export class PlainSocket extends ResettingSocket {
   user: SocketUser | undefined;
-  /** Nothing has come to pass that would not have to every connection. */
+  /** Whether the socket may be reused: no error, no end by the peer, no unsent bytes. */
   #isSound = true;
 
   private constructor(onread: OnReadOpts) {
@@ -38,7 +39,7 @@ export class PlainSocket extends ResettingSocket {
     this.on('close', () => this.#closed());
   }
 
-  /** One that is to be connected; it has no user. */
+  /** Returns an unconnected socket without a user. */
   static take(): PlainSocket {
     const known = idle.pop();
     if (known !== undefined) return known;
@@ -54,7 +55,7 @@ export class PlainSocket extends ResettingSocket {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    // One that is still being made has nothing that could be reset.
+    // A socket that is still connecting cannot be reset.
     if (error !== null || this.pending || this.writableLength > 0) this.#isSound = false;
     super._destroy(error, callback);
   }

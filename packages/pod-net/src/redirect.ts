@@ -3,37 +3,40 @@ import { hostParts, parseUrl, resolveUrl, urlText, withoutPassword } from './go-
 import { type HttpGetRequest, requestTo, urlOf } from './http-request.ts';
 import type { SentRequest } from './request-head.ts';
 
-/** Where an answer leads. */
+/** Decision about the redirect of a response. */
 export type Redirect =
-  /** The answer is the last one: it leads nowhere, or to another host. */
+  /** The response is the final one: it is no redirect, or it redirects to another host. */
   | { readonly kind: 'none' }
   | { readonly kind: 'follow'; readonly request: SentRequest }
   | {
       readonly kind: 'fault';
       readonly url: string;
       readonly message: string;
-      /** Whether that is found when the body has been looked at. */
+      /** Whether Go finds this fault only after it has read the body. */
       readonly readsBody?: boolean;
     };
 
-/** So many requests are sent for one action at most, the first one among them. */
+/** Maximum number of requests per action, including the first. */
 const MAX_REQUESTS = 10;
 
-/** Longer than any browser takes: to look at more would hold up everybody else. */
+/**
+ * Maximum length of a `Location` header, longer than any browser accepts. Parsing longer values would block the event
+ * loop.
+ */
 const MAX_LOCATION_LENGTH = 16 * 1024;
 
-/** The answer is the last one. */
+/** The response is the final one. */
 export const NO_REDIRECT: Redirect = { kind: 'none' };
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** They are of a body, which none of these requests has. */
+/** Headers that describe a request body. None of these requests has a body. */
 const OF_A_BODY = new Set(['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type']);
 
 /**
- * What follows an answer: a redirect is followed to the host of the first request alone, whatever its port and scheme
- * (`RedirectChecker` in `pkg/probe/http/http.go`, `do` in net/http/client.go; R3).
- * @param location one byte a character
- * @param sent how many requests were sent by now
+ * Decides what follows a response (`RedirectChecker` in `pkg/probe/http/http.go`, `do` in net/http/client.go; R3). A
+ * redirect is followed only to the host of the first request; its port and scheme may differ.
+ * @param location one byte per character
+ * @param sent number of requests sent so far
  */
 export function redirectOf(
   request: SentRequest,
@@ -60,7 +63,7 @@ export function redirectOf(
   if (sent >= MAX_REQUESTS) {
     return { kind: 'fault', url: location, message: `stopped after ${MAX_REQUESTS} redirects`, readsBody: true };
   }
-  // A host header of the pod's own is kept where the place is told without a scheme.
+  // Go keeps a custom Host header only if the location is relative.
   const keepsHost = request.hostHeader !== base.host && !/^[A-Za-z][A-Za-z0-9+\-.]*:/.test(location);
   const keepsBody = (request.keepsBodyHeaders ?? true) && (status === 307 || status === 308);
   const headers = keepsBody ? first.headers : first.headers.filter(([name]) => !OF_A_BODY.has(name));

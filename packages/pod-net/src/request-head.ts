@@ -4,37 +4,37 @@ import { type GoUrl, parseUrl } from './go-url.ts';
 import { trimmed } from './header-fields.ts';
 import { canonicalName, type HttpGetRequest, urlOf, utf8Bytes } from './http-request.ts';
 
-/** A request, and what a redirect adds to it. */
+/** Request with the additions of a redirect. */
 export interface SentRequest extends HttpGetRequest {
-  /** Where it comes from, one byte a character: its `Referer`, unless the pod has one of its own. */
+  /** Value of the `Referer` header, one byte per character. A `Referer` header of the action takes precedence. */
   readonly referer?: string;
-  /** Whether no answer by now has taken the headers away that are of a body. */
+  /** Whether body headers are still sent: no redirect so far has removed them. */
   readonly keepsBodyHeaders?: boolean;
 }
 
-/** The fields of a request as they are sent, one byte a character. */
+/** Header fields as they are sent; one byte per character. */
 export interface RequestFields {
-  /** '' where there is none that could be sent. */
+  /** Value of the `Host` header; '' if the host contains characters that cannot be sent. */
   readonly host: string;
-  /** What the agent calls itself comes first, then by name; those of one name in the order in which they were given. */
+  /** `User-Agent` first, then the other fields sorted by name. Fields of the same name keep their order. */
   readonly others: readonly (readonly [name: string, value: string])[];
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that it is about
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
-/** They are the client's own to set: what a pod says of them is not sent. */
+/** Headers that the client controls. Values in the action are not sent. */
 const NOT_SENT = new Set(['Host', 'Content-Length', 'Transfer-Encoding', 'Trailer']);
 
-/** What is wrong with a request, in Go's words. */
+/** Go's error text for a request that cannot be sent. */
 export interface RequestFault {
   readonly fault: string;
 }
 
-/** Of requests that are sent again and again. */
+/** Cached heads of request objects that are sent repeatedly. */
 const heads = new WeakMap<HttpGetRequest, string | RequestFault>();
 
-/** What is sent for a request by HTTP/1.1, one byte a character (`write` of `Request` in net/http/request.go). */
+/** Returns the head of an HTTP/1.1 request, one byte per character (`Request.write` in net/http/request.go). */
 export function requestHead(request: SentRequest): string | RequestFault {
   let head = heads.get(request);
   if (head === undefined) {
@@ -44,7 +44,7 @@ export function requestHead(request: SentRequest): string | RequestFault {
   return head;
 }
 
-/** The fields of a request, by HTTP/1.1 or HTTP/2. */
+/** Returns the header fields of a request, for HTTP/1.1 and HTTP/2. */
 export function requestFields(request: SentRequest): RequestFields | RequestFault {
   const url = parseUrl(urlOf(request));
   if (typeof url === 'string') return { fault: url };
@@ -80,7 +80,7 @@ function written(request: SentRequest): string | RequestFault {
   return `${head}${saysHowItEnds(others) ? '' : 'Connection: close\r\n'}\r\n`;
 }
 
-/** Whether the pod's own headers end the connection, or make something else of it. */
+/** Returns whether the action's own headers close the connection or upgrade it. */
 function saysHowItEnds(fields: RequestFields['others']): boolean {
   const connection = fields.filter(([name]) => name === 'Connection').map(([, value]) => value);
   if (/(?:^|[ \t,])close(?:$|[ \t,])/i.test(connection[0] ?? '')) return true;
@@ -90,7 +90,10 @@ function saysHowItEnds(fields: RequestFields['others']): boolean {
   );
 }
 
-/** In ASCII, without the zone of an address; what cannot be sent is not. */
+/**
+ * Converts the `Host` value to ASCII without the zone of an IPv6 address. Returns '' if it contains characters that
+ * cannot be sent.
+ */
 function hostField(host: string): string | RequestFault {
   let ascii = host;
   if (/[^\0-\x7f]/.test(host)) {

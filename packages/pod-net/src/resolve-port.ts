@@ -2,9 +2,9 @@ import { type Container, resolveContainerPort } from '@node-agent/pod-spec';
 import { PodNetError } from './errors.ts';
 
 /**
- * The number of a port that a handler names: a number, the name of one of the container's ports, or a number that is written as
- * text (`ResolveContainerPort` in `pkg/probe/util.go`).
- * @throws PodNetError `InvalidPort` where it is none of them, or not from 1 to 65535; in upstream's words
+ * Resolves the port of a handler: a number, the name of a container port, or a number written as text
+ * (`ResolveContainerPort` in `pkg/probe/util.go`).
+ * @throws PodNetError `InvalidPort` with upstream's text if the port cannot be resolved or is not in 1-65535
  */
 export function resolvePort(port: unknown, container: Pick<Container, 'ports'>): number {
   const given = typeof port === 'string' || typeof port === 'number' ? port : -1;

@@ -1,26 +1,32 @@
 import { HeaderFields } from './header-fields.ts';
 import type { Framing } from './response-head.ts';
 
-/** So much of the last body is read; the rest stays unread (R3). */
+/** Maximum number of bytes that are read of the last response's body (R3). */
 export const MAX_BODY_BYTES: number = 10 * 1024;
-/** Of the size of a chunk with its extensions, and of a trailer: what Go's reader holds at once. */
+/** Limit of a chunk-size line with its extensions, and of the trailer: the size of Go's read buffer. */
 const MAX_LINE_BYTES = 4096;
-/** What chunks may have of what is no data, beyond 16 bytes each and twice their data. */
+/** Limit of the chunk overhead, in bytes beyond 16 per chunk and twice the data. */
 const MAX_EXCESS_BYTES = 16 * 1024;
 
-/** A body as it comes. */
+/** Incremental reader of a response body. */
 export interface ResponseBody {
-  /** What is wrong with it, in Go's words. */
+  /** Go's error text if the body is malformed. */
   readonly fault: string | undefined;
-  /** At most so much as was asked for, as UTF-8. */
+  /** Returns the kept bytes, decoded as UTF-8. */
   text(): string;
-  /** Takes what has come, from a place on; nothing of `bytes` is held. @returns whether that was all that is wanted */
+  /**
+   * Takes received bytes starting at `from`; `bytes` is not kept. @returns whether the body is complete or the limit is
+   * reached
+   */
   push(bytes: Buffer, from: number): boolean;
-  /** No more comes. @returns what is wrong with that, where it is not the end; `words` are those of a broken connection */
+  /**
+   * Handles the end of the connection. `words` is the error text if the connection broke. @returns the error text if
+   * the body is incomplete
+   */
   end(words: string | undefined): string | undefined;
 }
 
-/** @param limit how many bytes of it are read */
+/** Returns a reader for a body. @param limit maximum number of bytes to keep */
 export function responseBody(framing: Framing, limit: number): ResponseBody {
   const kept = new KeptBytes(limit);
   return framing === 'chunked'
@@ -28,7 +34,7 @@ export function responseBody(framing: Framing, limit: number): ResponseBody {
     : new PlainBody(kept, framing === 'until close' ? Infinity : framing);
 }
 
-/** The first bytes of a body. */
+/** Keeps the first bytes of a body. */
 export class KeptBytes {
   readonly #limit: number;
   #bytes = '';
@@ -50,7 +56,7 @@ export class KeptBytes {
   }
 }
 
-/** Of a length that is known, or as long as the connection. */
+/** Body with a known length, or body that ends with the connection. */
 class PlainBody implements ResponseBody {
   readonly fault = undefined;
   readonly #kept: KeptBytes;
@@ -77,12 +83,15 @@ class PlainBody implements ResponseBody {
   }
 }
 
-/** In chunks, ended by one of no size and a trailer (`net/http/internal/chunked.go`, `readTrailer` in transfer.go). */
+/**
+ * Chunked body: it ends with a chunk of size 0 and a trailer (`net/http/internal/chunked.go`, `readTrailer` in
+ * transfer.go).
+ */
 class ChunkedBody implements ResponseBody {
   readonly #kept: KeptBytes;
   fault: string | undefined;
   #part: 'size' | 'data' | 'data end' | 'trailer' | 'done' = 'size';
-  /** Of a size, the end of data or a trailer, what has come of it. */
+  /** Received part of a size line, of the CRLF after the data, or of the trailer. */
   #held = '';
   #left = 0;
   #excess = 0;
@@ -108,12 +117,13 @@ class ChunkedBody implements ResponseBody {
       : 'http: suspiciously long trailer after chunked body';
   }
 
-  // Once as much is there as is kept, what follows does not matter: Go may see a fault of what came along with it.
+  // When the limit is reached, later bytes are ignored. Go may still report a fault in bytes that arrived together with
+  // the last kept byte.
   #isDone(): boolean {
     return this.fault !== undefined || this.#part === 'done' || this.#kept.isFull;
   }
 
-  /** @returns where what is next begins */
+  /** Parses the current part. @returns the offset at which the next part begins */
   #take(bytes: Buffer, from: number): number {
     switch (this.#part) {
       case 'size':
@@ -156,7 +166,7 @@ class ChunkedBody implements ResponseBody {
     return to;
   }
 
-  /** @returns what is wrong with the line */
+  /** Parses a chunk-size line. @returns Go's error text if the line is malformed */
   #begin(line: string): string | undefined {
     const cr = line.indexOf('\r');
     if (cr < 0) return 'chunked line ends with bare LF';
@@ -191,7 +201,10 @@ class ChunkedBody implements ResponseBody {
   }
 }
 
-/** What a chunk may have besides its data; Go's number has 64 bits, and is negative for sizes that no chunk has. */
+/**
+ * Returns the allowed overhead of one chunk. Go computes it as int64, which overflows to a negative number for sizes
+ * that no real chunk has.
+ */
 function allowance(digits: string, size: number): number {
   return 16 + (size < 2 ** 62 ? 2 * size : Number(BigInt.asIntN(64, 2n * BigInt(`0x${digits}`))));
 }

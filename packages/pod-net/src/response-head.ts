@@ -1,19 +1,19 @@
 import { goQuote, MAX_QUOTED } from './go-quote.ts';
 import { type HeaderFields, trimmed } from './header-fields.ts';
 
-/** The first line of a response. */
+/** Status line of a response. */
 export interface StatusLine {
   readonly status: number;
-  /** Of HTTP/1.1 or later, where bodies may come in chunks. */
+  /** Whether the HTTP version supports chunked bodies (HTTP/1.1 or later). */
   readonly knowsChunks: boolean;
 }
 
-/** How the end of a body is known: by its length in bytes, by its last chunk, or by the end of the connection. */
+/** How the end of a body is determined: by its length in bytes, by the last chunk, or by the end of the connection. */
 export type Framing = number | 'chunked' | 'until close';
 
 const MAX_LENGTH = '9223372036854775807';
 
-/** @returns what is wrong with it, where it is a string (`ReadResponse` in net/http) */
+/** Parses a status line (`ReadResponse` in net/http). @returns the status line, or Go's error text */
 export function statusLine(line: string): StatusLine | string {
   const space = line.indexOf(' ');
   if (space < 0) return `malformed HTTP response ${goQuote(line)}`;
@@ -22,11 +22,14 @@ export function statusLine(line: string): StatusLine | string {
   if (!/^(?:\d|\+)\d\d$/.test(code) && code !== '-00') return `malformed HTTP status code ${goQuote(code)}`;
   const [, version = ''] = /^HTTP\/(\d\.\d)$/.exec(proto) ?? [];
   if (version === '') return `malformed HTTP version ${goQuote(proto)}`;
-  // Go takes version 0.0 for one that was not given.
+  // Go treats version 0.0 as if the version were unknown, and accepts chunks.
   return { status: Math.abs(Number(code)), knowsChunks: version >= '1.1' || version === '0.0' };
 }
 
-/** @returns what is wrong, in `fault`, or how the body is framed (`readTransfer` in net/http/transfer.go) */
+/**
+ * Determines how the body is framed (`readTransfer` in net/http/transfer.go). @returns the framing, or Go's error text
+ * in `fault`
+ */
 export function framingOf(
   { status, knowsChunks }: StatusLine,
   { contentLengths, transferEncodings, trailers }: HeaderFields,
@@ -48,7 +51,7 @@ export function framingOf(
   return isChunked ? 'chunked' : (length ?? 'until close');
 }
 
-/** @returns a length, or what is wrong with it */
+/** Parses Content-Length values. @returns the length, or Go's error text */
 function lengthOf(values: readonly string[]): number | string {
   const text = trimmed(values[0] ?? '');
   if (values.length === 1 && /^\d{1,15}$/.test(text)) return Number(text);

@@ -1,22 +1,25 @@
 import { isIPv4, Socket } from 'node:net';
 
-/** A connection and how to be rid of it. */
+/** Connection with a function that resets it. */
 export interface OpenSocket {
   readonly socket: Socket;
-  /** Ends it by a reset, so that neither end stays in TIME_WAIT (R3). What errors come then are nobody's, and end no process. */
+  /**
+   * Closes the connection with a reset, so that neither end stays in TIME_WAIT (R3). Errors after the call are ignored
+   * and do not end the process.
+   */
   reset(): void;
 }
 
 /**
- * A connection that is only ever ended by a reset, whoever ends it: an orderly end leaves one side in TIME_WAIT for a minute, and a
- * node probes its pods many times a second. What was sent has been answered by then, so that nothing is lost.
+ * Socket that always ends with a reset. An orderly close leaves one end in TIME_WAIT for a minute, and a node probes
+ * its pods many times a second. No data is lost: the peer has answered everything that was sent by then.
  */
 export class ResettingSocket extends Socket {
   isResetting = false;
-  /** `127.0.0.1:4000`, noted when the connection breaks: nobody asks for it before, and then it is gone. */
+  /** Local address as `127.0.0.1:4000`, saved when the connection breaks because the system forgets it then. */
   ownEnd: string | undefined;
 
-  /** Whoever is done with writing sends no FIN. */
+  /** Sends no FIN when writing ends. */
   override _final(callback: () => void): void {
     callback();
   }
@@ -27,14 +30,15 @@ export class ResettingSocket extends Socket {
   }
 
   override destroy(error?: Error): this {
-    // Node waits with a reset for a connection that is being made: it may be made never.
+    // For a socket that is still connecting, Node defers the reset until the connection is established, which may never
+    // happen.
     if (this.isResetting || this.pending || this.destroyed || error !== undefined) return super.destroy(error);
     this.isResetting = true;
     return this.resetAndDestroy();
   }
 }
 
-/** Begins to connect to an address. */
+/** Starts to connect to an address. */
 export function openSocket(target: { readonly host: string; readonly port: number }): OpenSocket {
   const socket = new ResettingSocket();
   socket.connect(target);
@@ -42,23 +46,24 @@ export function openSocket(target: { readonly host: string; readonly port: numbe
 }
 
 /**
- * The other end of a connection that was made to `host`, where only the system can tell it, which forgets it when the connection breaks;
- * `undefined` for an address of IPv4: it has one way to be written.
+ * Returns the remote address of a connection to `host` as the system reports it. It must be read while the connection
+ * is open, because the system forgets it when the connection breaks. Returns `undefined` for an IPv4 address, which has
+ * only one notation.
  */
 export function farEnd(socket: Socket, host: string): string | undefined {
   return isIPv4(host) ? undefined : address(socket.remoteAddress, socket.remotePort);
 }
 
-/** `127.0.0.1:4000->10.0.0.5:80`, for the errors of a connection. */
+/** Formats both ends as `127.0.0.1:4000->10.0.0.5:80`, for error messages. */
 export function endsOf(socket: Socket, far: string): string {
   const own = socket instanceof ResettingSocket ? socket.ownEnd : undefined;
   return `${own ?? address(socket.localAddress, socket.localPort)}->${far}`;
 }
 
-/** For the errors of what nobody waits for any more. */
+/** Error listener for sockets that are no longer used. */
 export function ignore(): void {}
 
-/** `host:port`, as the system tells it. */
+/** Formats `host:port` as the system reports them. */
 export function address(host: string | undefined, port: number | undefined): string {
   return host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -5,18 +5,19 @@ import { goWords } from './go-words.ts';
 import { hostAndPort } from './http-request.ts';
 import { ignore } from './socket.ts';
 
-/** Where to connect to, and for how long to try. */
+/** Target of a TCP connect and its time limit. */
 export interface TcpTarget {
   readonly host: string;
   readonly port: number;
-  /** In ms. */
+  /** Time limit in ms. */
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a connection and ends it at once, in order: a server that looks for no errors would not live through a reset. (`pkg/probe/tcp/tcp.go`)
- * @returns why there was none, in Go's words: `dial tcp 10.0.0.5:80: i/o timeout`; `undefined` where there was
- * @throws the signal's reason
+ * Opens a connection and closes it in an orderly way immediately (`pkg/probe/tcp/tcp.go`). It sends no reset, because a
+ * server that does not handle socket errors would crash.
+ * @returns Go's error text if the connection failed (`dial tcp 10.0.0.5:80: i/o timeout`); `undefined` if it succeeded
+ * @throws the signal's reason if the signal is aborted
  */
 export async function tcpConnect(
   { host, port, timeoutMs }: TcpTarget,

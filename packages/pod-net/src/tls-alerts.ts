@@ -1,4 +1,4 @@
-/** What the alerts of TLS are called by Go, by their numbers (`alertText` in crypto/tls/alert.go). */
+/** Go's texts for TLS alerts, by alert number (`alertText` in crypto/tls/alert.go). */
 const ALERTS: ReadonlyMap<number, string> = new Map([
   [0, 'close notify'],
   [10, 'unexpected message'],
@@ -36,7 +36,10 @@ const ALERTS: ReadonlyMap<number, string> = new Map([
   [121, 'encrypted client hello required'],
 ]);
 
-/** What Go says of an alert that the other side has sent, by OpenSSL's message; `undefined` where that tells of none. */
+/**
+ * Returns Go's text for a TLS alert that the peer sent, from OpenSSL's error message; `undefined` if the message does
+ * not mention an alert.
+ */
 export function remoteAlert(message: string): string | undefined {
   const [, digits] = /SSL alert number (\d+)/.exec(message) ?? [];
   if (digits === undefined) return undefined;

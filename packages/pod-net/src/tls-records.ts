@@ -1,25 +1,28 @@
 const HEADER_BYTES = 5;
 const [CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE] = [20, 21, 22];
 
-/** What Go's client ends a connection for. */
+/** Fault that makes Go's client end the connection. */
 export interface RecordFault {
-  /** Where, in the bytes that were given, the record begins. */
+  /** Offset of the faulty record in the given bytes. */
   readonly at: number;
-  /** In Go's words. */
+  /** Go's error text. */
   readonly words: string;
 }
 
-/** Follows the records of TLS as they come from a server, for what Go's client ends a connection for and OpenSSL does not, or tells otherwise. */
+/**
+ * Parses the TLS records that a server sends. It finds faults that make Go's client end the connection, but which
+ * OpenSSL accepts or reports differently.
+ */
 export class TlsRecords {
-  /** Of the header of a record, what has come. */
+  /** Received part of a record header. */
   readonly #header: number[] = [];
-  /** Bytes of a record that are to come. */
+  /** Remaining bytes of the current record. */
   #left = 0;
   #isFirst = true;
   #isEncrypted = false;
   #handshakes = 0;
 
-  /** Whether what came by now ends with a record. */
+  /** Whether the bytes so far end with a complete record. */
   get areWhole(): boolean {
     return this.#left === 0 && this.#header.length === 0;
   }
@@ -52,7 +55,8 @@ export class TlsRecords {
     }
     this.#isFirst = false;
     if (type === CHANGE_CIPHER_SPEC) this.#isEncrypted = true;
-    // With TLS 1.2 a server's handshake ends with one record after it has changed ciphers; later versions show none there.
+    // In TLS 1.2 a server sends exactly one encrypted handshake record after ChangeCipherSpec; a second one is a
+    // renegotiation. TLS 1.3 hides the type of encrypted handshake records.
     if (type === HANDSHAKE && this.#isEncrypted) this.#handshakes++;
     return this.#handshakes > 1 ? 'local error: tls: no renegotiation' : undefined;
   }

@@ -3,7 +3,10 @@ import { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { TlsRecords } from './tls-records.ts';
 
-/** What Go's client offers, in its order; weak keys are as good as strong ones where nobody looks at the certificate. */
+/**
+ * Cipher suites that Go's client offers, in Go's order. Weak keys are accepted (SECLEVEL=0), because the certificate is
+ * not verified anyway.
+ */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
   'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
@@ -12,12 +15,13 @@ const CIPHERS = [
   '@SECLEVEL=0',
 ].join(':');
 
-/** For all connections: to make one takes as long as to connect. */
+/** Shared by all connections, because creating a secure context takes as long as connecting. */
 let secureContext: SecureContext | undefined;
 
 /**
- * TLS over a connection. The certificate of the server is not looked at, as upstream's probes do not.
- * @param onFault is told in Go's words of what ends the connection for Go's client, when all that came before it was read
+ * Starts TLS over a connection. The server's certificate is not verified, as in upstream's probes.
+ * @param onFault receives Go's error text when Go's client would end the connection; called after all bytes before the
+ * fault have been read
  */
 export function tlsOver(
   socket: Socket,
@@ -25,7 +29,7 @@ export function tlsOver(
   protocols: readonly string[],
   onFault: (words: string) => void,
 ): TLSSocket {
-  // With a name, TLS says whom it is meant for; not so with an address.
+  // SNI: the server name is sent if the host is a name, but not if it is an IP address.
   const servername = isIP(host) === 0 ? { servername: host.replace(/\.+$/, '') } : {};
   secureContext ??= createSecureContext({ ciphers: CIPHERS });
   const stream = connect({
@@ -33,12 +37,12 @@ export function tlsOver(
     ...(protocols.length > 0 && { ALPNProtocols: [...protocols] }),
     ...servername,
   });
-  // As the connection below it: no FIN, nor what TLS says before one.
+  // Sends neither close_notify nor a FIN when writing ends, like the underlying connection.
   stream._final = (callback) => callback();
   return stream;
 }
 
-/** What comes over a connection, up to where Go's client would end it. */
+/** Passes on the bytes of a connection up to the point at which Go's client would end the connection. */
 class WatchedRecords extends Duplex {
   readonly #socket: Socket;
 

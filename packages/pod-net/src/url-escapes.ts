@@ -1,6 +1,6 @@
 import { goQuote } from './go-quote.ts';
 
-/** Parts of a URL: each has characters of its own that stand in it as they are. */
+/** Parts of a URL. Each part has its own set of characters that are not escaped. */
 export type UrlPart = 'path' | 'host' | 'zone' | 'userinfo' | 'fragment';
 
 const UNRESERVED = 'A-Za-z0-9\\-._~';
@@ -19,26 +19,26 @@ const SPECIAL: Readonly<Record<UrlPart, RegExp>> = {
   userinfo: new RegExp(`[^${PLAIN.userinfo}]`, 'g'),
   fragment: new RegExp(`[^${PLAIN.fragment}]`, 'g'),
 };
-/** With what an author may have left without an escape, though it would be written with one. */
+/** Matches text that Go keeps as written, although Go itself would escape some of its characters. */
 const FAITHFUL = {
   path: new RegExp(`^[${PLAIN.path}!'()*[\\]%]*$`),
   fragment: new RegExp(`^[${PLAIN.fragment}'[\\]%]*$`),
 };
-/** Escapes, whole or not, and what a host cannot have. */
+/** Matches escapes, even incomplete ones; `HOST_CHARACTERS` also matches characters that a host must not contain. */
 const ESCAPES = /%.{0,2}/gs;
 const HOST_CHARACTERS = new RegExp(`%.{0,2}|[^${HOST}\\x80-\\xff]`, 'gs');
 
-/** What is wrong with a URL, in Go's words; told as a value by those who parse. */
+/** Go's error text for a malformed URL. The parsers catch it and return the text. */
 export class UrlFault extends Error {}
 
-/** Bytes, one a character, with `%XX` for what does not stand in this part as it is. */
+/** Percent-encodes the bytes (one per character) that this part does not allow unescaped. */
 export function escaped(bytes: string, part: UrlPart): string {
   return bytes.replace(SPECIAL[part], hex);
 }
 
 /**
- * Bytes, one a character, without their escapes.
- * @throws UrlFault
+ * Decodes percent-escapes. @returns bytes, one per character
+ * @throws UrlFault if an escape is malformed or not allowed in this part
  */
 export function unescaped(text: string, part: UrlPart): string {
   const isHost = part === 'host' || part === 'zone';
@@ -51,13 +51,19 @@ export function unescaped(text: string, part: UrlPart): string {
   return text.replace(/%../g, (found) => String.fromCharCode(codeOf(found)));
 }
 
-/** A path or fragment as it is shown: as it was written, where that may be. @throws UrlFault */
+/**
+ * Returns a path or fragment as written if Go keeps it that way; otherwise escapes it. @throws UrlFault if an escape is
+ * malformed
+ */
 export function shown(text: string, part: 'path' | 'fragment'): string {
   const bytes = unescaped(text, part);
   return FAITHFUL[part].test(text) ? text : escaped(bytes, part);
 }
 
-/** Of a host no ASCII may be escaped; of a zone only what a host may have. */
+/**
+ * Returns whether an escape is not allowed: ASCII characters in a host, and characters in a zone that a host does not
+ * allow.
+ */
 function isRefused(found: string, part: UrlPart): boolean {
   const code = codeOf(found);
   if (part === 'host') return code < 0x80;

@@ -1,12 +1,18 @@
 import { type HeaderFields, trimmed } from './header-fields.ts';
 
-/** A head as nearly all are, with nothing in it that would have to be looked at line by line, and the blank line at its end. */
+/**
+ * Matches a common response head, including the empty line at its end. Heads that need line-by-line parsing do not
+ * match.
+ */
 const HEAD =
   /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [^\r\n]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n/;
-/** What a probe asks for of it. It is looked for until there is no more, so that who comes next begins at the beginning. */
+/**
+ * Matches the fields that a probe needs. The loop runs until there is no match, which resets `lastIndex` of this global
+ * expression.
+ */
 const ASKED_FOR = /^(content-length|transfer-encoding|trailer|location):(.*)\r$/gim;
 
-/** The head of a response that came as a whole. */
+/** Response head that arrived complete. */
 export interface WholeHead {
   readonly status: number;
   readonly knowsChunks: boolean;
@@ -14,8 +20,8 @@ export interface WholeHead {
 }
 
 /**
- * The head at the beginning of a text, whose fields are taken by `fields`; `undefined` where it is not whole, or unlike others: what it is
- * then its lines say.
+ * Parses the head at the beginning of a text and passes its fields to `fields`. Returns `undefined` if the head is
+ * incomplete or unusual; the caller then parses it line by line.
  */
 export function wholeHead(text: string, fields: HeaderFields): WholeHead | undefined {
   const found = HEAD.exec(text);

@@ -6,7 +6,7 @@ import { dial } from '../src/dial.ts';
 import { goWords } from '../src/go-words.ts';
 import { ignore } from '../src/socket.ts';
 
-/** A connection that does what a test says. */
+/** Socket whose events are emitted by the test. */
 class FakeSocket extends Socket {
   to = '';
 
@@ -19,7 +19,7 @@ class FakeSocket extends Socket {
 function setUp(addresses: readonly string[], timeoutMs?: number) {
   const clock = new FakeClock();
   const sockets: FakeSocket[] = [];
-  const heard: string[] = [];
+  const results: string[] = [];
   const newSocket = (): Socket => {
     const socket = new FakeSocket();
     sockets.push(socket);
@@ -34,22 +34,22 @@ function setUp(addresses: readonly string[], timeoutMs?: number) {
   };
   const deadlineMs = timeoutMs === undefined ? undefined : clock.monotonic() + timeoutMs;
   const callOff = dial({ host: 'pod', port: 80, deadlineMs }, { clock, newSocket, names }, (result) =>
-    heard.push(
+    results.push(
       result instanceof Error ? goWords(result, { host: 'pod', port: 80, ends: '' }) : (result as FakeSocket).to,
     ),
   );
   const open = (): string[] => sockets.filter(({ destroyed }) => !destroyed).map(({ to }) => to);
   const tried = (): string[] => sockets.map(({ to }) => to);
   const last = (): FakeSocket => sockets.at(-1) as FakeSocket;
-  return { clock, sockets, heard, callOff, open, tried, last };
+  return { clock, sockets, results, callOff, open, tried, last };
 }
 
 const refused = ({ to }: FakeSocket): Error =>
   Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect', address: to });
 
 describe('dial', () => {
-  test('an attempt has its share of the time, not 250 ms', async () => {
-    const { clock, tried, open, last, heard } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 9000);
+  test('gives each of three addresses an equal share of the remaining time', async () => {
+    const { clock, tried, open, last, results } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 9000);
     await clock.advance(2999);
     expect(tried()).toEqual(['10.0.0.1']);
     await clock.advance(1);
@@ -58,14 +58,14 @@ describe('dial', () => {
     expect(open()).toEqual(['10.0.0.2']);
     await clock.advance(1);
     expect(open()).toEqual(['10.0.0.3']);
-    // The deadline of the last one is that of whoever asked.
+    // The last attempt has no timer of its own: the caller's deadline limits it.
     expect(clock.pendingTimers).toBe(0);
     last().emit('connect');
-    expect(heard).toEqual(['10.0.0.3']);
+    expect(results).toEqual(['10.0.0.3']);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('a share is 2 s at least, while there is as much', async () => {
+  test('gives an attempt at least 2 s if 2 s are left', async () => {
     const { clock, tried, open } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 3000);
     await clock.advance(1999);
     expect(tried()).toEqual(['10.0.0.1']);
@@ -75,62 +75,62 @@ describe('dial', () => {
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
   });
 
-  test('with one second the first address has it all', async () => {
-    const { clock, tried, heard } = setUp(['10.0.0.1', '10.0.0.2'], 1000);
+  test('spends a limit of 1 s on the first address and reports its timeout', async () => {
+    const { clock, tried, results } = setUp(['10.0.0.1', '10.0.0.2'], 1000);
     await clock.advance(1000);
     expect(tried()).toEqual(['10.0.0.1']);
-    expect(heard).toEqual(['dial tcp 10.0.0.1:80: i/o timeout']);
+    expect(results).toEqual(['dial tcp 10.0.0.1:80: i/o timeout']);
   });
 
-  test('the other family is tried beside the first after 300 ms, and whoever connects first is taken', async () => {
-    const { clock, tried, open, sockets, heard } = setUp(['fd00::1', '10.0.0.1', 'fd00::2']);
+  test('tries the other IP family after 300 ms and uses the connection that is established first', async () => {
+    const { clock, tried, open, sockets, results } = setUp(['fd00::1', '10.0.0.1', 'fd00::2']);
     await clock.advance(299);
     expect(tried()).toEqual(['fd00::1']);
     await clock.advance(1);
     expect(open()).toEqual(['fd00::1', '10.0.0.1']);
     sockets[1]?.emit('connect');
-    expect(heard).toEqual(['10.0.0.1']);
+    expect(results).toEqual(['10.0.0.1']);
     expect(open()).toEqual(['10.0.0.1']);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('the other family is tried at once when the first has failed, and what failed first is told', async () => {
-    const { clock, tried, sockets, heard, last } = setUp(['::1', '127.0.0.1', '127.0.0.2']);
+  test('tries the other IP family immediately when the first family has failed, and reports the first error', async () => {
+    const { clock, tried, sockets, results, last } = setUp(['::1', '127.0.0.1', '127.0.0.2']);
     sockets[0]?.emit('error', refused(sockets[0]));
     expect(tried()).toEqual(['::1', '127.0.0.1']);
     last().emit('error', refused(last()));
     last().emit('error', refused(last()));
     expect(tried()).toEqual(['::1', '127.0.0.1', '127.0.0.2']);
-    expect(heard).toEqual(['dial tcp [::1]:80: connect: connection refused']);
+    expect(results).toEqual(['dial tcp [::1]:80: connect: connection refused']);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('the other family may fail before the first has', async () => {
-    const { clock, sockets, heard } = setUp(['::1', '127.0.0.1']);
+  test('waits for the first IP family when the other family has failed, and reports the error of the first', async () => {
+    const { clock, sockets, results } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[1]?.emit('error', refused(sockets[1]));
-    expect(heard).toEqual([]);
+    expect(results).toEqual([]);
     sockets[0]?.emit('error', refused(sockets[0]));
-    expect(heard).toEqual(['dial tcp [::1]:80: connect: connection refused']);
+    expect(results).toEqual(['dial tcp [::1]:80: connect: connection refused']);
   });
 
-  test('R3: what is called off leaves nothing behind, and is not told of', async () => {
-    const { clock, sockets, heard, callOff, open } = setUp(['::1', '127.0.0.1'], 9000);
+  test('R3: cancelling a dial destroys its sockets and timers and calls no callback', async () => {
+    const { clock, sockets, results, callOff, open } = setUp(['::1', '127.0.0.1'], 9000);
     await clock.advance(300);
     callOff();
     expect(open()).toEqual([]);
     expect(clock.pendingTimers).toBe(0);
     for (const socket of sockets) socket.emit('error', refused(socket));
     await clock.advance(9000);
-    expect(heard).toEqual([]);
+    expect(results).toEqual([]);
   });
 
-  test('R3: nor does a name that is found after that', () => {
-    const asked: ((error: null, addresses: LookupAddress[]) => void)[] = [];
+  test('R3: cancelling a dial during the name lookup cancels the lookup and dials nothing', () => {
+    const lookups: ((error: null, addresses: LookupAddress[]) => void)[] = [];
     let isCalledOff = false;
     const names = {
-      all: (_: string, answer: (typeof asked)[number]) => {
-        asked.push(answer);
+      all: (_: string, answer: (typeof lookups)[number]) => {
+        lookups.push(answer);
         return () => {
           isCalledOff = true;
         };
@@ -139,64 +139,64 @@ describe('dial', () => {
     const newSocket = (): Socket => expect.unreachable('nothing is dialled any more');
     const done = (): void => expect.unreachable('nobody is told any more');
     dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, done)();
-    expect([asked.length, isCalledOff]).toEqual([1, true]);
-    for (const answer of asked) answer(null, [{ address: '10.0.0.1', family: 4 }]);
+    expect([lookups.length, isCalledOff]).toEqual([1, true]);
+    for (const answer of lookups) answer(null, [{ address: '10.0.0.1', family: 4 }]);
   });
 
-  test('an attempt that is over leaves nothing behind, nor the wait for the other family', async () => {
-    const { clock, tried, open, sockets, heard } = setUp(['fd00::1', 'fd00::2', '10.0.0.1'], 9000);
+  test('destroys the sockets and timers of failed attempts and stops the fallback timer on success', async () => {
+    const { clock, tried, open, sockets, results } = setUp(['fd00::1', 'fd00::2', '10.0.0.1'], 9000);
     sockets[0]?.emit('error', refused(sockets[0]));
     sockets[0]?.emit('connect');
-    expect(heard).toEqual([]);
+    expect(results).toEqual([]);
     sockets[1]?.emit('connect');
-    expect([heard, open(), clock.pendingTimers]).toEqual([['fd00::2'], ['fd00::2'], 0]);
+    expect([results, open(), clock.pendingTimers]).toEqual([['fd00::2'], ['fd00::2'], 0]);
     await clock.advance(9000);
     expect(tried()).toEqual(['fd00::1', 'fd00::2']);
     const first = setUp(['10.0.0.1', '10.0.0.2'], 9000);
     first.last().emit('connect');
-    expect([first.heard, first.clock.pendingTimers]).toEqual([['10.0.0.1'], 0]);
+    expect([first.results, first.clock.pendingTimers]).toEqual([['10.0.0.1'], 0]);
   });
 
-  test('nothing is waited for without a deadline and without another family', () => {
-    const { clock, sockets, last, heard } = setUp(['10.0.0.1', '10.0.0.2']);
+  test('sets no timer without a deadline if all addresses have the same IP family', () => {
+    const { clock, sockets, last, results } = setUp(['10.0.0.1', '10.0.0.2']);
     expect(clock.pendingTimers).toBe(0);
     last().emit('error', refused(last()));
     expect(clock.pendingTimers).toBe(0);
     last().emit('error', refused(last()));
     expect(sockets).toHaveLength(2);
-    expect(heard).toEqual(['dial tcp 10.0.0.1:80: connect: connection refused']);
+    expect(results).toEqual(['dial tcp 10.0.0.1:80: connect: connection refused']);
   });
 
-  test('an address is tried in the last millisecond, and none after it', async () => {
+  test('starts an attempt 1 ms before the deadline, but none at the deadline', async () => {
     const { clock, tried } = setUp(['10.0.0.1', '10.0.0.2', '10.0.0.3'], 2001);
     await clock.advance(2000);
     expect(tried()).toEqual(['10.0.0.1', '10.0.0.2']);
     const late = setUp(['10.0.0.1'], 0);
-    expect([late.tried(), late.heard]).toEqual([[], ['dial tcp 10.0.0.1:80: i/o timeout']]);
+    expect([late.tried(), late.results]).toEqual([[], ['dial tcp 10.0.0.1:80: i/o timeout']]);
   });
 
-  test('the other family goes on, and is not begun again, when the first fails beside it', async () => {
-    const { clock, tried, open, sockets, heard } = setUp(['::1', '127.0.0.1']);
+  test('continues the running attempt of the other IP family when the first family fails', async () => {
+    const { clock, tried, open, sockets, results } = setUp(['::1', '127.0.0.1']);
     await clock.advance(300);
     sockets[0]?.emit('error', refused(sockets[0]));
-    expect([tried(), open(), heard]).toEqual([['::1', '127.0.0.1'], ['127.0.0.1'], []]);
+    expect([tried(), open(), results]).toEqual([['::1', '127.0.0.1'], ['127.0.0.1'], []]);
     sockets[1]?.emit('connect');
-    expect(heard).toEqual(['127.0.0.1']);
+    expect(results).toEqual(['127.0.0.1']);
   });
 
-  test('an address is dialled as it is, for as long as it takes', () => {
+  test('dials an IP address directly, without a lookup and without a timer', () => {
     const clock = new FakeClock();
     const socket = new FakeSocket();
     const names = { all: () => expect.unreachable('it is no name') };
-    const heard: unknown[] = [];
+    const results: unknown[] = [];
     const target = { host: '10.0.0.9', port: 80, deadlineMs: 5000 };
-    dial(target, { clock, newSocket: () => socket, names }, (result) => heard.push(result));
+    dial(target, { clock, newSocket: () => socket, names }, (result) => results.push(result));
     expect([socket.to, clock.pendingTimers]).toEqual(['10.0.0.9', 0]);
     socket.emit('connect');
-    expect(heard).toEqual([socket]);
+    expect(results).toEqual([socket]);
   });
 
-  test('a name that is not found is told', () => {
+  test('returns the error of a failed name lookup', () => {
     const failure = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
     const names = {
       all: (_: string, answer: (error: NodeJS.ErrnoException, addresses: LookupAddress[]) => void) => {
@@ -204,13 +204,13 @@ describe('dial', () => {
         return ignore;
       },
     };
-    const heard: unknown[] = [];
+    const results: unknown[] = [];
     const newSocket = (): Socket => new FakeSocket();
-    dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, (result) => heard.push(result));
-    expect(heard).toEqual([failure]);
+    dial({ host: 'pod', port: 80 }, { clock: new FakeClock(), newSocket, names }, (result) => results.push(result));
+    expect(results).toEqual([failure]);
   });
 
-  test('a name without an address is a fault', () => {
-    expect(setUp([]).heard).toEqual(['missing address']);
+  test('reports a missing address for a name without addresses', () => {
+    expect(setUp([]).results).toEqual(['missing address']);
   });
 });

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** What the kernel knows of the connections from or to a port of loopback, whatever their state; not of who listens. */
+/** Returns the kernel's entries for connections from or to a loopback port in any state, without listening sockets. */
 export async function connectionsOf(port: number): Promise<readonly string[]> {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, '0')} `;
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n');
@@ -11,7 +11,7 @@ export async function connectionsOf(port: number): Promise<readonly string[]> {
 
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
 
-/** A key and a certificate that nobody has signed. */
+/** Creates a key and a self-signed certificate. */
 export function selfSigned(kind: readonly string[] = EC): { readonly key: string; readonly cert: string } {
   const directory = mkdtempSync(path.join(tmpdir(), 'pod-net-'));
   const [key, cert] = [path.join(directory, 'key'), path.join(directory, 'cert')];
@@ -28,13 +28,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** A server on loopback that does to each connection what a test says. */
+/** Server on loopback that runs a function of the test for each connection. */
 export class LoopbackServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** How many connections were made by now. */
+  /** Number of connections accepted so far. */
   connections = 0;
-  /** What each of them sent first. */
+  /** First bytes that each connection sent. */
   readonly requests: string[] = [];
 
   constructor(serve: (socket: Socket, server: LoopbackServer) => void, onRequest = true) {

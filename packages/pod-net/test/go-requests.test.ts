@@ -7,32 +7,32 @@ import { GO_REQUESTS, type GoRequest } from './go-requests.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 
-/** The same, as this package does it. */
-async function done({ host = '127.0.0.1', path = '/a?b#c', headers = [], answers = [OK] }: GoRequest) {
+/** Runs a recorded action with this package against servers that give the recorded responses. */
+async function run({ host = '127.0.0.1', path = '/a?b#c', headers = [], answers = [OK] }: GoRequest) {
   await using server = await new LoopbackServer((socket, { connections, port }) => {
     const answer = answers[Math.min(connections, answers.length) - 1] ?? '';
     socket.end(Buffer.from(answer.replaceAll('PORT', `${port}`), 'latin1'));
   }).listening();
   const { port } = server;
-  const told = (text: string): string => text.replaceAll(`${port}`, 'PORT');
+  const withoutPort = (text: string): string => text.replaceAll(`${port}`, 'PORT');
   const httpHeaders = headers.map(([name, value]) => ({ name, value }));
   const options = { podIp: '10.0.0.5', userAgent: 'kube-probe/1.36' };
   try {
     const request = httpGetRequest({ host, port, path: path.replaceAll('PORT', `${port}`), httpHeaders }, {}, options);
     const result = await httpGet(request, { clock: systemClock, timeoutMs: 5000 });
-    const requests = server.requests.map((head) => told(head).replaceAll('\r\n', '|'));
-    if (result.kind === 'fault') return { requests, fault: told(result.message) };
-    return { requests, status: result.status, body: told(result.body) };
+    const requests = server.requests.map((head) => withoutPort(head).replaceAll('\r\n', '|'));
+    if (result.kind === 'fault') return { requests, fault: withoutPort(result.message) };
+    return { requests, status: result.status, body: withoutPort(result.body) };
   } catch (error) {
-    return { requests: [], refused: told((error as Error).message) };
+    return { requests: [], refused: withoutPort((error as Error).message) };
   }
 }
 
 test.each(GO_REQUESTS.map((wanted) => [JSON.stringify(wanted).slice(0, 150), wanted] as const))(
-  'does what Go does: %s',
+  'sends the same requests and returns the same result as Go: %s',
   async (_, wanted) => {
     const { requests, refused, fault, status = 200, body = 'hi' } = wanted;
     const outcome = refused !== undefined ? { refused } : fault !== undefined ? { fault } : { status, body };
-    expect(await done(wanted)).toEqual({ requests, ...outcome });
+    expect(await run(wanted)).toEqual({ requests, ...outcome });
   },
 );

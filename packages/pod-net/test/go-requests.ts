@@ -1,13 +1,13 @@
-/** What Go's client does for an action: what it sends, and what it makes of the answers. */
+/** Behaviour of Go's client for an `httpGet` action: the requests it sends and the result. */
 export interface GoRequest {
   readonly host?: string;
   readonly path?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** One for each connection, the last one for all that follow. */
+  /** Response per connection; the last one is also used for all further connections. */
   readonly answers?: readonly string[];
-  /** Heads, with `|` for the end of a line, or by {@link plain} and {@link after}. */
+  /** Request heads, with `|` as the line ending, or made by {@link plain} and {@link after}. */
   readonly requests: readonly string[];
-  /** Why there is no request. */
+  /** Error text if no request is sent. */
   readonly refused?: string;
   readonly fault?: string;
   readonly status?: number;
@@ -17,16 +17,17 @@ export interface GoRequest {
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 const moved = (location: string, status = '302 Found', rest = ''): string =>
   `HTTP/1.1 ${status}\r\nLocation: ${location}\r\nContent-Length: 0\r\n${rest}\r\n`;
-/** A request without anything of its own. */
+/** Request without headers of the action. */
 const plain = (target: string): string =>
   `GET ${target} HTTP/1.1|Host: 127.0.0.1:PORT|User-Agent: kube-probe/1.36|Accept: */*|Connection: close||`;
-/** One that follows the first. */
+/** Request that follows a redirect of the first request. */
 const after = (target: string): string =>
   plain(target).replace('Connection', 'Referer: http://127.0.0.1:PORT/a?b#c|Connection');
 
 /**
- * What Go 1.26's client did, set up as the kubelet's prober sets it up, for actions of a path `/a?b#c` on loopback unless they say otherwise, with
- * servers that gave these answers. Heads and answers are bytes, one a character; `PORT` is the server's.
+ * Recorded behaviour of Go 1.26's client, configured as in the kubelet's prober. Unless stated otherwise, the actions
+ * request the path `/a?b#c` on loopback, and the servers send the given responses. Heads and responses are bytes, one
+ * per character; `PORT` is the server's port.
  */
 export const GO_REQUESTS: readonly GoRequest[] = [
   { path: '', requests: [plain('/')] },

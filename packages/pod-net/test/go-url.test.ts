@@ -2,24 +2,24 @@ import { describe, expect, test } from 'vitest';
 import { hostParts, parseUrl, pathUrl, requestUri, resolveUrl, urlText, withoutPassword } from '../src/go-url.ts';
 import { GO_REFERENCES, GO_URLS } from './go-urls.ts';
 
-const told = (words: string): string => Buffer.from(words, 'latin1').toString();
+const utf8Text = (words: string): string => Buffer.from(words, 'latin1').toString();
 
-describe('a URL', () => {
-  test.each(GO_URLS)('%j is to Go %j', (text, wanted) => {
+describe('go-url', () => {
+  test.each(GO_URLS)('parses %j as Go does: %j', (text, wanted) => {
     const url = parseUrl(text);
-    if (typeof wanted === 'string' || typeof url === 'string') return expect(url).toBe(told(String(wanted)));
+    if (typeof wanted === 'string' || typeof url === 'string') return expect(url).toBe(utf8Text(String(wanted)));
     const [name, port] = hostParts(url.host);
     const { path, host } = url;
     expect({ text: urlText(url), uri: requestUri(url), path, host, name, port }).toEqual(wanted);
   });
 
-  test.each(GO_REFERENCES)('%j leads by %j to %j', (base, reference, wanted) => {
+  test.each(GO_REFERENCES)('resolves, against the base %j, the reference %j to %j', (base, reference, wanted) => {
     const from = parseUrl(base);
     const to = typeof from === 'string' ? from : resolveUrl(from, reference);
-    expect(typeof to === 'string' ? to : urlText(to)).toBe(typeof to === 'string' ? told(wanted) : wanted);
+    expect(typeof to === 'string' ? to : urlText(to)).toBe(typeof to === 'string' ? utf8Text(wanted) : wanted);
   });
 
-  test('may be a path, whatever is in it', () => {
+  test('pathUrl escapes any text as a path', () => {
     const paths = ['*', '/a?b#c', 'a:b', '%zz', '/\x80'].map((path) => urlText(pathUrl(path)));
     expect(paths).toEqual(['*', '/a%3Fb%23c', 'a:b', '%25zz', '/%80']);
   });
@@ -32,5 +32,5 @@ describe('a URL', () => {
     ['http://h/u:p@x', 'http://h/u:p@x'],
     ['http://u:%zz@h/', 'http://u:%zz@h/'],
     ['http://h/x', 'http://h/x'],
-  ])('%s is shown as %s', (text, shown) => expect(withoutPassword(text)).toBe(shown));
+  ])('withoutPassword formats %s as %s', (text, shown) => expect(withoutPassword(text)).toBe(shown));
 });

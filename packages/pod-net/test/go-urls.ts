@@ -1,4 +1,6 @@
-/** What Go 1.26's `net/url` says of a URL: how it writes it, or why it is none. Bytes are one a character. */
+/**
+ * Results of Go 1.26's `net/url` for URLs: the formatted URL, or the error text. Strings hold bytes, one per character.
+ */
 export interface GoParsed {
   readonly text: string;
   /** `RequestURI`. */
@@ -11,7 +13,7 @@ export interface GoParsed {
   readonly port: string;
 }
 
-/** But for those of a scheme and a path without a host, which nobody is asked for. */
+/** Without URLs that have a scheme and a path but no host: no request is sent for them. */
 export const GO_URLS: readonly (readonly [url: string, parsed: GoParsed | string])[] = [
   ['', { text: '', uri: '/', path: '', host: '', name: '', port: '' }],
   ['*', { text: '*', uri: '*', path: '*', host: '', name: '', port: '' }],
@@ -182,7 +184,7 @@ export const GO_URLS: readonly (readonly [url: string, parsed: GoParsed | string
   ['http://[%25eth0]', 'parse "http://[%25eth0]": invalid host: ParseAddr("%eth0"): missing IPv6 address'],
 ];
 
-/** Where Go says that a reference leads from a URL that has a host, or why it is none. */
+/** Results of Go for resolving a reference against a base URL with a host: the URL, or the error text. */
 export const GO_REFERENCES: readonly (readonly [base: string, reference: string, url: string])[] = [
   ['http://u:p@h:80/a/b/c?q#f', '', 'http://u:p@h:80/a/b/c?q#f'],
   ['http://u:p@h:80/a/b/c?q#f', '?', 'http://u:p@h:80/a/b/c?'],

@@ -4,9 +4,9 @@ import { goQuote, MAX_QUOTED } from '../src/go-quote.ts';
 import { goWords } from '../src/go-words.ts';
 
 const context = { host: 'web', port: 80, ends: '10.0.0.1:4000->10.0.0.5:80' };
-const said = (fields: object, message = 'odd') => goWords(Object.assign(new Error(message), fields), context);
+const wordsOf = (fields: object, message = 'odd') => goWords(Object.assign(new Error(message), fields), context);
 
-describe('an error of a connection, in Go’s words', () => {
+describe('goWords', () => {
   test.each([
     ['ECONNREFUSED', 'connection refused'],
     ['ECONNRESET', 'connection reset by peer'],
@@ -17,32 +17,32 @@ describe('an error of a connection, in Go’s words', () => {
     ['EACCES', 'permission denied'],
     ['EADDRNOTAVAIL', 'cannot assign requested address'],
     ['EINVAL', 'invalid argument'],
-  ])('%s is %s', (code, words) => {
+  ])('%s is reported as "%s" for connect, read and write', (code, words) => {
     const connect = { code, syscall: 'connect' };
-    expect(said(connect)).toBe(`dial tcp web:80: connect: ${words}`);
-    expect(said({ ...connect, address: '::1' })).toBe(`dial tcp [::1]:80: connect: ${words}`);
+    expect(wordsOf(connect)).toBe(`dial tcp web:80: connect: ${words}`);
+    expect(wordsOf({ ...connect, address: '::1' })).toBe(`dial tcp [::1]:80: connect: ${words}`);
     for (const syscall of ['read', 'write']) {
-      expect(said({ code, syscall })).toBe(`${syscall} tcp ${context.ends}: ${syscall}: ${words}`);
+      expect(wordsOf({ code, syscall })).toBe(`${syscall} tcp ${context.ends}: ${syscall}: ${words}`);
     }
   });
 
   test.each([
-    ['a name that there is not', { code: 'ENOTFOUND', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
-    ['a name that is none', { code: 'EINVAL', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
-    ['a name that Node refuses', { code: 'ERR_INVALID_ARG_VALUE' }, 'dial tcp: lookup web: no such host'],
-    ['a resolver that is away', { code: 'EAI_AGAIN' }, 'dial tcp: lookup web: server misbehaving'],
-    ['no answer', { code: DIAL_TIMEOUT, address: '10.0.0.5' }, 'dial tcp 10.0.0.5:80: i/o timeout'],
-    ['an end in the middle of a handshake', { code: 'ECONNRESET' }, 'EOF'],
-    ['a code that has no words', { code: 'EXOTIC', syscall: 'connect' }, 'odd'],
-    ['a call that has none', { code: 'EPIPE', syscall: 'shutdown' }, 'odd'],
-    ['a code without a call', { code: 'EPIPE' }, 'odd'],
-    ['a call without a code', { syscall: 'read' }, 'odd'],
-    ['no code', {}, 'odd'],
-  ])('%s', (_what, fields, words) => {
-    expect(said(fields)).toBe(words);
+    ['an unknown host name', { code: 'ENOTFOUND', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
+    ['an invalid host name', { code: 'EINVAL', syscall: 'getaddrinfo' }, 'dial tcp: lookup web: no such host'],
+    ['a host name that Node rejects', { code: 'ERR_INVALID_ARG_VALUE' }, 'dial tcp: lookup web: no such host'],
+    ['an unreachable name server', { code: 'EAI_AGAIN' }, 'dial tcp: lookup web: server misbehaving'],
+    ['a dial timeout', { code: DIAL_TIMEOUT, address: '10.0.0.5' }, 'dial tcp 10.0.0.5:80: i/o timeout'],
+    ['a connection closed during the TLS handshake', { code: 'ECONNRESET' }, 'EOF'],
+    ['an unknown error code', { code: 'EXOTIC', syscall: 'connect' }, 'odd'],
+    ['an error of another system call', { code: 'EPIPE', syscall: 'shutdown' }, 'odd'],
+    ['an error code without a system call', { code: 'EPIPE' }, 'odd'],
+    ['a system call without an error code', { syscall: 'read' }, 'odd'],
+    ['an error without a code', {}, 'odd'],
+  ])("formats %s with Go's text, or else with Node's", (_what, fields, words) => {
+    expect(wordsOf(fields)).toBe(words);
   });
 
-  test('what is no error is told as it is', () => expect(goWords('odd', context)).toBe('odd'));
+  test('returns a value that is not an error as text', () => expect(goWords('odd', context)).toBe('odd'));
 
   test.each([
     [0, 'close notify'],
@@ -80,17 +80,17 @@ describe('an error of a connection, in Go’s words', () => {
     [120, 'no application protocol'],
     [121, 'encrypted client hello required'],
     [122, 'alert(122)'],
-  ])('the alert %i of the other side is %s', (number, words) => {
+  ])('reports TLS alert %i of the peer as "%s"', (number, words) => {
     const message = `0:error:0A000410:SSL routines:ssl3_read_bytes:some alert:ssl/record.c:1:SSL alert number ${number}`;
-    expect(said({ code: 'ERR_SSL_SOME_ALERT' }, message)).toBe(`remote error: tls: ${words}`);
-    expect(said({ code: 'EPROTO' }, message)).toBe(`remote error: tls: ${words}`);
-    expect(said({ code: 'EXOTIC' }, message)).toBe(message);
+    expect(wordsOf({ code: 'ERR_SSL_SOME_ALERT' }, message)).toBe(`remote error: tls: ${words}`);
+    expect(wordsOf({ code: 'EPROTO' }, message)).toBe(`remote error: tls: ${words}`);
+    expect(wordsOf({ code: 'EXOTIC' }, message)).toBe(message);
   });
 
-  test('what OpenSSL says itself is told without its places', () => {
+  test('reports OpenSSL errors without their source locations', () => {
     const message = '0:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:ssl/record.c:1:';
-    expect(said({ code: 'ERR_SSL_WRONG_VERSION_NUMBER' }, message)).toBe('tls: wrong version number');
-    expect(said({ code: 'EPROTO' }, 'odd')).toBe('tls: odd');
+    expect(wordsOf({ code: 'ERR_SSL_WRONG_VERSION_NUMBER' }, message)).toBe('tls: wrong version number');
+    expect(wordsOf({ code: 'EPROTO' }, 'odd')).toBe('tls: odd');
   });
 });
 
@@ -113,9 +113,9 @@ describe('goQuote', () => {
     ['\xc0\xaf', '"\\xc0\\xaf"'],
     ['\xe0\x9f\xbf', '"\\xe0\\x9f\\xbf"'],
     ['\xf4\x90\x80\x80', '"\\xf4\\x90\\x80\\x80"'],
-  ])('%j is %s, as Go 1.26 has it', (text, quoted) => expect(goQuote(text)).toBe(quoted));
+  ])('quotes %j as %s, as Go 1.26 does', (text, quoted) => expect(goQuote(text)).toBe(quoted));
 
-  test('nobody is told more than 4096 bytes', () => {
+  test('quotes at most 4096 bytes', () => {
     expect(goQuote('a'.repeat(5000))).toBe(`"${'a'.repeat(4096)}"`);
     expect(MAX_QUOTED).toBe(4096);
   });

@@ -8,7 +8,7 @@ const options = { podIp: '10.0.0.5', userAgent: 'kube-probe/1.36' };
 const container = { ports: [{ name: 'web', containerPort: 8080 }] };
 const request = (action: Partial<HttpGetAction>) => httpGetRequest({ port: 80, ...action }, container, options);
 
-describe('the path of an action', () => {
+describe('httpGetRequest with a path', () => {
   test.each([
     ['', '/'],
     ['/', '/'],
@@ -27,15 +27,15 @@ describe('the path of an action', () => {
     ["/it's(fine)*!", "/it's(fine)*!"],
     ["/it's(fine)%zz", '/it%27s%28fine%29%25zz'],
     ['*', '/*'],
-  ])('%j is sent as %j', (path, target) => expect(request({ path }).target).toBe(target));
+  ])('sends the path %j as %j', (path, target) => expect(request({ path }).target).toBe(target));
 
-  test('of another scheme has no host', async () => {
+  test('a path with another scheme makes a URL without a host, which cannot be sent', async () => {
     const made = request({ path: 'foo:bar' });
     expect(urlOf(made)).toBe('http:bar');
     expect(requestHead(made)).toEqual({ fault: 'http: no Host in request URL' });
   });
 
-  test('with a user in it authorizes by that, unless a header does', () => {
+  test('a path with a user sets basic authentication unless the action has an Authorization header', () => {
     const made = request({ path: '//us%65r:p%C3%BC@elsewhere/x' });
     expect(urlOf(made)).toBe('http://user:p%C3%BC@10.0.0.5:80/x');
     expect(requestHead(made)).toContain(`\r\nAuthorization: Basic ${btoa('user:p\xc3\xbc')}\r\n`);
@@ -43,7 +43,7 @@ describe('the path of an action', () => {
     expect(requestHead(own)).toContain('\r\nAuthorization: Bearer x\r\n');
   });
 
-  test('whatever it is, one line is sent, or it is refused', () => {
+  test('any path makes exactly one request line or is rejected', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webPath(), fc.webUrl()), (path) => {
         const head = requestHead(request({ path }));
@@ -60,12 +60,12 @@ test.each([
   ['a host', 'parse "http://a%20host:80/x": invalid URL escape "%20"'],
   ['a/b', 'parse "http://a%2Fb:80/x": invalid URL escape "%2F"'],
   ['user@host', 'parse "http://user%40host:80/x": invalid URL escape "%40"'],
-])('the host %j is refused', (host, message) =>
+])('rejects the host %j', (host, message) =>
   expect(() => request({ host, path: '/x' })).toThrow(expect.objectContaining({ code: 'InvalidUrl', message })),
 );
 
 describe('httpGetRequest', () => {
-  test('goes to the pod over http, with the headers that a probe has', () => {
+  test("sends to the pod IP over HTTP with a probe's default headers", () => {
     expect(request({ path: '/healthz' })).toEqual({
       scheme: 'http',
       host: '10.0.0.5',
@@ -83,25 +83,25 @@ describe('httpGetRequest', () => {
   });
 
   test.each([
-    ['of its own', ['curl/8'], ['User-Agent: curl/8']],
-    ['that is empty', [''], []],
-    ['that comes twice', [' curl/8 ', 'curl/9'], ['User-Agent: curl/8']],
-    ['whose first one is empty', ['', 'curl/9'], []],
-  ])('a User-Agent %s takes the place of the usual one', (_, values, lines) => {
+    ['of the action', ['curl/8'], ['User-Agent: curl/8']],
+    ['with an empty value', [''], []],
+    ['that occurs twice', [' curl/8 ', 'curl/9'], ['User-Agent: curl/8']],
+    ['whose first value is empty', ['', 'curl/9'], []],
+  ])('a User-Agent header %s replaces the default User-Agent', (_, values, lines) => {
     const head = requestHead(request({ httpHeaders: values.map((value) => ({ name: 'user-agent', value })) }));
     expect((head as string).split('\r\n').filter((line) => line.startsWith('User-Agent'))).toEqual(lines);
   });
 
-  test('an empty Accept is not sent', () => {
+  test("does not send Accept if the action's Accept header is empty", () => {
     const made = request({ httpHeaders: ['', 'a/b'].map((value) => ({ name: 'accept', value })) });
     expect(requestHead(made)).not.toContain('Accept');
   });
 
-  test('an Accept of its own is', () => {
+  test("sends the action's own Accept header", () => {
     expect(request({ httpHeaders: [{ name: 'accept', value: 'a/b' }] }).headers).toContainEqual(['Accept', 'a/b']);
   });
 
-  test('a header without a value has an empty one, and what is no name stays as it is', () => {
+  test('sends an empty value for a header without one, and keeps the case of invalid header names', () => {
     const httpHeaders = [{ name: 'x-a' }, { name: 'x y', value: '1' }] as never;
     expect(request({ httpHeaders }).headers.slice(2)).toEqual([
       ['X-A', ''],
@@ -113,18 +113,18 @@ describe('httpGetRequest', () => {
     ['bücher.example', 'xn--bcher-kva.example'],
     ['A.Example', 'A.Example'],
     ['xn--ü', 'xn--ü'],
-  ])('the host %s is looked up as %s', (host, name) => expect(request({ host }).host).toBe(name));
+  ])('looks up the host %s as %s', (host, name) => expect(request({ host }).host).toBe(name));
 
   test.each([
     ['/x', 'https://10.0.0.5:80/x'],
     ['//u:p@other/x', 'https://u:p@10.0.0.5:80/x'],
-  ])('may be asked by another scheme, of the same port: %s', (path, url) => {
+  ])('withScheme changes the scheme and keeps the port: %s', (path, url) => {
     const made = withScheme(request({ path }), 'https');
     expect([urlOf(made), made.scheme, made.port]).toEqual([url, 'https', 80]);
     expect('url' in made).toBe(path !== '/x');
   });
 
-  test('names are written as Go writes them, and one may come twice', () => {
+  test('canonicalises header names as Go does and keeps repeated headers', () => {
     const httpHeaders = [
       { name: 'x-FOO', value: '1' },
       { name: 'X-Foo', value: '2' },
@@ -135,7 +135,7 @@ describe('httpGetRequest', () => {
     ]);
   });
 
-  test('Host is what the action says; lengths and encodings of a body are not sent', () => {
+  test("sends the action's Host header, but not Content-Length and Transfer-Encoding", () => {
     const httpHeaders = ['Host', 'Content-Length', 'transfer-encoding'].map((name) => ({ name, value: 'a.example' }));
     const made = request({ httpHeaders });
     expect(made.hostHeader).toBe('a.example');
@@ -150,7 +150,7 @@ describe('resolvePort', () => {
     [80, 80],
     ['web', 8080],
     ['443', 443],
-  ])('%j is port %i', (port, number) => expect(resolvePort(port, container)).toBe(number));
+  ])('resolves %j to port %i', (port, number) => expect(resolvePort(port, container)).toBe(number));
 
   test.each([
     [0, 'invalid port number: 0'],
@@ -158,7 +158,7 @@ describe('resolvePort', () => {
     ['0', 'invalid port number: 0'],
     ['nope', 'strconv.Atoi: parsing "nope": invalid syntax'],
     [undefined, 'invalid port number: -1'],
-  ])('%j is refused', (port, message) =>
+  ])('rejects port %j', (port, message) =>
     expect(() => resolvePort(port, container)).toThrow(expect.objectContaining({ code: 'InvalidPort', message })),
   );
 });

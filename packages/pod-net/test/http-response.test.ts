@@ -8,7 +8,7 @@ import { type Ending, GO_ANSWERS } from './go-answers.ts';
 const RESET = 'read tcp ENDS: read: connection reset by peer';
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** Reads what comes in these pieces, each in the same buffer as those before it. */
+/** Reads a response that arrives in these pieces. All pieces use the same buffer, as in production. */
 function read(pieces: readonly Buffer[], ending: Ending): Exchange {
   const reader = new HttpResponseReader();
   const buffer = Buffer.alloc(Math.max(0, ...pieces.map(({ length }) => length)));
@@ -22,30 +22,36 @@ function read(pieces: readonly Buffer[], ending: Ending): Exchange {
   return reader.end(ending === 'reset' ? RESET : undefined);
 }
 
-/** Bytes cut at these places. */
+/** Cuts bytes at the given offsets. */
 function cut(bytes: Buffer, places: readonly number[]): readonly Buffer[] {
   const sorted = [0, ...places.toSorted((a, b) => a - b), bytes.length];
   return sorted.slice(1).map((to, at) => bytes.subarray(sorted[at], to));
 }
 
-/** Faults are told up to 4096 characters. */
-const told = (outcome: Exchange): Exchange =>
+/** Cuts the message of a fault at 4096 characters, which is the reader's limit. */
+const limited = (outcome: Exchange): Exchange =>
   outcome.kind === 'fault' ? { ...outcome, message: outcome.message.slice(0, 4096) } : outcome;
 
 describe('HttpResponseReader', () => {
-  test.each(GO_ANSWERS)('says what Go says: %s', (_, text, ending, outcome) => {
-    const bytes = bytesOf(text);
-    expect(read([bytes], ending)).toEqual(told(outcome));
-    const step = Math.ceil(bytes.length / 500);
-    for (let at = 0; at < bytes.length; at += step) expect(read(cut(bytes, [at]), ending)).toEqual(told(outcome));
-  });
+  test.each(GO_ANSWERS)(
+    "returns the same outcome as Go's client for each split into two pieces: %s",
+    (_, text, ending, outcome) => {
+      const bytes = bytesOf(text);
+      expect(read([bytes], ending)).toEqual(limited(outcome));
+      const step = Math.ceil(bytes.length / 500);
+      for (let at = 0; at < bytes.length; at += step) expect(read(cut(bytes, [at]), ending)).toEqual(limited(outcome));
+    },
+  );
 
-  test.each(GO_ANSWERS)('says so byte by byte: %s', (_, text, ending, outcome) => {
-    const single = [...bytesOf(text)].map((byte) => Buffer.of(byte));
-    expect(read(single, ending)).toEqual(told(outcome));
-  });
+  test.each(GO_ANSWERS)(
+    "returns the same outcome as Go's client if the bytes arrive one by one: %s",
+    (_, text, ending, outcome) => {
+      const single = [...bytesOf(text)].map((byte) => Buffer.of(byte));
+      expect(read(single, ending)).toEqual(limited(outcome));
+    },
+  );
 
-  test('R3: a head that never ends is given up at 1 MiB', () => {
+  test('R3: gives up a response head of more than 256 KiB', () => {
     const message =
       'net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 262144 bytes; aborted';
     const lines = Array.from({ length: 300 }, () => Buffer.from('X: y\r\n'.repeat(1000)));
@@ -56,13 +62,13 @@ describe('HttpResponseReader', () => {
     }
   });
 
-  test('says the same however the bytes are cut', () => {
+  test('returns the same outcome for every split of the bytes', () => {
     const places = fc.array(fc.nat(300), { maxLength: 20 });
     fc.assert(
       fc.property(fc.constantFrom(...GO_ANSWERS), places, ([, text, ending, outcome], at) => {
         const bytes = bytesOf(text);
         const inside = at.filter((place) => place <= bytes.length);
-        expect(read(cut(bytes, inside), ending)).toEqual(told(outcome));
+        expect(read(cut(bytes, inside), ending)).toEqual(limited(outcome));
       }),
     );
   });
@@ -73,7 +79,7 @@ describe('HttpResponseReader', () => {
     .tuple(fc.constantFrom(...GO_ANSWERS), fc.nat(200), fc.nat(10), noise)
     .map(([[, text], at, gone, more]) => text.slice(0, at) + more.slice(0, 5) + text.slice(at + gone));
 
-  test('R3: whatever comes, it throws nothing, keeps 10 KiB and says the same however it is cut', () => {
+  test('R3: throws nothing for random bytes, keeps at most 10 KiB, and returns the same outcome for every split', () => {
     fc.assert(
       fc.property(fc.oneof(noise, spoilt), ending, fc.array(fc.nat(300), { maxLength: 9 }), (text, how, at) => {
         const bytes = bytesOf(text);
@@ -86,7 +92,7 @@ describe('HttpResponseReader', () => {
     );
   });
 
-  test('reads of a response that is whole what node:http reads of it', async () => {
+  test('reads a complete response as node:http does', async () => {
     await fc.assert(
       fc.asyncProperty(wholeResponse, async (text) => {
         const ours = read([bytesOf(text)], 'close');
@@ -122,7 +128,7 @@ const wholeResponse = fc
     return `HTTP/1.1 ${status} Words\r\n${fields.join('')}${leads}${rest}`;
   });
 
-/** What node:http's own client says that a response is. */
+/** Reads a response with node:http's own client. */
 async function nodesReading(bytes: Buffer): Promise<Exchange> {
   await using server = await new LoopbackServer((socket) => socket.end(bytes)).listening();
   return await new Promise((resolve, reject) => {

@@ -14,7 +14,7 @@ const to = (port: number, more: Partial<HttpGetRequest> = {}): HttpGetRequest =>
   ...more,
 });
 
-/** A server of HTTP/2 alone, over TLS. */
+/** TLS server that speaks only HTTP/2. */
 class Http2Server implements AsyncDisposable {
   readonly requests: Record<string, unknown>[] = [];
   readonly #server: Http2SecureServer;
@@ -56,8 +56,8 @@ const answering = (serve: (stream: ServerHttp2Stream, requests: number) => void)
   new Http2Server(serve).listening();
 const get = (port: number, more: Partial<HttpGetRequest> = {}) => httpGet(to(port, more), { clock });
 
-describe('a server that speaks HTTP/2 alone, over TLS', () => {
-  test('is asked and answers', async () => {
+describe('httpGet with a TLS server that speaks only HTTP/2', () => {
+  test('sends the request by HTTP/2 and reads the response', async () => {
     await using server = await answering((stream) => stream.respond({ ':status': 200 }) ?? stream.end('hi'));
     const headers = [
       ['User-Agent', 'kube-probe/1.36'],
@@ -77,20 +77,20 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     ]);
   });
 
-  // By the square of their number it would take longer than a test may.
-  test('R3: is asked with as many headers of one name as a pod has, which holds up nobody', async () => {
+  // With quadratic effort, this would take longer than a test's time limit.
+  test('R3: sends 60,000 headers of the same name by HTTP/2 without blocking the event loop', async () => {
     await using server = await answering((stream) => stream.respond({ ':status': 200 }) ?? stream.end('hi'));
     const headers = Array.from({ length: 60_000 }, () => ['A', ''] as const);
     expect(await get(server.port, { headers })).toMatchObject({ kind: expect.any(String) });
   });
 
-  test('is not spoken to where HTTP/2 is not offered', async () => {
+  test('does not use HTTP/2 if `http2` is false', async () => {
     await using server = await answering((stream) => stream.end('hi'));
     expect(await httpGet(to(server.port), { clock, http2: false })).not.toMatchObject({ status: 200 });
     expect(server.requests).toEqual([]);
   });
 
-  test('leads on, and its redirect’s body is not waited for where it is long', async () => {
+  test('follows an HTTP/2 redirect without waiting for its long body', async () => {
     await using server = await answering((stream, requests) => {
       if (requests > 1) {
         stream.respond({ ':status': 200 });
@@ -101,7 +101,7 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     expect(server.requests[1]).toMatchObject({ ':path': '/%C3%BC', referer: `https://127.0.0.1:${server.port}/` });
   });
 
-  test('R3: of an endless body 10 KiB are read, and nothing stays in TIME_WAIT', async () => {
+  test('R3: reads 10 KiB of an endless HTTP/2 body and leaves nothing in TIME_WAIT', async () => {
     await using server = await answering((stream) => {
       stream.respond({ ':status': 200 });
       const more = (): void => {
@@ -121,20 +121,20 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
       (stream: ServerHttp2Stream) => stream.close(2),
       'stream error: stream ID 1; INTERNAL_ERROR; received from peer',
     ],
-    ['ends the connection', (stream: ServerHttp2Stream) => stream.session?.destroy(), 'unexpected EOF'],
+    ['closes the connection', (stream: ServerHttp2Stream) => stream.session?.destroy(), 'unexpected EOF'],
     [
-      'announces its answer again and again',
+      'sends too many informational responses',
       (stream: ServerHttp2Stream) => {
         for (let n = 0; n < 6; n++) stream.additionalHeaders({ ':status': 103 });
       },
       'http2: too many 1xx informational responses',
     ],
     [
-      'says that it goes',
+      'sends GOAWAY',
       (stream: ServerHttp2Stream) => stream.session?.goaway(11),
       'http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode=ENHANCE_YOUR_CALM, debug=""',
     ],
-  ])('that %s is a fault', async (_, serve, words) => {
+  ])('reports a fault if the HTTP/2 server %s', async (_, serve, words) => {
     await using server = await answering(serve);
     expect(await get(server.port)).toEqual({
       kind: 'fault',
@@ -142,7 +142,7 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     });
   });
 
-  test('may announce its answer, in a head of many fields', async () => {
+  test('reads the response after an informational response, with 500 header fields', async () => {
     await using server = await answering((stream) => {
       stream.additionalHeaders({ ':status': 103 });
       stream.respond({ ':status': 200, ...Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, 'y'])) });
@@ -151,7 +151,7 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
 
-  test('that ends in its body says so', async () => {
+  test('reports the error code if the HTTP/2 stream breaks in the body', async () => {
     await using server = await answering((stream) => {
       stream.respond({ ':status': 200 });
       stream.write('hi', () => stream.destroy(new Error('broken')));
@@ -163,7 +163,7 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
     });
   });
 
-  test('R3: that never answers is given up in time', async () => {
+  test('R3: reports a timeout if the HTTP/2 server never answers', async () => {
     await using server = await answering(() => {});
     const moved = new FakeClock();
     const result = httpGet(to(server.port), { clock: moved, timeoutMs: 1000 });
@@ -175,14 +175,14 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
   test.each([
     ['Upgrade', 'h2c', 'http2: invalid Upgrade request header: ["h2c"]'],
     ['Connection', 'x', 'http2: invalid Connection request header: ["x"]'],
-  ])('is not asked with a header %s: %s', async (name, value, words) => {
+  ])('refuses to send the header %s: %s by HTTP/2', async (name, value, words) => {
     await using server = await answering((stream) => stream.end());
     const result = await get(server.port, { headers: [[name, value]] });
     expect(result).toEqual({ kind: 'fault', message: `Get "https://127.0.0.1:${server.port}/": ${words}` });
     expect(server.requests).toEqual([]);
   });
 
-  test('R3: that talks nonsense, or floods, is a fault and ends no process', async () => {
+  test('R3: reports a fault if an HTTP/2 server sends malformed or excessive frames', async () => {
     const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
       const head = Buffer.alloc(9);
       head.writeUIntBE(payload.length, 0, 3);
@@ -221,7 +221,7 @@ describe('a server that speaks HTTP/2 alone, over TLS', () => {
   });
 });
 
-test('a server that speaks both by TLS is spoken to by HTTP/2, one that does not choose by HTTP/1.1', async () => {
+test('uses HTTP/2 if a TLS server supports both versions, and HTTP/1.1 if it negotiates no protocol', async () => {
   await using both = await answering((stream) => stream.end('2'));
   expect(await get(both.port)).toMatchObject({ body: '2' });
   const server = createTlsServer(

@@ -23,7 +23,7 @@ async function portOf(server: Server | ReturnType<typeof createServer>): Promise
   return (server.address() as AddressInfo).port;
 }
 
-/** A TLS server that does this with each connection once it has been asked. */
+/** TLS server that runs `serve` for each connection after the first request bytes. */
 function tlsServer(serve: (socket: TLSSocket) => void, options: TlsOptions = {}): Promise<number> {
   const server = createTlsServer({ ...pair, ...options }, (socket) => {
     socket.on('error', () => {});
@@ -32,7 +32,7 @@ function tlsServer(serve: (socket: TLSSocket) => void, options: TlsOptions = {})
   return portOf(server.on('tlsClientError', () => {}));
 }
 
-/** What stands before a server and lets the last bytes of its answer be lost. */
+/** Proxy in front of a server that drops the last bytes of the response. */
 function losing(bytes: number, port: number, answers: () => boolean): Promise<number> {
   const server = createServer((client) => {
     const to = connect(port, '127.0.0.1').on('error', () => {});
@@ -56,9 +56,9 @@ function losing(bytes: number, port: number, answers: () => boolean): Promise<nu
 const get = (port: number) =>
   httpGet({ scheme: 'https', host: '127.0.0.1', port, target: '/', headers: [] }, { clock: new FakeClock() });
 
-describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server of %s', (version) => {
+describe.each(['TLSv1.2', 'TLSv1.3'] as const)('httpGet with a %s server', (version) => {
   const only = { minVersion: version, maxVersion: version };
-  /** What tells of the end, as a record. */
+  /** Size of the close_notify alert as a TLS record. */
   const closeNotify = 5 + 2 + (version === 'TLSv1.2' ? 24 : 17);
 
   async function getLosing(bytes: number) {
@@ -70,17 +70,17 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server of %s', (version) => {
     return await get(await losing(bytes, port, () => answers));
   }
 
-  test('that ends in the middle of a record is not believed', async () => {
-    const said = { kind: 'answer', status: 200, body: 'hi', bodyFault: 'unexpected EOF' };
-    expect(await getLosing(closeNotify - 1)).toEqual(said);
+  test('reports an unexpected EOF if the connection ends in the middle of a TLS record', async () => {
+    const expected = { kind: 'answer', status: 200, body: 'hi', bodyFault: 'unexpected EOF' };
+    expect(await getLosing(closeNotify - 1)).toEqual(expected);
     expect(await getLosing(closeNotify + 1)).toMatchObject({ message: expect.stringMatching(/: unexpected EOF$/) });
   });
 
-  test('that does not say that it ends is', async () => {
+  test('accepts a response whose connection ends without close_notify', async () => {
     expect(await getLosing(closeNotify)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
 
-  test('that sends much is read through', async () => {
+  test('reads a body that arrives in many small TLS records', async () => {
     const body = 'x'.repeat(9 * 1024);
     const port = await tlsServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -91,7 +91,7 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server of %s', (version) => {
   });
 });
 
-test('a server that negotiates anew is not gone on with', async () => {
+test('reports a fault if the server renegotiates TLS', async () => {
   const port = await tlsServer((socket) => socket.renegotiate({}, () => {}), { maxVersion: 'TLSv1.2' });
   expect(await get(port)).toEqual({
     kind: 'fault',
@@ -99,7 +99,7 @@ test('a server that negotiates anew is not gone on with', async () => {
   });
 });
 
-test('what came before a server negotiates anew is read', async () => {
+test('returns a response that was complete before the server renegotiates TLS', async () => {
   const port = await tlsServer(
     (socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi');
@@ -110,13 +110,13 @@ test('what came before a server negotiates anew is read', async () => {
   expect(await get(port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
 });
 
-test('a key that is weak is good enough', async () => {
+test('accepts a weak RSA key of 1024 bits', async () => {
   const options = { ...selfSigned(['-newkey', 'rsa:1024']), ciphers: 'DEFAULT:@SECLEVEL=0' };
   const port = await tlsServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhi'), options);
   expect(await get(port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
 });
 
-test('what Go’s client does not offer is not offered', async () => {
+test("does not offer cipher suites that Go's client does not offer", async () => {
   const rsa = selfSigned(['-newkey', 'rsa:2048']);
   const options = { ...rsa, ciphers: 'AES128-GCM-SHA256', maxVersion: 'TLSv1.2' as const };
   const port = await tlsServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhi'), options);

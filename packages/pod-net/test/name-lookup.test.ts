@@ -1,48 +1,48 @@
 import { expect, test } from 'vitest';
 import { NameLookup } from '../src/name-lookup.ts';
 
-/** Names that are asked for, each answered when the test says so. */
-function lookups(): { readonly names: NameLookup; readonly asked: string[]; readonly answers: (() => void)[] } {
-  const asked: string[] = [];
+/** Name lookups that the test answers one by one. */
+function lookups(): { readonly names: NameLookup; readonly requested: string[]; readonly answers: (() => void)[] } {
+  const requested: string[] = [];
   const answers: (() => void)[] = [];
   const names = new NameLookup((name, _options, answer) => {
-    asked.push(name);
+    requested.push(name);
     answers.push(() => answer(null, [{ address: `address of ${name}`, family: 4 }]));
   });
-  return { names, asked, answers };
+  return { names, requested, answers };
 }
 
-test('W6: names are looked up one at a time, and each once for all who wait for it', () => {
-  const { names, asked, answers } = lookups();
+test('W6: looks up names one at a time and shares one lookup among all callers of a name', () => {
+  const { names, requested, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (error, [first]) => heard.push([error, first?.address]));
   for (const name of ['silent', 'other', 'silent', 'silent']) ask(name);
-  expect(asked).toEqual(['silent']);
+  expect(requested).toEqual(['silent']);
   answers.shift()?.();
   expect(heard).toEqual(Array(3).fill([null, 'address of silent']));
-  expect(asked).toEqual(['silent', 'other']);
+  expect(requested).toEqual(['silent', 'other']);
   ask('silent');
   answers.shift()?.();
   expect(heard.at(-1)).toEqual([null, 'address of other']);
-  expect(asked).toEqual(['silent', 'other', 'silent']);
+  expect(requested).toEqual(['silent', 'other', 'silent']);
   answers.shift()?.();
   expect(heard).toHaveLength(5);
 });
 
-test('W6, K4: what nobody waits for any more is not looked up, and nothing of it is kept', () => {
-  const { names, asked, answers } = lookups();
+test('W6, K4: does not look up names that no caller waits for, and keeps no state of them', () => {
+  const { names, requested, answers } = lookups();
   const heard: unknown[] = [];
   const ask = (name: string): (() => void) => names.all(name, (_, [first]) => heard.push(first?.address));
   const silent = ask('silent');
   const [first, second] = [ask('left'), ask('left')];
   ask('other');
   for (const callOff of [silent, first, first, second]) callOff();
-  // It is being looked up all the same: whoever asks for it now is answered by that.
+  // The lookup is still in progress, so a new request for the name shares it.
   ask('silent');
   answers.shift()?.();
-  expect([asked, heard]).toEqual([['silent', 'other'], ['address of silent']]);
+  expect([requested, heard]).toEqual([['silent', 'other'], ['address of silent']]);
   answers.shift()?.();
-  expect([asked, heard]).toEqual([
+  expect([requested, heard]).toEqual([
     ['silent', 'other'],
     ['address of silent', 'address of other'],
   ]);

@@ -9,7 +9,7 @@ const clock = { monotonic: () => performance.now(), setTimer: () => ({ cancel: (
 const to = (port: number) => ({ scheme: 'http', host: '127.0.0.1', port, target: '/', headers: [] });
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 
-/** One that is connected and asks; its server does what a test says. */
+/** Returns a connected socket that has sent a request; the server of the test answers. */
 async function asking(server: LoopbackServer): Promise<PlainSocket> {
   const socket = PlainSocket.take();
   socket.connect({ host: '127.0.0.1', port: server.port });
@@ -18,7 +18,7 @@ async function asking(server: LoopbackServer): Promise<PlainSocket> {
   return socket;
 }
 
-/** Ends it. @returns whether it is the next one that is to be connected */
+/** Destroys the socket. @returns whether it is reused for the next connection */
 async function isUsedAgain(socket: PlainSocket): Promise<boolean> {
   const closed = once(socket, 'close');
   socket.destroy();
@@ -27,7 +27,7 @@ async function isUsedAgain(socket: PlainSocket): Promise<boolean> {
 }
 
 describe('PlainSocket', () => {
-  test('connects anew once its reset has ended it, and tells its new user what comes', async () => {
+  test('reconnects a reset socket and delivers bytes to its new user', async () => {
     await using server = await new LoopbackServer((socket) => socket.write('a')).listening();
     const socket = PlainSocket.take();
     for (const round of [1, 2, 3]) {
@@ -53,7 +53,7 @@ describe('PlainSocket', () => {
     await expect.poll(() => connectionsOf(server.port)).toEqual([]);
   });
 
-  test('is not used again where the other end has closed or broken it, or it never connected', async () => {
+  test('does not reuse a socket that the peer closed or reset, or that never connected', async () => {
     const ends: ((socket: Socket) => void)[] = [(socket) => socket.end(), (socket) => socket.resetAndDestroy()];
     for (const end of ends) {
       await using server = await new LoopbackServer(end).listening();
@@ -68,7 +68,7 @@ describe('PlainSocket', () => {
     expect(await isUsedAgain(early)).toBe(false);
   });
 
-  test('R3: of many gets at once and one after another, whatever their servers do, each has its own answer', async () => {
+  test('R3: concurrent and consecutive requests over reused sockets each get their own response', async () => {
     const answers: ((socket: Socket) => void)[] = [
       (socket) => socket.end(OK),
       (socket) => socket.write(OK),
@@ -80,8 +80,8 @@ describe('PlainSocket', () => {
     const servers = await Promise.all(answers.map((serve) => new LoopbackServer(serve).listening()));
     for (let round = 0; round < 10; round++) {
       const results = await Promise.all(servers.map(({ port }) => httpGet(to(port), { clock })));
-      const told = results.map((result) => (result.kind === 'answer' ? result.body : result.message));
-      for (const [index, text] of told.entries()) expect(text).toMatch(words[index] as RegExp);
+      const outcomes = results.map((result) => (result.kind === 'answer' ? result.body : result.message));
+      for (const [index, text] of outcomes.entries()) expect(text).toMatch(words[index] as RegExp);
     }
     expect(servers.map(({ connections }) => connections)).toEqual(servers.map(() => 10));
     for (const server of servers) await server[Symbol.asyncDispose]();

@@ -10,13 +10,13 @@ const ask = (status: number, location: string | undefined, request: Partial<Sent
 
 describe('redirectOf', () => {
   test.each([
-    ['an answer that is no redirect', 200, '/b'],
-    ['a status that has no place to go to', 304, '/b'],
-    ['no location', 302, undefined],
-    ['R3: another host', 302, 'http://10.0.0.6/'],
-    ['R3: another host without a scheme', 302, '//example.com/'],
-    ['R3: an address that only looks alike', 302, 'http://10.0.0.5@10.0.0.6/'],
-  ])('%s leads nowhere', (_, status, location) => expect(ask(status, location)).toEqual({ kind: 'none' }));
+    ['a response that is no redirect', 200, '/b'],
+    ['a response with status 304', 304, '/b'],
+    ['a response without Location', 302, undefined],
+    ['R3: a redirect to another host', 302, 'http://10.0.0.6/'],
+    ['R3: a redirect to another host without a scheme', 302, '//example.com/'],
+    ["R3: a redirect to another host whose user name is the pod's address", 302, 'http://10.0.0.5@10.0.0.6/'],
+  ])('does not follow %s', (_, status, location) => expect(ask(status, location)).toEqual({ kind: 'none' }));
 
   test.each([
     ['/b?c=d', { scheme: 'http', port: 80, target: '/b?c=d' }],
@@ -26,35 +26,35 @@ describe('redirectOf', () => {
     ['http://10.0.0.5:80/x', { scheme: 'http', port: 80, target: '/x' }],
     ['http://10.0.0.5/x', { scheme: 'http', port: 80, target: '/x' }],
     ['ftp://10.0.0.5/x', { scheme: 'ftp', port: 0, target: '/x' }],
-  ])('%s is followed', (location, wanted) => {
+  ])('follows a redirect to %s', (location, wanted) => {
     const next = ask(307, location);
     expect(next).toMatchObject({ kind: 'follow', request: { host: '10.0.0.5', ...wanted } });
   });
 
   test.each([300, 301, 302, 303, 304, 305, 306, 307, 308, 309])(
-    'an answer of %i leads somewhere as Go has it',
+    'follows the same redirect statuses as Go: %i',
     (status) => {
       const leads = [301, 302, 303, 307, 308].includes(status);
       expect(ask(status, '/b').kind).toBe(leads ? 'follow' : 'none');
     },
   );
 
-  test('a name that is not ASCII is the same host', () => {
+  test('follows a redirect to the same name that is not ASCII, but not to its Punycode form', () => {
     const action = { host: 'bücher.example', port: 80 };
-    const asked = httpGetRequest(action, {}, { podIp: '10.0.0.5', userAgent: 'a' });
-    const there = redirectOf(asked, asked, 302, 'http://b\xc3\xbccher.example/x', 1);
+    const original = httpGetRequest(action, {}, { podIp: '10.0.0.5', userAgent: 'a' });
+    const there = redirectOf(original, original, 302, 'http://b\xc3\xbccher.example/x', 1);
     expect(there).toMatchObject({ kind: 'follow', request: { host: 'xn--bcher-kva.example', target: '/x' } });
-    expect(redirectOf(asked, asked, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
+    expect(redirectOf(original, original, 302, 'http://xn--bcher-kva.example/x', 1).kind).toBe('none');
   });
 
-  test('R3: a place of 16 KiB is looked at, and a longer one told by how it begins', () => {
+  test('R3: follows a location of 16 KiB and reports the beginning of a longer one', () => {
     expect(ask(302, `/${'a'.repeat(16_383)}`).kind).toBe('follow');
     expect(ask(302, `/${'a'.repeat(16_384)}`)).toMatchObject({
       message: `failed to parse Location header of 16385 bytes that begin with "/${'a'.repeat(63)}"`,
     });
   });
 
-  test('R3: a place that is named at great length is not looked at, nor told whole', () => {
+  test('R3: rejects a very long location and does not quote all of it', () => {
     const next = ask(302, `/${'\u00e9'.repeat(20_000)}`);
     expect(next).toMatchObject({
       kind: 'fault',
@@ -63,7 +63,7 @@ describe('redirectOf', () => {
     expect(JSON.stringify(next).length).toBeLessThan(1000);
   });
 
-  /** The fields of the request that follows, by name. */
+  /** Returns the header fields of the next request by name. */
   function fields(location: string, request: Partial<SentRequest> = {}, status = 301) {
     const from = { ...first, ...request };
     const next = redirectOf(
@@ -80,7 +80,7 @@ describe('redirectOf', () => {
     return all;
   }
 
-  test('tells where it comes from, but not from https to http, nor whom it authorizes', () => {
+  test('sends a Referer without the user, and no Referer from https to http', () => {
     expect(fields('/b')).toEqual({ host: '10.0.0.5:80', Referer: 'http://10.0.0.5:80/a' });
     expect(fields('http://10.0.0.5/b', { scheme: 'https', port: 443 })).toEqual({ host: '10.0.0.5' });
     expect(fields('/b', { url: 'http://u:p@10.0.0.5:80/a#x' })).toEqual({
@@ -90,7 +90,7 @@ describe('redirectOf', () => {
     });
   });
 
-  test('the pod’s own Referer is kept, the first one of several', () => {
+  test('keeps the first Referer header of the action', () => {
     const headers = [
       ['Referer', 'http://mine/'],
       ['Referer', 'http://other/'],
@@ -98,14 +98,14 @@ describe('redirectOf', () => {
     expect(fields('/b', { headers }).Referer).toBe('http://mine/');
   });
 
-  test('a user in the location authorizes, and goes with what is relative to it', () => {
+  test('uses the user in a location for basic authentication unless the action has an Authorization header', () => {
     expect(fields('http://u:p@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:p')}`);
     expect(fields('http://u@10.0.0.5/b').Authorization).toBe(`Basic ${btoa('u:')}`);
     const own = { headers: [['Authorization', 'Bearer x']] as const };
     expect(fields('http://u:p@10.0.0.5/b', own).Authorization).toBe('Bearer x');
   });
 
-  test('headers of a body go on only where the method would stay', () => {
+  test('keeps body headers only for statuses 307 and 308', () => {
     const ofBody = ['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type'];
     const headers = [...ofBody, 'X-A'].map((name) => [name, 'x'] as const);
     const kept = (status: number, more: Partial<SentRequest> = {}): readonly string[] =>
@@ -129,7 +129,7 @@ describe('redirectOf', () => {
     ['#f', '/a'],
     ['//10.0.0.5:80/a//..//b', '/a//b'],
     ['', '/a'],
-  ])('%j is sent as %j', (location, target) => {
+  ])('follows the location %j to the target %j', (location, target) => {
     const next = ask(302, location);
     expect(next.kind === 'follow' ? next.request.target : next.kind).toBe(location === '' ? 'none' : target);
   });
@@ -142,15 +142,15 @@ describe('redirectOf', () => {
     ['mailto:10.0.0.5', 'none'],
     ['http://10.0.0.5:/b', 'follow'],
     ['http://10.0.0.05/b', 'none'],
-  ])('%j: %s', (location, kind) => expect(ask(302, location).kind).toBe(kind));
+  ])('the location %j leads to: %s', (location, kind) => expect(ask(302, location).kind).toBe(kind));
 
-  test('a Host header of its own is kept for a relative location alone', () => {
+  test('keeps a custom Host header only for a relative location', () => {
     expect(ask(301, '/b', { hostHeader: 'a.example' })).toMatchObject({ request: { hostHeader: 'a.example' } });
     const away = ask(301, 'http://10.0.0.5/b', { hostHeader: 'a.example' });
     expect(away.kind === 'follow' && away.request.hostHeader).toBeUndefined();
   });
 
-  test('R3: the eleventh request is not sent', () => {
+  test('R3: does not send an eleventh request', () => {
     expect(ask(302, '/b', {}, 9).kind).toBe('follow');
     expect(ask(302, '/b', {}, 10)).toEqual({
       kind: 'fault',
@@ -184,17 +184,17 @@ describe('redirectOf', () => {
       'failed to parse Location header "http://\\xff@10.0.0.5/": parse "http://\\xff@10.0.0.5/": net/url: invalid userinfo',
     ],
     ['http://[::1/', `failed to parse Location header "http://[::1/": parse "http://[::1/": missing ']' in host`],
-  ])('%s: %s', (location, message) => {
+  ])('the location %s results in: %s', (location, message) => {
     const next = ask(302, location);
     expect(next.kind === 'fault' ? next.message : next.kind).toBe(message);
   });
 
-  test('what a location leads to is told without a password', () => {
+  test('removes the password from the URL of a fault', () => {
     const next = ask(302, '/%zz', { url: 'http://u:p@10.0.0.5:80/a' });
     expect(next).toMatchObject({ kind: 'fault', url: 'http://u:***@10.0.0.5:80/a' });
   });
 
-  test('R3: whatever a location is, it leads to the same host, to none or to a fault', () => {
+  test('R3: any location leads to the same host, is not followed, or is a fault', () => {
     const piece = fc.constantFrom(
       '/',
       '.',

@@ -19,9 +19,9 @@ const CLOSE = 'Connection: close';
 
 describe('requestHead', () => {
   test.each<[string, Headers, readonly string[]]>([
-    ['nothing of its own', [], [HOST, CLOSE]],
+    ['the default fields', [], [HOST, CLOSE]],
     [
-      'fields by name, those of one name together, the agent first',
+      'User-Agent first, then fields sorted and grouped by name',
       [
         ['X-B', '2'],
         ['X-A', '1'],
@@ -33,31 +33,35 @@ describe('requestHead', () => {
       [HOST, 'User-Agent: a/1', 'Accept: */*', 'X-A: 1', 'X-B: 2', 'X-B: 3', CLOSE],
     ],
     [
-      'an empty value, and one with spaces around it',
+      'an empty value, and a value without its surrounding spaces',
       [
         ['X-A', ''],
         ['X-B', ' b \t'],
       ],
       [HOST, 'X-A: ', 'X-B: b', CLOSE],
     ],
-    ['a Connection of its own', [['Connection', 'keep-alive']], [HOST, 'Connection: keep-alive', CLOSE]],
-    ['another header that says how a connection ends', [['X-A', 'close']], [HOST, 'X-A: close', CLOSE]],
     [
-      'a Connection that would be another, to nothing',
+      "Connection: close after the action's own Connection header",
+      [['Connection', 'keep-alive']],
+      [HOST, 'Connection: keep-alive', CLOSE],
+    ],
+    ['Connection: close although another header has the value close', [['X-A', 'close']], [HOST, 'X-A: close', CLOSE]],
+    [
+      'Connection: close if Connection: upgrade has no Upgrade header',
       [['Connection', 'upgrade']],
       [HOST, 'Connection: upgrade', CLOSE],
     ],
     [
-      'a Connection that would be another, to an empty one',
+      'Connection: close if the Upgrade header is empty',
       [
         ['Connection', 'upgrade'],
         ['Upgrade', ''],
       ],
       [HOST, 'Connection: upgrade', 'Upgrade: ', CLOSE],
     ],
-    ['what it would be, without a Connection', [['Upgrade', 'h2c']], [HOST, 'Upgrade: h2c', CLOSE]],
+    ['Connection: close if Upgrade comes without Connection', [['Upgrade', 'h2c']], [HOST, 'Upgrade: h2c', CLOSE]],
     [
-      'a Connection that would be another, in the second of its fields',
+      'no Connection: close if the second Connection header upgrades',
       [
         ['Connection', 'keep-alive'],
         ['Connection', 'upgrade'],
@@ -65,9 +69,13 @@ describe('requestHead', () => {
       ],
       [HOST, 'Connection: keep-alive', 'Connection: upgrade', 'Upgrade: h2c'],
     ],
-    ['a Connection that ends', [['Connection', 'x, Close']], [HOST, 'Connection: x, Close']],
     [
-      'an upgrade',
+      'no second close if the action closes the connection',
+      [['Connection', 'x, Close']],
+      [HOST, 'Connection: x, Close'],
+    ],
+    [
+      'an upgrade without Connection: close',
       [
         ['Connection', 'keep-alive, upgrade'],
         ['Upgrade', 'h2c'],
@@ -75,16 +83,16 @@ describe('requestHead', () => {
       [HOST, 'Connection: keep-alive, upgrade', 'Upgrade: h2c'],
     ],
     [
-      'cookies one by one',
+      'each cookie in its own field',
       [
         ['Cookie', 'a=1'],
         ['Cookie', 'b=2'],
       ],
       [HOST, 'Cookie: a=1', 'Cookie: b=2', CLOSE],
     ],
-    ['text that is not ASCII', [['X-A', 'ü€😀']], [HOST, `X-A: ${Buffer.from('ü€😀').toString('latin1')}`, CLOSE]],
+    ['non-ASCII text as UTF-8', [['X-A', 'ü€😀']], [HOST, `X-A: ${Buffer.from('ü€😀').toString('latin1')}`, CLOSE]],
     [
-      'none of what is its own to set',
+      'none of the fields that the client controls',
       [
         ['Host', 'a'],
         ['Content-Length', '5'],
@@ -102,14 +110,16 @@ describe('requestHead', () => {
     ['a b', ''],
     ['[fe80::1%eth0]:80', '[fe80::1]:80'],
     ['a/b', ''],
-  ])('the host %j is sent as %j', (hostHeader, host) => expect(lines([], { hostHeader })[0]).toBe(`Host: ${host}`));
+  ])('sends the Host header %j as %j', (hostHeader, host) =>
+    expect(lines([], { hostHeader })[0]).toBe(`Host: ${host}`),
+  );
 
-  test('a host that is an IPv6 address stands in brackets; a host header takes its place', () => {
+  test('puts an IPv6 host in brackets and lets a Host header replace it', () => {
     expect(requestHead(to([], { host: '::1' }))).toMatch(/\r\nHost: \[::1\]:80\r\n/);
     expect(requestHead(to([], { hostHeader: 'a.example' }))).toMatch(/\r\nHost: a\.example\r\n/);
   });
 
-  test('the head ends with an empty line, whether it says how the connection ends or not', () => {
+  test('ends the head with an empty line, with and without a Connection header of the action', () => {
     const ends = 'GET / HTTP/1.1\r\nHost: 10.0.0.5:80\r\nConnection: close\r\n\r\n';
     expect([requestHead(to([])), requestHead(to([['Connection', 'close']]))]).toEqual([ends, ends]);
   });
@@ -131,9 +141,9 @@ describe('requestHead', () => {
       { target: '/ HTTP/1.1\r\nX: 1', url: 'http://10.0.0.5:80/' },
     ],
     ['net/http: invalid header field value for "Content-Length"', { headers: [['Content-Length', 'a\rb']] }],
-  ])('%s', (fault, request) => expect(requestHead(to([], request))).toEqual({ fault }));
+  ])('rejects the request with: %s', (fault, request) => expect(requestHead(to([], request))).toEqual({ fault }));
 
-  test('no request is more than one', () => {
+  test('never writes more than one request head', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text)), text, text, (headers, target, hostHeader) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HeaderFields } from '../src/header-fields.ts';
 import { framingOf, statusLine } from '../src/response-head.ts';
 
-describe('the first line of a response', () => {
+describe('statusLine', () => {
   test.each([
     ['HTTP/1.1 200 OK', { status: 200, knowsChunks: true }],
     ['HTTP/1.1 200', { status: 200, knowsChunks: true }],
@@ -19,10 +19,10 @@ describe('the first line of a response', () => {
     [' 200 OK', 'malformed HTTP version ""'],
     ['http/1.1 200 OK', 'malformed HTTP version "http/1.1"'],
     ['HTTP/1.10 200 OK', 'malformed HTTP version "HTTP/1.10"'],
-  ])('%j is %j', (line, wanted) => expect(statusLine(line)).toEqual(wanted));
+  ])('parses %j as %j', (line, wanted) => expect(statusLine(line)).toEqual(wanted));
 });
 
-describe('the body of a response', () => {
+describe('framingOf', () => {
   const framing = (status: number, lines: readonly string[] = [], knowsChunks = true) => {
     const fields = new HeaderFields();
     for (const line of [...lines, '']) fields.line(line);
@@ -38,13 +38,17 @@ describe('the body of a response', () => {
     [204, 0],
     [304, 0],
     [305, 'until close'],
-  ])('of the status %i goes on: %s', (status, wanted) => expect(framing(status)).toBe(wanted));
+  ])('frames the body of status %i as: %s', (status, wanted) => expect(framing(status)).toBe(wanted));
 
   test.each<[what: string, lines: readonly string[], wanted: unknown]>([
     ['a length', ['Content-Length: 5'], 5],
     ['a length of many digits', [`Content-Length: ${'0'.repeat(30)}5`], 5],
-    ['the greatest length', ['Content-Length: 9223372036854775807'], Number(2n ** 63n - 1n)],
-    ['a greater one', ['Content-Length: 9223372036854775808'], { fault: 'bad Content-Length "9223372036854775808"' }],
+    ['the largest length', ['Content-Length: 9223372036854775807'], Number(2n ** 63n - 1n)],
+    [
+      'a length that exceeds the largest',
+      ['Content-Length: 9223372036854775808'],
+      { fault: 'bad Content-Length "9223372036854775808"' },
+    ],
     ['the same length twice', ['Content-Length: 5', 'Content-Length:  5 '], 5],
     [
       'two lengths',
@@ -60,19 +64,19 @@ describe('the body of a response', () => {
       { fault: 'too many transfer encodings: ["a" "b"]' },
     ],
     [
-      'a trailer that is none',
+      'a forbidden trailer',
       ['Transfer-Encoding: chunked', 'Trailer: X, content-LENGTH'],
       { fault: 'bad trailer key "Content-Length"' },
     ],
     ['a trailer', ['Transfer-Encoding: chunked', 'Trailer: X'], 'chunked'],
-    ['a trailer of a length', ['Content-Length: 5', 'Trailer: Trailer'], 5],
-  ])('with %s goes on as Go has it', (_what, lines, wanted) => expect(framing(200, lines)).toEqual(wanted));
+    ['a trailer and a length', ['Content-Length: 5', 'Trailer: Trailer'], 5],
+  ])('frames a body with %s as Go does', (_what, lines, wanted) => expect(framing(200, lines)).toEqual(wanted));
 
-  test('of HTTP/1.0 knows no chunks', () => {
+  test('ignores Transfer-Encoding in HTTP/1.0', () => {
     expect(framing(200, ['Transfer-Encoding: chunked', 'Content-Length: 5'], false)).toBe(5);
   });
 
-  test('nobody is told more than 4096 of its fields', () => {
+  test('quotes at most 4096 values of a header', () => {
     const lines = Array.from({ length: 5000 }, () => 'Transfer-Encoding: a');
     const fault = `too many transfer encodings: [${Array.from({ length: 4096 }, () => '"a"').join(' ')}]`;
     expect(framing(200, lines)).toEqual({ fault });

@@ -7,10 +7,10 @@ import { LoopbackServer } from './fixtures.ts';
 const clock = new FakeClock();
 
 describe('tcpConnect', () => {
-  test('finds a server, which is told the end of each connection and no error', async () => {
-    const told: string[] = [];
+  test('connects and closes in an orderly way, so that the server sees no error', async () => {
+    const seen: string[] = [];
     const server = createServer((socket) => {
-      socket.on('error', (error) => told.push(error.message)).on('end', () => told.push('end'));
+      socket.on('error', (error) => seen.push(error.message)).on('end', () => seen.push('end'));
       socket.pipe(socket);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -18,14 +18,14 @@ describe('tcpConnect', () => {
     for (let n = 0; n < 20; n++) {
       expect(await tcpConnect({ host: '127.0.0.1', port, timeoutMs: 1000 }, { clock })).toBeUndefined();
     }
-    await expect.poll(() => told).toEqual(Array(20).fill('end'));
+    await expect.poll(() => seen).toEqual(Array(20).fill('end'));
     await expect
       .poll(() => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))))
       .toBe(0);
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('says that nobody listens', async () => {
+  test('reports a refused connection if no server listens on the port', async () => {
     const server = await new LoopbackServer(() => {}).listening();
     const { port } = server;
     await server[Symbol.asyncDispose]();
@@ -33,7 +33,7 @@ describe('tcpConnect', () => {
     expect(words).toBe(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
   });
 
-  test('W6: what can be no name is none, and others are looked up still', async () => {
+  test('W6: reports an invalid host name as unknown, and still looks up other names', async () => {
     await using server = await new LoopbackServer(() => {}, false).listening();
     const to = (host: string) => tcpConnect({ host, port: server.port, timeoutMs: 1000 }, { clock });
     expect(await to('a\0b')).toBe('dial tcp: lookup a\0b: no such host');
@@ -41,9 +41,9 @@ describe('tcpConnect', () => {
     expect(await to('localhost')).toBeUndefined();
   });
 
-  test('R3: gives up a connection that is never made', async () => {
+  test('R3: gives up at the time limit if the connection is not established', async () => {
     const server = createServer();
-    // The clock runs out before the loop has had a turn in which the connection could be made.
+    // The fake timer fires before the event loop can establish the connection.
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const words = tcpConnect(

@@ -9,7 +9,7 @@ const CHANGE = record(20, 1);
 const FINISHED = record(22, 40);
 const DATA = record(23, 300);
 
-/** What comes of these bytes, cut at these places: where they negotiate anew, and whether the last record is whole. */
+/** Pushes bytes cut at the given offsets. Returns the first fault, if any, and whether the last record is complete. */
 function pushed(bytes: Buffer, places: readonly number[]): { at?: number; words?: string; areWhole: boolean } {
   const records = new TlsRecords();
   const cuts = [0, ...places.filter((place) => place <= bytes.length).toSorted((a, b) => a - b), bytes.length];
@@ -24,13 +24,13 @@ const places = fc.array(fc.nat(1000), { maxLength: 20 });
 const cutsOf = (bytes: Buffer, wanted: unknown): void =>
   fc.assert(fc.property(places, (at) => void expect(pushed(bytes, at)).toMatchObject(wanted as object)));
 
-test('records that are whole are, and cut ones are not, however they come', () => {
+test('detects incomplete TLS records for every split of the bytes', () => {
   const all = Buffer.concat([HELLO, CHANGE, FINISHED, DATA, DATA]);
   cutsOf(all, { areWhole: true });
   for (let at = 1; at < DATA.length; at += 7) cutsOf(all.subarray(0, -at), { areWhole: false });
 });
 
-test('a handshake after the end of one is seen where it begins', () => {
+test('reports a renegotiation at the offset of its first record', () => {
   const all = Buffer.concat([HELLO, HELLO, CHANGE, FINISHED, DATA]);
   const words = 'local error: tls: no renegotiation';
   const both = [Buffer.concat([all, FINISHED]), Buffer.concat([HELLO, CHANGE, FINISHED, FINISHED])];
@@ -40,7 +40,7 @@ test('a handshake after the end of one is seen where it begins', () => {
   }
 });
 
-test('a server that asks for another greeting first (TLS 1.3) does not negotiate anew', () => {
+test('accepts a second handshake after a HelloRetryRequest (TLS 1.3)', () => {
   cutsOf(Buffer.concat([HELLO, CHANGE, HELLO, DATA, DATA]), { areWhole: true });
 });
 
@@ -49,6 +49,6 @@ test.each([
   ['SSH-2.0-OpenSSH_9.2', 'tls: first record does not look like a TLS handshake'],
   ['\x17\x03\x03\x00\x01', 'tls: first record does not look like a TLS handshake'],
   ['\x16\x10\x00\x00\x01', 'tls: first record does not look like a TLS handshake'],
-])('what begins with %j is no TLS', (text, words) =>
+])('rejects bytes that are not TLS: %j', (text, words) =>
   fc.assert(fc.property(places, (at) => void expect(pushed(Buffer.from(text, 'latin1'), at)).toMatchObject({ words }))),
 );

@@ -8,7 +8,7 @@ import {
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { COMMAND } from './manifest.ts';
 
-/** What the runtime is told of a pod when nobody but a loop asks it: as much as any kubelet has to tell it. */
+/** Runtime requests for one pod without a kubelet. They contain as much as any kubelet must send. */
 export interface BarePod {
   readonly sandbox: Init<PodSandboxConfig>;
   readonly container: Init<ContainerConfig>;
@@ -17,13 +17,13 @@ export interface BarePod {
 const MASKED_PATHS: readonly string[] = ['/proc/asound', '/proc/acpi', '/proc/kcore', '/proc/keys', '/sys/firmware'];
 const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** What kubelets ask for each sandbox. */
+/** Profile that kubelets set for each sandbox. */
 const RUNTIME_DEFAULT = { profileType: SecurityProfileProfileType.RuntimeDefault };
 
 /**
- * The pod of {@link podManifest} without a kubelet: no annotations and no hash, but the same namespaces, mounts,
- * resources and log.
- * @param directory holds the pod's log directory and files; they exist
+ * Returns the pod of {@link podManifest} as a loop without a kubelet creates it: without annotations and hash, but with
+ * the same namespaces, mounts, resources and log.
+ * @param directory existing directory with the pod's logs and files
  */
 export function barePod(name: string, directory: string, attempt = 0, command: readonly string[] = COMMAND): BarePod {
   const uid = `uid-${name}`;

@@ -17,15 +17,15 @@ interface Running {
   readonly containerId: string;
 }
 
-/** The runtime with nothing but a loop before it: what no kubelet can beat. */
+/** Runtime that is driven by a loop instead of a kubelet: the lower bound for every kubelet. */
 export class BareRuntime {
   readonly #side: RuntimeSide;
   readonly #directory: string;
   readonly #command: readonly string[];
 
   /**
-   * @param directory for the pods' logs and files
-   * @param command what the container of each pod runs
+   * @param directory directory for the pods' logs and files
+   * @param command command of each pod's container
    */
   constructor(side: RuntimeSide, directory: string, command: readonly string[] = COMMAND) {
     this.#side = side;
@@ -33,7 +33,7 @@ export class BareRuntime {
     this.#command = command;
   }
 
-  /** Starts pods, so many at once, and leaves them running. */
+  /** Starts pods with the given concurrency and leaves them running. */
   async batch(names: readonly string[], concurrency: number, signal: AbortSignal): Promise<Batch> {
     const { client } = this.#side;
     const runtimeCpu = await this.#side.cpuSeconds();
@@ -59,12 +59,12 @@ export class BareRuntime {
     };
   }
 
-  /** Starts a pod, kills its container, and starts another one as soon as the runtime tells of the end. */
+  /** Starts a pod, kills its container, and starts another one as soon as the runtime reports the container's end. */
   async restart(name: string, signal: AbortSignal): Promise<BareRestart> {
     return this.#restart(await this.#start(this.#side.client, name, signal), signal);
   }
 
-  /** Removes every pod. */
+  /** Removes all pods. */
   clear(signal: AbortSignal): Promise<void> {
     return removeAllPods(this.#side.client, signal);
   }
@@ -104,7 +104,10 @@ export class BareRuntime {
     return { killToStartMs: startedMs - killedMs, endToStartMs: startedMs - endedMs, createAndStartMs };
   }
 
-  /** Resolves, once it listens, with what resolves at the container's end: by the runtime's events where it has some. */
+  /**
+   * Starts to watch for the container's end, by runtime events if the runtime supports them, otherwise by polling.
+   * Resolves when the watch is active.
+   */
   async #whenEnded(id: string, signal: AbortSignal): Promise<{ readonly ended: Promise<void> }> {
     const { client, hasEvents } = this.#side;
     if (!hasEvents) return { ended: this.#pollEnd(id, signal) };
@@ -117,7 +120,7 @@ export class BareRuntime {
           if (event.containerId === id && event.containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT)
             return;
         }
-        throw new Error('the runtime ended its events');
+        throw new Error('read container events: runtime closed the stream');
       } finally {
         signal.removeEventListener('abort', onAbort);
         stream.abort();
@@ -125,7 +128,7 @@ export class BareRuntime {
     };
     const ended = read();
     ended.catch(() => {});
-    // The runtime does not say that it has heard of a new reader.
+    // The runtime does not confirm a new reader of events, so a short wait ensures that the stream is open.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { ended };
   }

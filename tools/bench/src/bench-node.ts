@@ -14,23 +14,29 @@ import { MemorySide } from './memory-side.ts';
 import { RuntimeSide } from './runtime-side.ts';
 import { sleep, until } from './waiting.ts';
 
-/** Which node. */
+/** Options of a {@link BenchNode}. */
 export interface BenchNodePlan {
   readonly controlPlane: ControlPlane;
-  /** Its runtime; one in memory where absent. */
+  /** Programs of the runtime. Default: a runtime in memory. */
   readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;
   readonly directory: string;
   readonly subnet: string;
   readonly profiles?: string | undefined;
-  /** Its pods have no groups of their own. */
+  /** Whether pods run without cgroups of their own. */
   readonly withoutCgroups?: boolean;
-  /** Fields of its configuration beside those that all have; where absent, those by which its server lets {@link BenchNode.caller} in. */
+  /**
+   * Additional kubelet configuration fields. Default: fields that let the kubelet's server accept {@link
+   * BenchNode.caller}.
+   */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
 
-/** A node in a private cluster whose server lets in who has a certificate of the cluster: a runtime, a kubelet, and pods. */
+/**
+ * Node in a private cluster, with a runtime, a kubelet and pods. The kubelet's server accepts client certificates of
+ * the cluster's CA.
+ */
 export class BenchNode implements AsyncDisposable {
   readonly side: RuntimeSide | MemorySide;
   readonly kubelet: ClusterKubelet;
@@ -52,7 +58,10 @@ export class BenchNode implements AsyncDisposable {
     this.#stack = stack;
   }
 
-  /** Starts one; resolves when the node is Ready. What it made goes with it, and where this throws, by itself. */
+  /**
+   * Starts a node and resolves when the node is Ready. Disposing the node removes everything that it created; if the
+   * start fails, the same happens automatically.
+   */
   static async start(plan: BenchNodePlan, signal: AbortSignal): Promise<BenchNode> {
     const { controlPlane, binaries, program, nodeName, directory, profiles, withoutCgroups } = plan;
     await using stack = new AsyncDisposableStack();
@@ -106,13 +115,13 @@ export class BenchNode implements AsyncDisposable {
     return this.kubelet.port;
   }
 
-  /** One whom its server lets in. */
+  /** Client credentials that the kubelet's server accepts. */
   get caller(): KubeletCaller {
     const { cert, key } = this.#plan.controlPlane.admin;
     return { port: this.port, cert, key };
   }
 
-  /** @returns their names, when all are Ready */
+  /** Creates pods with generated names. @returns their names when all pods are Ready */
   async addPods(count: number, signal: AbortSignal, spec?: PodSpec, prefix = 'pod'): Promise<readonly string[]> {
     const names = Array.from({ length: count }, (_, index) => `${this.#plan.nodeName}-${prefix}-${index}`);
     await this.addPodsNamed(names, () => spec, signal);
@@ -120,9 +129,9 @@ export class BenchNode implements AsyncDisposable {
   }
 
   /**
-   * Resolves when all are Ready, with when each was seen so, in milliseconds.
-   * @param specOf as of {@link ClusterPods.create}
-   * @param pace each pod is asked for so long after the one before it; all at once where it is 0
+   * Creates pods and resolves when all are Ready, with the time of each in ms.
+   * @param specOf returns a pod's spec, as for {@link ClusterPods.create}
+   * @param pace interval in ms between the creations; 0 creates all pods at once
    */
   async addPodsNamed(
     names: readonly string[],

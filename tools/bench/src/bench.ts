@@ -9,24 +9,27 @@ import type { BenchOptions } from './options.ts';
 import { RuntimeSide } from './runtime-side.ts';
 import { sleep } from './waiting.ts';
 
-/** How long a kubelet gets to come to rest before it is measured at rest. */
+/** Time in ms for a kubelet to settle before it is measured at rest. */
 const SETTLE_MS = 15_000;
-/** Enough for a kubelet without pods. */
+/** Measuring time in seconds for a kubelet without pods. */
 const EMPTY_SECONDS = 10;
 
-/** What a run needs. */
+/** Dependencies of a run. */
 export interface BenchEnvironment {
   readonly binaries: ContainerdBinaries;
-  /** The kubelet's program. */
+  /** Path of the kubelet. */
   readonly program: string;
-  /** A directory of its own; short. */
+  /** Directory for the run's files. Its path must be short, because it contains sockets. */
   readonly directory: string;
-  /** Two networks that the machine does not use. */
+  /** Two subnets that the machine does not use. */
   readonly subnets: readonly [string, string];
   readonly say: (text: string) => void;
 }
 
-/** One run: both sides, all parts, in turn. Whatever it started has ended when it returns, or throws. */
+/**
+ * Performs one run: measures all selected parts on both sides alternately. Everything that it started is stopped when
+ * the promise settles.
+ */
 export async function runBench(
   options: BenchOptions,
   environment: BenchEnvironment,
@@ -87,7 +90,7 @@ class Bench {
   async run(signal: AbortSignal): Promise<Measured> {
     const { parts } = this.#options;
     const empty = parts.includes('idle') ? await this.#empty(signal) : undefined;
-    this.#say('one pod on each side, to warm up');
+    this.#say('starting one pod on each side, to warm up');
     await this.#single(signal);
     const single = parts.includes('single') ? await this.#singles(signal) : undefined;
     const batches = parts.includes('batch') ? await this.#batches(signal) : [];
@@ -103,13 +106,13 @@ class Bench {
   }
 
   async #empty(signal: AbortSignal): Promise<Measured['empty']> {
-    this.#say(`the kubelet without pods, ${SETTLE_MS / 1000 + EMPTY_SECONDS} s`);
+    this.#say(`measuring the kubelet without pods for ${SETTLE_MS / 1000 + EMPTY_SECONDS} s`);
     await sleep(SETTLE_MS, signal);
     const { cpuShare } = await this.#rest(EMPTY_SECONDS, signal);
     return { rssBytes: (await this.#kubelet.usage()).rssBytes, cpuShare };
   }
 
-  /** @returns how long each side took, in milliseconds */
+  /** Starts one pod on each side. @returns the time of each side in ms */
   async #single(signal: AbortSignal): Promise<{ readonly bareMs: number; readonly kubeletMs: number }> {
     const names = this.#names('one', 1);
     const bare = await this.#bare.batch(names, 1, signal);
@@ -120,7 +123,7 @@ class Bench {
   }
 
   async #singles(signal: AbortSignal): Promise<Measured['single']> {
-    this.#say(`${this.#options.singles} times one pod`);
+    this.#say(`starting a single pod ${this.#options.singles} times`);
     const results = [];
     for (let count = 0; count < this.#options.singles; count++) results.push(await this.#single(signal));
     return { bareMs: results.map(({ bareMs }) => bareMs), kubeletMs: results.map(({ kubeletMs }) => kubeletMs) };
@@ -149,7 +152,7 @@ class Bench {
       if (concurrency.length === 1) return count;
       const { totalMs } = await this.#bare.batch(this.#names('try', pods), count, signal);
       await this.#bare.clear(signal);
-      this.#say(`${pods} pods, bare, ${count} at once: ${seconds(totalMs)}`);
+      this.#say(`${pods} pods, bare, concurrency ${count}: ${seconds(totalMs)}`);
       if (best === undefined || totalMs < best.totalMs) best = { count, totalMs };
     }
     return best?.count ?? 1;
@@ -157,7 +160,7 @@ class Bench {
 
   async #restarts(signal: AbortSignal): Promise<Measured['restarts']> {
     const { restarts } = this.#options;
-    this.#say(`${restarts} containers killed on each side`);
+    this.#say(`killing ${restarts} containers on each side`);
     const names = this.#names('crash', restarts);
     await this.#runs.batch(names, signal);
     const bare: BareRestart[] = [];
@@ -200,7 +203,7 @@ class Bench {
     };
   }
 
-  /** Names that no pod of this run had before. */
+  /** Returns names that no earlier pod of this run had. */
   #names(kind: string, count: number): readonly string[] {
     this.#round++;
     return Array.from({ length: count }, (_none, index) => `${kind}-${this.#round}-${index}`);

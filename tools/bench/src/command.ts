@@ -5,23 +5,26 @@ import { fileURLToPath } from 'node:url';
 import { unmountBelow } from '@node-agent/tools-containerd';
 import { freeSubnets } from './subnets.ts';
 
-/** This repository's kubelet, as the build leaves it. */
+/** Path of this repository's built kubelet. */
 export const BUILT_KUBELET: string = fileURLToPath(new URL('../../../apps/kubelet/dist/main.js', import.meta.url));
 
-/** What happens is told on the standard error stream: the standard output has the results only. */
+/** Writes progress to the standard error stream. The standard output contains only the results. */
 export function say(text: string): void {
   process.stderr.write(`bench: ${text}\n`);
 }
 
-/** The machine's load of the last minute; with more than `mostPerCpu` it is said that only ratios will mean something. */
+/**
+ * Returns the machine's load average of the last minute. If it exceeds `mostPerCpu` per CPU, warns that only ratios are
+ * meaningful.
+ */
 export function machineLoad(mostPerCpu: number): number {
   const load = loadavg()[0] ?? 0;
   const isBusy = load > cpus().length * mostPerCpu;
-  if (isBusy) say(`the machine is busy (load ${load.toFixed(1)}): only ratios will mean something`);
+  if (isBusy) say(`the machine is busy (load ${load.toFixed(1)}): only ratios are meaningful`);
   return load;
 }
 
-/** Runs a command: what it rejects with is told on the standard error stream, and makes its exit code 1. */
+/** Runs a command. If it rejects, writes the error to the standard error stream and sets the exit code to 1. */
 export function runCommand(main: (argv: readonly string[]) => Promise<number>, say: (text: string) => void): void {
   main(process.argv.slice(2)).then(
     (code) => {
@@ -34,15 +37,17 @@ export function runCommand(main: (argv: readonly string[]) => Promise<number>, s
   );
 }
 
-/** Tells of a signal that ends programs: until it comes, and once more for each that follows. */
+/** Calls the listener for every signal that requests the program to end. */
 function onEndingSignal(listener: (name: NodeJS.Signals) => void): void {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => listener(name));
 }
 
 /**
- * Does work with nodes in a directory of its own, which is taken away with all that is mounted in it when the work has ended.
- * @param work its signal is aborted when the program is told to end, and when something fails that nobody waits for: a program that
- * died of that would leave runtimes, networks and groups. @throws what has aborted it
+ * Runs work with nodes in a temporary directory. The directory and everything mounted in it are removed when the work
+ * has ended.
+ * @param work receives a signal that is aborted when the program receives a signal or when an error is not handled: if
+ * the program died of that error, it would leave runtimes, networks and cgroups behind
+ * @throws the reason of the abort
  */
 export async function inDirectoryOfItsOwn<T>(
   prefix: string,
@@ -58,13 +63,13 @@ export async function inDirectoryOfItsOwn<T>(
     controller.signal.throwIfAborted();
     return result;
   } finally {
-    // Volumes in memory of pods that a kubelet had no time to take away.
+    // Unmounts in-memory volumes of pods that a killed kubelet left mounted.
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** Two networks for pods, of which this machine has no address. @throws RangeError where all are taken */
+/** Returns two subnets for pods that contain no address of this machine. @throws RangeError if all are taken */
 export function subnetsForPods(): readonly [string, string] {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   return freeSubnets(process.pid, addresses);

@@ -3,19 +3,20 @@ import { until } from './waiting.ts';
 
 /**
  * Kills the first process of a container, as a crash would.
- * @returns the wall clock before it, in milliseconds
+ * @returns the wall clock time in ms before the kill
  */
 export async function killContainer(client: CriClient, containerId: string, signal: AbortSignal): Promise<number> {
   const { info } = await client.containerStatus({ containerId, verbose: true }, signal);
   const { pid } = JSON.parse(info.info ?? '{}') as { readonly pid?: number };
-  if (typeof pid !== 'number' || pid <= 1) throw new Error(`the runtime does not tell the process of ${containerId}`);
-  // Finer than Date.now().
+  if (typeof pid !== 'number' || pid <= 1)
+    throw new Error(`kill container ${containerId}: runtime does not report its process`);
+  // This clock has a finer resolution than Date.now().
   const nowMs = performance.timeOrigin + performance.now();
   process.kill(pid, 'SIGKILL');
   return nowMs;
 }
 
-/** The running containers, by the names of their pods. */
+/** Returns the IDs of the running containers by the names of their pods. */
 export async function runningContainers(client: CriClient, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const { containers } = await client.listContainers(
     { filter: { state: { state: ContainerState.CONTAINER_RUNNING } } },
@@ -24,7 +25,7 @@ export async function runningContainers(client: CriClient, signal: AbortSignal):
   return new Map(containers.map(({ id, labels }) => [labels['io.kubernetes.pod.name'] ?? '', id]));
 }
 
-/** @returns whether it is gone */
+/** Removes a pod sandbox. @returns whether the sandbox is gone */
 async function removePod(client: CriClient, podSandboxId: string, signal: AbortSignal): Promise<boolean> {
   try {
     await client.stopPodSandbox({ podSandboxId }, signal);
@@ -36,16 +37,17 @@ async function removePod(client: CriClient, podSandboxId: string, signal: AbortS
   }
 }
 
-/** How many pods are removed at once. */
+/** Number of pods that are removed concurrently. */
 const REMOVALS = 4;
 
-/** Removes every pod of a runtime, whatever runs in it. */
+/** Removes all pods of a runtime, including running ones. */
 export async function removeAllPods(client: CriClient, signal: AbortSignal): Promise<void> {
   const { items } = await client.listPodSandbox({}, signal);
   const queue = items.map(({ id }) => id);
   const worker = async (): Promise<void> => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-      // A kubelet may be removing parts of it at the same time, and the runtime refuses the second one of the two.
+      // A kubelet may be removing the same sandbox concurrently, and the runtime rejects the second request; so the
+      // removal is repeated.
       await until(`pod sandbox ${id} is removed`, () => removePod(client, id, signal), signal, { timeoutMs: 20_000 });
     }
   };

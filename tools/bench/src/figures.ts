@@ -1,8 +1,8 @@
 import { median } from './statistics.ts';
 
-/** What was measured; what was not is absent or empty. */
+/** Measurements of a run. Parts that were not measured are absent or empty. */
 export interface Measured {
-  /** Milliseconds from the first call, or from the manifest, to ready. */
+  /** Time in ms from the first runtime call, or from the manifest, until the pod was ready. */
   readonly single?: { readonly bareMs: readonly number[]; readonly kubeletMs: readonly number[] };
   readonly batches: readonly { readonly bare: Batch; readonly kubelet: Batch }[];
   readonly restarts?: { readonly bare: readonly BareRestart[]; readonly kubelet: readonly Restart[] };
@@ -16,51 +16,51 @@ export interface Measured {
   };
 }
 
-/** Milliseconds from the batch's begin, seconds on a CPU. */
+/** Times in ms from the batch's start, and CPU seconds. */
 export interface Batch {
   readonly readyMs: readonly number[];
   readonly totalMs: number;
   readonly cpuSeconds: number;
   readonly runtimeCpuSeconds: number;
-  /** How often the runtime was asked for anything. */
+  /** Number of runtime calls. */
   readonly runtimeCalls: number;
 }
 
-/** How one container's successor came. Milliseconds. */
+/** Times of one container restart, in ms. */
 export interface Restart {
-  /** From the kill until the runtime says that the next one started. */
+  /** Time from the kill until the new container's start time. */
   readonly killToStartMs: number;
-  /** From the end, by the runtime's word, until then. */
+  /** Time from the old container's end until the new container's start, both as the runtime reports them. */
   readonly endToStartMs: number;
 }
 
-/** A restart by the loop: how long the runtime itself needed to create and to start the successor, by its answers. */
+/** Restart by the loop, with the time that the runtime itself needed to create and start the container. */
 export interface BareRestart extends Restart {
   readonly createAndStartMs: number;
 }
 
-/** A line of the result. */
+/** Row of the result. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
   readonly bare?: number;
   readonly kubelet: number;
-  /** Of the kubelet to the bare runtime; where there are several repetitions, the median of their ratios. */
+  /** Ratio of the kubelet to the bare runtime. With several repetitions, the median of their ratios. */
   readonly ratio?: number;
   readonly target?: Target;
 }
 
-/** What a figure should be at most. */
+/** Maximum of a value or ratio. */
 interface Target {
   readonly of: 'kubelet' | 'ratio';
   readonly atMost: number;
 }
 
-/** The targets of this repository. */
+/** Targets of this repository. */
 const TARGETS = {
   batchRatio: 1.15,
   medianPodOfBatch: 0.6,
-  /** Above what the runtime itself needs to make and start a container. */
+  /** Allowed time in ms in addition to the runtime's own time for creating and starting a container. */
   restartMs: 100,
   idleCpuPercent: 1,
   emptyRssMb: 95,
@@ -69,13 +69,13 @@ const TARGETS = {
 
 const MB = 1e6;
 
-/** Whether a figure meets its target; `undefined` where it has none. */
+/** Returns whether a value meets its target; `undefined` if there is no target. */
 export function meetsTarget({ kubelet, ratio, target }: Figure): boolean | undefined {
   if (target === undefined) return undefined;
   return (target.of === 'ratio' ? (ratio ?? Number.NaN) : kubelet) <= target.atMost;
 }
 
-/** The figures of what was measured, in the order in which they are shown. */
+/** Returns the values of the measurements, in display order. */
 export function figures(measured: Measured): readonly Figure[] {
   return [...singleFigures(measured), ...batchFigures(measured), ...restartFigures(measured), ...restFigures(measured)];
 }
@@ -114,7 +114,7 @@ function batchFigures({ batches }: Measured): readonly Figure[] {
       target: { of: 'kubelet', atMost: TARGETS.medianPodOfBatch },
     },
     compared('first pod of the batch', 's', ({ readyMs }) => Math.min(...readyMs) / 1000),
-    compared('calls of the runtime per pod', '', ({ runtimeCalls, readyMs }) => runtimeCalls / readyMs.length),
+    compared('runtime calls per pod', '', ({ runtimeCalls, readyMs }) => runtimeCalls / readyMs.length),
     compared('CPU of the batch, client', 's', ({ cpuSeconds }) => cpuSeconds),
     compared('CPU of the batch, runtime', 's', ({ runtimeCpuSeconds }) => runtimeCpuSeconds),
   ];

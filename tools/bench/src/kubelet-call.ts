@@ -1,32 +1,35 @@
 import { Agent, request } from 'node:https';
 
-/** What lets one in at the secured port of a kubelet, PEM. */
+/** Port and client credentials (PEM) for a kubelet's authenticated server. */
 export interface KubeletCaller {
   readonly port: number;
   readonly cert: string;
   readonly key: string;
 }
 
-/** The secured port of a kubelet, asked over connections that are kept. Its certificate is its own, and is not looked at. */
+/**
+ * HTTPS client of a kubelet's authenticated server, with keep-alive connections. The server's self-signed certificate
+ * is not verified.
+ */
 export class KubeletCalls {
   readonly #caller: KubeletCaller;
   readonly #agent: Agent;
 
-  /** @param connections at most so many at once */
+  /** @param connections maximum number of concurrent connections */
   constructor(caller: KubeletCaller, connections = 8) {
     this.#caller = caller;
     const { cert, key } = caller;
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections, cert, key, rejectUnauthorized: false });
   }
 
-  /** Reads a page to its end. @throws Error with another status than 200 */
+  /** Fetches a whole page. @throws Error if the status is not 200 */
   async page(path: string, signal?: AbortSignal): Promise<string> {
     const parts: Buffer[] = [];
     await this.read(path, (part) => parts.push(part), signal);
     return Buffer.concat(parts).toString('utf8');
   }
 
-  /** Reads as long as there is something to read. */
+  /** Streams a response until it ends. */
   read(path: string, onPart: (part: Buffer) => void, signal?: AbortSignal): Promise<void> {
     const { port } = this.#caller;
     return new Promise((resolve, reject) => {

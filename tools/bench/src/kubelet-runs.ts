@@ -4,7 +4,7 @@ import type { Kubelet } from './kubelet.ts';
 import type { RuntimeSide } from './runtime-side.ts';
 import { until } from './waiting.ts';
 
-/** The same as {@link BareRuntime} does, by a kubelet that is given manifests. */
+/** Performs the same work as {@link BareRuntime} with a kubelet that reads manifests. */
 export class KubeletRuns {
   readonly #side: RuntimeSide;
   readonly #kubelet: Kubelet;
@@ -14,7 +14,7 @@ export class KubeletRuns {
     this.#kubelet = kubelet;
   }
 
-  /** Gives it pods and leaves them running. */
+  /** Starts pods through manifests and leaves them running. */
   async batch(names: readonly string[], signal: AbortSignal): Promise<Batch> {
     const runtimeCpu = await this.#side.cpuSeconds();
     const calls = await this.#kubelet.runtimeCalls();
@@ -31,7 +31,10 @@ export class KubeletRuns {
     };
   }
 
-  /** Takes the manifests away, waits for the ends of the pods, and removes what the runtime remembers of them. */
+  /**
+   * Removes the manifests, waits until the pods have ended, and removes their sandboxes and containers from the
+   * runtime.
+   */
   async clear(names: readonly string[], signal: AbortSignal): Promise<void> {
     await this.#kubelet.removePods(names);
     const { client } = this.#side;
@@ -47,7 +50,7 @@ export class KubeletRuns {
     await removeAllPods(client, signal);
   }
 
-  /** Kills the container of a pod that runs, and waits for the one that the kubelet starts in its place. */
+  /** Kills the container of a running pod and waits for the container that the kubelet starts instead. */
   async restart(name: string, signal: AbortSignal): Promise<Restart> {
     const { client } = this.#side;
     const current = async (): Promise<string | undefined> => {
@@ -55,7 +58,7 @@ export class KubeletRuns {
       return undefined;
     };
     const id = await current();
-    if (id === undefined) throw new Error(`pod ${name} does not run`);
+    if (id === undefined) throw new Error(`restart pod ${name}: pod is not running`);
     const killedMs = await killContainer(client, id, signal);
     let nextId: string | undefined;
     await until(

@@ -10,29 +10,29 @@ import { type ProcessUsage, readUsage } from './proc.ts';
 import { shebangFlags } from './shebang.ts';
 import { until } from './waiting.ts';
 
-/** What is run. */
+/** Options of a {@link Kubelet}. */
 export interface KubeletOptions {
-  /** Its `main.js`. */
+  /** Path of the kubelet's `main.js`. */
   readonly program: string;
-  /** Flags for its Node; those of the program's first line where absent. */
+  /** Node flags of the kubelet. Default: the flags in the program's first line. */
   readonly nodeFlags: readonly string[] | undefined;
-  /** Its `-v`. */
+  /** Log verbosity (`-v`). */
   readonly verbosity: number;
   readonly endpoint: string;
-  /** A directory for all that it has; not made here. */
+  /** Existing directory for all files of the kubelet. */
   readonly directory: string;
 }
 
 const READY = 'Pod is ready';
-/** Of the log, for an error. */
+/** Number of last log lines that errors contain. */
 const KEPT_LINES = 5;
 const STOP_TIMEOUT_MS = 15_000;
 
-/** The kubelet that is measured: a child process, with pods from manifests, watched by its log and by `/proc` only. */
+/** Measured kubelet: a child process with static pods. It is observed only through its log, its metrics and `/proc`. */
 export class Kubelet {
   readonly #options: KubeletOptions;
   readonly #manifests: string;
-  /** By the kubelet's clock, which is this machine's. */
+  /** Times at which pods became ready, by the kubelet's clock, which is the machine's. */
   readonly #readyAtMs = new Map<string, number>();
   #readOnlyPort = 0;
   #child: ChildProcess | undefined;
@@ -50,11 +50,11 @@ export class Kubelet {
 
   get pid(): number {
     const pid = this.#child?.pid;
-    if (pid === undefined) throw new Error('the kubelet does not run');
+    if (pid === undefined) throw new Error('kubelet is not running');
     return pid;
   }
 
-  /** Starts it, and waits until it is healthy. */
+  /** Starts the kubelet and waits until it is healthy. */
   async start(signal: AbortSignal): Promise<void> {
     const { program, endpoint, directory } = this.#options;
     await mkdir(this.#manifests, { recursive: true });
@@ -85,7 +85,8 @@ export class Kubelet {
       `-v=${this.#options.verbosity}`,
       `--root-dir=${join(directory, 'r')}`,
     ];
-    // A session of its own: a Ctrl-C is for this program, which ends the kubelet when it has been measured.
+    // The kubelet gets its own session, so that Ctrl-C reaches only this program, which stops the kubelet after the
+    // measurement.
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
@@ -96,7 +97,7 @@ export class Kubelet {
       this.#ended = error.message;
     });
     child.on('exit', (code, by) => {
-      this.#ended = `it ended with ${by ?? `exit code ${code}`}`;
+      this.#ended = `exited with ${by ?? `exit code ${code}`}`;
     });
     const log = createWriteStream(this.logFile);
     if (child.stderr) createInterface({ input: child.stderr }).on('line', (line) => this.#onLine(line, log));
@@ -104,8 +105,8 @@ export class Kubelet {
   }
 
   /**
-   * Gives it pods, all at once.
-   * @returns the wall clock right before the first one, in milliseconds
+   * Adds pods by moving all their manifests into place at once.
+   * @returns the wall clock time in ms before the first move
    */
   async addPods(names: readonly string[]): Promise<number> {
     const staged = (name: string): string => join(this.#options.directory, 'staged', `${name}.json`);
@@ -119,25 +120,26 @@ export class Kubelet {
     for (const name of names) await rm(this.#manifest(name));
   }
 
-  /** Waits for pods, and tells when each was ready. */
+  /** Waits until the pods are ready. @returns the time of each in ms */
   async ready(names: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
-    // What asks here runs on the CPUs that the kubelet and the runtime need: seldom, and of its memory only.
+    // The wait only reads this process's memory, because every other check would take CPU time from the kubelet and the
+    // runtime.
     await this.#until(`${names.length} pods are ready`, () => names.every((name) => this.#readyAtMs.has(name)), signal);
     return names.map((name) => this.#readyAtMs.get(name) ?? Number.NaN);
   }
 
-  /** What it has used so far. */
+  /** Returns the resources that the kubelet has used so far. */
   usage(): Promise<ProcessUsage> {
     return readUsage(this.pid);
   }
 
-  /** How many calls of the runtime it has made so far, by its metrics. */
+  /** Returns the number of runtime calls so far, from the kubelet's metrics. */
   async runtimeCalls(): Promise<number> {
     const response = await fetch(`http://127.0.0.1:${this.#readOnlyPort}/metrics`);
     return sumOfMetric(await response.text(), 'kubelet_runtime_operations_total');
   }
 
-  /** Ends it; its pods run on. */
+  /** Stops the kubelet; its pods continue to run. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#ended !== undefined) return;
@@ -148,7 +150,7 @@ export class Kubelet {
     clearTimeout(timer);
   }
 
-  /** The names of static pods end with the node's; a pod is known here by its own. */
+  /** Logs a line and records ready pods. A static pod's name has the node's name as suffix, which is removed. */
   #onLine(line: string, log: WriteStream): void {
     log.write(`${line}\n`);
     this.#lastLines.push(line);
@@ -163,11 +165,11 @@ export class Kubelet {
     return join(this.#manifests, `${name}.json`);
   }
 
-  /** @throws Error with the end of the log where the kubelet ends meanwhile */
-  async #until(what: string, isSo: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<void> {
+  /** Waits for a condition. @throws Error with the end of the log if the kubelet exits */
+  async #until(what: string, condition: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<void> {
     const check = (): boolean | Promise<boolean> => {
-      if (this.#ended !== undefined) throw new Error(`the kubelet: ${this.#ended}\n${this.#lastLines.join('\n')}`);
-      return isSo();
+      if (this.#ended !== undefined) throw new Error(`kubelet ${this.#ended}\n${this.#lastLines.join('\n')}`);
+      return condition();
     };
     await until(what, check, signal);
   }

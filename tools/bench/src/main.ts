@@ -35,7 +35,7 @@ async function findRuntime(which: BenchOptions['runtime']): Promise<Found> {
   if (which === 'system') return findContainerd();
   const built = await findOrBuildContainerd24(say);
   if (which === '2.4' || 'binaries' in built) return built;
-  say(`${built.reason}; taking the machine's containerd`);
+  say(`${built.reason}; using the machine's containerd`);
   return findContainerd();
 }
 

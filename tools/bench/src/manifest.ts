@@ -1,9 +1,9 @@
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
-/** What the container of each pod runs. It does not hear SIGTERM, so pods are given a second only. */
+/** Command of each pod's container. It ignores SIGTERM, so the pods have a grace period of one second. */
 export const COMMAND: readonly string[] = ['sleep', 'infinity'];
 
-/** The manifest of a pod that becomes ready as soon as its one container runs. */
+/** Returns the manifest of a pod that becomes ready as soon as its only container runs. */
 export function podManifest(name: string): string {
   return JSON.stringify({
     apiVersion: 'v1',

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { makePodsGroup } from './pods-group.ts';
 
-/** The runtime in memory, as the build leaves it. */
+/** Path of the built runtime in memory. */
 const FAKE_CRI = fileURLToPath(new URL('../../../packages/fake-cri/dist/bin.js', import.meta.url));
 
-/** A runtime in memory, in a process of its own, for one side of the comparison: what is left to be measured is the kubelet alone. */
+/** Runtime in memory, in its own process, for one side of the comparison. With it, only the kubelet is measured. */
 export class MemorySide {
   readonly endpoint: string;
   readonly cgroupRoot: string;
@@ -21,7 +21,10 @@ export class MemorySide {
     this.#stack = stack;
   }
 
-  /** Starts one. What it made is taken away by {@link stop}, and where this throws, by itself. */
+  /**
+   * Starts the runtime. {@link stop} removes everything that it created; if the start fails, the same happens
+   * automatically.
+   */
   static async start(directory: string): Promise<MemorySide> {
     await using stack = new AsyncDisposableStack();
     const cgroupRoot = await makePodsGroup(stack);
@@ -35,9 +38,9 @@ export class MemorySide {
       child.kill();
       await ended;
     });
-    // Its first line: it listens.
+    // The first line of output means that the runtime is listening.
     const first = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => undefined)]);
-    if (first === undefined) throw new Error('the runtime in memory has ended');
+    if (first === undefined) throw new Error('runtime in memory exited');
     return new MemorySide(endpoint, cgroupRoot, stack.move());
   }
 

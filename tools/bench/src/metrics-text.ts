@@ -1,7 +1,9 @@
-/** Labels of series, with the values that they are to have. */
+/** Required label values of a series. */
 export type WantedLabels = Readonly<Record<string, string>>;
 
-/** The sum of a metric over its series, of those with the labels that are wanted, from the Prometheus text format; 0 where there is none. */
+/**
+ * Returns the sum of a metric in Prometheus text format over all series with the required labels; 0 if there are none.
+ */
 export function sumOfMetric(text: string, name: string, wanted: WantedLabels = {}): number {
   const pairs = Object.entries(wanted).map(([label, value]) => `${label}="${value}"`);
   let sum = 0;

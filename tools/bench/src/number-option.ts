@@ -1,4 +1,4 @@
-/** Reads a number of the command line, a whole one by default. @throws Error naming the option and its bounds */
+/** Parses a number of the command line, an integer by default. @throws Error that names the option and its bounds */
 export function numberOption(
   option: string,
   text: string,
@@ -8,5 +8,5 @@ export function numberOption(
 ): number {
   const value = Number(text);
   if ((!whole || Number.isInteger(value)) && value >= least && value <= most && text.trim() !== '') return value;
-  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
+  throw new Error(`${option}: must be a number from ${least} to ${most}, is ${JSON.stringify(text)}`);
 }

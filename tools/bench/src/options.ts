@@ -1,61 +1,61 @@
 import { parseArgs } from 'node:util';
 
-/** What a run measures, and how long. */
+/** Options of a run. */
 export interface BenchOptions {
-  /** Pods in a batch. */
+  /** Number of pods in a batch. */
   readonly pods: number;
-  /** Batches of each kind; the median of them counts. */
+  /** Number of batches on each side; their median counts. */
   readonly repetitions: number;
-  /** Pods while the kubelet is at rest. */
+  /** Number of pods while the kubelet is at rest. */
   readonly idlePods: number;
   readonly idleSeconds: number;
-  /** Containers that are killed, on each side. */
+  /** Number of containers that are killed on each side. */
   readonly restarts: number;
-  /** Starts of a single pod, on each side. */
+  /** Number of single pods that are started on each side. */
   readonly singles: number;
-  /** How many pods the loop over the bare runtime starts at once; the best one of these. */
+  /** Concurrencies of the loop over the bare runtime; the fastest one is used. */
   readonly concurrency: readonly number[];
-  /** `system`: the one of the machine; `2.4`: built from its sources; `auto`: 2.4, or else the machine's. */
+  /** Runtime: `system` is the machine's, `2.4` is built from source, `auto` is 2.4 or else the machine's. */
   readonly runtime: 'auto' | 'system' | '2.4';
-  /** The kubelet's program; what this repository built where absent. */
+  /** Path of the kubelet. Default: the one that this repository built. */
   readonly kubelet: string | undefined;
-  /** Flags for its Node instead of those of its first line. */
+  /** Node flags of the kubelet. Default: the flags in the program's first line. */
   readonly nodeFlags: readonly string[] | undefined;
   readonly parts: readonly Part[];
-  /** How much the kubelet logs, as its `-v`. */
+  /** Log verbosity of the kubelet (`-v`). */
   readonly verbosity: number;
-  /** The results as JSON instead of a table. */
+  /** Whether the results are printed as JSON instead of a table. */
   readonly json: boolean;
-  /** Where the kubelet's log is copied. */
+  /** File to which the kubelet's log is copied. */
   readonly keepLog: string | undefined;
   readonly help: boolean;
 }
 
-/** What can be measured by itself. */
+/** Parts that can be measured separately. */
 type Part = 'single' | 'batch' | 'restart' | 'idle';
 const PARTS: readonly Part[] = ['single', 'batch', 'restart', 'idle'];
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run bench -- [options]
-Measures this kubelet against the bare container runtime, on a private containerd of each, in turn. Needs root.
+Compares this kubelet with the bare container runtime. Both sides have a private containerd and are measured in turn. Needs root.
   --pods N             pods in a batch (50)
-  --repetitions N      batches of each kind (3)
+  --repetitions N      batches on each side (3)
   --idle-pods N        pods while the kubelet is at rest (100)
-  --idle-seconds N     how long its CPU time is measured then (30)
+  --idle-seconds N     seconds for measuring the CPU time at rest (30)
   --restarts N         containers killed on each side (10)
   --singles N          single pods started on each side (5)
-  --concurrency A,B,.. pods that the bare loop starts at once: the best of these is taken (2,3,4,6,8)
-  --runtime WHICH      auto, system (of the machine) or 2.4 (built once; what auto tries first)
-  --only A,B,..        of ${PARTS.join(', ')}
+  --concurrency A,B,.. concurrencies of the bare loop, of which the fastest is used (2,3,4,6,8)
+  --runtime WHICH      auto, system (the machine's) or 2.4 (built once; auto tries it first)
+  --only A,B,..        parts: ${PARTS.join(', ')}
   --kubelet FILE       another kubelet's main.js
-  --node-flags "..."   flags for the kubelet's Node, instead of those of its first line
-  --verbosity N        the kubelet's -v (0)
-  --keep-log FILE      copy the kubelet's log there
-  --json               print JSON, on the standard output
+  --node-flags "..."   Node flags of the kubelet, instead of those in its first line
+  --verbosity N        -v of the kubelet (0)
+  --keep-log FILE      copy the kubelet's log to this file
+  --json               print JSON on the standard output
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseOptions(argv: readonly string[]): BenchOptions {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
@@ -97,17 +97,17 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
   };
 }
 
-/** Pods of a run have addresses of a /24 network. */
+/** Maximum number of pods: their addresses are in a /24 subnet. */
 const MAX_PODS = 250;
 
 function count(option: string, text: string, least = 1): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= least && value <= MAX_PODS && text.trim() !== '') return value;
-  throw new Error(`${option}: ${JSON.stringify(text)} is not a number from ${least} to ${MAX_PODS}`);
+  throw new Error(`${option}: must be a number from ${least} to ${MAX_PODS}, is ${JSON.stringify(text)}`);
 }
 
 function oneOf<T extends string>(option: string, text: string, allowed: readonly T[]): T {
   const found = allowed.find((candidate) => candidate === text);
   if (found !== undefined) return found;
-  throw new Error(`${option}: ${JSON.stringify(text)} is none of ${allowed.join(', ')}`);
+  throw new Error(`${option}: must be one of ${allowed.join(', ')}, is ${JSON.stringify(text)}`);
 }

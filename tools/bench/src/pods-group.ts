@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { type CgroupName, cgroupfsPath, openCgroups } from '@node-agent/cm-cgroups';
 import { nodeFileSystem } from '@node-agent/host';
 
-/** How long it may take until no process is left in the group of the pods' groups. */
+/** Time limit in ms for removing all processes from the cgroup. */
 const GROUP_TIMEOUT_MS = 30_000;
 
 /**
- * A group for the groups of one kubelet's pods, where nobody else has any: what is in it when `stack` is disposed of is ended with it.
- * @returns the `cgroupRoot` of its kubelet
+ * Creates a cgroup for the cgroups of one kubelet's pods. Disposing `stack` kills the processes in it and removes it.
+ * @returns the kubelet's `cgroupRoot`
  */
 export async function makePodsGroup(stack: AsyncDisposableStack): Promise<string> {
   const cgroups = await openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });

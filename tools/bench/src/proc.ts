@@ -1,63 +1,71 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The kernel counts in these, on every Linux that Node runs on. */
+/** Clock ticks per second of the kernel's CPU times (USER_HZ), the same on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;
 
-/** What a process has used so far. */
+/** Resources that a process has used so far. */
 export interface ProcessUsage {
-  /** Of itself, in user and kernel mode. */
+  /** CPU time of the process in user and kernel mode. */
   readonly cpuSeconds: number;
-  /** Of itself and of those of its children whose end it has seen. */
+  /** CPU time of the process and of its children that have been waited for. */
   readonly cpuWithChildrenSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
-  /** The part of it that belongs to no file. */
+  /** Part of the RSS that does not belong to files. */
   readonly anonymousBytes: number;
-  /** How often its threads went to sleep by themselves: each is a wakeup. */
+  /** Number of voluntary context switches of all threads. Each corresponds to a wakeup. */
   readonly sleeps: number;
 }
 
-/** The CPU times of `/proc/<pid>/stat`, in seconds. The program's name, in parentheses, may hold anything. */
+/**
+ * Parses the CPU times of `/proc/<pid>/stat`, in seconds. The program's name in parentheses may contain any characters.
+ */
 export function parseStat(text: string): { readonly ownSeconds: number; readonly childrenSeconds: number } {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  // Fields 14 to 17 by the manual, which counts from 1; the first two are cut off.
+  // Fields 14 to 17 of proc(5), which counts from 1. The first two fields have been cut off.
   const [user, system, childrenUser, childrenSystem] = fields.slice(11, 15).map(Number);
-  if (childrenSystem === undefined || Number.isNaN(childrenSystem)) throw new RangeError(`not a stat line: ${text}`);
+  if (childrenSystem === undefined || Number.isNaN(childrenSystem))
+    throw new RangeError(`parse /proc/PID/stat: invalid line ${text}`);
   return {
     ownSeconds: ((user ?? 0) + (system ?? 0)) / TICKS_PER_SECOND,
     childrenSeconds: ((childrenUser ?? 0) + childrenSystem) / TICKS_PER_SECOND,
   };
 }
 
-/** A number of `/proc/<pid>/status`; those in kB in bytes. 0 where it is not there. */
+/** Parses a number of `/proc/<pid>/status`; values in kB are converted to bytes. Returns 0 if the field is missing. */
 export function parseStatus(text: string, name: string): number {
   const match = new RegExp(`^${name}:\\s+(\\d+)( kB)?$`, 'm').exec(text);
   return match ? Number(match[1]) * (match[2] === undefined ? 1 : 1024) : 0;
 }
 
-/** The time on a CPU of `/proc/<pid>/task/<tid>/schedstat`, in seconds: exact, where `stat` counts hundredths. */
+/**
+ * Parses the CPU time of `/proc/<pid>/task/<tid>/schedstat`, in seconds. It is exact, while `stat` counts hundredths.
+ */
 export function parseSchedstat(text: string): number {
   const nanoseconds = Number(text.split(' ')[0]);
-  if (text === '' || Number.isNaN(nanoseconds)) throw new RangeError(`not a schedstat line: ${text}`);
+  if (text === '' || Number.isNaN(nanoseconds)) throw new RangeError(`parse schedstat: invalid line ${text}`);
   return nanoseconds / 1e9;
 }
 
-/** What all CPUs have done by the first line of `/proc/stat`, in seconds: idle time, and what others took from a virtual machine, is not in it. */
+/**
+ * Parses the busy CPU time of all CPUs from the first line of `/proc/stat`, in seconds, without idle time, I/O wait and
+ * stolen time.
+ */
 export function parseMachineStat(text: string): number {
   const [user, nice, system, , , interrupts, softInterrupts] =
     text.split('\n', 1)[0]?.split(/ +/).slice(1).map(Number) ?? [];
   const ticks = (user ?? 0) + (nice ?? 0) + (system ?? 0) + (interrupts ?? 0) + (softInterrupts ?? 0);
   if (!text.startsWith('cpu ') || Number.isNaN(ticks))
-    throw new RangeError(`not a line of all CPUs: ${text.split('\n', 1)[0]}`);
+    throw new RangeError(`parse /proc/stat: invalid first line ${text.split('\n', 1)[0]}`);
   return ticks / TICKS_PER_SECOND;
 }
 
-/** What all CPUs of the machine have done so far, in seconds. */
+/** Returns the busy CPU time of all CPUs of the machine so far, in seconds. */
 export async function machineCpuSeconds(): Promise<number> {
   return parseMachineStat(await readFile('/proc/stat', 'utf8'));
 }
 
-/** Reads what a process has used. @throws where there is no such process */
+/** Reads the resources that a process has used. @throws Error if the process does not exist */
 export async function readUsage(pid: number): Promise<ProcessUsage> {
   const [stat, status, threads] = await Promise.all([
     readFile(`/proc/${pid}/stat`, 'utf8'),
@@ -66,7 +74,7 @@ export async function readUsage(pid: number): Promise<ProcessUsage> {
   ]);
   const { ownSeconds, childrenSeconds } = parseStat(stat);
   return {
-    // Threads that have ended are in the first only; what is exact is in the second.
+    // `threads` is precise but omits exited threads; `ownSeconds` includes them but is rounded to ticks.
     cpuSeconds: Math.max(threads.cpuSeconds, ownSeconds - 1 / TICKS_PER_SECOND),
     cpuWithChildrenSeconds: ownSeconds + childrenSeconds,
     rssBytes: parseStatus(status, 'VmRSS'),

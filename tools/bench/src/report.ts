@@ -1,7 +1,7 @@
 import { type Figure, meetsTarget } from './figures.ts';
 import { renderTable } from './table.ts';
 
-/** The figures as a table. */
+/** Formats the values as a table. */
 export function tableOf(figures: readonly Figure[]): string {
   return renderTable(
     ['figure', 'bare', 'kubelet', 'ratio', 'target', ''],
@@ -16,7 +16,7 @@ export function tableOf(figures: readonly Figure[]): string {
   );
 }
 
-/** The figures as JSON, with whether each meets its target. */
+/** Formats the values as JSON, with whether each meets its target. */
 export function jsonOf(figures: readonly Figure[], run: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(
     { ...run, figures: figures.map((figure) => ({ ...figure, ok: meetsTarget(figure) })) },
@@ -30,7 +30,7 @@ function targetText({ target }: Figure): string {
   return `${target.of === 'ratio' ? 'ratio ' : ''}<= ${rounded(target.atMost)}`;
 }
 
-/** Three digits that matter. */
+/** Rounds to three significant digits. */
 function rounded(value: number | undefined): string {
   if (value === undefined) return '';
   if (!Number.isFinite(value)) return '?';

@@ -1,4 +1,4 @@
-/** Three digits that matter; whole numbers as they are. Empty where there is none. */
+/** Rounds to three significant digits and keeps integers. Returns '' if there is no value. */
 export function rounded(value: number | undefined): string {
   if (value === undefined || Number.isNaN(value)) return '';
   const size = Math.abs(value);

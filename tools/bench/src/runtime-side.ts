@@ -6,15 +6,15 @@ import { makePodsGroup } from './pods-group.ts';
 import { readUsage } from './proc.ts';
 
 /**
- * A private containerd for one side of the comparison, and a group for the groups of its pods. Each side has its own: a kubelet would remove the pods that it
- * does not know, and one that is stopped meanwhile would be measured cold.
+ * Private containerd for one side of the comparison, and a cgroup for its pods. The sides share nothing, because a
+ * kubelet removes pods that it does not know, and a kubelet that was stopped in between would be measured cold.
  */
 export class RuntimeSide {
   readonly #containerd: Containerd;
   readonly client: CriClient;
-  /** Whether the runtime tells what happens; containerd 1.6 does not. */
+  /** Whether the runtime supports container events; containerd 1.6 does not. */
   readonly hasEvents: boolean;
-  /** The `cgroupRoot` of its kubelet: nobody else has groups in it. */
+  /** `cgroupRoot` of the side's kubelet, which nothing else uses. */
   readonly cgroupRoot: string;
   readonly #stack: AsyncDisposableStack;
 
@@ -32,12 +32,15 @@ export class RuntimeSide {
     this.#stack = stack;
   }
 
-  /** Starts one. What it made is taken away by {@link stop}, and where this throws, by itself. */
+  /**
+   * Starts a runtime. {@link stop} removes everything that it created; if the start fails, the same happens
+   * automatically.
+   */
   static async start(binaries: ContainerdBinaries, directory: string, subnet: string): Promise<RuntimeSide> {
     await mkdir(directory, { recursive: true });
     const containerd = new Containerd({ binaries, directory: join(directory, 'c'), subnet });
     await using stack = new AsyncDisposableStack();
-    // The last thing that goes: what the runtime has not ended is ended with it.
+    // The cgroup is removed last and kills the processes that the runtime left.
     const cgroupRoot = await makePodsGroup(stack);
     stack.defer(() => containerd.stop());
     await containerd.start();
@@ -49,24 +52,27 @@ export class RuntimeSide {
     return this.#containerd.endpoint;
   }
 
-  /** Imports an image archive for pods. */
+  /** Imports an image archive into the namespace of pods. */
   async importImage(archive: string, tag: string): Promise<void> {
     await this.#containerd.importImage(archive, tag);
   }
 
-  /** What the runtime has used so far, its plugins included. */
+  /** Returns the CPU seconds of the runtime so far, including its plugins. */
   async cpuSeconds(): Promise<number> {
     const { pid } = this.#containerd;
     return pid === undefined ? 0 : (await readUsage(pid)).cpuWithChildrenSeconds;
   }
 
-  /** Ends it and takes away what it made, all of it though some of that fails. */
+  /** Stops the runtime and removes everything that it created, even if a step fails. */
   async stop(): Promise<void> {
     await this.#stack.disposeAsync();
   }
 }
 
-/** A runtime that has no events says so at once; one that has them says nothing until there is one. */
+/**
+ * Returns whether the runtime supports events. A runtime without events rejects the call immediately; a runtime with
+ * events sends nothing until there is one.
+ */
 async function hasEvents(client: CriClient): Promise<boolean> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(new DOMException('it listens', 'AbortError')), 500);

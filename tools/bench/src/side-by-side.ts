@@ -4,33 +4,33 @@ import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent
 import type { BenchNodePlan } from './bench-node.ts';
 import { BUILT_KUBELET, subnetsForPods } from './command.ts';
 
-/** What a comparison of both kubelets is told. */
+/** Options of a comparison of both kubelets. */
 export interface SideBySideOptions {
-  /** Turns of each kubelet. */
+  /** Number of turns per kubelet. */
   readonly rounds: number;
-  /** The Go kubelet is left out. */
+  /** Whether the Go kubelet is left out. */
   readonly alone: boolean;
-  /** Where CPU profiles of this kubelet are kept; absent: there are none. */
+  /** Directory for CPU profiles of this kubelet. If absent, none are written. */
   readonly profiles?: string | undefined;
-  /** This kubelet; as it was built last where absent. */
+  /** Path of this kubelet. Default: the built one. */
   readonly kubelet?: string;
 }
 
-/** What one turn is taken with. */
+/** Options of one turn. */
 export interface TurnPlan extends BenchNodePlan {
   readonly binaries: ContainerdBinaries;
 }
 
-/** What turns of both kubelets came to, in the order in which they were taken. */
+/** Results of both kubelets' turns, in chronological order. */
 export interface SideBySide<T> {
   readonly ours: readonly T[];
   readonly go: readonly T[];
 }
 
 /**
- * Has turns of both kubelets taken, one after the other, each with a node of its own in one private cluster.
- * @param directory for all of it
- * @throws Error where a program is not there and cannot be built
+ * Takes turns of both kubelets alternately, each with its own node in one private cluster.
+ * @param directory directory for all files
+ * @throws Error if a program is missing and cannot be built
  */
 export async function takeSideBySide<T>(
   { rounds, alone, profiles, kubelet = BUILT_KUBELET }: SideBySideOptions,

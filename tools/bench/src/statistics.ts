@@ -1,11 +1,11 @@
-/** The middle of the values, in order; between two, their mean. `NaN` of none. */
+/** Returns the median; for an even number of values, the mean of the two middle ones. `NaN` if there are no values. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
 /**
- * The value below which a part of the values lies, interpolated between neighbours. `NaN` of none.
- * @param part 0 for the smallest, 1 for the greatest
+ * Returns a quantile, interpolated between neighbours. `NaN` if there are no values.
+ * @param part 0 for the minimum, 1 for the maximum
  */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);

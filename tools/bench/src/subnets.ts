@@ -1,11 +1,11 @@
-/** 10.224.0.0/24 to 10.239.255.0/24. */
+/** Range of subnets: 10.224.0.0/24 to 10.239.255.0/24. */
 const FIRST = 224;
 const COUNT = 16 * 256;
 
 /**
- * Two /24 networks for pods, of which the machine has no address.
- * @param seed where to begin to look, so that two runs at once choose different ones
- * @throws RangeError where all are taken
+ * Returns two /24 subnets for pods that contain no address of the machine.
+ * @param seed start of the search, so that concurrent runs choose different subnets
+ * @throws RangeError if all are taken
  */
 export function freeSubnets(seed: number, taken: readonly string[]): readonly [string, string] {
   const free: string[] = [];
@@ -15,6 +15,7 @@ export function freeSubnets(seed: number, taken: readonly string[]): readonly [s
     if (!taken.some((address) => address.startsWith(prefix))) free.push(`${prefix}0/24`);
   }
   const [first, second] = free;
-  if (first === undefined || second === undefined) throw new RangeError('every network from 10.224 to 10.239 is taken');
+  if (first === undefined || second === undefined)
+    throw new RangeError('find subnets: all from 10.224.0.0/24 to 10.239.255.0/24 are taken');
   return [first, second];
 }

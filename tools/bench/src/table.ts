@@ -1,4 +1,4 @@
-/** Rows under a heading, in columns as wide as their longest cell; the first column is text, the others numbers. */
+/** Formats rows under a heading. The first column is left-aligned, the others are right-aligned. */
 export function renderTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [heading, ...rows];
   const widths = heading.map((_cell, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));

@@ -1,4 +1,4 @@
-/** Waits some milliseconds. @throws the signal's reason */
+/** Waits for some milliseconds. @throws the signal's reason if the signal is aborted */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -15,19 +15,19 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits until something is so, asking every now and then.
- * @param what for the error
- * @throws Error after `timeoutMs`, or the signal's reason
+ * Polls until a condition holds.
+ * @param what description of the condition, for the error message
+ * @throws Error after `timeoutMs`, or the signal's reason if the signal is aborted
  */
 export async function until(
   what: string,
-  isSo: () => boolean | Promise<boolean>,
+  condition: () => boolean | Promise<boolean>,
   signal: AbortSignal,
   { everyMs = 20, timeoutMs = 120_000 }: { readonly everyMs?: number; readonly timeoutMs?: number } = {},
 ): Promise<void> {
   const endMs = performance.now() + timeoutMs;
-  while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`waited ${timeoutMs / 1000} s in vain: ${what}`);
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`timed out after ${timeoutMs / 1000} s waiting until ${what}`);
     await sleep(everyMs, signal);
   }
 }

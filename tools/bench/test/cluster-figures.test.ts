@@ -18,25 +18,30 @@ const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
   ...more,
 });
 
-describe('figures of a cluster', () => {
+describe('clusterFigures', () => {
   const named = (figures: ReturnType<typeof clusterFigures>, name: string) =>
     figures.find((figure) => figure.name === name);
 
-  test('a batch is as long as its slowest pod, and its median pod counts by itself', () => {
+  test('a batch takes as long as its slowest pod, and its median pod is a separate value', () => {
     const figures = clusterFigures([turn(0.5)], [turn(1)]);
-    expect(named(figures, 'batch until all are ready')).toMatchObject({ go: 4, ours: 2, ratio: 0.5, target: 0.65 });
-    expect(named(figures, 'its median pod')).toMatchObject({ go: 2, ours: 1, ratio: 0.5, target: 0.4 });
+    expect(named(figures, 'batch, until all pods are ready')).toMatchObject({
+      go: 4,
+      ours: 2,
+      ratio: 0.5,
+      target: 0.65,
+    });
+    expect(named(figures, 'batch, median pod')).toMatchObject({ go: 2, ours: 1, ratio: 0.5, target: 0.4 });
     expect(named(figures, 'single pod until ready')).toMatchObject({ go: 200, ours: 100 });
-    expect(named(figures, 'writes of a status, each pod of the batch')).toMatchObject({ go: 3, ours: 1.5 });
-    expect(named(figures, 'events, each pod of the batch')).toMatchObject({ go: 5, ours: 2.5 });
+    expect(named(figures, 'status writes per pod of the batch')).toMatchObject({ go: 3, ours: 1.5 });
+    expect(named(figures, 'events per pod of the batch')).toMatchObject({ go: 5, ours: 2.5 });
   });
 
-  test('of several rounds the median of the ratios of neighbours counts', () => {
+  test('with several rounds, the median of the ratios of neighbouring turns counts', () => {
     const figures = clusterFigures([turn(1), turn(2), turn(9)], [turn(1), turn(4), turn(9)]);
     expect(named(figures, 'deletion')?.ratio).toBe(1);
   });
 
-  test('a ratio above its target misses it; without the other kubelet there is nothing to miss', () => {
+  test('a ratio above its target misses the target; without the Go kubelet there is no verdict', () => {
     const [batch] = clusterFigures([turn(1)], [turn(1)]);
     expect(batch && clusterFigureMeetsTarget(batch)).toBe(false);
     const [alone] = clusterFigures([turn(1)], []);
@@ -44,27 +49,31 @@ describe('figures of a cluster', () => {
     expect(alone && clusterFigureMeetsTarget(alone)).toBeUndefined();
   });
 
-  test('the bare runtime has figures for starts alone', () => {
+  test('only pod starts have values of the bare runtime', () => {
     const figures = clusterFigures([turn(1)], [turn(1)], [turn(0.25)]);
-    expect(named(figures, 'batch until all are ready')).toMatchObject({ bare: 1 });
+    expect(named(figures, 'batch, until all pods are ready')).toMatchObject({ bare: 1 });
     expect(named(figures, 'single pod until ready')).toMatchObject({ bare: 50 });
     expect(named(figures, 'deletion')).toMatchObject({ bare: undefined });
   });
 
-  test('what was not measured is left out', () => {
-    expect(named(clusterFigures([turn(1)], []), 'changes of annotations, many')).toBeUndefined();
+  test('omits values that were not measured', () => {
+    expect(named(clusterFigures([turn(1)], []), 'annotation changes, many writers')).toBeUndefined();
     const changes = { onePerSecond: 300, perSecond: 900, grownBytes: 2 ** 20 };
-    expect(named(clusterFigures([turn(1, { changes })], []), 'RSS grown by them')).toMatchObject({ ours: 1 });
+    expect(named(clusterFigures([turn(1, { changes })], []), 'RSS growth after annotation changes')).toMatchObject({
+      ours: 1,
+    });
   });
 });
 
-test('the options name what is wrong with them', () => {
+test('parseClusterOptions rejects invalid values with the name of the option', () => {
   expect(parseClusterOptions(['--pods', '20', '--alone'])).toMatchObject({ pods: 20, alone: true, singles: 5 });
-  expect(() => parseClusterOptions(['--pods', '1000'])).toThrow('--pods: "1000" is not a number from 1 to 240');
-  expect(() => parseClusterOptions(['--fake-runtime', '--only-storm'])).toThrow('--only-storm needs a real runtime');
+  expect(() => parseClusterOptions(['--pods', '1000'])).toThrow('--pods: must be a number from 1 to 240, is "1000"');
+  expect(() => parseClusterOptions(['--fake-runtime', '--only-storm'])).toThrow(
+    '--only-storm: cannot be combined with --fake-runtime',
+  );
 });
 
-test('a profile is told by where its samples are, without idle ones', () => {
+test('topFunctions returns functions with their places and ignores idle samples', () => {
   const frame = (functionName: string, url = '', lineNumber = 0) => ({ functionName, url, lineNumber });
   const nodes = [
     { id: 1, callFrame: frame('(idle)') },

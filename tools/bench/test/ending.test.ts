@@ -6,7 +6,7 @@ import { ClusterPods } from '../src/cluster/cluster-pods.ts';
 
 const COMMAND = new URL('../src/command.ts', import.meta.url);
 
-/** A program whose work is this, in a directory of its own, which it tells first. */
+/** Runs a program that executes `work` with a temporary directory, whose name it prints first. */
 async function ended(
   work: string,
   signal?: NodeJS.Signals,
@@ -38,22 +38,22 @@ async function ended(
 }
 
 test.each([
-  ['a rejection', "Promise.reject(new Error('nobody waits'));"],
-  ['an error of a stream', "setImmediate(() => process.stderr.emit('error', new Error('nobody waits')));"],
-])('%s that nobody waits for ends the work, and what it made is taken away', async (_what, work) => {
+  ['a rejection', "Promise.reject(new Error('not handled'));"],
+  ['an error of a stream', "setImmediate(() => process.stderr.emit('error', new Error('not handled')));"],
+])('%s without a handler aborts the work and removes the directory', async (_what, work) => {
   const { code, directory, error } = await ended(work);
   expect(directory).toContain('na-test-');
-  expect([code, error, existsSync(directory)]).toEqual([1, 'nobody waits', false]);
+  expect([code, error, existsSync(directory)]).toEqual([1, 'not handled', false]);
 });
 
-test('what a program made is taken away when it is told to end', async () => {
+test('SIGTERM aborts the work and removes the directory', async () => {
   const { code, directory, error } = await ended('', 'SIGTERM');
   expect([code, error, existsSync(directory)]).toEqual([1, 'ended by SIGTERM', false]);
 });
 
-test('nobody waits for a pod of a node that is being ended', async () => {
+test('aborting a ClusterPods rejects all waits for pods', async () => {
   const ending = new AbortController();
-  const client = {} as ConstructorParameters<typeof ClusterPods>[0];
+  const client = { list: () => {}, watch: () => {} } as unknown as ConstructorParameters<typeof ClusterPods>[0];
   const pods = new ClusterPods(client, 'n', ending.signal);
   const waits = [pods.ready('a'), pods.restarted('a')];
   ending.abort(new Error('ended by SIGTERM'));

@@ -5,7 +5,7 @@ import type { Harm } from '../src/hostile/turn.ts';
 
 const harm: Harm = { peakBytes: 10e6, cpuSeconds: 1, otherReadyMs: 500, goneMs: 2000 };
 
-test('figures of both kubelets are told beside each other, and what never came as that', () => {
+test('hostileFigures compares the values of both kubelets, and shows "never" for pods that were not deleted', () => {
   const ours = new Map([['files', harm]]);
   const go = new Map([['files', { ...harm, peakBytes: 20e6, goneMs: Number.POSITIVE_INFINITY }]]);
   const figures = hostileFigures(ours, go);
@@ -15,11 +15,11 @@ test('figures of both kubelets are told beside each other, and what never came a
     [500, 500, 1],
     [Number.POSITIVE_INFINITY, 2, 0],
   ]);
-  expect(hostileTable(figures)).toMatch(/until they are gone \[s\]\s+never\s+2\.00\s+0\.00/);
+  expect(hostileTable(figures)).toMatch(/deletion until gone \[s\]\s+never\s+2\.00\s+0\.00/);
   expect(hostileFigures(ours, undefined)[0]?.go).toBeUndefined();
 });
 
-test('there is no ratio to a figure at or below zero', () => {
+test('there is no ratio if a value is zero or negative', () => {
   const figures = hostileFigures(
     new Map([['files', { ...harm, cpuSeconds: -0.1 }]]),
     new Map([['files', { ...harm, peakBytes: -180_000, goneMs: 0 }]]),
@@ -27,7 +27,7 @@ test('there is no ratio to a figure at or below zero', () => {
   expect(figures.map(({ ratio }) => ratio)).toEqual([undefined, undefined, 1, undefined]);
 });
 
-test('each kind is of pods that are Ready once their harm is done', () => {
+test('the pods of each kind become Ready when their harm is done', () => {
   for (const kind of HOSTILE_KINDS) {
     expect(kind.script).toContain('ready');
     const [container] = hostileSpec(kind, 'image').containers;

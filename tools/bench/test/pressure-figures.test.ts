@@ -16,8 +16,8 @@ const outcome = (more: Partial<PressureOutcome>): PressureOutcome => ({
   ...more,
 });
 
-describe('figures of pressure', () => {
-  test('are set against those of Go, where both gave an answer', () => {
+describe('pressureFigures', () => {
+  test('pressureFigures computes a ratio to the Go kubelet if both responded', () => {
     const ours = new Map([
       ['a', outcome({})],
       ['b', outcome({})],
@@ -31,20 +31,20 @@ describe('figures of pressure', () => {
     const figures = pressureFigures([ours], [go]);
     expect(figures.map(({ ratio }) => ratio)).toEqual([0.1, undefined, undefined]);
     const table = pressureTable(figures);
-    expect(table).toMatch(/^a: to the first signal \[ms\] +1000 +100 +0\.10$/m);
-    expect(table).toMatch(/^b: to the first signal \[ms\] +never +100$/m);
-    expect(table).toMatch(/^ {2}who else suffered +burstable +nobody$/m);
+    expect(table).toMatch(/^a: threshold to first signal \[ms\] +1000 +100 +0\.10$/m);
+    expect(table).toMatch(/^b: threshold to first signal \[ms\] +never +100$/m);
+    expect(table).toMatch(/^ {2}other affected pods +burstable +none$/m);
   });
 
-  test('stand alone where Go was not measured', () => {
+  test("formats a table without the Go kubelet's values if it was not measured", () => {
     expect(pressureTable(pressureFigures([new Map([['a', outcome({})]])], []))).toMatch(/signal \[ms\] +100$/m);
   });
 });
 
-describe('figures of pressure, of several turns,', () => {
+describe('pressureFigures of several turns', () => {
   const turns = (...outcomes: Partial<PressureOutcome>[]) => outcomes.map((each) => new Map([['a', outcome(each)]]));
 
-  test('are the medians of the times, and the worst of all else', () => {
+  test('pressureFigures contains the medians of the times and the worst of the other values', () => {
     const go = turns(
       { answerMs: 9000, suffered: ['burstable'], leastBytes: 0 },
       { answerMs: 1000, oomKills: 2, order: ['guaranteed', 'hog'] },
@@ -59,29 +59,33 @@ describe('figures of pressure, of several turns,', () => {
       oomKills: 2,
       leastBytes: 0,
     });
-    expect(pressureTable(figures)).toMatch(/^ {2}who was told to end +hog or guaranteed, hog +hog$/m);
+    expect(pressureTable(figures)).toMatch(/^ {2}terminated pods, in order +hog or guaranteed, hog +hog$/m);
   });
 
   test.each([
-    ['half of them', [{ answerMs: undefined }, { answerMs: 100 }], undefined],
-    ['all of them', [{ answerMs: undefined }, { answerMs: undefined }], undefined],
-    ['fewer', [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }], 300],
-  ])('have no time where %s had no answer', (_name, outcomes, expected) => {
+    ['undefined if half of the turns had no response', [{ answerMs: undefined }, { answerMs: 100 }], undefined],
+    ['undefined if no turn had a response', [{ answerMs: undefined }, { answerMs: undefined }], undefined],
+    [
+      'a number if fewer than half of the turns had no response',
+      [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }],
+      300,
+    ],
+  ])('the median time is %s', (_name, outcomes, expected) => {
     expect(pressureFigures(turns(...outcomes), [])[0]?.ours.answerMs).toBe(expected);
   });
 });
 
-test('of pressure there is one turn of each kubelet unless more are asked for', () => {
+test('parsePressureOptions applies defaults and rejects invalid values with the name of the option', () => {
   expect(parsePressureOptions([])).toMatchObject({ rounds: 1, kinds: PRESSURE_KINDS, alone: false });
   expect(parsePressureOptions(['--rounds', '3', '--only', 'log']).kinds.map(({ name }) => name)).toEqual([
-    'a log that grows',
+    'a growing log',
   ]);
   expect(parsePressureOptions(['--rounds=3']).rounds).toBe(3);
-  expect(() => parsePressureOptions(['--rounds=0'])).toThrow('--rounds: "0" is not a number from 1 to 20');
-  expect(() => parsePressureOptions(['--only=nothing'])).toThrow('--only: no kind has such a name');
+  expect(() => parsePressureOptions(['--rounds=0'])).toThrow('--rounds: must be a number from 1 to 20, is "0"');
+  expect(() => parsePressureOptions(['--only=nothing'])).toThrow('--only: must match the name of at least one kind');
 });
 
-test('a pod that means ill waits until it is told to begin; the others write to their disk all the while', () => {
+test('the hostile pod waits for its start file; the other pods write to their disk all the time', () => {
   const command = (harm?: string): string =>
     pressureSpec('p', '/notes', 'i', 'burstable', harm).containers[0]?.command?.at(-1) ?? '';
   expect(command('fill')).toContain('until [ -e /n/go-p ]');
@@ -91,7 +95,7 @@ test('a pod that means ill waits until it is told to begin; the others write to 
   expect(new Set(PRESSURE_KINDS.map(({ name }) => name)).size).toBe(PRESSURE_KINDS.length);
 });
 
-test('notes are told in the order in which pods left them', async () => {
+test("Notes.left returns pods in the order of their files' times", async () => {
   const directory = await mkdtemp(join(tmpdir(), 'na-notes-'));
   try {
     const notes = new Notes(directory);

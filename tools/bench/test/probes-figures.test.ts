@@ -26,8 +26,8 @@ function turn(cpuShare: number, more: Partial<ProbesTurn['probing']> = {}): Prob
 const missed = (ours: ProbesTurn, go: readonly ProbesTurn[] = [turn(0.25)]) =>
   probesFigures({ ours: [ours], go }).flatMap((figure) => (probesFigureMeets(figure) === false ? [figure.name] : []));
 
-describe('the figures of probes', () => {
-  it('are medians of turns, and of the ratios of those side by side', () => {
+describe('probesFigures', () => {
+  it('probesFigures contains medians of the turns and of the ratios of turns side by side', () => {
     const figures = probesFigures({ ours: [turn(0.1), turn(0.2)], go: [turn(0.2), turn(0.8)] });
     const named = (name: string) => figures.find((figure) => figure.name === name);
     expect(named('CPU with probes')?.ours).toBeCloseTo(15);
@@ -39,17 +39,17 @@ describe('the figures of probes', () => {
     expect(probesTable(figures)).toMatch(/CPU with probes \[%\] +50 +15 +0.38 +ratio <= 0.6 +ok/);
   });
 
-  it('have no other side where there is none, and hold this one to what is its own', () => {
+  it("without the Go kubelet, only this kubelet's own targets apply", () => {
     expect(missed(turn(0.3), [])).toEqual([]);
     expect(probesFigures({ ours: [turn(0.2)], go: [] })[1]).toMatchObject({ go: undefined, ratio: undefined });
   });
 
   test.each<[string, ProbesTurn]>([
     ['CPU with probes', turn(0.2)],
-    ['probes that came', turn(0.1, { came: 11_800 })],
-    ['period, off by: 99 of 100', turn(0.1, { periodErrorsMs: [1, 1, 1, 1_000] })],
-    ["TIME_WAIT, the kubelet's", turn(0.1, { timeWaits: { client: 1, server: 0 } })],
-    ["TIME_WAIT, the server's", turn(0.1, { timeWaits: { client: 0, server: 1 } })],
+    ['probes received', turn(0.1, { came: 11_800 })],
+    ['period error: 99th percentile', turn(0.1, { periodErrorsMs: [1, 1, 1, 1_000] })],
+    ['TIME_WAIT of the kubelet', turn(0.1, { timeWaits: { client: 1, server: 0 } })],
+    ['TIME_WAIT of the server', turn(0.1, { timeWaits: { client: 0, server: 1 } })],
     [
       'serving until Ready, all at once: median',
       { ...turn(0.1), readyAfterServing: { atOnceMs: [120], pacedMs: [5] } },
@@ -59,17 +59,17 @@ describe('the figures of probes', () => {
       { ...turn(0.1), readyAfterServing: { atOnceMs: [5], pacedMs: [120] } },
     ],
     ['RSS of the probes', turn(0.1, { rssBytes: 87 * MB })],
-  ])('%s: what is not as it must be is a miss', (name, ours) => expect(missed(ours)).toEqual([name]));
+  ])('misses the target: %s', (name, ours) => expect(missed(ours)).toEqual([name]));
 });
 
-test('how even periods are: of each path by itself, and a probe that is left out is a whole period', () => {
+test('periodErrors computes the deviations per path, and counts a missing probe as one period', () => {
   const arrivals = { '/a/live': [0, 1_000, 2_010, 4_000], '/b/live': [500, 1_480], '/c/live': [7] };
   expect(periodErrors(arrivals, 1_000)).toEqual([0, 10, 990, 20]);
   expect(countOf(arrivals)).toBe(7);
   expect(periodErrors({}, 1_000)).toEqual([]);
 });
 
-test('sockets in TIME_WAIT are those of who closed first', () => {
+test('timeWaits counts the sockets of the side that closed first', () => {
   const line = (local: string, remote: string, state: string) =>
     `   0: 0100007F:${local} 0100007F:${remote} ${state} 00000000:00000000 03:00000A2C 00000000     0        0 0 3 0000000000000000`;
   const text = [
@@ -86,7 +86,7 @@ test('sockets in TIME_WAIT are those of who closed first', () => {
   expect(timeWaits(text, 0x50)).toEqual({ client: 1, server: 0 });
 });
 
-test('when a container serves is read from its log, by the uptime', async () => {
+test('servesAtUptimeMs reads the uptime at which a container serves from its log', async () => {
   const log = '2026-01-01T00:00:00.1Z stdout F other\n2026-01-01T00:00:00.2Z stdout F serves 12.34\n';
   expect(servesAtUptimeMs(log)).toBe(12_345);
   expect(servesAtUptimeMs('2026-01-01T00:00:00.2Z stdout F serves late\n')).toBeUndefined();
@@ -94,13 +94,13 @@ test('when a container serves is read from its log, by the uptime', async () => 
   const offsetMs = uptimeOffsetMs();
   const before = await uptimeMs();
   const nowMs = performance.now() - offsetMs;
-  // On a busy machine the moment at which it changes may be seen late.
+  // On a busy machine, the change of the uptime may be seen late.
   expect(nowMs).toBeGreaterThan(before - 200);
   expect(nowMs).toBeLessThan((await uptimeMs()) + 20);
   expect(servingPod().containers[0]?.command?.[2]).toContain('echo "serves $up"');
 });
 
-test('the server notes when each probe of a pod came, and forgets on demand', async () => {
+test('the probed server records the arrival of each probe and deletes the records on request', async () => {
   using probed = await Probed.start();
   const { readinessProbe, livenessProbe } = probedPod('web', probed.port).containers[0] ?? {};
   const ask = (path = ''): Promise<number | undefined> =>
@@ -120,16 +120,16 @@ test('the server notes when each probe of a pod came, and forgets on demand', as
   expect(second).toBeGreaterThan(first);
 });
 
-describe('the command line', () => {
-  it('has the numbers of the issue', () => {
+describe('parseProbesOptions', () => {
+  it('parseProbesOptions applies defaults', () => {
     expect(parseProbesOptions([])).toMatchObject({ pods: 100, seconds: 60, rounds: 1, alone: false });
   });
 
   it.each([
-    [['--pods', '0'], '--pods: "0" is not a number from 1 to 240'],
-    [['--seconds', '4'], '--seconds: "4" is not a number from 5 to 3600'],
+    [['--pods', '0'], '--pods: must be a number from 1 to 240, is "0"'],
+    [['--seconds', '4'], '--seconds: must be a number from 5 to 3600, is "4"'],
     [['--pod', '4'], "Unknown option '--pod'"],
-  ])('%j is refused', (argv, message) => {
+  ])('parseProbesOptions rejects %j', (argv, message) => {
     expect(() => parseProbesOptions(argv)).toThrow(message);
   });
 });

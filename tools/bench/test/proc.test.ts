@@ -3,17 +3,17 @@ import { expect, test } from 'vitest';
 import { sumOfMetric } from '../src/metrics-text.ts';
 import { parseMachineStat, parseSchedstat, parseStat, parseStatus, readUsage } from '../src/proc.ts';
 
-test('the CPU times are found after a name that has parentheses and spaces', () => {
+test('parseStat finds the CPU times after a name with parentheses and spaces', () => {
   const line =
     '42 (a) b (c) S 1 42 42 0 -1 4194560 100 200 0 0 150 50 30 20 20 0 11 0 12345 1000 200 18446744073709551615';
   expect(parseStat(line)).toEqual({ ownSeconds: 2, childrenSeconds: 0.5 });
 });
 
-test('what is no stat line is refused', () => {
-  expect(() => parseStat('42 (node) S 1')).toThrow('not a stat line');
+test('parseStat rejects an invalid line', () => {
+  expect(() => parseStat('42 (node) S 1')).toThrow('parse /proc/PID/stat: invalid line');
 });
 
-test('numbers of a status: kB are bytes, counts are counts, what is absent is 0', () => {
+test('parseStatus converts kB to bytes, returns counts unchanged, and 0 for missing fields', () => {
   const text = 'Name:\tnode\nVmHWM:\t   91600 kB\nVmRSS:\t   90000 kB\nvoluntary_ctxt_switches:\t17\n';
   expect(parseStatus(text, 'VmRSS')).toBe(90_000 * 1024);
   expect(parseStatus(text, 'VmHWM')).toBe(91_600 * 1024);
@@ -21,32 +21,32 @@ test('numbers of a status: kB are bytes, counts are counts, what is absent is 0'
   expect(parseStatus(text, 'RssAnon')).toBe(0);
 });
 
-test('the time on a CPU is in nanoseconds', () => {
+test('parseSchedstat converts nanoseconds to seconds and rejects an empty text', () => {
   expect(parseSchedstat('1500000000 20 3\n')).toBe(1.5);
-  expect(() => parseSchedstat('')).toThrow('not a schedstat line');
+  expect(() => parseSchedstat('')).toThrow('parse schedstat: invalid line');
 });
 
-test('what all CPUs have done leaves out that they were idle, waited for disks, or were taken away', () => {
+test('parseMachineStat omits idle time, I/O wait and stolen time', () => {
   const stat = 'cpu  100 20 30 9000 800 4 6 700 50 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
   expect(parseMachineStat(stat)).toBe(1.6);
-  expect(() => parseMachineStat('cpu0 1 2 3 4 5 6 7\n')).toThrow('not a line of all CPUs');
-  expect(() => parseMachineStat('')).toThrow('not a line of all CPUs');
+  expect(() => parseMachineStat('cpu0 1 2 3 4 5 6 7\n')).toThrow('parse /proc/stat: invalid first line');
+  expect(() => parseMachineStat('')).toThrow('parse /proc/stat: invalid first line');
 });
 
-test.runIf(process.platform === 'linux')('a process of this machine has used something', async () => {
+test.runIf(process.platform === 'linux')('readUsage returns the usage of the current process', async () => {
   const usage = await readUsage(process.pid);
   expect(usage.cpuSeconds).toBeGreaterThan(0);
   expect(usage.rssBytes).toBeGreaterThan(usage.anonymousBytes);
   expect(usage.peakRssBytes).toBeGreaterThanOrEqual(usage.rssBytes - 1e6);
 });
 
-test.runIf(process.platform === 'linux')('a process that has ended cannot be read', async () => {
+test.runIf(process.platform === 'linux')('readUsage rejects for a process that has exited', async () => {
   const child = spawn('true');
   await new Promise((resolve) => child.on('exit', resolve));
   await expect(readUsage(child.pid ?? 0)).rejects.toThrow();
 });
 
-test('a metric is summed over its labels, and over no other metric', () => {
+test('sumOfMetric sums the series of one metric that have the required labels', () => {
   const text =
     '# HELP calls_total Calls.\ncalls_total{rpc="a b"} 2\ncalls_total{rpc="c"} 3\ncalls_total_more 7\nnone 1\n';
   expect(sumOfMetric(text, 'calls_total')).toBe(5);

@@ -14,7 +14,7 @@ const batch = (readyMs: readonly number[], totalMs = Math.max(...readyMs)): Batc
 const figure = (measured: Measured, name: string) => figures(measured).find((candidate) => candidate.name === name);
 
 describe('figures', () => {
-  test('a batch counts by the median of the ratios of its repetitions, not by the ratio of the medians', () => {
+  test("a batch is judged by the median of its repetitions' ratios, not by the ratio of the medians", () => {
     const batches = [
       { bare: batch([1000, 2000]), kubelet: batch([1000, 2200]) },
       { bare: batch([1000, 8000]), kubelet: batch([1000, 8000]) },
@@ -26,14 +26,14 @@ describe('figures', () => {
     expect(found && meetsTarget(found)).toBe(true);
   });
 
-  test('the median pod is told as a part of its own batch', () => {
+  test('the median pod is shown as a share of its own batch', () => {
     const batches = [{ bare: batch([1, 2, 3, 4]), kubelet: batch([10, 70, 80, 100]) }];
     const found = figure({ batches }, 'median pod / batch');
     expect(found).toMatchObject({ bare: 0.625, kubelet: 0.75 });
     expect(found && meetsTarget(found)).toBe(false);
   });
 
-  test('a restart may take 100 ms more than creating and starting take the runtime', () => {
+  test('a restart may take 100 ms more than the runtime needs to create and start a container', () => {
     const restarts = (endToStartMs: number): Measured => ({
       batches: [],
       restarts: {
@@ -48,7 +48,7 @@ describe('figures', () => {
     expect([meets(180), meets(181)]).toEqual([true, false]);
   });
 
-  test('what was not measured is not shown', () => {
+  test('figures omit values that were not measured', () => {
     expect(figures({ batches: [] })).toEqual([]);
     const idle = { pods: 100, rssBytes: 119e6, peakRssBytes: 130e6, cpuShare: 0.011, sleepsPerSecond: 20 };
     const shown = figures({ batches: [], idle });
@@ -69,7 +69,7 @@ describe('report', () => {
     empty: { rssBytes: 96e6, cpuShare: 0.001 },
   });
 
-  test('a table of the figures, with what misses its target', () => {
+  test('tableOf formats values and marks a missed target', () => {
     expect(tableOf(result)).toBe(
       [
         'figure                 bare  kubelet  ratio   target',
@@ -82,7 +82,7 @@ describe('report', () => {
     );
   });
 
-  test('JSON with the same figures and verdicts', () => {
+  test('jsonOf contains the same values and verdicts', () => {
     const { node, figures: list } = JSON.parse(jsonOf(result, { node: 'v24' }));
     expect(node).toBe('v24');
     expect(list).toHaveLength(3);
@@ -90,7 +90,7 @@ describe('report', () => {
     expect(list[0]).not.toHaveProperty('ok');
   });
 
-  test('a column is as wide as its longest cell, and short rows are filled', () => {
+  test('renderTable pads columns to the longest cell and fills short rows', () => {
     expect(renderTable(['a', 'b'], [['long', '1'], ['x']])).toBe('a     b\n----  -\nlong  1\nx\n');
   });
 });

@@ -13,11 +13,11 @@ describe('median', () => {
     [[4, 1, 2, 3], 2.5],
     [[7], 7],
     [[], Number.NaN],
-  ])('of %j is %d', (values, expected) => {
+  ])('median of %j is %d', (values, expected) => {
     expect(median(values)).toBe(expected);
   });
 
-  test('a quantile lies between the smallest and the greatest, and grows with its part', () => {
+  test('quantile lies between minimum and maximum and is monotonic', () => {
     const values = fc.array(fc.integer({ min: -1e6, max: 1e6 }), { minLength: 1 });
     const part = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
@@ -31,12 +31,12 @@ describe('median', () => {
   });
 });
 
-describe('options', () => {
-  test('what is not said has a default', () => {
+describe('parseOptions', () => {
+  test('parseOptions applies defaults', () => {
     expect(parseOptions([])).toMatchObject({ pods: 50, repetitions: 3, idlePods: 100, runtime: 'auto', json: false });
   });
 
-  test('numbers, lists and flags are read', () => {
+  test('parseOptions parses numbers, lists and flags', () => {
     const options = parseOptions([
       '--pods',
       '7',
@@ -55,19 +55,19 @@ describe('options', () => {
   });
 
   test.each([
-    [['--pods', '0'], '--pods: "0"'],
+    [['--pods', '0'], 'is "0"'],
     [['--pods', '251'], 'from 1 to 250'],
-    [['--pods', 'many'], '--pods: "many"'],
-    [['--concurrency', '2,'], '--concurrency: ""'],
-    [['--runtime', 'podman'], 'none of auto, system, 2.4'],
-    [['--only', 'all'], '--only: "all"'],
+    [['--pods', 'many'], 'is "many"'],
+    [['--concurrency', '2,'], 'is ""'],
+    [['--runtime', 'podman'], 'must be one of auto, system, 2.4'],
+    [['--only', 'all'], 'is "all"'],
     [['--podz', '1'], '--podz'],
-  ])('%j is refused', (argv, message) => {
+  ])('parseOptions rejects %j', (argv, message) => {
     expect(() => parseOptions(argv)).toThrow(message);
   });
 });
 
-test('the flags for Node come from the first line', () => {
+test("shebangFlags returns the Node flags of a program's first line", () => {
   expect(shebangFlags('#!/usr/bin/env -S node --max-semi-space-size=2 --x\nimport "a";')).toEqual([
     '--max-semi-space-size=2',
     '--x',
@@ -84,20 +84,20 @@ test('both sides run the same command in the same image', () => {
   expect(sandbox.metadata).toMatchObject({ name: metadata.name, namespace: metadata.namespace });
 });
 
-describe('subnets', () => {
-  test('two that differ, and that the machine has no address of', () => {
+describe('freeSubnets', () => {
+  test('freeSubnets returns two different subnets without addresses of the machine', () => {
     const free = freeSubnets(0, ['10.224.0.1', '192.168.0.1', '10.224.2.77']);
     expect(free).toEqual(['10.224.1.0/24', '10.224.3.0/24']);
   });
 
-  test('seeds that follow each other give no subnet twice, and the last wraps around', () => {
+  test('freeSubnets returns different subnets for successive seeds and wraps around at the end', () => {
     const all = Array.from({ length: 2048 }, (_none, seed) => freeSubnets(seed, [])).flat();
     expect(new Set(all).size).toBe(all.length);
     expect(freeSubnets(2047, ['10.239.255.1'])).toEqual(['10.239.254.0/24', '10.224.0.0/24']);
   });
 
-  test('none is left', () => {
+  test('freeSubnets throws if fewer than two subnets are free', () => {
     const taken = Array.from({ length: 4096 }, (_none, index) => `10.${224 + (index >> 8)}.${index & 255}.1`);
-    expect(() => freeSubnets(5, taken.slice(1))).toThrow('is taken');
+    expect(() => freeSubnets(5, taken.slice(1))).toThrow('are taken');
   });
 });

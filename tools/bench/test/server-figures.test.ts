@@ -13,30 +13,30 @@ function turn(cpuShare: number, bytesPerSecond: number, done = 50): ServerTurn {
   return { rest: used, follow: load, exec: load, resource: load, cadvisor: load, forward };
 }
 
-describe('the figures of servers', () => {
+describe('serverFigures', () => {
   const figures = serverFigures(
     [turn(0.2, 70 * MIB), turn(0.4, 90 * MIB)],
     [turn(0.4, 100 * MIB), turn(0.4, 100 * MIB)],
   );
   const named = (name: string) => figures.find((figure) => figure.name === name);
 
-  it('are medians of turns, and of the ratios of those side by side', () => {
+  it('serverFigures contains medians of the turns and of the ratios of turns side by side', () => {
     expect(named('log followers: CPU')).toMatchObject({ go: 40 });
     expect(named('log followers: CPU')?.ours).toBeCloseTo(30);
     expect(named('log followers: CPU')?.ratio).toBeCloseTo(0.75);
-    expect(named('log followers: lines that came')).toMatchObject({ ours: 50 });
+    expect(named('log followers: lines received')).toMatchObject({ ours: 50 });
     expect(named('execs: median')).toMatchObject({ ours: 2 });
-    // 0 of 0: there is no ratio.
+    // 0 divided by 0 is no ratio.
     expect(named('execs: failed')).toMatchObject({ ours: 0, ratio: undefined });
   });
 
-  it('hold the CPU of a load against what was done with it', () => {
+  it('serverFigures divides the CPU time of a load by the work done', () => {
     const [first] = serverFigures([turn(0.4, 1, 80)], [turn(0.2, 1, 20)]).filter(({ name }) => name.includes('a line'));
     expect(first).toMatchObject({ name: 'log followers: CPU for a line', unit: 'ms', go: 100, ours: 50, target: 1 });
     expect(first && serverFigureMeets(first)).toBe(true);
   });
 
-  it('know whether they are as they should be', () => {
+  it('serverFigureMeets compares the ratio with a minimum or maximum', () => {
     const throughput = named('port-forward: throughput');
     expect(throughput).toMatchObject({ ours: 80, go: 100, atLeast: true });
     expect(throughput && serverFigureMeets(throughput)).toBe(true);
@@ -46,28 +46,28 @@ describe('the figures of servers', () => {
     expect(serverTable(figures)).toMatch(/port-forward: throughput \[MiB\/s\] +100 +80 +0.80 +>= 0.8 +ok/);
   });
 
-  it('have no other side where there is none', () => {
+  it('serverFigures contains no ratio without the Go kubelet', () => {
     const [first] = serverFigures([turn(0.2, 1)], []);
     expect(first).toMatchObject({ go: undefined, ratio: undefined });
   });
 });
 
-describe('a rate', () => {
-  it('is kept whether or not what was begun before has ended, and failures are counted', async () => {
-    const begun: number[] = [];
+describe('atRate', () => {
+  it('atRate starts operations at the given rate without waiting for earlier ones, and counts failures', async () => {
+    const started: number[] = [];
     const once = async (index: number): Promise<number> => {
-      begun.push(index);
+      started.push(index);
       if (index === 1) throw new Error('refused');
       return index;
     };
     const load = await atRate({ perMinute: 1_200, seconds: 0.25 }, once, new AbortController().signal);
-    expect(begun).toEqual([0, 1, 2, 3, 4]);
+    expect(started).toEqual([0, 1, 2, 3, 4]);
     expect(load).toEqual({ done: 4, wanted: 5, failed: 1, latencyMs: [0, 2, 3, 4], problem: 'refused' });
   });
 });
 
-describe('the command line', () => {
-  it('has the numbers of the issue, scaled where that is asked for', () => {
+describe('parseServerOptions', () => {
+  it('parseServerOptions applies defaults and the scale', () => {
     const issue = { pods: 100, followers: 500, execsPerMinute: 200, scrapesPerMinute: 1_000, seconds: 60 };
     expect(parseServerOptions([])).toMatchObject(issue);
     expect(parseServerOptions(['--scale', '0.1'])).toMatchObject({
@@ -76,10 +76,10 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['--scale', '0'], '--scale: "0" is not a number from 0.01 to 10'],
-    [['--pods', '1.5'], '--pods: "1.5" is not a number from 1 to 240'],
-    [['--seconds', ''], '--seconds: "" is not a number from 2 to 3600'],
-  ])('%j is refused', (argv, message) => {
+    [['--scale', '0'], '--scale: must be a number from 0.01 to 10, is "0"'],
+    [['--pods', '1.5'], '--pods: must be a number from 1 to 240, is "1.5"'],
+    [['--seconds', ''], '--seconds: must be a number from 2 to 3600, is ""'],
+  ])('parseServerOptions rejects %j', (argv, message) => {
     expect(() => parseServerOptions(argv)).toThrow(message);
   });
 });

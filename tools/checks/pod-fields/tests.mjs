@@ -1,4 +1,4 @@
-// The files of tests that the tables name.
+// Test files that the verdicts refer to.
 const runtime = 'packages/runtime/test';
 const admission = 'packages/admission/test';
 const volumes = 'packages/volumes/test';

@@ -2,9 +2,9 @@
 import { files as t } from './tests.mjs';
 import { others, partly, refused, works } from './verdicts.mjs';
 
-const told = [t.volumes, 'is told before a pod is taken on'];
+const unsupportedTest = [t.volumes, 'is told before a pod is taken on'];
 const unsupported = (fields, type, why) =>
-  refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, told);
+  refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
 /** A volume type that is not implemented: all of its fields have the same verdict. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
@@ -15,7 +15,8 @@ const ownClaim = [t.claims, 'is named for it, and is its own'];
 const otherTypes =
   'persistent volumes of types other than hostPath and local are refused with the message “failed to get Plugin from volumeSpec for volume "pv" err=type csi is not supported by this kubelet”';
 const csi = 'CSI drivers are not implemented yet';
-const gone = 'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
+const removed =
+  'upstream has removed the plugin too: a CSI driver replaces it, and CSI drivers are not implemented yet';
 const inTree = 'upstream still has this in-tree plugin; it is not implemented yet';
 const payload = [t.payload, 'optional keys'];
 const filled = [t.projections, 'are where upstream has them, and read-only for containers'];
@@ -54,7 +55,7 @@ export const volumes = {
     ...[
       'awsElasticBlockStore azureDisk azureFile cephfs cinder flocker gcePersistentDisk glusterfs',
       'photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume',
-    ].map((fields) => unsupported(fields, '…', gone)),
+    ].map((fields) => unsupported(fields, '…', removed)),
   ],
   VolumeMount: [
     works('mountPath mountPropagation name readOnly recursiveReadOnly', [t.mounts, 'takes paths and flags over']),
@@ -164,32 +165,36 @@ export const volumes = {
   ManagedFieldsEntry: [others('apiVersion fieldsType fieldsV1 manager operation subresource time', controller)],
   OwnerReference: [others('apiVersion blockOwnerDeletion controller kind name uid', controller)],
   CSIVolumeSource: whole('csi', 'driver fsType nodePublishSecretRef readOnly volumeAttributes', csi),
-  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', gone),
-  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', gone),
-  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', gone),
-  CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', gone),
-  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', gone),
+  AWSElasticBlockStoreVolumeSource: whole('awsElasticBlockStore', 'fsType partition readOnly volumeID', removed),
+  AzureDiskVolumeSource: whole('azureDisk', 'cachingMode diskName diskURI fsType kind readOnly', removed),
+  AzureFileVolumeSource: whole('azureFile', 'readOnly secretName shareName', removed),
+  CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
+  CinderVolumeSource: whole('cinder', 'fsType readOnly secretRef volumeID', removed),
   FCVolumeSource: whole('fc', 'fsType lun readOnly targetWWNs wwids', inTree),
   FlexVolumeSource: whole('flexVolume', 'driver fsType options readOnly secretRef', inTree),
-  FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', gone),
-  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', gone),
+  FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
+  GCEPersistentDiskVolumeSource: whole('gcePersistentDisk', 'fsType partition pdName readOnly', removed),
   GitRepoVolumeSource: whole('gitRepo', 'directory repository revision', 'upstream refuses it since 1.33 too'),
-  GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', gone),
+  GlusterfsVolumeSource: whole('glusterfs', 'endpoints path readOnly', removed),
   ISCSIVolumeSource: whole(
     'iscsi',
     'chapAuthDiscovery chapAuthSession fsType initiatorName iqn iscsiInterface lun portals readOnly secretRef targetPortal',
     inTree,
   ),
   NFSVolumeSource: whole('nfs', 'path readOnly server', inTree),
-  PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', gone),
-  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', gone),
-  QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', gone),
-  RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', gone),
+  PhotonPersistentDiskVolumeSource: whole('photonPersistentDisk', 'fsType pdID', removed),
+  PortworxVolumeSource: whole('portworxVolume', 'fsType readOnly volumeID', removed),
+  QuobyteVolumeSource: whole('quobyte', 'group readOnly registry tenant user volume', removed),
+  RBDVolumeSource: whole('rbd', 'fsType image keyring monitors pool readOnly secretRef user', removed),
   ScaleIOVolumeSource: whole(
     'scaleIO',
     'fsType gateway protectionDomain readOnly secretRef sslEnabled storageMode storagePool system volumeName',
-    gone,
+    removed,
   ),
-  StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', gone),
-  VsphereVirtualDiskVolumeSource: whole('vsphereVolume', 'fsType storagePolicyID storagePolicyName volumePath', gone),
+  StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', removed),
+  VsphereVirtualDiskVolumeSource: whole(
+    'vsphereVolume',
+    'fsType storagePolicyID storagePolicyName volumePath',
+    removed,
+  ),
 };

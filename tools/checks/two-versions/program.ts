@@ -1,4 +1,5 @@
-// Managers of one version at work with clients, kits and values of another; see ../two-versions.mjs, which puts both beside it.
+// Combines managers of one version with clients, test kits and values of another; ../two-versions.mjs installs both
+// versions.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,10 +7,10 @@ import { join } from 'node:path';
 import * as one from './one/all.ts';
 import * as other from './other/all.ts';
 
-assert.notEqual(one.kubeClient.KubeError, other.kubeClient.KubeError, 'two copies are installed');
+assert.notEqual(one.kubeClient.KubeError, other.kubeClient.KubeError, 'two copies must be installed');
 const directory = await mkdtemp(join(tmpdir(), 'two-versions-'));
 
-/** Every error class is known to its other version, and to no other class. */
+/** Checks that `is` of every error class recognises errors of the other version, and no errors of other classes. */
 function errorsAreKnown(): number {
   const classes = (side: object): Map<string, unknown> =>
     new Map(
@@ -35,7 +36,7 @@ interface Known {
   is(value: unknown): boolean;
 }
 
-/** `from` of each class leaves an error of the other version as it is, its code with it. */
+/** Checks that `from` of each class returns an error of the other version unchanged, including its code. */
 function codesAreKept(): void {
   const kept = <E extends { readonly code: string }>(error: E, from: (error: unknown) => E, code: string): void => {
     assert.equal(from(error), error);
@@ -56,7 +57,7 @@ const pod = {
   metadata: { name: 'web', namespace: 'default', uid: 'uid-1' },
   spec: { containers: [{ name: 'main', image: 'busybox', command: ['sleep', '600'] }] },
 };
-/** A client of one version, a pod runtime of the other, a PLEG of the one again. */
+/** Runs a pod with a client of one version, a pod runtime of the other version and a PLEG of the first version. */
 async function podRuns(): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
@@ -105,11 +106,11 @@ async function podRuns(): Promise<void> {
   const pull = manager.ensureImageExists(pod, missing, {}, '', signal);
   await assert.rejects(pull, (error) => one.images.ImageError.is(error) && error.code === 'ErrImagePull');
   fake.faults.add({ rpc: 'pullImage', times: 1, fault: { kind: 'error', code: 'UNKNOWN', message: 'plain words' } });
-  const untold = manager.ensureImageExists(pod, { ...missing, image: 'busybox:unknown' }, {}, '', signal);
+  const unknownCode = manager.ensureImageExists(pod, { ...missing, image: 'busybox:unknown' }, {}, '', signal);
   await assert.rejects(
-    untold,
+    unknownCode,
     { message: 'plain words' },
-    'what an UNKNOWN of the runtime says is told without the code',
+    'a runtime error with code UNKNOWN is reported without the code',
   );
   for (const known of await runtime.getPods()) await runtime.killPod(pod, known, 1, signal);
   stop.abort();
@@ -137,7 +138,7 @@ const nodeSettings = {
   },
 } as const;
 
-/** Clients of one version under a reflector, a cache of objects and a writer of statuses of the other. */
+/** Uses clients of one version with a reflector, an object cache and a status writer of the other version. */
 async function apiServerIsServed(): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
@@ -155,9 +156,14 @@ async function apiServerIsServed(): Promise<void> {
   cache.registerPod({ ...made, spec: { ...made.spec, imagePullSecrets: [{ name: 'db' }, { name: 'gone' }] } });
   const objects = other.objectCache.podObjects(cache);
   assert.equal((await objects.getSecret('default', 'db', signal))?.data?.key, 'dmFsdWU=');
-  assert.equal(await objects.getSecret('default', 'gone', signal), undefined, 'NotFound of the other version is known');
+  assert.equal(
+    await objects.getSecret('default', 'gone', signal),
+    undefined,
+    'NotFound of the other version must be recognised',
+  );
 
-  // What a writer of one version writes, a reflector of the other sees; the errors on the way are of one, and known there.
+  // A reflector of one version must see the writes of a status writer of the other version. The errors in between have
+  // one version and must be recognised by the other.
   api.faults.add({ verb: 'patch', resource: 'pods/status', times: 1, fault: { kind: 'status', code: 409 } });
   const codes: string[] = [];
   const rest = one.status.restStatusApi(client);
@@ -191,11 +197,11 @@ async function apiServerIsServed(): Promise<void> {
 
 const count = errorsAreKnown();
 codesAreKept();
-console.log(`${count} error classes are known to their other version`);
+console.log(`the other version recognises ${count} error classes`);
 try {
   await podRuns();
   await apiServerIsServed();
 } finally {
   await rm(directory, { recursive: true });
 }
-console.log('all of it works');
+console.log('all checks passed');

@@ -2,8 +2,9 @@ import type { Case } from './cases/index.ts';
 import type { Found } from './side.ts';
 
 /**
- * Cases that are run together, topic by topic: a node has room for so many pods only.
- * @param most a topic of more is a batch of its own
+ * Groups cases into batches that run together, because a node has room for a limited number of pods. A topic is never
+ * split.
+ * @param most maximum number of cases per batch; a topic with more cases is a batch of its own
  */
 export function inBatches(topics: readonly (readonly Case[])[], most: number): readonly (readonly Case[])[] {
   const batches: Case[][] = [];
@@ -15,10 +16,13 @@ export function inBatches(topics: readonly (readonly Case[])[], most: number): r
   return batches;
 }
 
-/** What was found of a side batch by batch, as one: of each pod what was found while it was there, of the node what was found last. */
+/**
+ * Merges the findings of a side's batches: pods, their events and runtime requests of every batch, and the node of the
+ * last batch.
+ */
 export function merged(batches: readonly Found[]): Found {
   const last = batches.at(-1);
-  if (last === undefined) throw new RangeError('there is no batch');
+  if (last === undefined) throw new RangeError('merge batches: no batch');
   const events = batches.flatMap((batch) => {
     const names = new Set(batch.pods.map(({ metadata }) => metadata.name));
     const [node = ''] = batch === last ? Object.keys(batch.names) : [];

@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 
-/** What {@link makeClaims} works with. */
+/** Dependencies of {@link makeClaims}. */
 export interface ClaimComponents {
-  /** Of the side: its node, and its namespace. */
+  /** Name of the side's node and namespace. */
   readonly name: string;
-  /** Of the side. */
+  /** Directory of the side. */
   readonly directory: string;
   readonly controlPlane: Pick<ControlPlane, 'json'>;
 }
@@ -17,7 +17,10 @@ const onNode = (name: string): object => ({
   },
 });
 
-/** The persistent volumes of a side by the names of the claims that they are bound to; that of `unbound` is never made. */
+/**
+ * Returns the PersistentVolumes of a side by the names of their claims. The volume of the claim `unbound` is not
+ * created.
+ */
 function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string, object | undefined>> {
   const local = (path: string, node = name): object => ({ local: { path }, nodeAffinity: onNode(node) });
   const mountOptions = ['noexec', 'nodev'];
@@ -33,7 +36,7 @@ function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string
   };
 }
 
-/** Makes claims for the pods of a side, and what they are bound to. */
+/** Creates the PersistentVolumeClaims for the pods of a side, and the volumes they are bound to. */
 export async function makeClaims(components: ClaimComponents): Promise<void> {
   const { name: side, directory, controlPlane } = components;
   for (const name of ['local', 'local-shared']) await mkdir(join(directory, name));

@@ -1,25 +1,25 @@
 import type { Case } from './cases/index.ts';
 import { type Difference, differences, type Json, leavesOf } from './differences.ts';
 import { normalise, normaliseText } from './normalise.ts';
-import { byName, eventsOf, plain, statusOf, told } from './observed.ts';
+import { asKeys, byName, eventsOf, plain, statusOf } from './observed.ts';
 import { onPurpose, type Purpose } from './on-purpose.ts';
 import type { Found, NodeJson } from './side.ts';
 
-/** A difference, of which pod (or `node`), and what it is for where that is known. */
+/** Difference with its pod (or `node`) and, if it is intended, the reason. */
 export interface Judged extends Difference {
   readonly of: string;
   readonly purpose: Purpose | undefined;
 }
 
-/** What a comparison came to. */
+/** Result of a comparison. */
 export interface Comparison {
   readonly pods: number;
-  /** How many values of the Go kubelet's were looked at. */
+  /** Number of compared values of the Go kubelet. */
   readonly values: number;
   readonly differences: readonly Judged[];
 }
 
-/** Compares what was found of both sides. */
+/** Compares the findings of both sides. */
 export function compare(cases: readonly Case[], go: Found, ours: Found): Comparison {
   const theirs = documentsOf(cases, go);
   const own = documentsOf(cases, ours);
@@ -51,15 +51,15 @@ function documentsOf(cases: readonly Case[], found: Found): ReadonlyMap<string, 
     const document = {
       annotations: metadata?.annotations,
       finalizers: metadata?.finalizers,
-      // Of a mirror pod all of it is the kubelet's work.
+      // The kubelet creates the whole mirror pod, so its metadata and spec are compared, too.
       ...(isStatic && { metadata, spec }),
       status: statusOf(status, loops),
-      events: told(events.get(shown) ?? []),
+      events: asKeys(events.get(shown) ?? []),
       runtime: Object.fromEntries(runtime),
     };
     return [name, normalise(plain(document), names)];
   });
-  const node = { ...withConditionsByType(found.node), events: told(events.get(nodeName) ?? []) };
+  const node = { ...withConditionsByType(found.node), events: asKeys(events.get(nodeName) ?? []) };
   return new Map([...documents, ['node', normalise(plain(node), names)]]);
 }
 

@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import { foundPlugin } from '@node-agent/plugin-watcher/testing';
 
-/** One device of each resource, so that it is no chance which one a container gets. */
+/** Resource with exactly one device, so that both kubelets must select the same device. */
 interface Offer {
   readonly resource: string;
   readonly preStartRequired?: boolean;
-  /** What it says to Allocate in the place of an answer. */
+  /** Error that Allocate returns instead of a response. */
   readonly fails?: string;
 }
 
@@ -22,17 +22,17 @@ const OFFERS: readonly Offer[] = [
   { resource: FUSE, fails: 'it has blown' },
 ];
 
-/** The resources that a node has while its plugins run. */
+/** Resources of a node while its plugins run. */
 export const DEVICE_RESOURCES: readonly string[] = OFFERS.map(({ resource }) => resource);
 
 /**
- * Device plugins of one side. A kubelet finds them below its own root directory: the directory in which plugins register by themselves is one
- * of the whole machine, for the Go kubelet.
+ * Device plugins of one side. The kubelet finds their sockets below its own root directory. The device plugins
+ * directory for self-registration cannot be used, because the Go kubelet uses one fixed path for the whole machine.
  */
 export class DevicePlugins {
   readonly #plugins: readonly FakeDevicePlugin[];
   readonly #directory: string;
-  /** Why resources were not taken. */
+  /** Reasons why the kubelet rejected resources. */
   readonly refusals: string[] = [];
 
   constructor(rootDirectory: string) {

@@ -1,15 +1,15 @@
-/** Any JSON. */
+/** JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** One place where two documents differ; `undefined` is what is not there. */
+/** Difference at one path of two documents; `undefined` means that the value is absent. */
 export interface Difference {
-  /** As `status.conditions.Ready.status`. */
+  /** Path such as `status.conditions.Ready.status`. */
   readonly path: string;
   readonly go: Json | undefined;
   readonly ours: Json | undefined;
 }
 
-/** Where two documents differ, in the order of their fields: the deepest places that are in both. */
+/** Returns the differences of two documents in field order. Each difference is reported at its deepest common path. */
 export function differences(go: Json | undefined, ours: Json | undefined, path = ''): readonly Difference[] {
   if (isBranch(go) && isBranch(ours) && Array.isArray(go) === Array.isArray(ours)) {
     const keys = new Set([...Object.keys(go), ...Object.keys(ours)]);
@@ -18,7 +18,7 @@ export function differences(go: Json | undefined, ours: Json | undefined, path =
   return Object.is(go, ours) ? [] : [{ path, go, ours }];
 }
 
-/** How many values a document has. */
+/** Returns the number of leaf values in a document. */
 export function leavesOf(document: Json): number {
   return isBranch(document) ? Object.values(document).reduce((sum: number, child) => sum + leavesOf(child), 0) : 1;
 }

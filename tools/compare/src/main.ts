@@ -11,15 +11,18 @@ import { report } from './report.ts';
 import { settled } from './settling.ts';
 import { type Found, Side } from './side.ts';
 
-/** What happens is told on the standard error stream: the standard output has the differences only. */
+/** Writes progress to the standard error stream. The standard output contains only the differences. */
 function say(text: string): void {
   process.stderr.write(`compare: ${text}\n`);
 }
 
-/** As many as two cores start in half a minute with each kubelet. */
+/** Maximum number of pods per batch: two cores start about 50 pods in half a minute with each kubelet. */
 const AT_ONCE = 50;
 
-/** Together with the time that pods have, less than the 123 s after which a wait for volumes is told of once more. */
+/**
+ * Settling times. Together with the pods' running time they stay below 123 s, after which a kubelet reports a failed
+ * wait for volumes again.
+ */
 const SETTLING = { everyMs: 1_000, quietMs: 10_000, mostMs: 45_000 };
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -29,7 +32,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const chosen = topics.map((topic) => topic.filter(({ name }) => options.only.test(name)));
-  if (chosen.flat().length === 0) throw new Error('--only: no pod has such a name');
+  if (chosen.flat().length === 0) throw new Error('--only: must match the name of at least one pod');
   await access(BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-compare-', async (directory, signal) => {
     const comparison = await runBoth(chosen, options.seconds, directory, signal);
@@ -66,7 +69,7 @@ async function runBoth(
     const { binaries } = runtime;
     const place = join(directory, name);
     const side = await Side.start({ name, program, binaries, subnet, directory: place, controlPlane }, signal);
-    // What was found is told even where something does not go.
+    // An error during the shutdown must not hide the findings.
     stack.defer(() => side.stop(signal).catch((error: unknown) => say(`${name}: ${error}`)));
     return side;
   };
@@ -76,18 +79,18 @@ async function runBoth(
   const batches = inBatches(chosen, AT_ONCE);
   const found: (readonly [go: Found, ours: Found])[] = [];
   for (const [index, batch] of batches.entries()) {
-    say(`${batch.length} pods on each`);
+    say(`starting ${batch.length} pods on each side`);
     await runBatch(batch, sides, seconds, signal);
     found.push([await go.find(), await ours.find()]);
     if (index < batches.length - 1) await Promise.all(sides.map((side) => side.clear(signal)));
   }
   const [ofGo, ofOurs] = [merged(found.map(([first]) => first)), merged(found.map(([, second]) => second))];
   const comparison = compare(chosen.flat(), ofGo, ofOurs);
-  say('deleting them');
+  say('deleting the pods');
   return comparison;
 }
 
-/** Makes pods, and does to them what is to be done when half of their time is over, which begins when they have begun. */
+/** Creates the pods of a batch, waits until they have started, and performs their changes halfway through the given time. */
 async function runBatch(
   batch: readonly Case[],
   sides: readonly Side[],
@@ -96,7 +99,7 @@ async function runBatch(
 ): Promise<void> {
   const create = async (pods: readonly Case[]): Promise<void> => {
     for (const one of pods) for (const side of sides) await side.create(one);
-    const count = async () => (await Promise.all(sides.map((side) => side.countBegun(pods)))).reduce((a, b) => a + b);
+    const count = async () => (await Promise.all(sides.map((side) => side.countStarted(pods)))).reduce((a, b) => a + b);
     await settled(count, pods.length * sides.length, SETTLING, signal);
   };
   await create(batch.filter(({ isLate = false }) => !isLate));
@@ -104,7 +107,7 @@ async function runBatch(
   await create(batch.filter(({ isLate = false }) => isLate));
   for (const one of batch.filter(({ later }) => later !== undefined)) {
     for (const side of sides) {
-      await until(`${one.name} has begun`, () => side.begun(one), signal);
+      await until(`${one.name} has started`, () => side.isStarted(one), signal);
       await side.change(one);
     }
   }

@@ -1,15 +1,18 @@
 import type { ContainerStatus, Pod, PodStatus } from '@node-agent/pod-spec';
 import type { Json } from './differences.ts';
 
-/** What of an event is told to people. */
-export interface TellingEvent {
+/** Fields of an event that are compared. */
+export interface EventFields {
   readonly involvedObject: { readonly name?: string; readonly fieldPath?: string };
   readonly type?: string;
   readonly reason?: string;
   readonly message?: string;
 }
 
-/** A pod's status, with its conditions by type; of containers that loop, what is not chance. */
+/**
+ * Returns a pod's status with its conditions keyed by type. Of looping containers only values that do not depend on
+ * timing are kept.
+ */
 export function statusOf(status: PodStatus | undefined, loops: readonly string[] = []): Json {
   const { conditions = [], initContainerStatuses, containerStatuses, ...rest } = status ?? {};
   const kept = loops.length === 0 ? conditions : conditions.filter(({ type }) => !/Ready$|Initialized/.test(type));
@@ -29,7 +32,7 @@ function ofLoop({ state, lastState, restartCount, ready, started, ...rest }: Con
   return { ...rest, ended: { exitCode, reason }, restarts: restartCount > 0 };
 }
 
-/** A pull that has just failed is soon one that is waited for: both are told as the former. */
+/** A failed pull soon becomes a back-off. Both states are shown as the failed pull. */
 function ofPull(container: ContainerStatus): ContainerStatus {
   const { reason, message = '' } = container.state?.waiting ?? {};
   if (reason !== 'ImagePullBackOff') return container;
@@ -37,8 +40,11 @@ function ofPull(container: ContainerStatus): ContainerStatus {
   return { ...container, state: { waiting: { reason: 'ErrImagePull', message: failure } } };
 }
 
-/** The events of each object: `type reason: message`, sorted, each once, as how often depends on time. */
-export function eventsOf(events: readonly TellingEvent[]): ReadonlyMap<string, readonly string[]> {
+/**
+ * Returns the events per object as sorted lines `type reason: message`. Repeated events are kept once, because their
+ * number depends on timing.
+ */
+export function eventsOf(events: readonly EventFields[]): ReadonlyMap<string, readonly string[]> {
   const byObject = new Map<string, Set<string>>();
   for (const { involvedObject, type, reason, message } of events) {
     const { name = '', fieldPath = '' } = involvedObject;
@@ -48,31 +54,34 @@ export function eventsOf(events: readonly TellingEvent[]): ReadonlyMap<string, r
   return new Map([...byObject].map(([name, lines]) => [name, [...lines].sort()]));
 }
 
-/** What one side says that the other does not, as documents that differ in just that. */
-export function told(lines: readonly string[]): Json {
+/** Converts lines to an object whose keys are the lines, so that a missing line is a difference of one key. */
+export function asKeys(lines: readonly string[]): Json {
   return Object.fromEntries(lines.map((line) => [line, true]));
 }
 
-/** What of a pod was asked for and came back, as JSON has it. */
+/** Converts a value to plain JSON; undefined fields are dropped. */
 export function plain(value: unknown): Json {
   return JSON.parse(JSON.stringify(value) ?? 'null');
 }
 
-/** Pods by name. */
+/** Returns the pods by name. */
 export function byName(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
   return new Map(pods.map((pod) => [pod.metadata.name, pod]));
 }
 
-const NOT_YET = /^(ContainerCreating|PodInitializing)$/;
+const STARTING = /^(ContainerCreating|PodInitializing)$/;
 
-/** Whether each container of a pod runs, has ended, or waits for what it cannot have; or an init container does, that the others wait for. */
-export function hasBegun({ spec, status = {} }: Pod): boolean {
-  const isOnItsWay = ({ state }: ContainerStatus): boolean =>
-    state?.waiting != null && NOT_YET.test(state.waiting.reason ?? 'ContainerCreating');
+/**
+ * Returns whether a pod has started: each container runs, has terminated, or waits for something that it cannot get. It
+ * is also enough that an init container is in such a state and blocks the others.
+ */
+export function hasStarted({ spec, status = {} }: Pod): boolean {
+  const isStarting = ({ state }: ContainerStatus): boolean =>
+    state?.waiting != null && STARTING.test(state.waiting.reason ?? 'ContainerCreating');
   const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
-  if (main.length > 0 && !main.some(isOnItsWay)) return true;
+  if (main.length > 0 && !main.some(isStarting)) return true;
   return init.some((container) => {
-    if (container.state?.waiting != null) return !isOnItsWay(container);
+    if (container.state?.waiting != null) return !isStarting(container);
     const stays = spec.initContainers?.find(({ name }) => name === container.name)?.restartPolicy === 'Always';
     return container.state?.running != null && !stays;
   });

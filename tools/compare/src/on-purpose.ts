@@ -1,95 +1,95 @@
-/** A difference that is meant, or that comes of how the two are compared. */
+/** Difference that is intended, or that is caused by the way of comparing. */
 export interface Purpose {
-  /** On `POD: PATH`. */
+  /** Matches `POD: PATH`. */
   readonly pattern: RegExp;
-  /** On the Go kubelet's value, as JSON; any where absent. */
+  /** Matches the Go kubelet's value as JSON. If absent, every value matches. */
   readonly go?: RegExp;
   readonly why: string;
 }
 
-/** All that is known of. What no pattern matches is a fault of one of the two. */
+/** All known differences. A difference that matches no pattern is a bug in one of the two kubelets. */
 export const onPurpose: readonly Purpose[] = [
   {
     pattern: /^restart-all: status\.containerStatuses\.\d\.lastState\./,
-    why: 'upstream forgets how the container ended that asked for the restart of all; here it is kept',
+    why: 'upstream forgets how the container terminated that triggered the restart of all containers; this kubelet keeps it',
   },
   {
     pattern:
       /^(runtime-class-unknown|own-users(-and-volume)?|image-volume-(absent|never)): events\.\S+ Normal Pulled: /,
-    why: 'upstream looks for images when there is a sandbox and all image volumes; here they come while the first sandbox is made',
+    why: 'upstream pulls images after it has created the sandbox and mounted all image volumes; this kubelet pulls them while the first sandbox is created',
   },
   {
     pattern: /^image-change: events\.\S+ Warning BackOff: Back-off restarting/,
-    why: 'upstream takes a container whose new image cannot be had for one that crashes; here it waits for its image alone',
+    why: 'upstream treats a container whose new image cannot be pulled as crashing; here it only waits for its image',
   },
   {
     pattern: /^(deleted[a-z-]*|sidecar-hooks|preempted): runtime\.[a-z-]+\/[a-z0-9]+$/,
-    why: 'upstream removes the dead containers of a deleted or evicted pod at once; here they go with the next collection, within a minute',
+    why: 'upstream removes the dead containers of a deleted or evicted pod immediately; this kubelet removes them in the next container garbage collection, within a minute',
   },
   {
     pattern: /^(deleted[a-z-]*|sidecar-hooks): runtime\.[a-z-]+$/,
     go: /^\{/,
-    why: "a deleted pod's sandbox is removed with the pod here; upstream's goes with a collection, a minute apart",
+    why: 'this kubelet removes the sandbox of a deleted pod together with the pod; upstream removes it in the next sandbox garbage collection, which runs once a minute',
   },
   {
     pattern: /^preempted: runtime\.preempted$/,
-    why: "an evicted pod's sandbox goes with the next collection, and each of the two has its own minute",
+    why: 'both kubelets remove the sandbox of an evicted pod in their next garbage collection, and these run at different times',
   },
   {
     pattern:
       /^(?!\S*-(refused|slow)\b)\S+: events\.\S+ Warning Unhealthy: .*(connection refused|\(Client\.Timeout|timed out after \d+s$)/,
-    why: 'a probe that comes before its server listens, or finds the machine full, is chance: of pods that are about neither',
+    why: 'whether a probe fails because its server is not listening yet, or because the machine is overloaded, depends on timing; such failures are ignored unless the pod tests them',
   },
   {
     pattern: /^resize-crashing: status\.resources\./,
-    why: 'where in its crashing it is resized is chance: upstream shows what its group is held to, which a container that waits to begin again does not change',
+    why: "the result depends on the moment of the resize: upstream shows the values of the container's cgroup, and the resize does not change them for a container that is in back-off",
   },
   {
     pattern: /^deleted-while-crashing: (events|status\.containerStatuses\.0\.restarts)/,
-    why: 'where in its crashing it is deleted is chance: while it waits to begin again there is nothing to kill',
+    why: 'the result depends on the moment of the deletion: while the container is in back-off there is nothing to kill',
   },
   {
     pattern: /^deleted-done: status\.(conditions\.\w+\.)?observedGeneration$/,
-    why: 'of a pod that is done with no status is told any more: upstream is done seconds after its end, here it takes a fraction of one, and when it is deleted is chance',
+    why: 'a pod that has finished gets no further status update; upstream finishes it seconds after its end, this kubelet within a second, and the moment of the deletion varies',
   },
   {
     pattern: /: events\.Warning LifecycleHTTPFallback: /,
     go: /^$/,
-    why: "upstream's runtime manager means to tell of it, but its recorder drops events that are not told by reference (`innerEventRecorder`)",
+    why: "upstream's runtime manager tries to record this event, but its recorder drops events whose object is not an ObjectReference (`innerEventRecorder`)",
   },
   {
     pattern: /^node: status\.nodeInfo\.kubeletVersion$/,
-    why: 'the version names this project after the release that it follows',
+    why: 'the version contains the name of this project after the upstream version',
   },
   {
     pattern: /^node: status\.declaredFeatures/,
-    why: 'the features are declared that there are',
+    why: 'each kubelet declares the features that it implements',
   },
   {
     pattern: /^node: events\..*NodeReady/,
-    why: 'upstream registers the node before it knows whether it is ready; here it is registered as ready',
+    why: 'upstream registers the node before it knows whether the node is ready; this kubelet registers it as ready',
   },
   {
     pattern: /^node: events\..*InvalidDiskCapacity/,
-    why: "upstream asks for the size of the images' disk before it has looked at it, and tells of 0; here it is looked at first",
+    why: "upstream asks for the image file system's size before it has measured it, and reports 0; this kubelet measures it first",
   },
   {
     pattern: /^resize-[a-z-]+: status\.resources\.requests\.memory$/,
-    why: 'of a running pod as a whole upstream tells the memory request that it told first, whatever it was granted since; here it is the granted one',
+    why: 'upstream keeps reporting the pod-level memory request that it reported first; this kubelet reports the allocated request',
   },
   {
     pattern: /^out-of-memory: status\.resources\.limits$/,
     go: /^$/,
-    why: 'upstream tells what the group of a pod is held to that has ended while the API shows it as running, and nothing where the group is gone by then; here it is what was told last',
+    why: "for a terminated pod that the API still shows as running, upstream reports the values of the pod's cgroup, or nothing if the cgroup is gone; this kubelet keeps the last reported values",
   },
   {
     pattern: /^resize-as-a-whole: runtime\.resize-as-a-whole\/main\.runtimeSpec\.linux\.resources\.cpu\.shares$/,
     go: /^2$/,
-    why: "a container that requests no CPU has the shares of its limit; upstream's update of it names a request of 0, and leaves it the fewest",
+    why: "a container without a CPU request gets the CPU shares of its limit; upstream's update of the container passes a request of 0, which sets the minimum shares",
   },
   {
     pattern: /: status\.resources\.limits(\.memory)?$/,
     go: /"9007199254740988Ki"/,
-    why: 'with cgroup v1 a group without a limit has the greatest that can be counted, which upstream shows as a limit; here there is none',
+    why: 'with cgroup v1, a cgroup without a memory limit contains the largest representable number, which upstream shows as a limit; this kubelet shows no limit',
   },
 ];

@@ -1,28 +1,28 @@
 import { parseArgs } from 'node:util';
 
-/** What is compared. */
+/** Options of a comparison. */
 export interface CompareOptions {
-  /** Of the names of pods. */
+  /** Matches the names of the pods to run. */
   readonly only: RegExp;
-  /** How long the pods have when they have begun, before they are looked at. */
+  /** Time in seconds between the start of the pods and their comparison. */
   readonly seconds: number;
-  /** Differences that are meant are told too. */
+  /** Whether intended differences are shown, too. */
   readonly all: boolean;
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run compare -- [options]
-Runs the same pods with this kubelet and with the Go kubelet of the release that it follows, at once, each on a private
-containerd, both in one private cluster, and tells where they differ: statuses, events, what the runtime was asked for, and
-the node. Needs root. Exits with 1 where a difference is not known of.
-  --only REGEXP   pods of these names
-  --seconds N     how long they have when they have begun, before they are looked at (60)
-  --all           tell differences that are meant too, and why
+Runs the same pods with this kubelet and with the Go kubelet of the release that it follows, in parallel, each on a private
+containerd, both in one private cluster, and reports the differences: statuses, events, runtime requests and the node.
+Needs root. Exits with 1 if there is an unexpected difference.
+  --only REGEXP   run only the pods with these names
+  --seconds N     seconds between the start of the pods and the comparison (60)
+  --all           also show intended differences and their reasons
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseCompareOptions(argv: readonly string[]): CompareOptions {
   const { values } = parseArgs({
     args: [...argv],
@@ -34,15 +34,15 @@ export function parseCompareOptions(argv: readonly string[]): CompareOptions {
     },
   });
   const seconds = Number(values.seconds);
-  // Past 123 s pods that wait for volumes are told of once more, by each kubelet in its own time.
+  // After 123 s each kubelet reports a failed wait for volumes again, and the two do so at different times.
   if (!Number.isInteger(seconds) || seconds < 5 || seconds > 75) {
-    throw new Error(`--seconds: ${JSON.stringify(values.seconds)} is not a whole number from 5 to 75`);
+    throw new Error(`--seconds: must be an integer from 5 to 75, is ${JSON.stringify(values.seconds)}`);
   }
   let only: RegExp;
   try {
     only = new RegExp(values.only);
   } catch (cause) {
-    throw new Error(`--only: ${JSON.stringify(values.only)} is not a regular expression`, { cause });
+    throw new Error(`--only: must be a regular expression, is ${JSON.stringify(values.only)}`, { cause });
   }
   return { only, seconds, all: values.all, help: values.help };
 }

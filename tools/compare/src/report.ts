@@ -3,12 +3,12 @@ import type { Json } from './differences.ts';
 
 const LONGEST = 300;
 
-/** The differences, a paragraph each, and how many there are. */
+/** Formats the differences as paragraphs, followed by a summary line. */
 export function report({ pods, values, differences }: Comparison, all: boolean): string {
   const known = differences.filter(({ purpose }) => purpose !== undefined);
   const unknown = differences.filter(({ purpose }) => purpose === undefined);
   const shown = all ? [...unknown, ...known] : unknown;
-  const sum = `${pods} pods, ${values} values: ${unknown.length} differ, and ${known.length} are meant to`;
+  const sum = `${pods} pods, ${values} values: ${unknown.length} unexpected and ${known.length} intended differences`;
   return `${[...shown.map(paragraph), sum].join('\n')}\n`;
 }
 

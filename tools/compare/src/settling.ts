@@ -1,21 +1,21 @@
 import { sleep } from '@node-agent/tools-bench';
 
-/** Times of {@link settled}, in milliseconds. */
+/** Times of {@link settled}, in ms. */
 export interface SettlingTimes {
-  /** Between two counts. */
+  /** Interval between two counts. */
   readonly everyMs: number;
-  /** So long nothing may have come. */
+  /** Time without a change of the count after which the wait ends. */
   readonly quietMs: number;
-  /** After this no more is waited for. */
+  /** Maximum time of the wait. */
   readonly mostMs: number;
 }
 
 /**
- * Waits until all have begun, or no more of them begin: what does not begin is about that, and how long the others take is the
- * machine's, which is not compared.
- * @param count how many have begun
- * @param all as many as there are
- * @throws the signal's reason
+ * Waits until all pods have started, or until the number of started pods no longer changes. Some cases are about pods
+ * that never start; how long the others take depends on the machine and is not compared.
+ * @param count returns the number of started pods
+ * @param all number of all pods
+ * @throws the signal's reason if the signal is aborted
  */
 export async function settled(
   count: () => Promise<number>,
@@ -24,14 +24,14 @@ export async function settled(
   signal: AbortSignal,
 ): Promise<void> {
   const begin = performance.now();
-  let begun = await count();
+  let started = await count();
   let since = begin;
-  while (begun < all) {
+  while (started < all) {
     const now = performance.now();
     if (now - since >= quietMs || now - begin >= mostMs) return;
     await sleep(everyMs, signal);
     const next = await count();
-    if (next !== begun) since = performance.now();
-    begun = next;
+    if (next !== started) since = performance.now();
+    started = next;
   }
 }

@@ -10,11 +10,11 @@ import { makeClaims } from './claims.ts';
 import { DEVICE_RESOURCES, DevicePlugins } from './device-plugins.ts';
 import type { Json } from './differences.ts';
 import type { OwnNames } from './normalise.ts';
-import { hasBegun, plain, type TellingEvent } from './observed.ts';
+import { type EventFields, hasStarted, plain } from './observed.ts';
 
-/** What a side is made of. */
+/** Options of a {@link Side}. */
 export interface SideOptions {
-  /** Its node, and its namespace. */
+  /** Name of the side's node and namespace. */
   readonly name: string;
   readonly program: string;
   readonly binaries: ContainerdBinaries;
@@ -23,17 +23,17 @@ export interface SideOptions {
   readonly controlPlane: ControlPlane;
 }
 
-/** What was found of a side. */
+/** Findings of a side. */
 export interface Found {
   readonly names: OwnNames;
   readonly pods: readonly Pod[];
-  readonly events: readonly TellingEvent[];
-  /** What the runtime has been asked for, by `pod` and `pod/container`. */
+  readonly events: readonly EventFields[];
+  /** Requests that the runtime received, by `pod` and `pod/container`. */
   readonly runtime: ReadonlyMap<string, Json>;
   readonly node: NodeJson;
 }
 
-/** A node, as the API has it. */
+/** Node as the API returns it. */
 export interface NodeJson {
   readonly status?: {
     readonly conditions?: readonly { readonly type: string }[];
@@ -42,7 +42,7 @@ export interface NodeJson {
   };
 }
 
-/** One of the two kubelets, with a runtime, a node and a namespace of its own. */
+/** One of the two kubelets with its own runtime, node and namespace. */
 export class Side {
   readonly #options: SideOptions;
   readonly #runtime: RuntimeSide;
@@ -56,7 +56,10 @@ export class Side {
     this.#plugins = new DevicePlugins(kubelet.rootDirectory);
   }
 
-  /** Starts it, and waits until its node is ready and pods can have their service account. Where this throws, nothing of it is left. */
+  /**
+   * Starts the side and waits until its node is ready and pods can use the default service account. If the start fails,
+   * everything is stopped again.
+   */
   static async start(options: SideOptions, signal: AbortSignal): Promise<Side> {
     const { name, program, binaries, subnet, directory, controlPlane } = options;
     await using stack = new AsyncDisposableStack();
@@ -72,7 +75,7 @@ export class Side {
       directory: join(directory, 'k'),
     });
     const side = new Side(options, runtime, kubelet);
-    // It ends the runtime too, which is not ended twice.
+    // `stop` also stops the runtime; its second stop by the stack has no effect.
     stack.defer(() => side.stop());
     await side.#plugins.start();
     await kubelet.start();
@@ -89,43 +92,44 @@ export class Side {
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: own } });
   }
 
-  /** Whether a pod is in the state that its case is about, as far as it can be told. */
-  async begun({ name }: Case): Promise<boolean> {
-    return hasBegun(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
+  /** Returns whether a pod has reached the state that its case tests, as far as its status shows. */
+  async isStarted({ name }: Case): Promise<boolean> {
+    return hasStarted(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
   }
 
-  /** How many of some cases' pods are in the state that their case is about, as far as it can be told. */
-  async countBegun(cases: readonly Case[]): Promise<number> {
+  /** Returns the number of cases whose pods have reached the state that they test, as far as their status shows. */
+  async countStarted(cases: readonly Case[]): Promise<number> {
     const { name: node } = this.#options;
     const names = new Set(cases.map(({ name, isStatic }) => (isStatic ? `${name}-${node}` : name)));
-    return (await this.#pods()).filter((pod) => names.has(pod.metadata.name) && hasBegun(pod)).length;
+    return (await this.#pods()).filter((pod) => names.has(pod.metadata.name) && hasStarted(pod)).length;
   }
 
-  /** Does to a pod what its case says. */
+  /** Performs the change that the case defines. */
   async change({ name, later = [] }: Case): Promise<void> {
     if (later.length > 0)
       await this.#options.controlPlane.kubectl([`--namespace=${this.#options.name}`, ...later, name]);
   }
 
-  /** All that is to be compared. */
+  /** Collects everything that is compared. */
   async find(): Promise<Found> {
     const { name, directory, controlPlane } = this.#options;
     const list = <T>(path: string): Promise<{ readonly items: readonly T[] }> => controlPlane.json('GET', path);
-    const { items: ofPods } = await list<TellingEvent>(`${this.#namespace}/events`);
-    const { items: others } = await list<TellingEvent>('/api/v1/namespaces/default/events');
+    const { items: ofPods } = await list<EventFields>(`${this.#namespace}/events`);
+    const { items: others } = await list<EventFields>('/api/v1/namespaces/default/events');
     return {
       names: { [name]: '<side>', [directory]: '<directory>' },
       pods: await this.#pods(),
       events: [...ofPods, ...others.filter(({ involvedObject }) => involvedObject.name === name)],
-      runtime: await this.#asked(),
+      runtime: await this.#runtimeRequests(),
       node: await controlPlane.json('GET', `/api/v1/nodes/${name}`),
     };
   }
 
-  /** Deletes the pods, and waits until they are gone. */
+  /** Deletes the pods and waits until they are gone. */
   async clear(signal: AbortSignal): Promise<void> {
     const { name, controlPlane } = this.#options;
-    // One by one: pods of a directory that is gone as a whole would stay.
+    // The manifests are deleted one by one: if the whole directory were removed, the kubelet would keep its static
+    // pods.
     for (const file of await readdir(this.#manifests)) await rm(join(this.#manifests, file));
     await controlPlane.json('DELETE', `${this.#namespace}/pods`);
     const held = ['patch', 'pod', '--patch={"metadata":{"finalizers":null}}'];
@@ -133,10 +137,10 @@ export class Side {
       if (metadata.finalizers?.length) await controlPlane.kubectl([`--namespace=${name}`, ...held, metadata.name]);
     }
     const isEmpty = async (): Promise<boolean> => (await this.#pods()).length === 0;
-    await until('all pods are gone', isEmpty, signal, { everyMs: 500 });
+    await until('all pods are deleted', isEmpty, signal, { everyMs: 500 });
   }
 
-  /** Deletes the pods, waits until they are gone, and ends kubelet and runtime. */
+  /** Deletes the pods, waits until they are gone, and stops kubelet and runtime. */
   async stop(signal?: AbortSignal): Promise<void> {
     try {
       if (signal && !signal.aborted) await this.clear(signal);
@@ -170,7 +174,7 @@ export class Side {
     });
     await makeClaims(this.#options);
     const isReady = async (): Promise<boolean> => {
-      // Throws where the kubelet has ended.
+      // Throws if the kubelet has exited.
       await this.#kubelet.usage();
       const account = await controlPlane.request('GET', `${this.#namespace}/serviceaccounts/default`);
       const { status, text } = await controlPlane.request('GET', `/api/v1/nodes/${name}`);
@@ -189,30 +193,30 @@ export class Side {
     await controlPlane.kubectl(patch);
     const hasDevices = async (): Promise<boolean> => {
       const [refusal] = this.#plugins.refusals;
-      if (refusal !== undefined) throw new Error(`a device plugin is refused: ${refusal}`);
+      if (refusal !== undefined) throw new Error(`register device plugins: kubelet rejected ${refusal}`);
       const { status } = await controlPlane.json<NodeJson>('GET', `/api/v1/nodes/${name}`);
       return DEVICE_RESOURCES.every((resource) => status?.allocatable?.[resource] === '1');
     };
-    await until(`the node ${name} has devices`, hasDevices, signal, { everyMs: 250 });
+    await until(`the node ${name} has its devices`, hasDevices, signal, { everyMs: 250 });
   }
 
-  async #asked(): Promise<ReadonlyMap<string, Json>> {
+  async #runtimeRequests(): Promise<ReadonlyMap<string, Json>> {
     const { client } = this.#runtime;
-    const asked = new Map<string, Json>();
+    const requests = new Map<string, Json>();
     for (const { id, metadata } of (await client.listPodSandbox({})).items) {
       const found = await unlessGone(client.podSandboxStatus({ podSandboxId: id, verbose: true }));
-      if (found) asked.set(metadata?.name ?? '', configurationIn(found.info));
+      if (found) requests.set(metadata?.name ?? '', configurationIn(found.info));
     }
     for (const { id, metadata, labels } of (await client.listContainers({})).containers) {
       if (metadata?.attempt !== 0) continue;
       const found = await unlessGone(client.containerStatus({ containerId: id, verbose: true }));
-      if (found) asked.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(found.info));
+      if (found) requests.set(`${labels['io.kubernetes.pod.name']}/${metadata.name}`, configurationIn(found.info));
     }
-    return asked;
+    return requests;
   }
 }
 
-/** What a call says of something that was listed a moment ago; `undefined` where that has gone meanwhile. */
+/** Awaits a status call for an object that was just listed. Returns `undefined` if the object is gone. */
 async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -227,7 +231,10 @@ const AMOUNTS = { [EXTENDED.scarce]: '2', [EXTENDED.rare]: '1' };
 const DEFAULTS = { terminationGracePeriodSeconds: 1 };
 const READY = /"type":"Ready","status":"True"/;
 
-/** What containerd tells of a sandbox or a container: the request that made it, and what was made of that. */
+/**
+ * Returns containerd's record of a sandbox or container: the configuration from the CRI request, and the OCI runtime
+ * specification that containerd made from it.
+ */
 function configurationIn(info: Readonly<Record<string, string>>): Json {
   const { config, runtimeSpec } = JSON.parse(info.info ?? '{}') as Readonly<Record<string, unknown>>;
   return plain({ config, runtimeSpec });

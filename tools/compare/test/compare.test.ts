@@ -32,8 +32,8 @@ const runningSince = (lastTransitionTime: string): PodStatus => ({
 });
 const running = runningSince('2026-01-01T00:00:00Z');
 
-describe('a comparison', () => {
-  test('finds none between sides that differ by their names and times', () => {
+describe('compare', () => {
+  test('finds no difference between sides that differ only in names and times', () => {
     const { differences, values } = compare(
       [web],
       found('go-side', running),
@@ -43,7 +43,7 @@ describe('a comparison', () => {
     expect(values).toBe(8);
   });
 
-  test('names the pod and the place of each', () => {
+  test('names the pod and the path of each difference', () => {
     const go = found('go-side', running);
     const ours = found('our-side', { ...running, phase: 'Pending' }, { events: [], runtime: new Map() });
     const places = compare([web], go, ours).differences.map(({ of, path }) => `${of}: ${path}`);
@@ -54,13 +54,13 @@ describe('a comparison', () => {
     ]);
   });
 
-  test('a pod that one side has not at all differs in all that it has', () => {
+  test('reports all values of a pod that one side does not have', () => {
     const none = found('our-side', {}, { pods: [], events: [], runtime: new Map() });
     const { differences } = compare([web], found('go-side', running), none);
     expect(differences.map(({ path }) => path)).toContain('status.phase');
   });
 
-  test('of a container that loops only what is not chance is compared', () => {
+  test('compares only timing-independent values of a looping container', () => {
     const looping = (state: object, restartCount: number, exitCode: number): PodStatus => ({
       phase: 'Running',
       conditions: [{ type: 'Ready', status: restartCount % 2 === 0 ? 'True' : 'False' }],
@@ -78,18 +78,18 @@ describe('a comparison', () => {
     expect(other.map(({ path }) => path)).toEqual(['status.containerStatuses.0.ended.exitCode']);
   });
 
-  test('what is meant is counted, and told when asked for', () => {
+  test('counts intended differences, and shows them on request', () => {
     const version = (kubeletVersion: string) => ({ node: { status: { nodeInfo: { kubeletVersion } } } });
     const go = found('go-side', running, version('v1'));
     const comparison = compare([web], go, found('our-side', running, version('v1+x')));
-    expect(report(comparison, false)).toBe('1 pods, 8 values: 0 differ, and 1 are meant to\n');
+    expect(report(comparison, false)).toBe('1 pods, 8 values: 0 unexpected and 1 intended differences\n');
     expect(report(comparison, true)).toContain(
       'node: status.nodeInfo.kubeletVersion\n  Go:   "v1"\n  here: "v1+x"\n  (',
     );
   });
 });
 
-describe('batches', () => {
+describe('inBatches and merged', () => {
   const named = (...names: readonly string[]): readonly Case[] => names.map((name) => ({ name, spec }));
 
   test.each<[topics: readonly (readonly string[])[], expected: readonly (readonly string[])[]]>([
@@ -103,7 +103,7 @@ describe('batches', () => {
       [['a', 'b', 'c', 'd'], ['e']],
       [['a', 'b', 'c', 'd'], ['e']],
     ],
-  ])('of at most 3 do not part topics: %j', (given, expected) => {
+  ])('makes batches of at most 3 cases without splitting topics: %j', (given, expected) => {
     const batches = inBatches(
       given.map((names) => named(...names)),
       3,
@@ -111,7 +111,7 @@ describe('batches', () => {
     expect(batches.map((batch) => batch.map(({ name }) => name))).toEqual(expected);
   });
 
-  test('are found as one: of each pod what was found while it was there, of the node the last', () => {
+  test('merges the pods and their events of all batches, and the node of the last batch', () => {
     const end = { ...event, reason: 'Killing' };
     const ofNode = (reason: string) => ({ involvedObject: { name: 'side' }, reason });
     const other: Pod = { metadata: { name: 'other', namespace: 'side', uid: 'u' }, spec };
@@ -129,12 +129,12 @@ describe('batches', () => {
     expect(events.map(({ reason }) => reason)).toEqual(['Started', 'Late']);
     expect([...runtime.keys()]).toEqual(['web/main', 'other']);
     expect(node).toEqual({ status: { x: 1 } });
-    expect(() => merged([])).toThrow('there is no batch');
+    expect(() => merged([])).toThrow('merge batches: no batch');
   });
 });
 
 const cases = topics.flat();
 
-test('each pod has a name of its own', () => {
+test('all cases have different names', () => {
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
 });

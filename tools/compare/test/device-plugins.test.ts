@@ -49,7 +49,7 @@ async function admitted(name: string) {
   return { verdict, given: verdict.admit ? await manager.containerDevices(pod, container, stop.signal) : undefined };
 }
 
-test('a kubelet finds all of them, and pods get of them what their cases are about', async () => {
+test('the device manager finds all plugins and allocates or rejects devices as the cases require', async () => {
   await plugins.start();
   const found = (): readonly string[] => [...manager.allocatableDevices().keys()].sort();
   await expect.poll(found, { timeout: 10_000 }).toEqual([...DEVICE_RESOURCES].sort());

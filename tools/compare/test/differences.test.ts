@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { differences, type Json, leavesOf } from '../src/differences.ts';
 
-describe('the differences of two documents', () => {
+describe('differences', () => {
   test.each<[go: Json, ours: Json, paths: string[]]>([
     [{ a: 1 }, { a: 1 }, []],
     [{ a: 1 }, { a: 2 }, ['a']],
@@ -13,7 +13,7 @@ describe('the differences of two documents', () => {
     [{ a: [] }, { a: {} }, ['a']],
     [{ a: null }, { a: 'null' }, ['a']],
     [{ constructor: 1 }, {}, ['constructor']],
-  ])('%j and %j: %j', (go, ours, paths) => {
+  ])('differences of %j and %j are at %j', (go, ours, paths) => {
     expect(differences(go, ours).map(({ path }) => path)).toEqual(paths);
     expect(
       differences(ours, go)
@@ -22,7 +22,7 @@ describe('the differences of two documents', () => {
     ).toEqual(paths);
   });
 
-  test('none of a document and its copy, whatever it is; as many as values of one and none', () => {
+  test('differences are empty for any document and its copy', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const document = JSON.parse(JSON.stringify(value)) as Json;
@@ -38,4 +38,4 @@ test.each<[document: Json, leaves: number]>([
   [null, 1],
   [{}, 0],
   [{ a: [1, { b: 2, c: null }], d: 'x' }, 4],
-])('%j has %i values', (document, leaves) => expect(leavesOf(document)).toBe(leaves));
+])('leavesOf(%j) is %i', (document, leaves) => expect(leavesOf(document)).toBe(leaves));

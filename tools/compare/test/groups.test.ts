@@ -15,7 +15,7 @@ const names = new Map([
   [ID, '<main>'],
 ]);
 
-describe('reading groups', () => {
+describe('readGroups', () => {
   let root = '';
   beforeEach(async () => {
     root = await mkdtemp(join(tmpdir(), 'na-groups-'));
@@ -26,7 +26,7 @@ describe('reading groups', () => {
     await writeFile(join(root, path), text);
   };
 
-  test('has what each group is held to, by names that do not depend on the run, and nothing that happened in it', async () => {
+  test('reads the configuration files of each cgroup under common names, but no state or statistics', async () => {
     await write('mine/memory.max', '100\n');
     await write('mine/memory.current', '7\n');
     await write(`mine/pod${UID}/cpu.weight`, '5\n');
@@ -45,7 +45,7 @@ describe('reading groups', () => {
     );
   });
 
-  test('of cgroup v1 has each controller', async () => {
+  test('reads each controller of cgroup v1', async () => {
     await write('cpu/mine/cpu.shares', '2');
     await write('memory/mine/memory.limit_in_bytes', '4096');
     await write('memory/mine/memory.usage_in_bytes', '17');
@@ -64,26 +64,26 @@ describe('reading groups', () => {
   test.each([
     ['podabc', 'podabc'],
     [`cri-containerd-${ID}.scope`, 'cri-containerd-<main>.scope'],
-    // As systemd writes a UID.
+    // systemd writes a UID with underscores.
     ['kubepods-pod0123_45.slice', 'kubepods-podweb.slice'],
-  ])('calls %s %s', (part, expected) => {
+  ])('nameOf replaces %s by %s', (part, expected) => {
     expect(nameOf(part, names)).toBe(expected);
   });
 });
 
-describe('comparing groups', () => {
+describe('compareGroups', () => {
   const go: Groups = new Map([
     ['/', { a: '1', b: '2' }],
     ['/podweb', { a: '1' }],
   ]);
-  test('finds a value, a file and a group that only one side has', () => {
+  test('finds a value, a file and a cgroup that differ', () => {
     const ours: Groups = new Map([
       ['/', { a: '1', b: '3', c: '4' }],
       ['/podother', { a: '1' }],
     ]);
     const comparison = compareGroups(go, ours, []);
-    expect(comparison).toMatchObject({ groups: 2, files: 3, meant: [] });
-    expect(comparison.unknown).toEqual([
+    expect(comparison).toMatchObject({ groups: 2, files: 3, intended: [] });
+    expect(comparison.unexpected).toEqual([
       { path: '/ b', go: '2', ours: '3' },
       { path: '/ c', go: undefined, ours: '4' },
       { path: '/podother', go: undefined, ours: { a: '1' } },
@@ -92,16 +92,16 @@ describe('comparing groups', () => {
     expect(groupReport(comparison, false)).toMatch(/^\/ b\n {2}Go: {3}"2"\n {2}here: "3"\n/);
   });
 
-  test('knows what is meant', () => {
+  test('separates intended differences from unexpected ones', () => {
     const ours: Groups = new Map([...go, ['/', { a: '1', b: '3' }]]);
     const comparison = compareGroups(go, ours, [{ pattern: /^\/ b$/, why: 'it is better' }]);
-    expect(comparison.unknown).toEqual([]);
-    expect(groupReport(comparison, false)).toBe('2 groups, 3 files: 0 differ, and 1 are meant to\n');
+    expect(comparison.unexpected).toEqual([]);
+    expect(groupReport(comparison, false)).toBe('2 cgroups, 3 files: 0 unexpected and 1 intended differences\n');
     expect(groupReport(comparison, true)).toContain('(it is better)');
   });
 });
 
-test('the pods are of all classes, and their names are told by what the kubelet says', () => {
+test('mixedPods has all QoS classes, and groupNames maps UIDs and container IDs to names', () => {
   const classes = mixedPods.map(({ spec }) => podQosClass({ spec }));
   expect(new Set(classes)).toEqual(new Set(['Guaranteed', 'Burstable', 'BestEffort']));
   expect(mixedPods).toHaveLength(10);

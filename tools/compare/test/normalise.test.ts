@@ -5,7 +5,7 @@ const ID = '0123456789abcdef'.repeat(4);
 const UID = '3bdd2f0a-98e4-4f2e-8a3d-1c2b3a4d5e6f';
 const names = { 'go-side': '<side>', '/tmp/x/go-side': '<directory>' };
 
-describe('what is chance', () => {
+describe('normalise', () => {
   test.each([
     ['at 2026-11-21T08:57:21.759Z', 'at <time>'],
     [`containerd://${ID}`, 'containerd://<id>'],
@@ -21,9 +21,11 @@ describe('what is chance', () => {
     ['64 is the max, 78 characters requested', '64 is the max, <count> characters requested'],
     ['back-off 1m20s restarting failed container', 'back-off <delay> restarting failed container'],
     ['/r/pods/p/containers/main/44f63d3f', '/r/pods/p/containers/main/<hash>'],
-  ])('%s: %s', (text, expected) => expect(normaliseText(text, names)).toBe(expected));
+  ])('replaces volatile parts of a text: %s becomes %s', (text, expected) =>
+    expect(normaliseText(text, names)).toBe(expected),
+  );
 
-  test('is told of fields as being there, and of keys too; lists without an order have one', () => {
+  test('replaces volatile fields and keys, and sorts unordered lists', () => {
     const document = { startedAt: '2026', uid: '', [`k_${UID}`]: 1, env: ['B=go-side', 'A=1'], args: ['b', 'a'] };
     expect(normalise(document, names)).toEqual({
       startedAt: '<startedAt>',

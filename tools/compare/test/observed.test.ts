@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
-import { hasBegun } from '../src/observed.ts';
+import { hasStarted } from '../src/observed.ts';
 
 const RUNS = { running: { startedAt: '2026-01-01T00:00:00Z' } };
 const waits = (reason: string) => ({ waiting: { reason } });
@@ -28,14 +28,14 @@ function pod(main: ContainerStatus['state'][], init: ContainerStatus['state'][] 
   };
 }
 
-test.each<[what: string, of: Pod, begun: boolean]>([
-  ['of which nothing is known', pod([]), false],
-  ['that runs', pod([RUNS]), true],
-  ['of which one container is being made', pod([RUNS, waits('ContainerCreating')]), false],
-  ['that has no image', pod([waits('ErrImagePull')]), true],
-  ['whose init container runs', pod([INIT], [RUNS]), true],
-  ['whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
-  ['whose init container is to run', pod([INIT], [INIT]), false],
-  ['whose sidecar runs, and nothing else yet', pod([INIT], [RUNS], 'Always'), false],
-  ['whose sidecar has no image', pod([INIT], [waits('ErrImagePull')], 'Always'), true],
-])('a pod %s', (_what, of, begun) => expect(hasBegun(of)).toBe(begun));
+test.each<[what: string, of: Pod, started: boolean]>([
+  ['is false for a pod without container statuses', pod([]), false],
+  ['is true for a pod whose containers run', pod([RUNS]), true],
+  ['is false for a pod with a container that is being created', pod([RUNS, waits('ContainerCreating')]), false],
+  ['is true for a pod whose image cannot be pulled', pod([waits('ErrImagePull')]), true],
+  ['is true for a pod whose init container runs', pod([INIT], [RUNS]), true],
+  ['is true for a pod whose init container crashes', pod([INIT], [waits('CrashLoopBackOff')]), true],
+  ['is false for a pod whose init container has not started', pod([INIT], [INIT]), false],
+  ['is false for a pod whose sidecar runs while the main container waits', pod([INIT], [RUNS], 'Always'), false],
+  ["is true for a pod whose sidecar's image cannot be pulled", pod([INIT], [waits('ErrImagePull')], 'Always'), true],
+])('hasStarted %s', (_what, of, started) => expect(hasStarted(of)).toBe(started));

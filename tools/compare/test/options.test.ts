@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseCompareOptions } from '../src/options.ts';
 
-test('options have defaults', () => {
+test('parses options and applies defaults', () => {
   expect(parseCompareOptions([])).toEqual({ only: /(?:)/, seconds: 60, all: false, help: false });
   expect(parseCompareOptions(['--only', '^env', '--seconds=30', '--all'])).toMatchObject({
     only: /^env/,
@@ -11,8 +11,8 @@ test('options have defaults', () => {
 });
 
 test.each([
-  [['--seconds', '300'], '--seconds: "300" is not a whole number from 5 to 75'],
-  [['--seconds', 'x'], '--seconds: "x" is not'],
-  [['--only', '('], '--only: "(" is not a regular expression'],
+  [['--seconds', '300'], '--seconds: must be an integer from 5 to 75, is "300"'],
+  [['--seconds', 'x'], '--seconds: must be an integer from 5 to 75, is "x"'],
+  [['--only', '('], '--only: must be a regular expression, is "("'],
   [['--wat'], "Unknown option '--wat'"],
-])('%j is refused', (argv, message) => expect(() => parseCompareOptions(argv)).toThrow(message));
+])('rejects %j', (argv, message) => expect(() => parseCompareOptions(argv)).toThrow(message));

@@ -7,16 +7,16 @@ afterEach(() => void vi.useRealTimers());
 const TIMES = { everyMs: 1_000, quietMs: 10_000, mostMs: 50_000 };
 const signal = new AbortController().signal;
 
-test.each<readonly [what: string, begunAt: (second: number) => number, endsAfter: number]>([
-  ['all have begun', () => 5, 0],
-  ['the last begins after a while', (second) => Math.min(5, second), 5],
-  ['one never begins', (second) => Math.min(4, second), 14],
-  ['none begins', () => 0, 10],
-  ['they begin and stop all the time', (second) => second % 2, 50],
-])('waits for what comes, and not for what does not: %s', async (_what, begunAt, endsAfter) => {
+test.each<readonly [what: string, startedAt: (second: number) => number, endsAfter: number]>([
+  ['all pods have started', () => 5, 0],
+  ['the last pod starts after 5 s', (second) => Math.min(5, second), 5],
+  ['one pod never starts', (second) => Math.min(4, second), 14],
+  ['no pod starts', () => 0, 10],
+  ['the count changes all the time', (second) => second % 2, 50],
+])('ends the wait when the count settles: %s', async (_what, startedAt, endsAfter) => {
   const begin = performance.now();
   const seconds = () => (performance.now() - begin) / 1_000;
-  const settling = settled(async () => begunAt(seconds()), 5, TIMES, signal).then(seconds);
+  const settling = settled(async () => startedAt(seconds()), 5, TIMES, signal).then(seconds);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(await settling).toBe(endsAfter);
 });

@@ -5,8 +5,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * Keeps a path for this process: by a name that the kernel takes back when the process ends, however it does.
- * @returns what gives it back before; `undefined` where the path is kept already
+ * Reserves a path for this process with an abstract socket name, which the kernel releases when the process ends for
+ * any reason.
+ * @returns a function that releases the path earlier; `undefined` if another process holds the path
  */
 export async function claim(path: string): Promise<(() => Promise<void>) | undefined> {
   const server = createServer();
@@ -23,16 +24,16 @@ export async function claim(path: string): Promise<(() => Promise<void>) | undef
   };
 }
 
-/** The page of a selection, in the directory of its reports. */
+/** File name of a selection's report in its output directory. */
 export const PAGE = 'report.md';
 
 /**
- * Keeps a directory for the reports of this command. An earlier page goes first: where nothing comes of the runs, it would be read
- * for theirs.
- * @throws Error where another command writes there
+ * Reserves a report directory for this command. The report of an earlier command is deleted first: if the runs produced
+ * no report, the old one would be mistaken for theirs.
+ * @throws Error if another command uses the directory
  */
 export async function takeReports(directory: string): Promise<void> {
   if ((await claim(directory)) === undefined)
-    throw new Error(`another run writes to ${directory}: --output DIR has this one write elsewhere`);
+    throw new Error(`another run writes to ${directory}: choose another directory with --output DIR`);
   await rm(join(directory, PAGE), { force: true });
 }

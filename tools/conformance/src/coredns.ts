@@ -2,14 +2,17 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { run } from './run.ts';
 
-/** The release of the cluster's DNS. */
+/** CoreDNS version of the cluster's DNS. */
 export const COREDNS_VERSION = '1.15.0';
 
 const MODULE = 'github.com/coredns/coredns';
-/** As much of CoreDNS as a cluster's names take; all of its plugins would be clouds' libraries too. */
+/**
+ * CoreDNS plugins that a cluster's DNS needs. With all plugins, the build would include the libraries of cloud
+ * providers.
+ */
 const PLUGINS = ['bind', 'errors', 'kubernetes', 'ready'] as const;
 
-/** The program: CoreDNS as its own `coredns.go` has it, with these plugins alone. */
+/** Returns the main program: CoreDNS's own `coredns.go`, but with these plugins only. */
 function mainGo(): string {
   return [
     'package main',
@@ -22,9 +25,12 @@ function mainGo(): string {
   ].join('\n');
 }
 
-/** Builds CoreDNS from its Go module: two to four minutes on two cores, once. @throws Error where it does not build */
+/**
+ * Builds CoreDNS from its Go module. The build takes two to four minutes on two cores and is cached. @throws Error if
+ * the build fails
+ */
 export async function buildCoreDns(file: string, say: (text: string) => void): Promise<void> {
-  say(`building CoreDNS ${COREDNS_VERSION}, once`);
+  say(`building CoreDNS ${COREDNS_VERSION}, which is then cached`);
   const work = `${file}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {
@@ -40,16 +46,17 @@ export async function buildCoreDns(file: string, say: (text: string) => void): P
   }
 }
 
-/** Where CoreDNS asks and answers. */
+/** Addresses and files of CoreDNS. */
 export interface DnsPlaces {
   readonly address: string;
   readonly kubeconfig: string;
-  /** Answers `/ready` when all names are known: `host:port`. */
+  /** `host:port` that serves `/ready` when all names are known. */
   readonly ready: string;
 }
 
 /**
- * What CoreDNS is told (`cluster/addons/dns/coredns` of the release has it forward what is not the cluster's; here that is refused).
+ * Returns CoreDNS's configuration. It follows `cluster/addons/dns/coredns` of the release, but refuses names outside
+ * the cluster instead of forwarding them.
  */
 export function corefile({ address, kubeconfig, ready }: DnsPlaces): string {
   return [

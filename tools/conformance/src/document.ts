@@ -65,7 +65,7 @@ function table(summaries: readonly Summary[]): string[] {
 function row(summary: Summary): string {
   const { title, turns, compared } = summary;
   const last = turns.at(-1);
-  if (last === undefined) throw new RangeError(`${title}: nothing was run`);
+  if (last === undefined) throw new RangeError(`${title}: has no run`);
   const seconds = usualSeconds(summary);
   const cells = [
     cell(title),

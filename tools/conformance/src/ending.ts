@@ -1,18 +1,18 @@
-/** The signals that tell a program to end. */
+/** Signals that request a program to end. */
 export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Does work that a signal does not end: it is told, and ends by itself. One that came while the work takes away what it made would leave
- * the rest of it.
- * @param work its signal is aborted by the first
+ * Runs work that ends in an orderly way after a signal. The signals do not kill the process, because a kill during the
+ * clean-up would leave files and mounts behind.
+ * @param work receives an AbortSignal that the first process signal aborts
  */
-export async function untilTold<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function withEndSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
-  const tell = (): void => controller.abort(new Error('told to end'));
-  for (const name of ENDING) process.on(name, tell);
+  const abort = (): void => controller.abort(new Error('interrupted by a signal'));
+  for (const name of ENDING) process.on(name, abort);
   try {
     return await work(controller.signal);
   } finally {
-    for (const name of ENDING) process.off(name, tell);
+    for (const name of ENDING) process.off(name, abort);
   }
 }

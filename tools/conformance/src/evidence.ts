@@ -2,20 +2,20 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { SpecResult } from './specs.ts';
 
-/** What was found beside a failed spec, before the cluster went. */
+/** State that a failed spec left behind, collected before the cluster is removed. */
 export interface Evidence {
   readonly spec: string;
   readonly namespace: string;
-  /** What is left of its pods: as the kubelet explains them where it can, else their status. */
+  /** Pods that are left in the spec's namespace: the kubelet's explanation if available, otherwise the pod's status. */
   readonly pods: readonly { readonly name: string; readonly status: unknown; readonly explanation?: unknown }[];
   readonly events: readonly string[];
-  /** Lines of the kubelet's log that name the namespace, the last ones. */
+  /** Last lines of the kubelet's log that contain the namespace. */
   readonly log: readonly string[];
 }
 
-/** What a run leaves beside the suite's own report. */
+/** Findings of a run in addition to the suite's own report. */
 export interface Findings {
-  /** How the kubelet ended, where nobody had told it to. */
+  /** How the kubelet ended, if it ended unexpectedly. */
   readonly kubeletEnded?: string | undefined;
   readonly evidence: readonly Evidence[];
 }
@@ -34,21 +34,21 @@ interface Event {
 
 const LOG_LINES = 80;
 
-/** The namespace that a spec has logged as its own; `undefined` where it had none. */
+/** Returns the namespace that a spec logged as its own; `undefined` if there is none. */
 export function namespaceOf(output: string): string | undefined {
   return /(?:Collecting events from namespace|namespace) "([a-z0-9-]+-\d+)"/.exec(output)?.[1];
 }
 
-/** Where what failed specs have left is found. */
+/** Sources of evidence for failed specs. */
 export interface Witnesses {
-  /** What the API server has at a path; `undefined` where it has nothing, or does not answer. */
+  /** Returns the API server's response for a path; `undefined` if there is none. */
   api(path: string): Promise<unknown>;
-  /** What the kubelet says of a pod; `undefined` where it explains nothing. */
+  /** Returns the kubelet's explanation of a pod; `undefined` if there is none. */
   explain(namespace: string, pod: string): Promise<unknown>;
   readonly kubeletLog: string;
 }
 
-/** Looks at what failed specs have left. */
+/** Collects the evidence for failed specs. */
 export async function collectEvidence(
   failed: readonly SpecResult[],
   { api, explain, kubeletLog }: Witnesses,
@@ -90,14 +90,16 @@ async function list<T>(api: Witnesses['api'], path: string): Promise<readonly T[
   return ((await api(path)) as { readonly items?: readonly T[] } | undefined)?.items ?? [];
 }
 
-/** What a URL answers, as JSON or as text; `undefined` where it does not, or with an error. */
+/**
+ * Fetches a URL and returns the response as JSON or text; `undefined` if the request fails or the status is not 200.
+ */
 export async function fetched(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) }).catch(() => undefined);
   if (response?.status !== 200) return undefined;
   return parsed(await response.text());
 }
 
-/** A text as JSON, where it is some. */
+/** Parses a text as JSON; returns the text itself if it is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -106,7 +108,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** The last lines of a log that name each of some words. */
+/** Returns, for each word, the last lines of a log that contain the word. */
 async function linesOf(file: string, words: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, string[]>(words.map((word) => [word, []]));
   if (words.length === 0) return found;

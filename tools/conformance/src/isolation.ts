@@ -6,8 +6,8 @@ import { claim } from './claim.ts';
 import { run } from './run.ts';
 
 /**
- * Where kubelets keep what is the machine's by contract: plugins' sockets, logs, and networks' addresses. In here each is the
- * run's own.
+ * Directories that kubelets use on a machine: plugin sockets, logs and CNI's addresses. Inside the namespaces, each run
+ * has its own.
  */
 const OWN_DIRECTORIES = [
   '/var/lib/kubelet',
@@ -15,20 +15,21 @@ const OWN_DIRECTORIES = [
   '/var/log/containers',
   '/var/lib/cni',
   '/etc/kubernetes',
-  // Specs look in it for what the runtime can.
+  // Specs read the runtime's configuration from this directory.
   '/etc/containerd',
 ] as const;
 
 /**
- * Runs a program of this package in namespaces of its own for processes, mounts, network and cgroups: whatever it starts ends with
- * it, whatever it mounts and whatever ports, links, rules and groups it makes are its own. It is told to end by the end of its input.
- * @param groups directories of the cgroup, one for each hierarchy, that is the root of all groups inside
+ * Runs a program of this package in its own PID, mount, network and cgroup namespaces. All its child processes, mounts,
+ * ports, network links, firewall rules and cgroups belong to the namespaces and end with them. The end of its standard
+ * input requests the program to stop.
+ * @param groups directories of the cgroup that is the root cgroup inside, one per hierarchy
  */
 export function startInside(program: string, args: readonly string[], groups: readonly string[]): ChildProcess {
   const namespaces = ['--net', '--mount', '--propagation=private', '--cgroup', '--pid', '--fork', '--mount-proc'];
   const words = [
     ...['unshare', ...namespaces, '--kill-child=SIGKILL'],
-    // The first process is one that waits for whatever is left to it.
+    // The namespace's first process is a shell that waits for the program and for orphaned processes.
     ...['sh', '-c', '"$@"; exit $?', 'sh', process.execPath],
     ...process.execArgv,
     fileURLToPath(new URL(program, import.meta.url)),
@@ -41,14 +42,14 @@ export function startInside(program: string, args: readonly string[], groups: re
   });
 }
 
-/** A file system of cgroups that is mounted somewhere. */
+/** Mounted cgroup file system. */
 export interface CgroupMount {
   readonly type: string;
   readonly options: string;
   readonly target: string;
 }
 
-/** The cgroup file systems in `/proc/self/mountinfo`. */
+/** Returns the cgroup file systems in `/proc/self/mountinfo`. */
 export function cgroupMounts(mountinfo: string): readonly CgroupMount[] {
   return mountinfo.split('\n').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ');
@@ -59,12 +60,12 @@ export function cgroupMounts(mountinfo: string): readonly CgroupMount[] {
   });
 }
 
-/** Mounts the groups anew, so that none is seen but those inside. */
+/** Mounts the cgroup file systems again, so that only the cgroups of the namespace are visible. */
 async function remountCgroups(): Promise<void> {
   for (const { type, options, target } of cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))) {
     await run('umount', [target]);
     await run('mount', ['-t', type, ...(options === '' ? [] : ['-o', options]), 'cgroup', target]);
-    // Version 2 gives no controllers to the children of a group that has processes itself.
+    // cgroup v2 enables no controllers for the children of a cgroup that contains processes itself.
     if (type !== 'cgroup2' || target !== '/sys/fs/cgroup') continue;
     await mkdir(`${target}/init`);
     for (const pid of (await readFile(`${target}/cgroup.procs`, 'utf8')).split('\n')) {
@@ -73,25 +74,30 @@ async function remountCgroups(): Promise<void> {
   }
 }
 
-/** What the name of each run's directory in `/tmp` begins with. */
+/** Prefix of the run directories in `/tmp`. */
 const RUN_PREFIX = 'na-conf-';
 
-/** A run's own directory, and what gives it back when it is gone. */
+/** Directory of a run, with a function that releases its reservation after the directory is removed. */
 export interface RunDirectory {
   readonly name: string;
   giveBack(): Promise<void>;
 }
 
-/** Makes a run's directory. It is kept for this process before it is there: none takes it for one that was left. */
+/**
+ * Creates a run's directory. Its path is reserved before it is created, so that no other command mistakes it for a
+ * leftover.
+ */
 export async function makeRunDirectory(parent: string): Promise<RunDirectory> {
   const name = `${RUN_PREFIX}${randomBytes(4).toString('hex')}`;
   const giveBack = await claim(`${parent}/${name}`);
-  if (giveBack === undefined) throw new Error(`${parent}/${name} is another run's`);
+  if (giveBack === undefined) throw new Error(`create run directory: ${parent}/${name} belongs to another run`);
   await mkdir(`${parent}/${name}`, { mode: 0o700 });
   return { name, giveBack };
 }
 
-/** Hands over, one by one, the directories of runs whose commands were killed: those that nobody keeps. */
+/**
+ * Calls `take` for each directory of a run whose command was killed: these directories are not reserved by any process.
+ */
 export async function forLeftRuns(parent: string, take: (name: string) => Promise<void>): Promise<void> {
   for (const name of (await readdir(parent)).filter((one) => one.startsWith(RUN_PREFIX))) {
     const giveBack = await claim(`${parent}/${name}`);
@@ -104,25 +110,28 @@ export async function forLeftRuns(parent: string, take: (name: string) => Promis
   }
 }
 
-/** Whether a process is in any of some groups, or below; also where that cannot be told, for they change. */
+/**
+ * Returns whether a cgroup or one of its descendants contains a process. Returns true if a cgroup cannot be read,
+ * because it may be changing.
+ */
 export async function hasProcesses(groups: readonly string[]): Promise<boolean> {
   for (const group of groups) {
     const files = await readdir(group, { recursive: true }).catch(() => undefined);
     if (files === undefined) return true;
     for (const file of files) {
       if (!/(^|\/)cgroup\.procs$/.test(file)) continue;
-      // It may go while it is looked at.
+      // The cgroup may be removed while it is read.
       if ((await readFile(`${group}/${file}`, 'utf8').catch(() => '')) !== '') return true;
     }
   }
   return false;
 }
 
-/** Makes the directories that those inside get of their own, where the machine has not got them; resolves with what was made. */
+/** Creates the missing mount points for the directories that each run has of its own. @returns the created paths */
 export async function makeMountPoints(): Promise<readonly string[]> {
   const made: string[] = [];
   for (const path of OWN_DIRECTORIES) {
-    // The first directory that had to be made, of all that a path names.
+    // `mkdir` returns the first directory that it had to create.
     const first = await mkdir(path, { recursive: true });
     if (first !== undefined) made.push(path);
   }
@@ -130,20 +139,23 @@ export async function makeMountPoints(): Promise<readonly string[]> {
 }
 
 /**
- * Takes away directories of {@link makeMountPoints} that are empty; none while another command's run is there, which would lose
- * what it has mounted on them.
+ * Removes empty directories that {@link makeMountPoints} created. Removes none while a run of another command exists,
+ * because that run would lose its mounts on them.
  */
 export async function removeMountPoints(paths: readonly string[]): Promise<void> {
   if ((await readdir('/tmp')).some((name) => name.startsWith(RUN_PREFIX))) return;
   for (const path of paths) await rmdir(path).catch(() => {});
 }
 
-/** More than specs fill, beside images: the file that holds it grows only as it is written to. */
+/**
+ * Size of the run's file system, more than the specs fill in addition to images. Its sparse file grows only as data is
+ * written.
+ */
 const OWN_DISK = '24G';
 
 /**
- * Puts a file system of its own over a directory that those inside have: what fills it fills nobody else's. It and its device go
- * with the namespace of mounts, and the file that holds it with the directory.
+ * Mounts a separate file system on a run's directory, so that specs that fill the disk do not fill the machine's. The
+ * mount and its loop device end with the mount namespace; the file is removed with the directory.
  */
 export async function mountOwnDisk(directory: string): Promise<void> {
   const file = `${directory}/disk`;
@@ -152,7 +164,10 @@ export async function mountOwnDisk(directory: string): Promise<void> {
   await run('mount', ['-o', 'loop,discard', file, directory]);
 }
 
-/** What those inside do first: mounts that propagate, as containers may ask for, directories of their own, and a network. */
+/**
+ * Prepares the namespaces: shared mount propagation, which containers may request, the run's own directories, and a
+ * network.
+ */
 export async function prepareInside(directory: string, nodeAddress: string): Promise<void> {
   await remountCgroups();
   await run('mount', ['--make-rshared', '/']);
@@ -162,18 +177,20 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
     await run('mount', ['--bind', own, path]);
   }
   await run('ip', ['link', 'set', 'lo', 'up']);
-  // A link with an address that pods and the API server reach the node by.
+  // Link with the node's address, for pods and the API server.
   await run('ip', ['link', 'add', 'node0', 'type', 'bridge']);
   await run('ip', ['address', 'add', `${nodeAddress}/32`, 'dev', 'node0']);
   await run('ip', ['link', 'set', 'node0', 'up']);
-  // Programs look for the address that others reach them by where the default route leads. There is nobody there.
+  // Programs determine their address from the default route. The route leads nowhere.
   await run('ip', ['route', 'add', 'default', 'dev', 'node0', 'src', nodeAddress]);
-  // Names are asked for here, and those of others refused at once: the machine's own servers are not to be reached.
+  // The cluster DNS is the only name server. It refuses other names immediately, because the machine's name servers
+  // cannot be reached.
   const resolvConf = `${directory}/own/resolv.conf`;
   await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
   await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);
   await run('sysctl', ['-q', '-w', 'net.ipv4.ip_forward=1']);
-  // What one pod sends to another by a service's address comes back through the rules that sent it there, bridge or not.
+  // Packets between pods by way of a service address must pass the firewall rules in both directions, even if both pods
+  // are on the same bridge.
   await run('modprobe', ['br_netfilter']).catch(() => '');
   await run('sysctl', ['-q', '-w', 'net.bridge.bridge-nf-call-iptables=1']);
 }

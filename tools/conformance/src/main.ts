@@ -16,7 +16,7 @@ import {
 } from '@node-agent/tools-control-plane';
 import { PAGE, takeReports } from './claim.ts';
 import { type ConformanceDocument, parseData, withPart } from './document.ts';
-import { ENDING, untilTold } from './ending.ts';
+import { ENDING, withEndSignal } from './ending.ts';
 import type { Findings } from './evidence.ts';
 import {
   forLeftRuns,
@@ -51,17 +51,17 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENT = join(ROOT, 'docs/reports/conformance.md');
 const DOCUMENT_DATA = join(ROOT, 'docs/reports/conformance.json');
 
-/** Where each run has a directory, short, for there are sockets in it. */
+/** Parent directory of the run directories. It is short, because the run directories contain sockets. */
 const RUNS = '/tmp';
 
-/** The exit code of tests that were not run, as automake has it. */
+/** Exit code for skipped tests, as in automake. */
 const SKIPPED = 77;
 
 function say(text: string): void {
   process.stderr.write(`conformance: ${text}\n`);
 }
 
-/** What every run is made of. */
+/** Programs that every run needs. */
 interface Parts {
   readonly programs: Programs;
   readonly controlPlane: ControlPlaneBinaries;
@@ -74,10 +74,10 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('a node is run as root on Linux');
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('must run as root on Linux');
   const missing = options.there ? await missingPrograms() : [];
   if (missing.length > 0) {
-    say(`skipped: there is no ${missing.join(', ')} on this machine, and building takes many minutes`);
+    say(`skipped: missing ${missing.join(', ')}; building takes many minutes`);
     return SKIPPED;
   }
   const parts = await findParts(options);
@@ -87,48 +87,48 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const began = { date: new Date(), commit: await commitOfHere() };
   if (options.writeDocs) await expectOnMain(began.commit);
-  const { compared, looked } = await kubelets(options);
-  const before = options.goOn ? parseData((await readDocument()).data)[options.selection] : undefined;
+  const { compared, tested } = await kubelets(options);
+  const before = options.continues ? parseData((await readDocument()).data)[options.selection] : undefined;
   const earlier = before?.turns.length ?? 0;
   const facts = await pageFacts(parts, options, began);
   await takeReports(resolve(options.output, options.selection));
-  return untilTold(async (told) => {
+  return withEndSignal(async (interrupted) => {
     await forLeftRuns(RUNS, removeLeftRun);
     const mountPoints = await makeMountPoints();
-    const begun: Promise<unknown>[] = [];
-    const noMore = new AbortController();
+    const started: Promise<unknown>[] = [];
+    const cancelStarts = new AbortController();
     const begin = (name: string, program: string): (() => Promise<Run>) => {
       const one = async (): Promise<Run> => {
-        told.throwIfAborted();
+        interrupted.throwIfAborted();
         say(`${name}: ${program}`);
-        return runOne(name, program, parts, options, told);
+        return runOne(name, program, parts, options, interrupted);
       };
       if (options.apart === undefined) return one;
-      const run = sleep(begun.length * options.apart * 60_000, undefined, {
-        signal: AbortSignal.any([told, noMore.signal]),
+      const run = sleep(started.length * options.apart * 60_000, undefined, {
+        signal: AbortSignal.any([interrupted, cancelStarts.signal]),
       }).then(one);
-      // What is wrong with it is told when its turn comes.
-      begun.push(run.catch(() => {}));
+      // An error of this run is reported when its result is awaited.
+      started.push(run.catch(() => {}));
       return () => run;
     };
     try {
       const other = compared === undefined ? undefined : begin('Go kubelet', compared);
       const turns = Array.from({ length: options.repeat }, (_, index) => {
-        const name = earlier + options.repeat > 1 ? `${looked.name} (${earlier + index + 1})` : looked.name;
-        return begin(name, looked.program);
+        const name = earlier + options.repeat > 1 ? `${tested.name} (${earlier + index + 1})` : tested.name;
+        return begin(name, tested.program);
       });
       const comparedRun = await other?.();
       const ours: Run[] = [];
       let faults = 0;
       for (const turn of turns) {
         ours.push(await turn());
-        // Each turn may take hours: what it came to is kept, whatever becomes of the next one.
+        // A run may take hours, so its results are written before the next run is awaited.
         faults += await report(facts, { ours, compared: comparedRun }, before, options);
       }
       return faults > 0 ? 1 : 0;
     } finally {
-      noMore.abort();
-      await Promise.all(begun);
+      cancelStarts.abort();
+      await Promise.all(started);
       await removeMountPoints(mountPoints);
     }
   });
@@ -149,20 +149,22 @@ async function findParts(options: ConformanceOptions): Promise<Parts> {
   return { programs, controlPlane: controlPlane.binaries, containerd: containerd.binaries };
 }
 
-/** The kubelets to run: the one that is looked at, by the name that the report gives it, and the Go kubelet where it is wanted. */
+/**
+ * Returns the kubelets to run: the tested kubelet with its name in the report, and the Go kubelet if it is requested.
+ */
 async function kubelets(
   options: ConformanceOptions,
-): Promise<{ readonly compared?: string; readonly looked: { readonly name: string; readonly program: string } }> {
+): Promise<{ readonly compared?: string; readonly tested: { readonly name: string; readonly program: string } }> {
   const { kubelet } = options;
-  const looked =
+  const tested =
     kubelet === undefined
       ? { name: 'node-agent', program: BUILT_KUBELET }
       : { name: kubelet, program: resolve(kubelet) };
-  await expectKubelet(looked.program);
-  if (!options.compare) return { looked };
+  await expectKubelet(tested.program);
+  if (!options.compare) return { tested };
   const upstream = await findUpstreamKubelet({ say });
   if ('reason' in upstream) throw new Error(upstream.reason);
-  return { looked, compared: upstream.binaries.kubelet };
+  return { tested, compared: upstream.binaries.kubelet };
 }
 
 async function runOne(
@@ -170,7 +172,7 @@ async function runOne(
   program: string,
   parts: Parts,
   options: ConformanceOptions,
-  told: AbortSignal,
+  interrupted: AbortSignal,
 ): Promise<Run> {
   const output = resolve(options.output, options.selection, kubelet.replace(/[^\w.-]+/g, '-'));
   await rm(output, { recursive: true, force: true });
@@ -182,7 +184,7 @@ async function runOne(
     const plan: Plan = { ...parts, directory, output, selection: options, kubelet: program };
     const file = join(directory, 'plan.json');
     await writeFile(file, JSON.stringify(plan));
-    await endOfInside(file, await groupDirectories(name), told);
+    await endOfInside(file, await groupDirectories(name), interrupted);
   } finally {
     await removeRun(name);
     await giveBack();
@@ -201,52 +203,55 @@ function groups(): ReturnType<typeof openCgroups> {
   return openCgroups({ fs: nodeFileSystem, kill: process.kill.bind(process) });
 }
 
-/** Takes away a run's groups, with whatever is in them, and its directory. */
+/** Kills the processes in a run's cgroups, and removes the cgroups and the directory. */
 async function removeRun(name: string): Promise<void> {
   const signal = AbortSignal.timeout(30_000);
   await (await groups()).destroy([name], signal).catch((error: unknown) => say(String(error)));
   await rm(join(RUNS, name), { recursive: true, force: true });
 }
 
-/** Takes away what is left of runs whose command was killed. What they had started ends by itself, and comes first. */
+/** Removes the leftovers of a run whose command was killed, once its processes have ended on their own. */
 async function removeLeftRun(name: string): Promise<void> {
   if (await hasProcesses(await groupDirectories(name))) return;
-  say(`removing what ${join(RUNS, name)} was left with`);
+  say(`removing leftovers of ${join(RUNS, name)}`);
   await removeRun(name);
 }
 
-/** The directories of a group, in each hierarchy that has it. */
+/** Returns the directories of a cgroup in all hierarchies that contain it. */
 async function groupDirectories(group: string): Promise<readonly string[]> {
   const hierarchy = await readHierarchy(nodeFileSystem);
   const mounts = hierarchy.version === 1 ? [...hierarchy.mounts.values()] : [hierarchy.mount];
   return mounts.map((mount) => join(mount, group)).filter((directory) => existsSync(directory));
 }
 
-/** Runs what is inside the namespaces; the first signal tells it to end, the second ends it. */
-async function endOfInside(plan: string, groups: readonly string[], told: AbortSignal): Promise<void> {
+/** Runs the program inside the namespaces. The first signal requests it to stop; the second kills it. */
+async function endOfInside(plan: string, groups: readonly string[], interrupted: AbortSignal): Promise<void> {
   const child = startInside('./inside/main.ts', [plan], groups);
-  let asked = false;
+  let isEndRequested = false;
   const end = (): void => {
-    if (asked) child.kill('SIGKILL');
-    asked = true;
+    if (isEndRequested) child.kill('SIGKILL');
+    isEndRequested = true;
     child.stdin?.end();
   };
   for (const name of ENDING) process.on(name, end);
-  if (told.aborted) end();
+  if (interrupted.aborted) end();
   try {
     const how = await new Promise<string | undefined>((resolve, reject) => {
       child.on('error', reject);
-      child.on('exit', (code, signal) => resolve(code === 0 ? undefined : `it ended with ${signal ?? code}`));
+      child.on('exit', (code, signal) => resolve(code === 0 ? undefined : `exited with ${signal ?? code}`));
     });
-    // What was run until then is no result, and nothing follows it.
-    if (asked) throw new Error('told to end');
-    if (how !== undefined) throw new Error(`the node cannot be run: ${how}`);
+    // An interrupted run gives no result, and no further run starts.
+    if (isEndRequested) throw new Error('interrupted by a signal');
+    if (how !== undefined) throw new Error(`run the node: ${how}`);
   } finally {
     for (const name of ENDING) process.off(name, end);
   }
 }
 
-/** What is run, as git names it; with a plus where files differ from it, but for the page that this writes. */
+/**
+ * Returns the short commit hash. A plus is appended if files differ from the commit, except for the reports that this
+ * command writes.
+ */
 async function commitOfHere(): Promise<string> {
   const git = (...args: readonly string[]): Promise<string> => run('git', args, { cwd: ROOT });
   try {
@@ -265,7 +270,7 @@ async function commitOfHere(): Promise<string> {
   }
 }
 
-/** A page that names a commit is of use where others have it. @throws Error where this is none of main's */
+/** Checks that the commit is on main, because only there other readers can find it. @throws Error if it is not */
 async function expectOnMain(commit: string): Promise<void> {
   const isOf = async (branch: string): Promise<boolean> =>
     run('git', ['merge-base', '--is-ancestor', 'HEAD', branch], { cwd: ROOT }).then(
@@ -294,7 +299,9 @@ async function pageFacts(
   };
 }
 
-/** Writes what the runs so far came to, and tells of the last one's faults. @returns how many that has */
+/**
+ * Writes the results of the runs so far and reports the failures of the last run. @returns the number of its failures
+ */
 async function report(
   facts: PageFacts,
   runs: Runs,
@@ -311,13 +318,16 @@ async function report(
     await writeFile(DOCUMENT, document.page);
   }
   const last = runs.ours.at(-1);
-  const faults = last === undefined ? 0 : tellFaults(last, facts, all.compared);
-  say(`the report: ${file}`);
+  const faults = last === undefined ? 0 : reportFaults(last, facts, all.compared);
+  say(`wrote report ${file}`);
   return faults;
 }
 
-/** Tells each fault of a run by its name. What no kubelet passes on this machine is not this one's. @returns how many there are */
-function tellFaults({ kubelet, result }: Run, { has }: PageFacts, compared: Summary['compared']): number {
+/**
+ * Reports each failure of a run by name. Specs that no kubelet passes on this machine are not counted. @returns the
+ * number of failures
+ */
+function reportFaults({ kubelet, result }: Run, { has }: PageFacts, compared: Summary['compared']): number {
   const { problems, specs } = result;
   for (const problem of problems) say(`${kubelet}: ${problem}`);
   const failed = specs.filter((spec) => spec.state === 'failed' && impossible(spec, has, compared) === undefined);
@@ -325,11 +335,11 @@ function tellFaults({ kubelet, result }: Run, { has }: PageFacts, compared: Summ
   if (compared === undefined) return problems.length + failed.length;
   const counted = regressions(compared, result);
   for (const { name } of counted)
-    process.stdout.write(`passes with ${compared.kubelet}, not with ${kubelet}: ${name}\n`);
+    process.stdout.write(`passes with ${compared.kubelet}, but not with ${kubelet}: ${name}\n`);
   return problems.length + counted.length;
 }
 
-/** The names of the specs that are chosen, as a dry run tells them. */
+/** Returns the names of the selected specs, determined by a dry run. */
 async function listSpecs(programs: Programs, options: ConformanceOptions): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'na-specs-'));
   try {

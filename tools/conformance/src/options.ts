@@ -1,77 +1,80 @@
 import { parseArgs } from 'node:util';
 import { LONG_SPEC, SELECTIONS, type SelectionName, type SuiteName } from './selections.ts';
 
-/** What is run, and on what. */
+/** Options of the command. */
 export interface ConformanceOptions {
-  /** The selection that the rest begins with. */
+  /** Selection that provides the defaults of suite, labels, focus and skip. */
   readonly selection: SelectionName;
-  /** Whose specs: those of clusters, `e2e`, or those of nodes, `e2e_node`. */
+  /** Suite: `e2e` for cluster specs, `e2e_node` for node specs. */
   readonly suite: SuiteName;
-  /** Of ginkgo: an expression over labels. */
+  /** Label expression of ginkgo. */
   readonly labels: string;
   readonly focus: readonly string[];
   readonly skip: readonly string[];
-  /** Whether the run has a file system of its own, and the machine's is left alone. */
+  /** Whether the run has its own file system, so that the machine's disk is not filled. */
   readonly ownDisk: boolean;
   readonly processes: number;
-  /** The containerd of the machine rather than the newest that is known to work. */
+  /** Whether the machine's containerd is used instead of the newest tested version. */
   readonly installedContainerd: boolean;
-  /** A kubelet that is not this repository's; one that ends in `.js` is run by Node. */
+  /** Path of another kubelet. A file that ends in `.js` is run with Node. */
   readonly kubelet: string | undefined;
-  /** The Go kubelet is run too: first, and once. */
+  /** Whether the Go kubelet is run once, before the tested kubelet. */
   readonly compare: boolean;
-  /** How often the kubelet that is looked at is run. */
+  /** Number of runs of the tested kubelet. */
   readonly repeat: number;
-  /** How many minutes after the one before it a run begins, whether that is over or not; `undefined`: when it is over. */
+  /**
+   * Minutes between the starts of two runs, which may overlap. If undefined, a run starts when the previous one has
+   * ended.
+   */
   readonly apart: number | undefined;
-  /** What ginkgo orders the specs by: the same for all runs. */
+  /** Seed for the order of the specs, equal for all runs. */
   readonly seed: number;
-  /** Where reports and logs go. */
+  /** Directory for reports and logs. */
   readonly output: string;
   /** Whether docs/reports/conformance.md is written. */
   readonly writeDocs: boolean;
-  /** The runs that docs/reports/conformance.md has of the selection count on. */
-  readonly goOn: boolean;
+  /** Whether the earlier runs in docs/reports/conformance.md are kept and counted. */
+  readonly continues: boolean;
   readonly long: boolean;
-  /** Specs that both suites have are run where they are not the first suite's too. */
+  /** Whether e2e_node also runs the specs that e2e contains. */
   readonly common: boolean;
   readonly list: boolean;
-  /** Nothing is built for it: where a program is missing, that is told by an exit code of its own. */
+  /** Whether to build nothing. If a program is missing, the command exits with a special exit code. */
   readonly there: boolean;
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run conformance -- [options]
 Runs specs of upstream's end-to-end suites against this kubelet: on a private control plane, containerd and network, with images
-that are made here. Needs root. Exits with 1 where a spec has failed, or none was run; with --compare, one that passes with the
-Go kubelet.
+that are built here. Needs root. Exits with 1 if a spec failed or no spec was run; with --compare, if a spec passed with the Go
+kubelet but not with this one.
   --selection NAME      ${Object.keys(SELECTIONS).join(', ')} (node-conformance)
-  --suite NAME          e2e, or e2e_node (the selection's)
-  --labels EXPR         specs with these labels, as ginkgo's --label-filter (the selection's)
-  --focus REGEXP        only specs of these names; may be given more than once
-  --skip REGEXP         no specs of these names; may be given more than once
-  --long                specs of half an hour too
-  --common              of e2e_node also the specs that e2e has
-  --processes N         how many run at once (12)
-  --repeat N            how often, one after another (1)
-  --apart MINUTES       begin each run so long after the one before, which may go on: for specs that wait more than they work
-  --seed N              what the specs are ordered by, in each run (the time)
+  --suite NAME          e2e or e2e_node (default: the selection's)
+  --labels EXPR         specs with these labels, as in ginkgo's --label-filter (default: the selection's)
+  --focus REGEXP        only specs with matching names; may be given more than once
+  --skip REGEXP         no specs with matching names; may be given more than once
+  --long                also specs that take half an hour
+  --common              with e2e_node, also the specs that e2e contains
+  --processes N         number of specs that run in parallel (12)
+  --repeat N            number of runs, one after another (1)
+  --apart MINUTES       start each run this long after the previous one, even if that still runs: for specs that mostly wait
+  --seed N              seed for the order of the specs in each run (the time)
   --kubelet PATH        another kubelet
-  --compare             the Go kubelet too, once, and what passes there and not here
-  --installed-containerd  the machine's containerd rather than 2.4
-  --output DIR          where reports and logs go (.reports/conformance)
-  --docs                write the selection's part of docs/reports/conformance.md; of a commit that is on main
-  --continue            with --docs: the runs that the page has of the selection count on, and the Go kubelet's with them
-  --there               build nothing; exit with 77 where a program is missing
-  --list                only tell the specs that are chosen
+  --compare             also run the Go kubelet once, and report what passes with it only
+  --installed-containerd  use the machine's containerd instead of 2.4
+  --output DIR          directory for reports and logs (.reports/conformance)
+  --docs                write the selection's part of docs/reports/conformance.md; the commit must be on main
+  --continue            with --docs: keep and count the earlier runs in the document, also those of the Go kubelet
+  --there               build nothing; exit with 77 if a program is missing
+  --list                only print the selected specs
   -h, --help
 `;
 
 /**
- * Reads the command line.
- * @param now in milliseconds since 1970
- * @throws Error naming the option that is wrong
+ * Parses the command line.
+ * @param now time in ms since 1970
+ * @throws Error that names the invalid option
  */
 export function parseConformanceOptions(argv: readonly string[], now: number = Date.now()): ConformanceOptions {
   const { values } = parseArgs({
@@ -104,26 +107,28 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
       try {
         new RegExp(pattern);
       } catch (cause) {
-        throw new Error(`--${option}: ${JSON.stringify(pattern)} is not a regular expression`, { cause });
+        throw new Error(`--${option}: must be a regular expression, is ${JSON.stringify(pattern)}`, { cause });
       }
     }
   }
   const { selection } = values;
   if (!isSelection(selection))
-    throw new Error(`--selection: ${JSON.stringify(selection)} is none of ${Object.keys(SELECTIONS).join(', ')}`);
+    throw new Error(
+      `--selection: must be one of ${Object.keys(SELECTIONS).join(', ')}, is ${JSON.stringify(selection)}`,
+    );
   const named = SELECTIONS[selection];
   const { suite = named.suite } = values;
   if (suite !== 'e2e' && suite !== 'e2e_node')
-    throw new Error(`--suite: ${JSON.stringify(suite)} is neither e2e nor e2e_node`);
+    throw new Error(`--suite: must be e2e or e2e_node, is ${JSON.stringify(suite)}`);
   const whole =
     values.suite === undefined &&
     values.labels === undefined &&
     values.focus.length + values.skip.length === 0 &&
     !values.long &&
     !values.common;
-  if (values.docs && !whole) throw new Error('--docs: a page is written of whole selections alone');
-  if (values.docs && values.kubelet !== undefined) throw new Error('--docs: a page is written of this kubelet alone');
-  if (values.continue && !values.docs) throw new Error('--continue: only with --docs, whose page has the earlier runs');
+  if (values.docs && !whole) throw new Error('--docs: requires a whole selection without other choices of specs');
+  if (values.docs && values.kubelet !== undefined) throw new Error('--docs: cannot be combined with --kubelet');
+  if (values.continue && !values.docs) throw new Error('--continue: requires --docs');
   return {
     selection,
     suite,
@@ -142,7 +147,7 @@ export function parseConformanceOptions(argv: readonly string[], now: number = D
     installedContainerd: values['installed-containerd'],
     output: values.output,
     writeDocs: values.docs,
-    goOn: values.continue,
+    continues: values.continue,
     list: values.list,
     there: values.there,
     help: values.help,
@@ -156,5 +161,5 @@ function isSelection(name: string): name is SelectionName {
 function count(option: string, text: string, most: number): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw new Error(`--${option}: ${JSON.stringify(text)} is not a whole number from 1 to ${most}`);
+  throw new Error(`--${option}: must be an integer from 1 to ${most}, is ${JSON.stringify(text)}`);
 }

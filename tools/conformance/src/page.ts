@@ -20,9 +20,9 @@ const OUTCOMES: Readonly<Record<Outcome, string>> = {
 };
 
 /**
- * A page of what was run and what came of it, in Markdown.
- * @param summary of these runs, and of those before them that they go on from
- * @param detailed with what was found beside each failed spec
+ * Returns the report of the runs as Markdown.
+ * @param summary summary of these runs and of the earlier runs that they continue
+ * @param detailed whether to include the evidence for each failed spec
  */
 export function page(facts: PageFacts, runs: Runs, summary: Summary, detailed: boolean): string {
   const { compared, turns } = summary;
@@ -36,7 +36,7 @@ export function page(facts: PageFacts, runs: Runs, summary: Summary, detailed: b
     `- ${facts.processes} at a time, containerd ${facts.containerd}, ${facts.machine}`,
     ...closingLines(summary),
     '',
-    `| kubelet | begun | commit | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
+    `| kubelet | started | commit | ${Object.values(OUTCOMES).join(' | ')} | wall time |`,
     `| --- | --- | --- | ${Object.values(OUTCOMES)
       .map(() => '---:')
       .join(' | ')} | ---: |`,
@@ -61,7 +61,7 @@ function closingLines(summary: Summary): string[] {
   return lines;
 }
 
-/** How long it took, by how long another kubelet took. */
+/** Formats the run time as a ratio to the run time of another kubelet. */
 function ratioText(seconds: number, compared: NonNullable<Summary['compared']>): string {
   return `${(seconds / compared.seconds).toFixed(2)} of the wall time of the ${compared.kubelet} (${seconds} s and ${compared.seconds} s)`;
 }
@@ -69,11 +69,11 @@ function ratioText(seconds: number, compared: NonNullable<Summary['compared']>):
 function selectionText({ labels, focus, skip }: PageFacts): string {
   const parts = [labels === '' ? 'of any label' : `labelled \`${labels}\``];
   if (focus.length > 0) parts.push(`named like ${focus.map((pattern) => `\`${pattern}\``).join(', ')}`);
-  if (skip.length > 0) parts.push(`but for ${skip.map((pattern) => `\`${pattern}\``).join(', ')}`);
+  if (skip.length > 0) parts.push(`except ${skip.map((pattern) => `\`${pattern}\``).join(', ')}`);
   return parts.join(', ');
 }
 
-/** What no kubelet passes, why, and what the one that was compared made of it. */
+/** Returns a table of the specs that no kubelet passes, with the reasons and the compared kubelet's results. */
 function impossibleLines({ has }: PageFacts, { ours }: Runs, compared: Summary['compared']): string[] {
   const found = new Map<string, string>();
   for (const { result } of ours) {
@@ -85,7 +85,7 @@ function impossibleLines({ has }: PageFacts, { ours }: Runs, compared: Summary['
   if (found.size === 0) return [];
   const proof = (name: string): string => (compared === undefined ? '' : ` ${compared.notPassed[name] ?? 'passed'} |`);
   return [
-    '### Impossible on this machine, whatever the kubelet',
+    '### Impossible on this machine with any kubelet',
     '',
     `| spec | why |${compared === undefined ? '' : ` ${compared.kubelet} |`}`,
     `| --- | --- |${compared === undefined ? '' : ' --- |'}`,
@@ -94,7 +94,7 @@ function impossibleLines({ has }: PageFacts, { ours }: Runs, compared: Summary['
   ];
 }
 
-/** What the lines of one run are written with. */
+/** Context for the lines of one run. */
 interface Beside {
   readonly facts: PageFacts;
   readonly compared: Summary['compared'];
@@ -110,7 +110,7 @@ function runLines({ kubelet, result, evidence }: Run, beside: Beside): string[] 
   );
   if (result.problems.length > 0) {
     lines.push(
-      `### Beside the specs: ${kubelet}`,
+      `### Problems outside the specs: ${kubelet}`,
       '',
       ...result.problems.map((problem) => `- ${oneLine(problem)}`),
       '',
@@ -146,7 +146,7 @@ function failedLines(spec: SpecResult, { earlier, detailed }: Beside, evidence: 
   return lines;
 }
 
-/** The ten specs that took longest in the last run, beside what they took in those before. */
+/** Returns a table of the ten longest specs of the last run, with their times in all runs. */
 function slowestLines(runs: readonly Run[]): string[] {
   const last = runs.at(-1);
   if (last === undefined || last.result.specs.length === 0) return [];
@@ -165,7 +165,7 @@ function slowestLines(runs: readonly Run[]): string[] {
 }
 
 function fenced(text: string): string[] {
-  // What is inside may have a fence too.
+  // The text may itself contain a fence.
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
   return [fence, text, fence, ''];
 }
@@ -178,7 +178,7 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-/** A text as a cell of a table. */
+/** Formats a text as a table cell. */
 export function cell(text: string): string {
   return oneLine(text).replaceAll('|', '\\|');
 }

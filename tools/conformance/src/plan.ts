@@ -4,7 +4,7 @@ import type { ConformanceOptions } from './options.ts';
 import type { Programs } from './programs.ts';
 import type { Selection } from './suite.ts';
 
-/** All that a run inside its namespaces is told, as a file. */
+/** Input of a run inside its namespaces, passed as a JSON file. */
 export interface Plan {
   readonly directory: string;
   readonly output: string;
@@ -15,5 +15,5 @@ export interface Plan {
   readonly kubelet: string;
 }
 
-/** The file in the output with a run's findings. */
+/** File name of a run's findings in its output directory. */
 export const EVIDENCE = 'evidence.json';

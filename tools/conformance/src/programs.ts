@@ -22,7 +22,7 @@ type TargetName =
   | 'nonewprivs'
   | 'sampledeviceplugin';
 
-/** Programs of the release that suites are run with, beside those of a control plane. */
+/** Programs of the release that the suites need in addition to the control plane. */
 const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   'e2e.test': { package: 'k8s.io/kubernetes/test/e2e', test: true },
   'e2e_node.test': { package: 'k8s.io/kubernetes/test/e2e_node', test: true },
@@ -33,16 +33,16 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   sampledeviceplugin: { package: 'k8s.io/kubernetes/test/images/sample-device-plugin' },
 };
 
-/** Those of them that need not be built where the release can be reached. */
+/** Programs that the release publishes as binaries; they are downloaded instead of built. */
 const PUBLISHED = ['e2e.test', 'e2e_node.test', 'ginkgo', 'kube-proxy'] as const satisfies readonly (PublishedName &
   TargetName)[];
 
-/** Every program that is needed, and where the release's sources are. */
+/** Paths of all required programs, and of the release's sources. */
 export type Programs = Readonly<Record<TargetName | 'busybox' | 'coredns' | 'pause' | 'sources', string>>;
 
 /**
- * The busybox that upstream's images have. Distributions' own differ in what specs see: shells that drop variables with odd names,
- * applets that win over PATH.
+ * Busybox version of upstream's images. Distribution packages differ in ways that specs detect: some shells drop
+ * variables with unusual names, and some applets take precedence over PATH.
  */
 const BUSYBOX = {
   version: '1.37.0',
@@ -54,7 +54,7 @@ const BUSYBOX = {
 };
 const TIMEOUT_MS = 60_000;
 
-/** Where each program is when it is there. */
+/** Returns the cache paths of all programs. */
 function placesInCache(): { readonly release: string; readonly files: Omit<Programs, 'sources'> } {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
   const release = join(cache, `kubernetes-${KUBERNETES_VERSION}`);
@@ -67,7 +67,7 @@ function placesInCache(): { readonly release: string; readonly files: Omit<Progr
   return { release, files: { ...built, ...others } as Omit<Programs, 'sources'> };
 }
 
-/** The programs that {@link findPrograms} would have to build. */
+/** Returns the programs that {@link findPrograms} would have to download or build. */
 export async function missingPrograms(): Promise<readonly string[]> {
   const { files } = placesInCache();
   const missing: string[] = [];
@@ -78,8 +78,9 @@ export async function missingPrograms(): Promise<readonly string[]> {
 }
 
 /**
- * All programs, from the cache, or downloaded or built into it, which takes about ten minutes on two cores.
- * @throws Error naming what cannot be had
+ * Returns all programs. Missing programs are downloaded or built into the cache, which takes about ten minutes on two
+ * cores.
+ * @throws Error that names the program that could not be provided
  */
 export async function findPrograms(say: (text: string) => void): Promise<Programs> {
   const { release, files } = placesInCache();
@@ -88,7 +89,7 @@ export async function findPrograms(say: (text: string) => void): Promise<Program
   const published = PUBLISHED.filter((name) => absent.includes(name));
   if (published.length > 0) {
     await downloadPrograms(published, release, say).catch((error: unknown) => {
-      say(`${error instanceof Error ? error.message : String(error)}: what is missing is built`);
+      say(`${error instanceof Error ? error.message : String(error)}; building the missing programs instead`);
     });
   }
   const missing = await missingPrograms();
@@ -110,7 +111,7 @@ async function buildPause(sources: string, file: string): Promise<void> {
 }
 
 async function buildBusybox(file: string, say: (text: string) => void): Promise<void> {
-  say(`building busybox ${BUSYBOX.version}, once`);
+  say(`building busybox ${BUSYBOX.version}, which is then cached`);
   const work = `${file}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {
@@ -119,7 +120,7 @@ async function buildBusybox(file: string, say: (text: string) => void): Promise<
     await run('make', ['defconfig'], { cwd: work });
     const config = await readFile(join(work, '.config'), 'utf8');
     await writeFile(join(work, '.config'), busyboxConfig(config));
-    // What follows from those two is as the defaults have it.
+    // Options that depend on these two get their defaults.
     await run('sh', ['-c', 'yes "" | make oldconfig'], { cwd: work });
     await run('make', ['-j2', 'busybox'], { cwd: work, nice: true });
     await rename(join(work, 'busybox'), file);
@@ -128,14 +129,14 @@ async function buildBusybox(file: string, say: (text: string) => void): Promise<
   }
 }
 
-/** Static, and without `tc`, which newer kernels' headers have nothing for. */
+/** Returns the configuration for a static busybox without `tc`, which does not compile with newer kernel headers. */
 export function busyboxConfig(defaults: string): string {
   return defaults
     .replace('# CONFIG_STATIC is not set', 'CONFIG_STATIC=y')
     .replace(/^(CONFIG_TC)=y$/m, '# $1 is not set');
 }
 
-/** Brings what the first of some places has, which has to be what is expected. @throws Error naming why none has it */
+/** Downloads a file from the first URL that works and checks its SHA-256. @throws Error with the reason for each URL */
 async function download(urls: readonly string[], sha256: string, file: string): Promise<void> {
   const problems: string[] = [];
   for (const url of urls) {
@@ -148,9 +149,9 @@ async function download(urls: readonly string[], sha256: string, file: string): 
   throw new Error(problems.join('; '));
 }
 
-/** A kubelet has to be a file that can be run; one that ends in `.js` is read by Node. @throws Error where it is none */
+/** Checks that a kubelet is an executable file, or a readable file if it ends in `.js`. @throws Error if it is not */
 export async function expectKubelet(path: string): Promise<void> {
-  if (!(await stat(path)).isFile()) throw new Error(`${path} is no file`);
+  if (!(await stat(path)).isFile()) throw new Error(`${path} must be a file`);
   await access(path, path.endsWith('.js') ? constants.R_OK : constants.X_OK);
 }
 

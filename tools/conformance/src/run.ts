@@ -3,14 +3,17 @@ import { promisify } from 'node:util';
 
 const exec = promisify(execFile);
 
-/** Runs a program that has to succeed; resolves with what it printed. @throws Error with what it said */
+/**
+ * Runs a program that must succeed. @returns its standard output
+ * @throws Error with the program's output if it fails
+ */
 export async function run(
   file: string,
   args: readonly string[],
   options: {
     readonly cwd?: string;
     readonly nice?: boolean;
-    /** Beside this program's own. */
+    /** Variables in addition to the environment of this process. */
     readonly env?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<string> {

@@ -1,16 +1,16 @@
-/** A suite of upstream's, by the name of its program. */
+/** Suite of upstream, by the name of its program. */
 export type SuiteName = 'e2e' | 'e2e_node';
 
-/** Specs that are run together, under a name. */
+/** Named set of specs. */
 export interface NamedSelection {
-  /** What these specs are about, for a heading. */
+  /** Title of the specs, used as a heading. */
   readonly title: string;
   readonly suite: SuiteName;
-  /** Of ginkgo: an expression over labels. */
+  /** Label expression of ginkgo. */
   readonly labels: string;
   readonly focus: readonly string[];
   readonly skip: readonly string[];
-  /** Whether its specs fill the disk: each run is given one of its own. */
+  /** Whether the specs fill the disk. If so, each run has its own file system. */
   readonly fillsDisk?: boolean;
 }
 
@@ -25,13 +25,16 @@ export type SelectionName =
   | 'e2e-node-serial'
   | 'e2e-node-eviction';
 
-/** A spec of 27 minutes: it waits for a back-off to reach its longest, and to be kept. */
+/** Name of a spec that takes 27 minutes: it waits until the restart back-off reaches its maximum. */
 export const LONG_SPEC = 'should cap back-off at MaxContainerBackOff';
 
-/** Specs that a release's own jobs run on any cluster: of no feature that a cluster may lack, and safe beside others. */
+/**
+ * Labels of the specs that upstream's release jobs run on any cluster: they need no optional feature and can run in
+ * parallel.
+ */
 const EVERYWHERE = 'Feature: isEmpty && !Disruptive && !Flaky && !Slow';
 
-/** Of every area of NodeConformance a few, each of them short, and none that a slow machine decides. */
+/** A few short specs of each area of NodeConformance, without specs whose result depends on the machine's speed. */
 const SLICE: readonly string[] = [
   'Pods should be submitted and removed',
   'Pods should be updated',
@@ -67,7 +70,7 @@ const SLICE: readonly string[] = [
 
 export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
   slice: {
-    title: 'Some of NodeConformance, in two minutes',
+    title: 'Selected NodeConformance specs, two minutes',
     suite: 'e2e',
     labels: 'NodeConformance && !Slow',
     focus: SLICE,
@@ -88,22 +91,22 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: [],
   },
   storage: {
-    title: 'Conformance of sig-storage, beside NodeConformance',
+    title: 'Conformance of sig-storage, without NodeConformance',
     suite: 'e2e',
     labels: 'sig-storage && Conformance && !NodeConformance',
     focus: [],
     skip: [],
   },
   node: {
-    title: 'sig-node of e2e.test, beside NodeConformance, DRA and resizes of whole pods',
+    title: 'sig-node of e2e.test, without NodeConformance, DRA and pod-level resizes',
     suite: 'e2e',
     labels: `sig-node && !NodeConformance && ${EVERYWHERE}`,
     focus: [],
-    // Of DRA, what is the API's alone stays.
+    // Of the DRA specs, only those about the API are run.
     skip: ['PLR Pod InPlace Resize', '\\[DRA\\] (control plane|ResourceSlice Controller)'],
   },
   'pod-level-resize': {
-    title: 'Resizes of whole pods, of sig-node in e2e.test',
+    title: 'Pod-level resizes of sig-node in e2e.test',
     suite: 'e2e',
     labels: `sig-node && !NodeConformance && ${EVERYWHERE}`,
     focus: ['PLR Pod InPlace Resize'],
@@ -117,7 +120,7 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: [],
   },
   'e2e-node-serial': {
-    title: 'Serial specs of e2e_node.test: restarts, garbage, logs, grace, probes',
+    title: 'Serial specs of e2e_node.test: restarts, garbage collection, logs, grace periods, probes',
     suite: 'e2e_node',
     labels: 'Serial',
     focus: [
@@ -132,7 +135,7 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     skip: [],
   },
   'e2e-node-eviction': {
-    title: 'Serial specs of e2e_node.test: eviction, and images that go for it',
+    title: 'Serial specs of e2e_node.test: eviction and image garbage collection',
     suite: 'e2e_node',
     labels: 'Serial',
     focus: ['Eviction'],

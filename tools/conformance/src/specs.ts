@@ -1,22 +1,22 @@
-/** How a spec went. */
+/** Outcome of a spec. */
 export type SpecState = 'passed' | 'failed' | 'skipped' | 'not run';
 
-/** A spec of a suite, and what came of it. */
+/** Spec of a suite with its result. */
 export interface SpecResult {
-  /** Its whole name, as ginkgo's `--focus` matches it. */
+  /** Full name, as matched by ginkgo's `--focus`. */
   readonly name: string;
   readonly labels: readonly string[];
   readonly state: SpecState;
   readonly seconds: number;
-  /** The spec's own words: of a failure, or of why it was skipped. */
+  /** Message of the failure, or reason for the skip. */
   readonly message: string;
-  /** Where it failed. */
+  /** Source location of the failure. */
   readonly location: string;
-  /** What it logged. */
+  /** Log output of the spec. */
   readonly output: string;
 }
 
-/** A ginkgo JSON report, as much of it as is read (`types.Report` of ginkgo v2). */
+/** The required fields of ginkgo's JSON report (`types.Report` of ginkgo v2). */
 interface GinkgoReport {
   readonly SuiteSucceeded: boolean;
   readonly SpecialSuiteFailureReasons?: readonly string[] | null;
@@ -39,10 +39,10 @@ interface GinkgoSpec {
   readonly CapturedGinkgoWriterOutput?: string;
 }
 
-/** A whole run of a suite. */
+/** Result of a complete suite run. */
 export interface SuiteResult {
   readonly specs: readonly SpecResult[];
-  /** What failed beside specs: a set-up of the suite, or the suite as a whole, as one does that has none. */
+  /** Failures outside specs: a failed set-up, or a failure of the suite as a whole. */
   readonly problems: readonly string[];
   readonly seconds: number;
 }
@@ -55,15 +55,13 @@ const STATES: Readonly<Record<string, SpecState>> = {
 };
 
 /**
- * Reads a report that ginkgo wrote with `--json-report`. Specs that the selection left out are left out.
- * @throws SyntaxError, TypeError where it is none
+ * Parses a report that ginkgo wrote with `--json-report`. Specs outside the selection are omitted.
+ * @throws SyntaxError, TypeError if the text is not such a report
  */
 export function readReport(text: string): SuiteResult {
   const [report] = JSON.parse(text) as readonly GinkgoReport[];
   if (report === undefined)
-    throw new TypeError(
-      'the report has no suite: one of its processes was killed, or never began; ginkgo.log tells what it said',
-    );
+    throw new TypeError('report contains no suite: a process was killed or did not start; see ginkgo.log');
   const specs: SpecResult[] = [];
   const problems = [...(report.SpecialSuiteFailureReasons ?? [])];
   for (const spec of report.SpecReports ?? []) {
@@ -74,8 +72,8 @@ export function readReport(text: string): SuiteResult {
       problems.push(`${spec.LeafNodeType} ${spec.LeafNodeText}: ${result.message}`.trim());
     }
   }
-  const told = problems.length > 0 || specs.some(({ state }) => state === 'failed');
-  if (!report.SuiteSucceeded && !told) problems.push('the suite failed, and says of no spec that it did');
+  const isExplained = problems.length > 0 || specs.some(({ state }) => state === 'failed');
+  if (!report.SuiteSucceeded && !isExplained) problems.push('suite failed without a failed spec');
   if (specs.length === 0 && problems.length === 0) problems.push('no spec was run');
   return { specs, problems, seconds: seconds(report.RunTime) };
 }
@@ -88,7 +86,7 @@ function resultOf(spec: GinkgoSpec): SpecResult {
       ...(spec.ContainerHierarchyLabels ?? []).flatMap((labels) => labels ?? []),
       ...(spec.LeafNodeLabels ?? []),
     ],
-    // All that is neither is a failure, by whatever name: panicked, interrupted, timedout, aborted.
+    // All other states are failures: panicked, interrupted, timedout, aborted.
     state: STATES[spec.State] ?? 'failed',
     seconds: seconds(spec.RunTime),
     message: spec.Failure?.Message ?? '',
@@ -97,12 +95,12 @@ function resultOf(spec: GinkgoSpec): SpecResult {
   };
 }
 
-/** Ginkgo has a spec that was not chosen skipped without a word; one that skips itself says why. */
+/** Ginkgo marks specs outside the selection as skipped without a message. A spec that skips itself gives a reason. */
 function isLeftOut({ State, Failure }: GinkgoSpec): boolean {
   return State === 'skipped' && (Failure?.Message ?? '') === '';
 }
 
-/** Go has durations in nanoseconds. */
+/** Converts Go's nanoseconds to seconds. */
 function seconds(nanoseconds: number): number {
   return nanoseconds / 1e9;
 }

@@ -3,28 +3,28 @@ import { createWriteStream } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { ConformanceOptions } from './options.ts';
 
-/** Which specs. */
+/** Choice of specs. */
 export type Selection = Pick<
   ConformanceOptions,
   'suite' | 'labels' | 'focus' | 'skip' | 'common' | 'processes' | 'seed'
 >;
 
-/** The sources of specs that both suites have. */
+/** Source directory of the specs that both suites contain. */
 const COMMON = 'test/e2e/common/';
 
-/** A program of a suite, and what it is told. */
+/** Suite program with its arguments. */
 export interface SuiteProgram {
   readonly ginkgo: string;
   readonly suite: string;
-  /** Of the program's own, beside those of all. */
+  /** Program-specific arguments in addition to the common ones. */
   readonly args: readonly string[];
-  /** Added to PATH before all else. */
+  /** Directory that is prepended to PATH. */
   readonly path?: string;
-  /** Where reports and logs go. */
+  /** Directory for reports and logs. */
   readonly output: string;
 }
 
-/** What e2e.test is told of its cluster. */
+/** Returns the cluster arguments of e2e.test. */
 export function clusterArguments(places: {
   readonly kubectl: string;
   readonly kubeconfig: string;
@@ -43,7 +43,10 @@ export function clusterArguments(places: {
   ];
 }
 
-/** What e2e_node.test is told: it starts an API server and the kubelet by itself, and leaves them for a look at what failed. */
+/**
+ * Returns the arguments of e2e_node.test. The suite starts an API server and the kubelet itself; it leaves them
+ * running, so that failed specs can be examined.
+ */
 export function nodeArguments(places: {
   readonly programs: string;
   readonly configuration: string;
@@ -59,21 +62,22 @@ export function nodeArguments(places: {
     '--dns-domain=cluster.local',
     `--node-name=${places.nodeName}`,
     `--bearer-token=${places.token}`,
-    // Images are pulled when they are asked for, and then as anybody pulls them.
+    // Images are pulled when a spec needs them, like ordinary pulls.
     '--prepull-images=false',
     '--stop-services=false',
-    // Specs that end the runtime find it by its name; that file would be the machine's.
+    // With a PID file, specs would look for the runtime in the machine's file; without it, they find the runtime by its
+    // name.
     '--container-runtime-pid-file=',
     `--report-dir=${places.output}`,
   ];
 }
 
-/** The report that a run leaves in its output, beside the suite's own JUnit file. */
+/** File name of ginkgo's JSON report in the output directory. */
 export const REPORT = 'report.json';
 
 const PROGRESS_MS = 60_000;
 
-/** Ginkgo's own arguments for a choice of specs. */
+/** Returns ginkgo's arguments for a choice of specs. */
 export function selectionArguments({
   suite,
   labels,
@@ -89,7 +93,7 @@ export function selectionArguments({
   ];
 }
 
-/** What ginkgo is started with. */
+/** Returns all arguments of ginkgo. */
 export function suiteArguments(selection: Selection, program: SuiteProgram, runtime: string): readonly string[] {
   return [
     ...selectionArguments(selection),
@@ -105,19 +109,21 @@ export function suiteArguments(selection: Selection, program: SuiteProgram, runt
     '--',
     ...program.args,
     `--container-runtime-endpoint=${runtime}`,
-    // What a failed spec made is looked at before it goes.
+    // Objects of a failed spec are kept, so that evidence can be collected.
     '--delete-namespace-on-failure=false',
   ];
 }
 
-/** How far a run is, by what ginkgo has printed so far. */
+/** Progress of a run, derived from ginkgo's output. */
 export interface Progress {
   readonly chosen: number;
   readonly passed: number;
   readonly failed: number;
 }
 
-/** Counts what ginkgo prints without colours: a point for each spec that passed, and a heading for each that did not. */
+/**
+ * Counts specs in ginkgo's output without colours: a bullet for each passed spec, and a heading for each failed one.
+ */
 export function progressOf(log: string): Progress {
   const chosen = Number(/Will run (\d+) of/.exec(log)?.[1] ?? 0);
   const failed = log.match(/^• \[(FAILED|PANICKED|TIMEDOUT|INTERRUPTED|ABORTED)\]/gm)?.length ?? 0;
@@ -125,7 +131,7 @@ export function progressOf(log: string): Progress {
   return { chosen, passed: ended - failed, failed };
 }
 
-/** Runs a suite to its end; it is interrupted where the signal is aborted. What came of it is in its reports, which it writes then too. */
+/** Runs a suite to its end and interrupts it when the signal is aborted. In both cases the suite writes its reports. */
 export async function runSuite(
   selection: Selection,
   program: SuiteProgram,
@@ -151,7 +157,8 @@ export async function runSuite(
     const { chosen, passed, failed } = progressOf(printed);
     say(`${passed} passed and ${failed} failed of ${chosen}`);
   }, PROGRESS_MS);
-  // Ginkgo hands no signal on: its processes are told with it, as a terminal tells them.
+  // Ginkgo does not forward signals to its processes, so the signal is sent to the whole process group, as a terminal
+  // does.
   const interrupt = (): void => void (child.pid !== undefined && process.kill(-child.pid, 'SIGINT'));
   signal.addEventListener('abort', interrupt, { once: true });
   if (signal.aborted) interrupt();

@@ -2,30 +2,33 @@ import type { Evidence, Findings } from './evidence.ts';
 import type { SpecResult, SpecState, SuiteResult } from './specs.ts';
 import { type MachineFacts, unfitReason } from './unfit.ts';
 
-/** What a page tells of one kubelet's run. */
+/** Run of one kubelet, as the report shows it. */
 export interface Run {
-  /** `node-agent` or `Go kubelet`, or a path. */
+  /** `node-agent`, `Go kubelet` or a path. */
   readonly kubelet: string;
   readonly result: SuiteResult;
   readonly evidence: readonly Evidence[];
 }
 
-/** A run, by what it left. A kubelet that did not stay to its end is at fault, whatever the specs say that it was not asked for. */
+/**
+ * Makes a run from its results. If the kubelet exited before the end of the run, this is added as a problem, even if
+ * all specs passed.
+ */
 export function runOf(kubelet: string, result: SuiteResult, { kubeletEnded, evidence }: Findings): Run {
   if (kubeletEnded === undefined) return { kubelet, result, evidence };
-  const problems = [...result.problems, `the kubelet did not stay: ${kubeletEnded}`];
+  const problems = [...result.problems, `kubelet exited unexpectedly: ${kubeletEnded}`];
   return { kubelet, result: { ...result, problems }, evidence };
 }
 
-/** The runs of a selection: the kubelet that is looked at, as often as it was run, and another one beside it. */
+/** Runs of a selection: all runs of the tested kubelet, and the run of the compared kubelet. */
 export interface Runs {
   readonly ours: readonly Run[];
   readonly compared?: Run | undefined;
 }
 
-/** What is the same for all runs of a page. */
+/** Facts that all runs of a report share. */
 export interface PageFacts {
-  /** What the specs are about. */
+  /** Title of the selection. */
   readonly title: string;
   readonly date: string;
   readonly commit: string;
@@ -36,22 +39,25 @@ export interface PageFacts {
   readonly focus: readonly string[];
   readonly skip: readonly string[];
   readonly processes: number;
-  /** Cores and memory. */
+  /** Number of cores and size of memory. */
   readonly machine: string;
-  /** What the machine has. */
+  /** Capabilities of the machine. */
   readonly has: MachineFacts;
 }
 
-/** How the specs of a run went: what no kubelet passes on the machine is counted for itself. */
+/** Outcome of a spec in a report. Specs that no kubelet passes on the machine are counted separately. */
 export type Outcome = SpecState | 'impossible';
 
-/** Why a failed spec counts for no fault: no kubelet passes it on the machine, and the one that was compared did not either. */
+/**
+ * Returns the reason why a failed spec is not counted as a failure: no kubelet passes it on this machine, and the
+ * compared kubelet did not pass it, either.
+ */
 export function impossible(spec: SpecResult, has: MachineFacts, compared?: ComparedTurn): string | undefined {
   if (spec.state !== 'failed') return undefined;
   return compared !== undefined && passedIn(compared, spec) ? undefined : unfitReason(spec, has);
 }
 
-/** What did not pass in a run, and did with the kubelet that was compared. */
+/** Returns the specs that did not pass in a run, but passed with the compared kubelet. */
 export function regressions(compared: ComparedTurn, { specs }: SuiteResult): readonly SpecResult[] {
   return specs.filter((spec) => spec.state !== 'passed' && passedIn(compared, spec));
 }
@@ -60,7 +66,7 @@ function passedIn({ notPassed }: ComparedTurn, { name }: SpecResult): boolean {
   return !Object.hasOwn(notPassed, name);
 }
 
-/** The number of specs of each outcome. */
+/** Counts the specs of each outcome. */
 export function counts(
   { specs }: SuiteResult,
   has: MachineFacts,
@@ -73,34 +79,34 @@ export function counts(
   return count;
 }
 
-/** A run in numbers: what is known of it when its report has gone. */
+/** Numbers of a run, which are kept when its report is gone. */
 export interface Turn {
   readonly kubelet: string;
   readonly date: string;
   readonly commit: string;
   readonly counts: Readonly<Record<Outcome, number>>;
   readonly seconds: number;
-  /** All specs were run, and nothing failed, in them or beside them. */
+  /** Whether all specs were run and nothing failed, in specs and outside. */
   readonly faultless: boolean;
 }
 
-/** A run of the kubelet that is compared. */
+/** Run of the compared kubelet. */
 export interface ComparedTurn extends Turn {
-  /** How the specs went that did not pass, by their names. */
+  /** States of the specs that did not pass, by name. */
   readonly notPassed: Readonly<Record<string, SpecState>>;
 }
 
-/** What a page of all selections tells of one. */
+/** Results of one selection in the document. */
 export interface Summary {
   readonly title: string;
-  /** The runs of the kubelet that is looked at, one after another. */
+  /** Runs of the tested kubelet, in chronological order. */
   readonly turns: readonly Turn[];
   readonly compared?: ComparedTurn;
 }
 
 /**
- * What came of a selection, in numbers.
- * @param before what came of it so far: its runs go on, as long as they are of as many specs
+ * Summarises the runs of a selection.
+ * @param before earlier results. They are continued if the number of specs is unchanged
  */
 export function summary(facts: PageFacts, { ours, compared }: Runs, before?: Summary): Summary {
   const [first] = ours;
@@ -127,19 +133,19 @@ function turnOf({ date, commit, has }: PageFacts, { kubelet, result }: Run, comp
   return { kubelet, date, commit, counts: count, seconds: Math.round(result.seconds), faultless };
 }
 
-/** How many specs there were. */
+/** Returns the number of specs. */
 export function specsOf({ counts }: Turn): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** How many runs, up to the last, had no fault. */
+/** Returns the number of consecutive runs without a failure, up to the last one. */
 export function inARow({ turns }: Summary): number {
   return turns.length - 1 - turns.findLastIndex(({ faultless }) => !faultless);
 }
 
 /**
- * How long a run takes: the median of all, in whole seconds; of those that the kubelet that was compared had beside it, where there are
- * some. A machine has better and worse days.
+ * Returns the usual duration of a run: the median in whole seconds. If runs took place beside the compared kubelet's
+ * run, only those count, because the speed of a machine varies.
  */
 export function usualSeconds({ turns, compared }: Summary): number {
   const beside = turns.filter(({ date }) => date === compared?.date);

@@ -2,17 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { run } from './run.ts';
 import type { SpecResult } from './specs.ts';
 
-/** What specs ask of a machine and not every machine has. */
+/** Capabilities that specs require and that some machines do not have. */
 export interface MachineFacts {
-  /** Whether its kernel makes links of the type `dummy`. */
+  /** Whether the kernel supports links of type `dummy`. */
   readonly dummyLinks: boolean;
-  /** Whether it tells how long the processes of a group waited. */
+  /** Whether the kernel reports pressure (PSI) per cgroup. */
   readonly groupPressure: boolean;
-  /** Whether it counts what the processes of a group read and wrote. */
+  /** Whether the kernel counts I/O per cgroup. */
   readonly groupIo: boolean;
-  /** Whether root may tell the kernel to spare a process when memory runs out (CAP_SYS_RESOURCE, which some containers and machines withhold). */
+  /**
+   * Whether root may lower the `oom_score_adj` of a process (CAP_SYS_RESOURCE, which some containers and virtual
+   * machines lack).
+   */
   readonly sparesProcesses: boolean;
-  /** Whether systemd runs it: its private bus is there. */
+  /** Whether systemd runs, determined by its private bus socket. */
   readonly systemd: boolean;
 }
 
@@ -23,53 +26,54 @@ interface Rule {
 }
 
 /**
- * Specs that no kubelet can pass: each with what it asks of a machine, and whether this one lacks it. A comparison proves them: one
- * that passes with another kubelet on the same machine counts as failed all the same.
+ * Specs that no kubelet can pass on some machines, with the missing capability. A comparison can disprove a rule: if
+ * the compared kubelet passes the spec on the same machine, the spec counts as failed.
  */
 const RULES: readonly Rule[] = [
   {
     spec: /PrivilegedPod .*should enable privileged commands/,
-    reason: 'the kernel has no `dummy` links',
+    reason: 'the kernel does not support `dummy` links',
     holds: ({ dummyLinks }) => !dummyLinks,
   },
   {
     spec: /Summary API .*should report resource usage through the stats api/,
-    reason: 'the kernel tells no pressure of groups',
+    reason: 'the kernel does not report pressure per cgroup',
     holds: ({ groupPressure }) => !groupPressure,
   },
   {
     spec: /ContainerMetrics .*should report container metrics/,
-    reason: 'the kernel counts nothing that groups read and write',
+    reason: 'the kernel does not count I/O per cgroup',
     holds: ({ groupIo }) => !groupIo,
   },
   {
-    // Each that restarts its container looks at it, `verifyOomScoreAdj` of test/e2e/common/node/framework/podresize.
+    // Each of these specs restarts the container and then checks it with `verifyOomScoreAdj`
+    // (test/e2e/common/node/framework/podresize).
     spec: /Pod InPlace Resize .*guaranteed .*(restart|restarts) /,
-    reason: "the machine lets nobody lower a process's oom_score_adj",
+    reason: "the machine does not allow lowering a process's oom_score_adj",
     holds: ({ sparesProcesses }) => !sparesProcesses,
   },
   {
     // `performContainerRuntimeUnitOp` of test/e2e_node/util.go.
     spec: /the container runtime is temporarily down during pod termination/,
-    reason: 'it stops the runtime by systemd, which the machine has not',
+    reason: 'the spec stops the runtime with systemd, which does not run on this machine',
     holds: ({ systemd }) => !systemd,
   },
   {
-    // `PrePullAllImages` of test/e2e_node/image_list.go, before or after them.
+    // The specs call `PrePullAllImages` (test/e2e_node/image_list.go) before or after they run.
     spec: /ImageGarbageCollect|ImageGCNoEviction|ImageGCTerminatedPodsContainersCleanup|SystemNodeCriticalPod/,
-    reason: "it pulls an image by its digest, which only upstream's own has",
+    reason: "the spec pulls an image by digest, and only upstream's own image has this digest",
     holds: () => true,
   },
 ];
 
-/** Why a spec cannot pass on a machine whatever the kubelet; `undefined` where it can. */
+/** Returns the reason why no kubelet can pass a spec on a machine; `undefined` if a kubelet can. */
 export function unfitReason({ name }: Pick<SpecResult, 'name'>, machine: MachineFacts): string | undefined {
   return RULES.find(({ spec, holds }) => spec.test(name) && holds(machine))?.reason;
 }
 
 const V1_IO = '/sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes';
 
-/** Looks at this machine; for links in a network namespace of its own. */
+/** Determines the capabilities of this machine. Links are tested in a separate network namespace. */
 export async function machineFacts(): Promise<MachineFacts> {
   const works = (command: string, args: readonly string[]): Promise<boolean> =>
     run(command, args).then(
@@ -88,9 +92,9 @@ export async function machineFacts(): Promise<MachineFacts> {
 }
 
 /**
- * Whether I/O is counted by group.
- * @param v2 the controllers of a machine of cgroup v2 alone
- * @param v1Io what the root group of v1 has read and written: a line for each device, and the sum
+ * Returns whether I/O is counted per cgroup.
+ * @param v2 controllers of a machine with cgroup v2 only
+ * @param v1Io I/O statistics of the root cgroup on v1: a line per device, and the total
  */
 export function countsIo(v2: string | undefined, v1Io: string | undefined): boolean {
   return v2 === undefined ? /^\d+:\d+ /m.test(v1Io ?? '') : v2.split(/\s+/).includes('io');

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { claim, takeReports } from '../src/claim.ts';
 import { forLeftRuns, hasProcesses, makeRunDirectory } from '../src/isolation.ts';
 
-test('a path is kept by one alone, until that gives it back', async () => {
+test('a path can be claimed once, and again after its release', async () => {
   const path = `/no/such/${process.pid}`;
   const giveBack = await claim(path);
   expect(giveBack).toBeDefined();
@@ -19,7 +19,7 @@ test('a path is kept by one alone, until that gives it back', async () => {
   await again?.();
 });
 
-test('a command has its reports to itself, and begins with no page of an earlier one', async () => {
+test('takeReports reserves the directory and deletes the report of an earlier command', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'na-reports-'));
   try {
     for (const name of ['report.md', 'other']) await writeFile(join(directory, name), '2 passed');
@@ -31,7 +31,7 @@ test('a command has its reports to itself, and begins with no page of an earlier
   }
 });
 
-test('runs that a killed command has left are those that nobody keeps', async () => {
+test('forLeftRuns visits only run directories that no process has reserved', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'na-runs-'));
   const left = async (): Promise<readonly string[]> => {
     const names: string[] = [];
@@ -50,7 +50,7 @@ test('runs that a killed command has left are those that nobody keeps', async ()
   }
 });
 
-test('a group has the processes of those below it', async () => {
+test('hasProcesses finds processes in a cgroup and its descendants', async () => {
   const group = await mkdtemp(join(tmpdir(), 'na-group-'));
   try {
     await mkdir(join(group, 'below'));

@@ -37,14 +37,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-test('a reference has a host, a repository and a tag', () => {
+test('parseReference splits a reference into host, repository and tag, and rejects incomplete ones', () => {
   expect(parseReference('localhost:5000/a/b:1')).toEqual({ host: 'localhost:5000', repository: 'a/b', tag: '1' });
   for (const wrong of ['busybox', 'busybox:1', 'h/r', 'h/r@sha256:0']) {
     expect(() => parseReference(wrong), wrong).toThrow(RangeError);
   }
 });
 
-test('two tags of one content are two images that share their layers', () => {
+test('two tags of the same content have different image IDs and share their layers', () => {
   const [one, two] = ['h/r:1', 'h/r:2'].map((reference) => image(reference, [layer], { User: '1' }, 'amd64'));
   expect(one?.config.digest).not.toBe(two?.config.digest);
   expect(one?.layers).toEqual(two?.layers);
@@ -54,7 +54,7 @@ test('two tags of one content are two images that share their layers', () => {
   expect(manifest.config).toMatchObject({ digest: one?.config.digest, size: one?.config.data.length });
 });
 
-test('a registry serves an image of the host that is meant, by tag and by digest, and its parts', () => {
+test('the registry serves manifests of the requested host by tag and digest, and blobs by digest', () => {
   const one = image(BUSYBOX, [layer], {}, 'amd64');
   const registry = new Registry([one]);
   const at = (path: string) => registry.answer(`/v2/e2e-test-images/busybox/${path}`);
@@ -70,7 +70,7 @@ test('a registry serves an image of the host that is meant, by tag and by digest
   expect(registry.answer('/v2/').status).toBe(200);
 });
 
-test('over HTTP a registry says how much there is, and gives it to a GET alone', async () => {
+test('the registry sends sizes and digests over HTTP, and accepts only GET and HEAD', async () => {
   const registry = new Registry([image(BUSYBOX, [layer], {}, 'amd64')]);
   const url = await registry.start();
   try {
@@ -85,10 +85,10 @@ test('over HTTP a registry says how much there is, and gives it to a GET alone',
   }
 });
 
-test('images are made of what there is a recipe for, and what there is none for is told', async () => {
+test('makeImages builds the images with a recipe and returns the unknown references', async () => {
   const other = 'registry.k8s.io/e2e-test-images/other:1';
   const { images, unknown, missing } = await makeImages([BUSYBOX, AGNHOST, other], from);
-  // Which depends on the machine; without an image that has them none is looked for.
+  // The missing programs depend on the machine. Images without these programs do not search for them.
   for (const path of missing) expect(path).toMatch(/^(usr\/)?bin\//);
   expect((await makeImages([BUSYBOX], from)).missing).toEqual([]);
   expect(unknown).toEqual([other]);
@@ -104,7 +104,7 @@ test('images are made of what there is a recipe for, and what there is none for 
   expect(files).toMatch(/^-rw-r--r-- .* var\/registry\/pause\/manifests\/testing$/m);
 });
 
-test('the libraries of a program are those that ldd names, and what loads them', () => {
+test('librariesIn returns the libraries and the loader that ldd lists', () => {
   const ldd = `\tlinux-vdso.so.1 (0x00007ffd)
 \tlibcurl.so.4 => /lib/x86_64-linux-gnu/libcurl.so.4 (0x00007f1)
 \t/lib64/ld-linux-x86-64.so.2 (0x00007f2)
@@ -113,7 +113,7 @@ test('the libraries of a program are those that ldd names, and what loads them',
   expect(librariesIn('\tnot a dynamic executable\n')).toEqual([]);
 });
 
-test('directories come before what is in them, each once', () => {
+test('withDirectories inserts each parent directory once, before its content', () => {
   const data = new Uint8Array();
   const entries = withDirectories([
     { path: 'a/b/c', mode: 0o644, data },

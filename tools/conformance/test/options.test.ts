@@ -13,7 +13,7 @@ import { matches, parseControl, parseRun } from '../src/units/command-line.ts';
 const cluster = clusterArguments({ kubectl: '/k', kubeconfig: '/c', output: '/o' });
 const program = { ginkgo: 'g', suite: '/s', args: cluster, output: '/o' };
 
-test('without options NodeConformance is run, but for the spec of half an hour', () => {
+test('runs NodeConformance by default, without the spec that takes half an hour', () => {
   const options = parseConformanceOptions([]);
   expect(options).toMatchObject({ labels: 'NodeConformance', processes: 12, repeat: 1, compare: false });
   expect(options.apart).toBeUndefined();
@@ -24,7 +24,7 @@ test('without options NodeConformance is run, but for the spec of half an hour',
   expect(parseConformanceOptions(['--long']).skip).toEqual([]);
 });
 
-test('a selection is a name for what is run, and can be narrowed', () => {
+test('a selection sets suite, labels and focus, which options can override', () => {
   for (const [name, { suite, labels, focus }] of Object.entries(SELECTIONS)) {
     const options = parseConformanceOptions(['--selection', name, '--docs']);
     expect(options).toMatchObject({ selection: name, suite, labels, focus, writeDocs: true });
@@ -37,20 +37,20 @@ test('a selection is a name for what is run, and can be narrowed', () => {
   });
 });
 
-test('runs that begin apart have the same order of specs', () => {
+test('overlapping runs use the same seed for the order of specs', () => {
   const options = parseConformanceOptions(['--repeat', '2', '--apart', '15'], 1_700_000_000_999);
   expect(options).toMatchObject({ repeat: 2, apart: 15, seed: 1_700_000_000 });
   expect(suiteArguments(options, program, 'unix:///r')).toContain('--seed=1700000000');
   expect(parseConformanceOptions(['--seed', '7'])).toMatchObject({ seed: 7 });
-  expect(() => parseConformanceOptions(['--apart', 'x'])).toThrow('--apart: "x" is not a whole number');
+  expect(() => parseConformanceOptions(['--apart', 'x'])).toThrow('--apart: must be an integer from 1 to 600, is "x"');
 });
 
-test('specs that fill the disk have one of their own', () => {
+test('the selection whose specs fill the disk uses its own file system', () => {
   expect(parseConformanceOptions(['--selection', 'e2e-node-eviction'])).toMatchObject({ ownDisk: true });
   expect(parseConformanceOptions(['--selection', 'e2e-node-serial'])).toMatchObject({ ownDisk: false });
 });
 
-test('a page is written of whole selections and of this kubelet alone', () => {
+test('--docs requires a whole selection and this kubelet', () => {
   for (const more of [
     ['--focus', 'x'],
     ['--labels', ''],
@@ -60,11 +60,11 @@ test('a page is written of whole selections and of this kubelet alone', () => {
     ['--kubelet', 'k'],
   ])
     expect(() => parseConformanceOptions(['--docs', ...more]), more.join(' ')).toThrow('--docs');
-  expect(() => parseConformanceOptions(['--continue'])).toThrow('--continue: only with --docs');
-  expect(parseConformanceOptions(['--docs', '--continue'])).toMatchObject({ writeDocs: true, goOn: true });
+  expect(() => parseConformanceOptions(['--continue'])).toThrow('--continue: requires --docs');
+  expect(parseConformanceOptions(['--docs', '--continue'])).toMatchObject({ writeDocs: true, continues: true });
 });
 
-test('a choice of specs reaches ginkgo as it is', () => {
+test('passes labels, focus and skip to ginkgo unchanged', () => {
   const options = parseConformanceOptions([
     '--labels',
     '',
@@ -82,7 +82,7 @@ test('a choice of specs reaches ginkgo as it is', () => {
   expect(chosen).toEqual(['--focus=a b', '--focus=c', '--skip=d|e']);
 });
 
-test('of the suite of nodes what the other one has is left out, unless it is wanted', () => {
+test('e2e_node leaves out the specs that e2e contains, unless --common is given', () => {
   const [without, withAll] = [[], ['--common']].map((more) =>
     suiteArguments(parseConformanceOptions(['--suite', 'e2e_node', ...more]), program, 'unix:///r'),
   );
@@ -90,7 +90,7 @@ test('of the suite of nodes what the other one has is left out, unless it is wan
   expect(withAll?.join(' ')).not.toContain('--skip-file');
 });
 
-test('what cannot be is refused by its name', () => {
+test('rejects invalid values with the name of the option', () => {
   for (const argv of [
     ['--suite', 'x'],
     ['--selection', 'toString'],
@@ -104,7 +104,7 @@ test('what cannot be is refused by its name', () => {
   }
 });
 
-test('every option is in the help', () => {
+test('the help contains every option', () => {
   const words = [
     'selection',
     'labels',
@@ -124,19 +124,19 @@ test('every option is in the help', () => {
   for (const word of ['-h', '--help']) expect(parseConformanceOptions([word]).help, word).toBe(true);
 });
 
-test('a kubelet is a file that can be run', async () => {
+test('expectKubelet accepts an executable file and rejects others', async () => {
   await expect(expectKubelet('/bin/sh')).resolves.toBeUndefined();
   await expect(expectKubelet('/no/such')).rejects.toThrow('ENOENT');
-  await expect(expectKubelet('..')).rejects.toThrow('.. is no file');
+  await expect(expectKubelet('..')).rejects.toThrow('.. must be a file');
   await expect(expectKubelet(fileURLToPath(import.meta.url))).rejects.toThrow('EACCES');
 });
 
-test('busybox is static and has no tc', () => {
+test('busybox is configured as static and without tc', () => {
   const defaults = '# CONFIG_STATIC is not set\nCONFIG_TC=y\nCONFIG_TCPSVD=y\n';
   expect(busyboxConfig(defaults)).toBe('CONFIG_STATIC=y\n# CONFIG_TC is not set\nCONFIG_TCPSVD=y\n');
 });
 
-test("every kubelet's configuration leaves what specs look at as upstream has it", () => {
+test("the kubelet configuration leaves fields that specs check at upstream's defaults", () => {
   const configuration = kubeletConfiguration({
     endpoint: 'unix:///r',
     clientCaFile: '/ca',
@@ -147,24 +147,24 @@ test("every kubelet's configuration leaves what specs look at as upstream has it
     expect(configuration).not.toHaveProperty(field);
 });
 
-test("names of the cluster are answered at the node's address, and services lead to pods by iptables", () => {
+test("CoreDNS listens on the node's address, and kube-proxy uses iptables", () => {
   const text = corefile({ address: '10.0.0.1', kubeconfig: '/k', ready: '127.0.0.1:1' });
   expect(text).toMatch(/^cluster\.local:53 in-addr\.arpa:53 \{\n {4}bind 10\.0\.0\.1\n/);
   expect(text).toContain('kubeconfig /k\n');
-  // A network namespace may not set how many connections there are; 0 leaves each as it is.
+  // A network namespace cannot change the size of the connection tracking table; 0 leaves each value unchanged.
   expect(kubeProxyConfiguration({ kubeconfig: '/k', nodeName: 'n', subnet: '10.1.0.0/16' })).toMatchObject({
     ...{ mode: 'iptables', clusterCIDR: '10.1.0.0/16', hostnameOverride: 'n' },
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
   });
 });
 
-test('how far a run is, by what is printed', () => {
+test("progressOf counts passed and failed specs in ginkgo's output", () => {
   const log = `Will run 9 of 7000 specs\n•••\n------\n• [FAILED] [1.2 seconds]\n[sig-node] x\n------\nS•\n• [PANICKED] [0 seconds]\n`;
   expect(progressOf(log)).toEqual({ chosen: 9, passed: 4, failed: 2 });
   expect(progressOf('')).toEqual({ chosen: 0, passed: 0, failed: 0 });
 });
 
-test('units are made and meant as the node suite says it', () => {
+test("parses the node suite's calls of systemd-run and systemctl, and matches unit names", () => {
   const words = ['-p', 'Delegate=true', '-p', 'StandardError=append:/o/kubelet.log', '--unit=kubelet-1.service'];
   const request = parseRun([
     ...words,
@@ -180,7 +180,7 @@ test('units are made and meant as the node suite says it', () => {
     log: '/o/kubelet.log',
     command: ['/b/kubelet', '--v', '4', '--x=$a%b'],
   });
-  expect(() => parseRun(['--slice=x', 'true'])).toThrow('no unit');
+  expect(() => parseRun(['--slice=x', 'true'])).toThrow('missing unit');
   expect(parseControl(['list-units', '*kubelet*', '--state=running'])).toMatchObject({
     verb: 'list-units',
     names: ['*kubelet*'],
@@ -194,7 +194,7 @@ test('units are made and meant as the node suite says it', () => {
   ).toEqual([true, true, true, false, false]);
 });
 
-test('cgroups are found where they are mounted', () => {
+test('cgroupMounts finds the cgroup mounts of both versions', () => {
   const mountinfo = `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
 33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
 40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd

@@ -37,7 +37,7 @@ const report = (...specs: readonly { readonly State: string }[]): SuiteResult =>
   return readReport(JSON.stringify([{ SuiteSucceeded, RunTime: 61e9, SpecReports: specs }]));
 };
 
-test('a report is read: what was chosen, how it went, and in what words', () => {
+test('readReport returns the selected specs with state, message, location and duration', () => {
   const { specs, problems, seconds } = report(
     spec('runs', 'passed'),
     spec('fails', 'failed', failure('it did not')),
@@ -64,25 +64,25 @@ test('a report is read: what was chosen, how it went, and in what words', () => 
   expect([problems, seconds]).toEqual([[], 61]);
 });
 
-test('a set-up of the suite that failed is a problem beside the specs', () => {
+test('reports a failed set-up of the suite as a problem outside the specs', () => {
   const setUp = { ...spec('', 'failed', failure('no nodes')), LeafNodeType: 'SynchronizedBeforeSuite' };
   expect(report(setUp)).toMatchObject({ specs: [], problems: ['SynchronizedBeforeSuite : no nodes'] });
   expect(() => readReport('[]')).toThrow('ginkgo.log');
 });
 
-test('a suite that failed is none that passed, whatever it says of its specs', () => {
+test('reports a problem if the suite failed without a failed spec', () => {
   const result = (...SpecReports: readonly object[]): SuiteResult =>
     readReport(JSON.stringify([{ SuiteSucceeded: false, RunTime: 61e9, SpecReports }]));
-  expect(result(spec('runs', 'passed')).problems).toEqual(['the suite failed, and says of no spec that it did']);
+  expect(result(spec('runs', 'passed')).problems).toEqual(['suite failed without a failed spec']);
   expect(result(spec('fails', 'failed')).problems).toEqual([]);
 });
 
-test('a suite that ran no spec has a problem: nothing was shown', () => {
+test('reports a problem if no spec was run', () => {
   expect(report()).toMatchObject({ specs: [], problems: ['no spec was run'] });
   expect(report(spec('was not chosen', 'skipped'))).toMatchObject({ specs: [], problems: ['no spec was run'] });
 });
 
-test("the namespace of a spec is found in what it logged, as the suite's own words have it", () => {
+test("namespaceOf finds a spec's namespace in its log", () => {
   expect(namespaceOf('STEP: Collecting events from namespace "pods-4711". @ 1')).toBe('pods-4711');
   expect(namespaceOf('Found DeleteNamespace=false, skipping namespace deletion!')).toBeUndefined();
 });
@@ -95,14 +95,14 @@ const facts: PageFacts = {
 const run = (result: SuiteResult, kubelet = 'node-agent'): Run => ({ kubelet, result, evidence: [] });
 const pageOf = (runs: Runs, detailed = false): string => page(facts, runs, summary(facts, runs), detailed);
 
-test('what passes with one kubelet and not with the other is told', () => {
+test('regressions are the specs that pass only with the compared kubelet', () => {
   const theirs = run(report(spec('a', 'passed'), spec('b', 'failed'), spec('c', 'passed')), 'Go kubelet');
   const ours = report(spec('a', 'failed'), spec('b', 'failed'), spec('c', 'passed'));
   const { compared } = summary(facts, { ours: [run(ours)], compared: theirs });
   expect(compared && regressions(compared, ours).map(({ name }) => name)).toEqual(['[sig-node] Pods a']);
 });
 
-test('a page has a table of runs, the words of what failed, and why specs were skipped', () => {
+test('the report contains a table of runs, failure messages and reasons for skips', () => {
   const theirs = run(report(spec('fails', 'passed')), 'Go kubelet');
   const result = report(spec('fails', 'failed', failure('a ``` b')), spec('s', 'skipped', failure('a | b')));
   const name = '[sig-node] Pods fails';
@@ -120,7 +120,7 @@ test('a page has a table of runs, the words of what failed, and why specs were s
   expect(detailed).toContain('```\nline\n```');
 });
 
-test('runs in a row are told where none of them had a failure, and only then', () => {
+test('the report mentions consecutive runs only if none of them failed', () => {
   const good = run(report(spec('a', 'passed')));
   const bad = run(report(spec('a', 'failed', failure('no'))));
   const empty = run(report());
@@ -137,32 +137,34 @@ test('runs in a row are told where none of them had a failure, and only then', (
   }
 });
 
-test('a kubelet that did not stay to the end of a run is at fault, though all specs passed', () => {
+test('a kubelet that exits during a run is a problem, even if all specs passed', () => {
   const result = report(spec('a', 'passed'));
   const evidence = [{ spec: 'a', namespace: 'pods-1', pods: [], events: [], log: [] }];
   expect(runOf('node-agent', result, { evidence })).toEqual({ kubelet: 'node-agent', result, evidence });
-  const gone = runOf('node-agent', result, { kubeletEnded: 'it ended with SIGKILL', evidence });
-  expect(gone.result.problems).toEqual(['the kubelet did not stay: it ended with SIGKILL']);
-  expect(inARow(summary(facts, { ours: [gone] }))).toBe(0);
-  expect(pageOf({ ours: [gone] })).toContain('### Beside the specs: node-agent\n\n- the kubelet did not stay');
+  const exited = runOf('node-agent', result, { kubeletEnded: 'exited with SIGKILL', evidence });
+  expect(exited.result.problems).toEqual(['kubelet exited unexpectedly: exited with SIGKILL']);
+  expect(inARow(summary(facts, { ours: [exited] }))).toBe(0);
+  expect(pageOf({ ours: [exited] })).toContain(
+    '### Problems outside the specs: node-agent\n\n- kubelet exited unexpectedly',
+  );
 });
 
-test('runs go on from those before them, with the kubelet that was compared then, while the specs are as many', () => {
+test('continues earlier runs and their comparison if the number of specs is unchanged', () => {
   const text = 'PrivilegedPod should enable privileged commands';
   const good = run(report(spec(text, 'passed')));
   const bad = run(report(spec(text, 'failed', failure('ip link'))));
   const before = summary(facts, { ours: [good], compared: { ...good, kubelet: 'Go kubelet' } });
   const now = { ...facts, date: '2026-02-03 04:05', commit: 'def' };
-  const goneOn = summary(now, { ours: [good] }, before);
-  expect(goneOn.turns.map(({ commit }) => commit)).toEqual(['abc', 'def']);
-  expect(goneOn.compared).toEqual(before.compared);
-  const text2 = page(now, { ours: [good] }, goneOn, false);
+  const continued = summary(now, { ours: [good] }, before);
+  expect(continued.turns.map(({ commit }) => commit)).toEqual(['abc', 'def']);
+  expect(continued.compared).toEqual(before.compared);
+  const text2 = page(now, { ours: [good] }, continued, false);
   expect(text2).toContain('- 2 runs in a row without a failure\n- 1.00 of the wall time of the Go kubelet');
   expect(text2).toContain('| node-agent | 2026-01-02 03:04 | abc | 1 |');
   expect(text2).toContain('| node-agent | 2026-02-03 04:05 | def | 1 |');
   const slow = { ...good, result: { ...good.result, seconds: 5 * good.result.seconds } };
-  const anew = summary(now, { ours: [slow], compared: { ...slow, kubelet: 'Go kubelet' } }, before);
-  expect([anew.turns.length, usualSeconds(anew)]).toEqual([2, slow.result.seconds]);
+  const recompared = summary(now, { ours: [slow], compared: { ...slow, kubelet: 'Go kubelet' } }, before);
+  expect([recompared.turns.length, usualSeconds(recompared)]).toEqual([2, slow.result.seconds]);
   const failed = summary(now, { ours: [bad] }, before);
   expect([inARow(failed), failed.turns.at(-1)?.counts.failed]).toEqual([0, 1]);
   expect(page(now, { ours: [bad] }, failed, false)).toContain('### Failed: node-agent');
@@ -170,7 +172,7 @@ test('runs go on from those before them, with the kubelet that was compared then
   expect([others.turns.length, others.compared]).toEqual([1, undefined]);
 });
 
-test('the wall time is told beside that of the kubelet that was compared: the median of all runs', () => {
+test("the report compares the median wall time with the compared kubelet's", () => {
   const taking = (seconds: number, kubelet?: string) => run({ ...report(spec('a', 'passed')), seconds }, kubelet);
   const runs = { ours: [taking(90), taking(500), taking(99)], compared: taking(110, 'Go kubelet') };
   expect(usualSeconds(summary(facts, runs))).toBe(99);
@@ -178,7 +180,7 @@ test('the wall time is told beside that of the kubelet that was compared: the me
   expect(usualSeconds(summary(facts, { ours: [taking(1), taking(4)] }))).toBe(3);
 });
 
-test('what no kubelet passes on a machine is no failure, unless another one passed it there', () => {
+test('a spec that no kubelet passes on the machine is not a failure, unless the compared kubelet passed it', () => {
   const text = 'PrivilegedPod should enable privileged commands';
   const fails = run(report(spec(text, 'failed', failure('ip link'))));
   const passes = run(report(spec(text, 'passed')), 'Go kubelet');
@@ -190,13 +192,13 @@ test('what no kubelet passes on a machine is no failure, unless another one pass
   expect(beside(failsToo)).toMatchObject({ failed: 0, impossible: 1 });
   const text2 = pageOf({ ours: [fails, fails], compared: failsToo });
   expect(text2).toContain(
-    '| [sig-node] Pods PrivilegedPod should enable privileged commands | the kernel has no `dummy` links | failed |',
+    '| [sig-node] Pods PrivilegedPod should enable privileged commands | the kernel does not support `dummy` links | failed |',
   );
   expect(text2).toContain('2 runs in a row without a failure');
   expect(text2).not.toContain('### Failed');
 });
 
-test('what a rule excuses is named by it, and nothing else is', () => {
+test('rules excuse only the specs that they name', () => {
   const machine = ABLE;
   const excused = [
     '[sig-node] ImageGarbageCollect [Serial] [NodeConformance] when ImageMaximumGCAge is set should GC unused images',
@@ -235,7 +237,7 @@ test.each([
   ],
   [
     'ContainerMetrics [LinuxOnly] [NodeConformance] when querying /metrics/cadvisor should report container metrics',
-    'read and write',
+    'I/O',
   ],
   [
     'MirrorPodWithGracePeriod when create a mirror pod and the container runtime is temporarily down during pod termination [Serial] the mirror pod should terminate successfully',
@@ -245,7 +247,7 @@ test.each([
     'PLR Pod InPlace Resize [Beta] PLR guaranteed qos - 1 container with resize policy cpu & mem restart + resize initContainers resizing mem',
     'oom_score_adj',
   ],
-])('%s asks something of the machine', (name, words) => {
+])('%s requires a capability of the machine', (name, words) => {
   expect(unfitReason({ name }, LACKING)).toContain(words);
   expect(unfitReason({ name }, ABLE)).toBeUndefined();
 });
@@ -256,6 +258,6 @@ test.each([
   [undefined, '253:0 Read 12\nTotal 12\n', true],
   [undefined, 'Total 0\n', false],
   [undefined, undefined, false],
-])('I/O of groups, by the controllers of v2 %j or the figures of v1 %j: %s', (v2, v1, counts) => {
+])('I/O per cgroup is counted with the v2 controllers %j or the v1 statistics %j: %s', (v2, v1, counts) => {
   expect(countsIo(v2, v1)).toBe(counts);
 });

@@ -2,19 +2,19 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { attempt, run } from './run.ts';
 
-/** What each containerd's bridge is named: after the hash of its directory. */
+/** Matches the bridge names of private containerds: a hash of the directory. */
 const OURS = /^na-[0-9a-f]{8}$/;
 
 /**
- * Takes away bridges that earlier containerds have left when they were killed, and that have an address of a subnet: without pods
- * they have no link, and yet the machine would send what is for the new ones' pods to them. One that has pods stays, and so does
- * one that is named otherwise.
- * @returns their names
+ * Removes bridges that killed containerds left behind and that have an address in a subnet. Such a bridge has no pods
+ * and no link, but the machine would still send packets for the new pods to it. Bridges with pods and bridges with
+ * other names stay.
+ * @returns the names of the removed bridges
  */
 export async function removeLeftBridges(subnet: string, sysfs: string = '/sys/class/net'): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const name of bridgesWithin(await run('ip', ['-o', '-4', 'addr', 'show']), subnet)) {
-    // What is no bridge has no such directory.
+    // Interfaces that are not bridges have no such directory.
     const ports = await readdir(join(sysfs, name, 'brif')).catch(() => undefined);
     if (ports?.length !== 0) continue;
     const { exitCode } = await attempt('ip', ['link', 'delete', name, 'type', 'bridge']);
@@ -23,7 +23,7 @@ export async function removeLeftBridges(subnet: string, sysfs: string = '/sys/cl
   return removed;
 }
 
-/** The interfaces named as ours that have an address of a subnet, in what `ip -o -4 addr show` prints. */
+/** Returns the private containerds' interfaces with an address in a subnet, from the output of `ip -o -4 addr show`. */
 export function bridgesWithin(addresses: string, subnet: string): readonly string[] {
   const [base = '', bits = '32'] = subnet.split('/');
   const size = 2 ** (32 - Number(bits));

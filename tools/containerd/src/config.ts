@@ -1,6 +1,6 @@
-/** What a private containerd's configuration says. */
+/** Options of a private containerd's configuration. */
 export interface ConfigOptions {
-  /** Decides the format: 2.x has other sections than 1.x. */
+  /** Version of containerd. It decides the format: 2.x has other sections than 1.x. */
   readonly version: string;
   readonly root: string;
   readonly state: string;
@@ -9,25 +9,27 @@ export interface ConfigOptions {
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   readonly sandboxImage: string;
-  /** How images and containers are laid out on disk: `overlayfs`, or `native` where that cannot be mounted. */
+  /** Snapshotter: `overlayfs`, or `native` if overlayfs cannot be mounted. */
   readonly snapshotter: string;
-  /** Names under which a RuntimeClass asks for the same runc, beside `runc`. */
+  /** Additional handler names of the same runc for RuntimeClasses. The handler `runc` always exists. */
   readonly handlers?: readonly string[];
-  /** A directory that says where registries are, one directory for each host (containerd's docs/hosts.md). */
+  /** Directory with registry configurations, one directory per host (containerd's docs/hosts.md). */
   readonly registryHostsDir?: string | undefined;
-  /** Whether runc asks systemd for the groups of containers; it makes them itself by default. */
+  /** Whether runc uses systemd to create the containers' cgroups. Default: false. */
   readonly systemdCgroup?: boolean;
 }
 
-/** How the pods' network is, beside its addresses. */
+/** Options of the pod network. */
 export interface NetworkOptions {
-  /** Whether pods reach what the machine reaches, which takes iptables. */
+  /** Whether pods can reach everything that the machine reaches. Requires iptables. */
   readonly masquerade: boolean;
-  /** Whether ports of the host lead to pods, and pods reach themselves by them, which takes iptables. */
+  /**
+   * Whether host ports are supported, including access from a pod to itself through its host port. Requires iptables.
+   */
   readonly hostPorts: boolean;
 }
 
-/** `config.toml` of a containerd that shares nothing with another one on the machine. */
+/** Returns the `config.toml` of a containerd that shares nothing with other containerds on the machine. */
 export function containerdConfig(options: ConfigOptions): string {
   const quoted = (text: string): string => JSON.stringify(text);
   const head = [
@@ -37,7 +39,7 @@ export function containerdConfig(options: ConfigOptions): string {
     '[grpc]',
     `address = ${quoted(options.socket)}`,
   ];
-  // Without CAP_SYS_RESOURCE a pod's negative score could not be set, and no pod would start.
+  // Without CAP_SYS_RESOURCE a negative OOM score of a pod cannot be set, and no pod would start.
   const common = ['restrict_oom_score_adj = true', 'netns_mounts_under_state_dir = true'];
   const runtimes = (cri: string): string[] =>
     ['runc', ...(options.handlers ?? [])].flatMap((handler) => [
@@ -84,13 +86,13 @@ export function containerdConfig(options: ConfigOptions): string {
     `conf_dir = ${quoted(options.cniConfDir)}`,
     ...runtimes(cri),
     ...registry(images),
-    // Its socket is the machine's: two containerds would quarrel for it.
+    // NRI's socket has a fixed path, so two containerds would conflict.
     '[plugins."io.containerd.nri.v1.nri"]',
     'disable = true',
   ]);
 }
 
-/** A CNI configuration of a bridge of its own, whose addresses are recorded in `dataDir`. */
+/** Returns a CNI configuration with a separate bridge. Allocated addresses are stored in `dataDir`. */
 export function cniConfig(
   bridge: string,
   subnet: string,
@@ -114,7 +116,7 @@ export function cniConfig(
   });
 }
 
-/** What a `hosts.toml` says that sends every request to one registry first, and to the registry that was meant next. */
+/** Returns a `hosts.toml` that sends every request to one registry first, and then to the original registry. */
 export function mirrorConfig(url: string): string {
   return lines([`[host.${JSON.stringify(url)}]`, 'capabilities = ["pull", "resolve"]']);
 }

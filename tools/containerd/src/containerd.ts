@@ -20,46 +20,54 @@ import {
 import { attempt, eachOf, run } from './run.ts';
 import { snapshotterFor } from './snapshotter.ts';
 
-/** The image that a private containerd has, and uses for its pause containers. */
+/** Image that a private containerd contains. It is also used for pause containers. */
 export const PAUSE_IMAGE = 'node-agent.local/busybox:1';
 
-/** Where a private containerd lives. */
+/** Options of a {@link Containerd}. */
 export interface ContainerdOptions {
   readonly binaries: ContainerdBinaries;
-  /** A directory of its own; it is made, and removed by `stop`. Short: sockets are in it, and their paths are limited. */
+  /**
+   * Directory of the containerd. It is created by `start` and removed by `stop`. Its path must be short, because the
+   * length of socket paths is limited.
+   */
   readonly directory: string;
-  /** The pods' addresses; `10.199.0.0/24` by default. Each containerd that runs at once needs its own. */
+  /** Subnet of the pods. Containerds that run at the same time need different subnets. Default: `10.199.0.0/24`. */
   readonly subnet?: string;
-  /** How long it may take until it answers, in milliseconds; 30 s by default. */
+  /** Time limit in ms until the containerd responds. Default: 30,000. */
   readonly startTimeoutMs?: number;
-  /** How long it may take to end once it is told to, in milliseconds, before it is killed; 10 s by default. */
+  /** Time in ms between SIGTERM and SIGKILL. Default: 10,000. */
   readonly endTimeoutMs?: number;
-  /** Where its output goes, beside the directory if it is to outlive `stop`; `containerd.txt` in it by default. */
+  /**
+   * Log file. It must be outside the directory if it should survive `stop`. Default: `containerd.txt` in the directory.
+   */
   readonly logFile?: string;
-  /** Whether pods reach what the machine reaches, which takes iptables; they do not by default. */
+  /** Whether pods can reach everything that the machine reaches. Requires iptables. Default: false. */
   readonly masquerade?: boolean;
-  /** Whether ports of the host lead to pods, which takes iptables; they do not by default. */
+  /** Whether host ports are supported. Requires iptables. Default: false. */
   readonly hostPorts?: boolean;
-  /** Names under which a RuntimeClass asks for the same runc, beside `runc`. */
+  /** Additional handler names of the same runc for RuntimeClasses. The handler `runc` always exists. */
   readonly handlers?: readonly string[];
-  /** The URL of a registry that is asked first for every image, whatever its host; none by default. */
+  /** URL of a registry that is asked first for every image. Default: none. */
   readonly mirror?: string;
-  /** Whether runc asks systemd for the groups of containers, and kubelets are told so; it makes them itself by default. */
+  /** Whether runc uses systemd to create the containers' cgroups, and kubelets are informed of that. Default: false. */
   readonly systemdCgroup?: boolean;
-  /** Whether the terminal's Ctrl-C passes it by, so that its user can end pods first; it does not by default. */
+  /**
+   * Whether the containerd gets its own process group, so that Ctrl-C does not reach it and its user can stop pods
+   * first. Default: false.
+   */
   readonly ownProcessGroup?: boolean;
 }
 
 /**
- * A containerd with a root, a state, a socket, a network and a cgroup of its own, as a child process of this one. It can
- * be killed and started again, and leaves nothing behind when it is stopped.
+ * Private containerd with its own root, state, socket, network and cgroup, as a child process. It can be killed and
+ * restarted, and leaves nothing behind when it is stopped.
  */
 export class Containerd {
   readonly #options: ContainerdOptions;
   readonly #bridge: string;
   #snapshotter: 'overlayfs' | 'native' = 'overlayfs';
   #child: ChildProcess | undefined;
-  #exit: Promise<string> = Promise.resolve('it was not started');
+  #exit: Promise<string> = Promise.resolve('not started');
   #hasAnswered = false;
   #starting: { readonly ending: AbortController; readonly ended: Promise<unknown> } | undefined;
   #stopping: Promise<void> | undefined;
@@ -67,7 +75,7 @@ export class Containerd {
   constructor(options: ContainerdOptions) {
     this.#options = options;
     const hash = createHash('sha256').update(options.directory).digest('hex');
-    // The name of a network interface has at most 15 characters.
+    // Names of network interfaces have at most 15 characters.
     this.#bridge = `na-${hash.slice(0, 8)}`;
   }
 
@@ -75,25 +83,26 @@ export class Containerd {
     return `unix://${this.#socket}`;
   }
 
-  /** Where its pods' cgroups should go, as `cgroupParent` of their configuration. */
+  /** Parent cgroup for its pods, as `cgroupParent` of their configuration. */
   get cgroupParent(): string {
     return `/node-agent-${this.#bridge}`;
   }
 
-  /** The process that runs; `undefined` while there is none. */
+  /** Process ID; `undefined` if the process is not running. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
   /**
-   * Prepares everything, starts, and imports {@link PAUSE_IMAGE}. A bridge that a killed one has left takes none of its addresses.
-   * @throws Error with the end of its log, or where it is stopped meanwhile; nothing is left then
+   * Prepares all files, starts the process and imports {@link PAUSE_IMAGE}. Bridges that a killed containerd left in
+   * the subnet are removed first.
+   * @throws Error with the end of the log, or if `stop` is called during the start; nothing is left behind then
    */
   async start(): Promise<void> {
     const ending = new AbortController();
     const { signal } = ending;
     const stopping = this.#stopping;
-    // Known of at once: it may be stopped in the next instant.
+    // The start must be registered synchronously, because `stop` may be called next.
     const preparing = stopping ? stopping.then(() => this.#prepareAndStart(signal)) : this.#prepareAndStart(signal);
     const starting = { ending, ended: preparing.catch(() => undefined) };
     this.#starting = starting;
@@ -109,11 +118,11 @@ export class Containerd {
     }
   }
 
-  /** Starts the process again after {@link killProcess}. @throws Error with the end of its log */
+  /** Restarts the process after {@link killProcess}. @throws Error with the end of the log */
   async startProcess(): Promise<void> {
     const { binaries, startTimeoutMs = 30_000, ownProcessGroup = false } = this.#options;
     const log = openSync(this.#log, 'a');
-    // Its own shim comes first: one of another version may be installed.
+    // The containerd's own directory comes first in PATH, because a shim of another version may be installed.
     const child = spawn(binaries.containerd, ['--config', this.#configFile], {
       stdio: ['ignore', log, log],
       detached: ownProcessGroup,
@@ -131,24 +140,24 @@ export class Containerd {
         resolve(how);
       };
       child.on('error', (error) => end(error.message));
-      child.on('exit', (code, signal) => end(`it ended with ${code ?? signal}`));
+      child.on('exit', (code, signal) => end(`exited with ${code ?? signal}`));
     });
     const client = new CriClient({}, { endpoint: this.endpoint, timeoutMs: startTimeoutMs });
     try {
       const problem = await Promise.race([this.#exit, answers(client, startTimeoutMs, () => this.#child === child)]);
-      if (problem !== undefined) throw new Error(`containerd does not start: ${problem}\n${await this.#logTail()}`);
+      if (problem !== undefined) throw new Error(`start containerd: ${problem}\n${await this.#logTail()}`);
       this.#hasAnswered = true;
     } finally {
       await client.close();
     }
   }
 
-  /** How the process that was started last ends, when it does: `it ended with SIGKILL`. */
+  /** Resolves when the last started process exits, with a description such as `exited with SIGKILL`. */
   get exit(): Promise<string> {
     return this.#exit;
   }
 
-  /** Ends the process alone, and waits for its end, whoever has told it to; containers run on under their shims. */
+  /** Stops only the process and waits for its exit. Containers continue to run under their shims. */
   async killProcess(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -159,7 +168,7 @@ export class Containerd {
     clearTimeout(timer);
   }
 
-  /** Imports an image archive for pods, and waits until CRI knows the image that is `tag`. */
+  /** Imports an image archive for pods and waits until CRI shows the image `tag`. */
   async importImage(archive: string, tag: string = PAUSE_IMAGE): Promise<void> {
     const { ctr } = this.#options.binaries;
     await importImage({ ctr, socket: this.#socket, archive, snapshotter: this.#snapshotter });
@@ -170,18 +179,18 @@ export class Containerd {
         if ((await client.imageStatus({ image: { image: tag } }, ending)).image !== null) return;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      throw new Error(`${tag} was imported, and the runtime does not show it`);
+      throw new Error(`import image ${tag}: not shown by the runtime`);
     } finally {
       await client.close();
     }
   }
 
   /**
-   * Removes every pod, ends the process and its shims, and takes away what it made. Whoever stops it meanwhile waits for that. A
-   * start that is under way ends.
+   * Removes all pods, stops the process and its shims, and removes everything that it created. Concurrent calls wait
+   * for the same stop. A start in progress is cancelled.
    */
   async stop(): Promise<void> {
-    this.#starting?.ending.abort(new Error('containerd is stopped while it starts'));
+    this.#starting?.ending.abort(new Error('containerd was stopped during its start'));
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined;
     });
@@ -189,9 +198,9 @@ export class Containerd {
   }
 
   /**
-   * Takes away what an earlier one with the same directory has left when it was killed, its process too. That is
-   * started once more, where it can be: it knows best how its pods and their networks are removed.
-   * @returns whether there was anything
+   * Removes what a killed containerd with the same directory left behind, including its process. The containerd is
+   * started once more if possible, because it can remove its pods and their networks best.
+   * @returns whether there was anything to remove
    */
   async removeLeftovers(): Promise<boolean> {
     if (!(await exists(this.#options.directory))) return false;
@@ -203,7 +212,8 @@ export class Containerd {
 
   async #stop(): Promise<void> {
     if (this.#starting !== undefined) {
-      // With nothing to remove in it there is nothing to wait for either; what has answered may have pods by now.
+      // A containerd that has not responded has no pods, so it can be stopped immediately. One that has responded may
+      // have pods.
       if (!this.#hasAnswered) await this.killProcess('SIGTERM');
       await this.#starting.ended;
     }
@@ -212,7 +222,10 @@ export class Containerd {
     await this.#takeAway();
   }
 
-  /** Aborted when the process that runs now has ended, as it may at any time: a signal to its group is for it, too. */
+  /**
+   * Returns a signal that is aborted when the current process exits. It may exit at any time, because signals to the
+   * process group reach it, too.
+   */
   #ending(): AbortSignal {
     const ending = new AbortController();
     void this.#exit.then((how) => ending.abort(new Error(`containerd: ${how}`)));
@@ -221,9 +234,9 @@ export class Containerd {
 
   async #takeAway(): Promise<void> {
     const { directory } = this.#options;
-    // A containerd has the configuration among its arguments, a shim the socket.
+    // The configuration file is an argument of containerd, and the socket is an argument of its shims.
     await killProcesses([this.#configFile, this.#socket]);
-    // Containers outlive their shims. Those without a parent of their own are in the runtime's.
+    // Containers outlive their shims. Containers without a cgroup parent are in the runtime's cgroup.
     const ids = await containerIds(join(directory, 'state'));
     const cgroups = [basename(this.cgroupParent), ...ids.map((id) => join('k8s.io', id))];
     await eachOf([
@@ -233,7 +246,7 @@ export class Containerd {
       () => removeMasquerade(this.#bridge),
       ...cgroups.map((cgroup) => () => removeCgroup(cgroup)),
       () => removeCgroupIfEmpty('k8s.io'),
-      // What was unmounted may be busy for a moment yet.
+      // Unmounted directories may stay busy for a moment.
       () => rm(directory, { recursive: true, force: true, maxRetries: 10 }),
     ]);
   }
@@ -305,8 +318,9 @@ export class Containerd {
   }
 
   /**
-   * Network namespaces are mounts. Below a mount that is shared, an unmount reaches the copies that shims and
-   * containers got with their mount namespaces; else those keep the namespace busy, and no sandbox can be removed.
+   * Makes the directory of network namespaces a shared mount. Network namespaces are mounts. Below a shared mount, an
+   * unmount also reaches the copies in the mount namespaces of shims and containers. Without that, the copies keep a
+   * network namespace busy, and no sandbox can be removed.
    */
   async #shareNetns(): Promise<void> {
     await run('mount', ['--bind', this.#netns, this.#netns]);
@@ -330,12 +344,12 @@ export class Containerd {
   }
 }
 
-/** Waits until the runtime answers: it listens before it has read its state, and refuses calls meanwhile. */
-async function answers(client: CriClient, timeoutMs: number, goOn: () => boolean): Promise<string | undefined> {
+/** Waits until the runtime responds. It listens before it has loaded its state, and rejects calls until then. */
+async function answers(client: CriClient, timeoutMs: number, isRunning: () => boolean): Promise<string | undefined> {
   const until = performance.now() + timeoutMs;
   for (;;) {
     const problem = await client.version({}).then(() => undefined, String);
-    if (problem === undefined || !goOn() || performance.now() > until) return problem;
+    if (problem === undefined || !isRunning() || performance.now() > until) return problem;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -3,9 +3,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { attempt, run } from './run.ts';
 
-/** The programs of one containerd. */
+/** Programs of one containerd. */
 export interface ContainerdBinaries {
-  /** As containerd itself says it, `1.6.20` or `2.4.2`. */
+  /** Version as containerd reports it, such as `1.6.20` or `2.4.2`. */
   readonly version: string;
   readonly containerd: string;
   readonly ctr: string;
@@ -13,21 +13,21 @@ export interface ContainerdBinaries {
   readonly cniBinDir: string;
 }
 
-/** What there is, or why there is none. */
+/** The found programs, or the reason why there are none. */
 export type Found = { readonly binaries: ContainerdBinaries } | { readonly reason: string };
 
-/** The release that is built where 2.4 is asked for. */
+/** Version that is built for containerd 2.4. */
 const CONTAINERD_2 = { module: 'github.com/containerd/containerd/v2', version: '2.4.2' };
 const RUNC = { module: 'github.com/opencontainers/runc', version: '1.3.6' };
 const CNI_BIN_DIRS = ['/usr/lib/cni', '/opt/cni/bin', '/usr/libexec/cni'];
 
-/** Why no containerd can be run here at all; `undefined` where one can. */
+/** Returns the reason why containerd cannot run on this machine; `undefined` if it can. */
 export function cannotRun(): string | undefined {
-  if (process.platform !== 'linux') return 'containerd runs on Linux';
-  return process.getuid?.() === 0 ? undefined : 'containerd is run as root';
+  if (process.platform !== 'linux') return 'containerd requires Linux';
+  return process.getuid?.() === 0 ? undefined : 'containerd must run as root';
 }
 
-/** The containerd of the machine: what PATH has. */
+/** Finds the machine's containerd in PATH. */
 export async function findContainerd(): Promise<Found> {
   const reason = cannotRun();
   if (reason !== undefined) return { reason };
@@ -40,8 +40,9 @@ export async function findContainerd(): Promise<Found> {
 }
 
 /**
- * A containerd 2.4: from the cache, or built into it from its Go module (2 minutes, once), with a runc of its own.
- * @param say told what takes long
+ * Returns containerd 2.4 with its own runc from the cache, or builds both from their Go modules, which takes 2 minutes
+ * once.
+ * @param say receives progress messages
  */
 export async function findOrBuildContainerd24(say: (text: string) => void): Promise<Found> {
   const reason = cannotRun();
@@ -51,17 +52,18 @@ export async function findOrBuildContainerd24(say: (text: string) => void): Prom
   const runcDir = cacheDir(`runc-${RUNC.version}`);
   const missing = !(await exists(join(containerdDir, 'containerd'))) || !(await exists(join(runcDir, 'runc')));
   if (missing) {
-    if ((await which('go')) === undefined)
-      return { reason: 'containerd 2.4 is not in the cache, and Go is not installed' };
+    if ((await which('go')) === undefined) return { reason: 'containerd 2.4 is not cached, and Go is not installed' };
     if ((await attempt('pkg-config', ['--exists', 'libseccomp']).catch(() => undefined))?.exitCode !== 0) {
-      return { reason: 'runc is not in the cache, and to build it libseccomp-dev and pkg-config are not installed' };
+      return {
+        reason: 'runc is not cached, and libseccomp-dev and pkg-config, which its build requires, are not installed',
+      };
     }
-    say(`building containerd ${CONTAINERD_2.version} and runc ${RUNC.version}, once`);
+    say(`building containerd ${CONTAINERD_2.version} and runc ${RUNC.version}, which are then cached`);
     try {
       await build(containerdDir, CONTAINERD_2, commands, []);
       await build(runcDir, RUNC, [RUNC.module], ['-tags', 'seccomp']);
     } catch (error) {
-      return { reason: `containerd 2.4 cannot be built: ${error instanceof Error ? error.message : String(error)}` };
+      return { reason: `build containerd 2.4: ${error instanceof Error ? error.message : String(error)}` };
     }
   }
   const containerd = join(containerdDir, 'containerd');
@@ -73,7 +75,7 @@ async function withCni(binaries: Omit<ContainerdBinaries, 'cniBinDir'>): Promise
   for (const cniBinDir of CNI_BIN_DIRS) {
     if (await exists(join(cniBinDir, 'bridge'))) return { binaries: { ...binaries, cniBinDir } };
   }
-  return { reason: `there are no CNI plugins in ${CNI_BIN_DIRS.join(', ')}` };
+  return { reason: `no CNI plugins in ${CNI_BIN_DIRS.join(', ')}` };
 }
 
 async function build(
@@ -83,7 +85,7 @@ async function build(
   flags: readonly string[],
 ): Promise<void> {
   if (await exists(binDir)) return;
-  // Built beside and renamed: another process that builds the same is not in the way.
+  // The build uses a separate directory that is renamed at the end, so that concurrent builds do not conflict.
   const work = `${binDir}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {
@@ -104,7 +106,10 @@ function cacheDir(name: string): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent', name);
 }
 
-/** What `--version` says: a program that was built from its module says little, and then what was asked for stands. */
+/**
+ * Returns the version from `--version`. A program that was built from its module may not report a version; then the
+ * requested one is returned.
+ */
 async function versionOf(containerd: string, built?: string): Promise<string> {
   const text = await run(containerd, ['--version']);
   return /\bv?(\d+\.\d+\.\d+)/.exec(text.replace(/^.*?containerd\S*\s/, ''))?.[1] ?? built ?? text.trim();

@@ -3,23 +3,23 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { run } from './run.ts';
 import { type TarEntry, tar } from './tar.ts';
 
-/** What {@link buildImage} is told. */
+/** Options of {@link buildImage}. */
 export interface BuildImageOptions {
-  /** The image's reference, `node-agent.local/busybox:1`. */
+  /** Reference of the image, such as `node-agent.local/busybox:1`. */
   readonly tag: string;
-  /** A statically linked busybox; `/bin/busybox` by default. */
+  /** Path of a statically linked busybox. Default: `/bin/busybox`. */
   readonly busybox?: string;
-  /** The command of containers that have none; a wait without end, as of a pause container, by default. */
+  /** Default command of containers. Default: an endless wait, as in a pause container. */
   readonly command?: readonly string[];
-  /** The signal that its containers are to be stopped by, whether there is one of that name or not; the runtime's own choice by default. */
+  /** Stop signal of containers; the name need not be valid. Default: the runtime's default. */
   readonly stopSignal?: string;
-  /** Where the archive is written. */
+  /** Path of the archive. */
   readonly file: string;
 }
 
 /**
- * Writes an image of busybox, with a link for each of its commands, as an archive that `docker save` could have written.
- * No registry is needed, and the image serves as the pause image too.
+ * Writes a busybox image with a link for each of its commands as an archive in the format of `docker save`. No registry
+ * is needed, and the image can also be used as the pause image.
  */
 export async function buildImage({
   tag,
@@ -68,12 +68,12 @@ export async function buildImage({
   );
 }
 
-/** Imports an image archive into the images that a containerd has for pods. */
+/** Imports an image archive into containerd's namespace for pods. */
 export async function importImage(options: {
   readonly ctr: string;
   readonly socket: string;
   readonly archive: string;
-  /** The snapshotter that pods use; `overlayfs` by default. */
+  /** Snapshotter of the pods. Default: `overlayfs`. */
   readonly snapshotter?: string;
 }): Promise<void> {
   const { ctr, socket, archive, snapshotter = 'overlayfs' } = options;

@@ -2,10 +2,7 @@ import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { attempt, run } from './run.ts';
 
-/**
- * Kills the containerds and shims that have one of these paths among their arguments, by their process ids, and waits
- * for their end.
- */
+/** Kills the containerds and shims that have one of these paths as an argument, and waits for their exit. */
 export async function killProcesses(paths: readonly string[]): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
     const pids = await processesWith(paths);
@@ -25,17 +22,17 @@ async function processesWith(paths: readonly string[]): Promise<number[]> {
   return pids;
 }
 
-/** The ids of the containers that a containerd with this state directory has, or has left. */
+/** Returns the IDs of containers in the state directory of a running or killed containerd. */
 export function containerIds(state: string): Promise<readonly string[]> {
   return readdir(join(state, 'io.containerd.runtime.v2.task', 'k8s.io')).catch(() => []);
 }
 
 /**
- * Removes the rules by which the bridge plugin lets the pods of a network out, where pods went without it: those that
- * bear the network's name in their comment, and the chains that they lead to.
+ * Removes the iptables rules that the bridge plugin added for a network with masquerading: the rules with the network's
+ * name in their comment, and their chains.
  */
 export async function removeMasquerade(network: string): Promise<void> {
-  const rules = await run('iptables', ['-t', 'nat', '-S']).catch(() => ''); // No iptables, no rules of it.
+  const rules = await run('iptables', ['-t', 'nat', '-S']).catch(() => ''); // Without iptables there are no rules.
   for (const [chain, args] of masqueradeRules(rules, network)) {
     await attempt('iptables', ['-t', 'nat', ...args]);
     await attempt('iptables', ['-t', 'nat', '-F', chain]);
@@ -43,7 +40,10 @@ export async function removeMasquerade(network: string): Promise<void> {
   }
 }
 
-/** The chains of a network's pods in what `iptables -S` prints, each with the arguments that delete its rule. */
+/**
+ * Returns the chains of a network's pods from the output of `iptables -S`, each with the arguments that delete its
+ * rule.
+ */
 export function masqueradeRules(rules: string, network: string): readonly (readonly [string, readonly string[]])[] {
   return rules.split('\n').flatMap((line) => {
     if (!line.startsWith('-A POSTROUTING ') || !line.includes(`name: \\"${network}\\" id: `)) return [];
@@ -55,17 +55,23 @@ export function masqueradeRules(rules: string, network: string): readonly (reado
   });
 }
 
-/** Unmounts whatever is mounted in a directory, and the directory itself where it is mounted on itself: the last mounted first. */
+/**
+ * Unmounts everything that is mounted in a directory, in reverse order, and the directory itself if it is mounted on
+ * itself.
+ */
 export async function unmountBelow(directory: string): Promise<void> {
   for (const point of (await mountsBelow(directory)).toReversed()) await attempt('umount', ['--lazy', point]);
 }
 
-/** What is mounted in a directory, and the directory where it is mounted on itself, as kubelets do with theirs; in the order of mounting. */
+/**
+ * Returns the mount points in a directory, in mount order, and the directory itself if it is mounted on itself, as
+ * kubelets do with their root directory.
+ */
 export async function mountsBelow(directory: string): Promise<readonly string[]> {
   return mountsIn(await readFile('/proc/self/mountinfo', 'utf8'), directory);
 }
 
-/** @see mountsBelow @param table the text of `/proc/self/mountinfo` */
+/** @see mountsBelow @param table content of `/proc/self/mountinfo` */
 export function mountsIn(table: string, directory: string): readonly string[] {
   const mounts = table.split('\n').flatMap((line) => {
     const [id = '', parent = '', device = '', root, point] = line.split(' ').map(unescaped);
@@ -85,7 +91,7 @@ function unescaped(field: string): string {
   return field.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 
-/** Kills every process in a cgroup and those below it, by their process ids, and waits for their end. */
+/** Kills all processes in a cgroup and its descendants, and waits for their exit. */
 export async function killCgroup(name: string): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
     const pids = new Set<number>();
@@ -103,7 +109,7 @@ async function collectProcesses(path: string, pids: Set<number>): Promise<void> 
   for (const entry of entries) if (entry.isDirectory()) await collectProcesses(join(path, entry.name), pids);
 }
 
-/** Where cgroups are: one directory, or under version 1 one for each controller. */
+/** Returns the mount points of cgroup hierarchies: one directory, or one per controller with cgroup v1. */
 async function hierarchies(): Promise<string[]> {
   const root = '/sys/fs/cgroup';
   return [root, ...(await readdir(root)).map((name) => join(root, name))];
@@ -114,17 +120,17 @@ function killAll(pids: Iterable<number>): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself since it was listed.
+      // The process has exited since it was listed.
     }
   }
 }
 
-/** Removes a cgroup and those below it, in each hierarchy; what still has processes stays. */
+/** Removes a cgroup and its descendants in each hierarchy. Cgroups with processes stay. */
 export async function removeCgroup(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, name));
 }
 
-/** Removes a cgroup in each hierarchy where nothing is below it: other containerds on the machine use it too. */
+/** Removes a cgroup without children in each hierarchy. Other containerds on the machine use it, too. */
 export async function removeCgroupIfEmpty(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await rmdir(join(hierarchy, name)).catch(() => {});
 }

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
-/** How a program ended. */
+/** Result of a program. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end, whatever that is. @throws where it cannot be started */
+/** Runs a program to its end and returns its result. @throws Error if the program cannot be started */
 export function attempt(file: string, args: readonly string[], options: { cwd?: string } = {}): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -24,14 +24,17 @@ export function attempt(file: string, args: readonly string[], options: { cwd?: 
   });
 }
 
-/** Runs a program that has to succeed; resolves with what it printed. @throws Error with what it said */
+/**
+ * Runs a program that must succeed. @returns its standard output
+ * @throws Error with its output if it fails
+ */
 export async function run(file: string, args: readonly string[], options: { cwd?: string } = {}): Promise<string> {
   const ended = await attempt(file, args, options);
   if (ended.exitCode === 0) return ended.stdout;
-  throw new Error(`${file} ${args.join(' ')} ended with ${ended.exitCode}: ${ended.stderr || ended.stdout}`);
+  throw new Error(`run ${file} ${args.join(' ')}: exit code ${ended.exitCode}: ${ended.stderr || ended.stdout}`);
 }
 
-/** Does one thing after another, whether or not those before have succeeded. @throws the first failure, when all are done */
+/** Runs steps one after another, even if earlier ones fail. @throws the first failure after all steps */
 export async function eachOf(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) await step().catch((error: unknown) => failures.push(error));

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { attempt } from './run.ts';
 
 /**
- * The snapshotter that works in a directory: overlayfs is quick, but cannot be mounted on an overlayfs, which is what
- * the inside of a container is; copying works everywhere.
+ * Returns the snapshotter that works in a directory. overlayfs is fast, but cannot be mounted on another overlayfs,
+ * which is the root file system of containers. `native` copies files and works everywhere.
  */
 export async function snapshotterFor(directory: string): Promise<'overlayfs' | 'native'> {
   const work = await mkdtemp(join(directory, 'probe-'));

@@ -1,17 +1,17 @@
-/** An entry of a tar archive. */
+/** Entry of a tar archive. */
 export interface TarEntry {
-  /** Without a leading slash. */
+  /** Path without a leading slash. */
   readonly path: string;
   readonly mode: number;
-  /** A directory where neither this nor `link` is given. */
+  /** Content of a file. Without `data` and `link` the entry is a directory. */
   readonly data?: Uint8Array;
-  /** The target of a symbolic link. */
+  /** Target of a symbolic link. */
   readonly link?: string;
 }
 
 const BLOCK = 512;
 
-/** An archive in the ustar format, of owner 0 and time 0: the same entries give the same bytes. */
+/** Returns a ustar archive with owner 0 and time 0, so that equal entries give equal bytes. */
 export function tar(entries: readonly TarEntry[]): Buffer {
   const blocks: Uint8Array[] = [];
   for (const entry of entries) {
@@ -26,7 +26,7 @@ export function tar(entries: readonly TarEntry[]): Buffer {
 function header({ path, mode, data, link }: TarEntry): Buffer {
   const block = Buffer.alloc(BLOCK);
   const text = (at: number, length: number, value: string): void => {
-    if (Buffer.byteLength(value) > length) throw new RangeError(`${value}: too long for a tar archive`);
+    if (Buffer.byteLength(value) > length) throw new RangeError(`write tar archive: ${value} is too long`);
     block.write(value, at);
   };
   const octal = (at: number, length: number, value: number): void => {
@@ -50,7 +50,7 @@ function header({ path, mode, data, link }: TarEntry): Buffer {
   return block;
 }
 
-/** A long path has two places: up to 155 characters before a slash, and up to 100 behind it. */
+/** Splits a long path into a prefix of up to 155 bytes and a name of up to 100 bytes. */
 function split(path: string): readonly [string, string] {
   if (Buffer.byteLength(path) <= 100) return ['', path];
   const slash = path.lastIndexOf('/', 155);

@@ -23,11 +23,11 @@ test.each([
   ['10.199.0.1/32', ['na-0123abcd']],
   ['200.0.0.0/8', ['na-ffffffff']],
   ['0.0.0.0/0', ['na-0123abcd', 'na-89abcdef', 'na-ffffffff']],
-])('of %s are %j', (subnet, names) => {
+])('bridgesWithin %s returns %j', (subnet, names) => {
   expect(bridgesWithin(ADDRESSES, subnet)).toEqual(names);
 });
 
-test('a bridge that was left goes; one with pods, of another subnet or another name stays', async (context) => {
+test('removes left bridges in the subnet, but no bridges with pods, in other subnets or with other names', async (context) => {
   const reason = cannotRun();
   if (reason !== undefined) context.skip(reason);
   const name = (): string => `na-${randomBytes(4).toString('hex')}`;

@@ -12,7 +12,7 @@ const options = {
   snapshotter: 'native',
 };
 
-test('1.x and 2.x get the sections that each reads', () => {
+test('writes the configuration sections of containerd 1.x and 2.x', () => {
   const old = containerdConfig({ ...options, version: '1.6.20' });
   expect(old).toMatch(/^version = 2$/m);
   expect(old).toContain('[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "node-agent.local/busybox:1"');
@@ -28,7 +28,7 @@ test('1.x and 2.x get the sections that each reads', () => {
   }
 });
 
-test('the network is a bridge of its own', () => {
+test('configures a network with its own bridge', () => {
   const [plugin, ...others] = JSON.parse(
     cniConfig('na-1', '10.0.0.0/24', '/t/addresses', { masquerade: true, hostPorts: false }),
   ).plugins;
@@ -40,7 +40,7 @@ test('the network is a bridge of its own', () => {
   expect(others).toEqual([]);
 });
 
-test('ports of the host take a plugin of their own, and a bridge on which pods reach themselves', () => {
+test('host ports need the portmap plugin and a bridge in hairpin mode', () => {
   const { plugins } = JSON.parse(cniConfig('b', '10.0.0.0/24', '/t/a', { masquerade: false, hostPorts: true }));
   expect(plugins).toMatchObject([
     { type: 'bridge', hairpinMode: true },
@@ -48,7 +48,7 @@ test('ports of the host take a plugin of their own, and a bridge on which pods r
   ]);
 });
 
-test('handlers and registries are in the sections that each version reads', () => {
+test('writes runtime handlers and registries to the sections of each version', () => {
   const more = { ...options, handlers: ['test-handler'], registryHostsDir: '/t/registries' };
   for (const [version, cri, images] of [
     ['1.6.20', 'io.containerd.grpc.v1.cri', 'io.containerd.grpc.v1.cri'],
@@ -61,6 +61,6 @@ test('handlers and registries are in the sections that each version reads', () =
   }
 });
 
-test('a mirror is asked first', () => {
+test('configures a mirror that is asked first', () => {
   expect(mirrorConfig('http://127.0.0.1:5')).toBe('[host."http://127.0.0.1:5"]\ncapabilities = ["pull", "resolve"]\n');
 });

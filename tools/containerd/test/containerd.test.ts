@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Containerd, cannotRun } from '../src/index.ts';
 
-test('a containerd that does not start says why, and leaves nothing mounted or running', async (context) => {
+test('a failed start reports the log and leaves nothing mounted or running', async (context) => {
   const reason = cannotRun();
   if (reason !== undefined) context.skip(reason);
   const parent = await mkdtemp(join(tmpdir(), 'na-'));
@@ -15,7 +15,7 @@ test('a containerd that does not start says why, and leaves nothing mounted or r
     const directory = join(parent, 'c');
     const binaries = { version: '1.6.20', containerd: broken, ctr: broken, runc: broken, cniBinDir: '/none' };
     const containerd = new Containerd({ binaries, directory });
-    await expect(containerd.start()).rejects.toThrow(/does not start: it ended with 3\s+cannot do that/);
+    await expect(containerd.start()).rejects.toThrow(/start containerd: exited with 3\s+cannot do that/);
     expect(existsSync(directory)).toBe(false);
     expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(parent);
   } finally {
@@ -23,7 +23,7 @@ test('a containerd that does not start says why, and leaves nothing mounted or r
   }
 });
 
-test('a containerd that does not heed SIGTERM is killed, and whoever stops it meanwhile waits for that', async (context) => {
+test('kills a containerd that ignores SIGTERM, and concurrent stops wait for that', async (context) => {
   const reason = cannotRun();
   if (reason !== undefined) context.skip(reason);
   const parent = await mkdtemp(join(tmpdir(), 'na-'));
@@ -34,9 +34,9 @@ test('a containerd that does not heed SIGTERM is killed, and whoever stops it me
     await mkdir(directory);
     const binaries = { version: '1.6.20', containerd: deaf, ctr: deaf, runc: deaf, cniBinDir: '/none' };
     const containerd = new Containerd({ binaries, directory, startTimeoutMs: 300, endTimeoutMs: 300 });
-    await expect(containerd.startProcess()).rejects.toThrow(/does not start/);
+    await expect(containerd.startProcess()).rejects.toThrow(/start containerd/);
     const { pid } = containerd;
-    if (pid === undefined) throw new Error('it does not run');
+    if (pid === undefined) throw new Error('not running');
     const first = containerd.stop();
     await containerd.stop();
     expect(existsSync(`/proc/${pid}/exe`)).toBe(false);
@@ -47,9 +47,9 @@ test('a containerd that does not heed SIGTERM is killed, and whoever stops it me
   }
 });
 
-// It never answers: the start goes on until it is stopped.
+// The fake program never responds, so the start continues until it is stopped.
 test.each([0, 1, 20, 60, 150, 400])(
-  'a start that is stopped after %i ms leaves nothing, and says so',
+  'stopping a start after %i ms rejects the start and leaves nothing behind',
   async (afterMs) => {
     const reason = cannotRun();
     if (reason !== undefined) return;
@@ -63,18 +63,18 @@ test.each([0, 1, 20, 60, 150, 400])(
       const started = containerd.start().catch((error: Error) => error.message);
       if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
       await containerd.stop();
-      expect(await started).toBe('containerd is stopped while it starts');
+      expect(await started).toBe('containerd was stopped during its start');
       expect(containerd.pid).toBe(undefined);
       const pid = await readFile(join(parent, 'pid'), 'utf8').catch(() => undefined);
       expect(pid !== undefined && existsSync(`/proc/${pid.trim()}/exe`)).toBe(false);
       expect(existsSync(directory)).toBe(false);
       expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(parent);
-      // It can be started anew, also while it is being stopped.
+      // It can be started again, even while it is being stopped.
       const stopping = containerd.stop();
       const again = containerd.start().catch((error: Error) => error.message);
       await containerd.stop();
       await stopping;
-      expect(await again).toBe('containerd is stopped while it starts');
+      expect(await again).toBe('containerd was stopped during its start');
       expect(existsSync(directory)).toBe(false);
     } finally {
       await rm(parent, { recursive: true });

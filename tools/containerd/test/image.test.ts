@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-test('tar(1) reads back what was written', () => {
+test('tar(1) can read the archive', () => {
   const archive = tar([
     { path: 'dir', mode: 0o755 },
     { path: 'dir/file', mode: 0o640, data: new TextEncoder().encode('hello') },
@@ -26,15 +26,15 @@ test('tar(1) reads back what was written', () => {
   expect(execFileSync('tar', ['-xO', 'dir/file'], { input: archive, encoding: 'utf8' })).toBe('hello');
 });
 
-test('a long path is in two places; what fits in neither is refused', () => {
+test('splits a long path and rejects a path that cannot be split', () => {
   const path = `${'d'.repeat(90)}/${'f'.repeat(90)}`;
   const archive = tar([{ path, mode: 0o644, data: new TextEncoder().encode('x') }]);
   expect(execFileSync('tar', ['-t'], { input: archive, encoding: 'utf8' })).toBe(`${path}\n`);
   expect(() => tar([{ path: 'x'.repeat(101), mode: 0o644, data: new Uint8Array() }])).toThrow(RangeError);
 });
 
-test('an image has its tag, its command and busybox; the same twice is the same bytes', async (context) => {
-  if (!existsSync('/bin/busybox')) context.skip('there is no /bin/busybox');
+test('builds an image with tag, command and busybox, and the same bytes each time', async (context) => {
+  if (!existsSync('/bin/busybox')) context.skip('/bin/busybox is missing');
   const [one, two] = [join(directory, 'one.tar'), join(directory, 'two.tar')];
   for (const file of [one, two]) await buildImage({ tag: 'node-agent.local/x:1', file, command: ['true'] });
   expect((await readFile(one)).equals(await readFile(two))).toBe(true);

@@ -10,7 +10,7 @@ const RULES = `-P POSTROUTING ACCEPT
 -A CNI-aaa -d 10.1.0.0/24 -m comment --comment "name: \\"na-1\\" id: \\"x y\\"" -j ACCEPT
 `;
 
-test("the rules of one network's pods are found, with the words that delete them", () => {
+test('returns the rules of one network with the arguments that delete them', () => {
   expect(masqueradeRules(RULES, 'na-1')).toEqual([
     [
       'CNI-aaa',
@@ -30,7 +30,7 @@ test("the rules of one network's pods are found, with the words that delete them
   ]);
 });
 
-test('a network without pods has no rules', () => {
+test('returns no rules for a network without pods', () => {
   expect(masqueradeRules(RULES, 'na-3')).toEqual([]);
 });
 
@@ -49,11 +49,11 @@ test.each([
   ['/t/k', ['/t/k', '/t/k', '/t/k/pods/a b']],
   ['/data/k', ['/data/k']],
   ['/data', ['/data/k']],
-  // Others are mounted there: those are not ours to take away.
+  // Other file systems are mounted at these points; they must stay.
   ['/t/other', []],
   ['/t/disk', ['/t/disk/x']],
   ['/t/none', []],
   ['/t/k2', []],
-])('what is mounted in %s, and itself where it is on itself: %j', (directory, points) => {
+])('mount points in %s: %j', (directory, points) => {
   expect(mountsIn(MOUNTS, directory)).toEqual(points);
 });

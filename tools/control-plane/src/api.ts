@@ -1,12 +1,12 @@
 import { type RequestOptions, request } from 'node:https';
 
-/** An answer of an API server. */
+/** Response of the API server. */
 export interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
-/** Who asks: certificates, PEM. */
+/** TLS credentials of the client, PEM. */
 export interface Caller {
   readonly ca: string;
   readonly cert?: string;
@@ -15,7 +15,7 @@ export interface Caller {
 
 const TIMEOUT_MS = 10_000;
 
-/** One request over a connection of its own. @throws Error where there is no answer */
+/** Sends a request over a new connection. @throws Error if there is no response */
 export function call(url: string, caller: Caller, method = 'GET', body?: unknown): Promise<Answer> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const headers =
@@ -31,7 +31,7 @@ export function call(url: string, caller: Caller, method = 'GET', body?: unknown
       incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text: received }));
       incoming.on('error', reject);
     });
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`${method} ${url}: no answer within ${TIMEOUT_MS} ms`)));
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`${method} ${url}: no response within ${TIMEOUT_MS} ms`)));
     outgoing.on('error', reject);
     outgoing.end(text);
   });

@@ -1,7 +1,7 @@
 import type { KeyPair } from './authority.ts';
 import { type Layout, type ProcessName, placesIn } from './layout.ts';
 
-/** The certificates that the processes are started with. */
+/** Certificates of the processes. */
 export interface Certificates {
   readonly ca: KeyPair;
   readonly apiServer: KeyPair;
@@ -13,7 +13,7 @@ export interface Certificates {
   readonly etcdClient: KeyPair;
 }
 
-/** The arguments that each process is started with, without those that its user adds. */
+/** Returns the arguments of each process, without the user's additional ones. */
 export function processArguments(
   directory: string,
   layout: Layout,
@@ -52,7 +52,7 @@ export function processArguments(
       `--peer-trusted-ca-file=${etcdCa.cert}`,
       `--peer-cert-file=${etcd.cert}`,
       `--peer-key-file=${etcd.key}`,
-      // What is written outlives the process by the kernel's cache; the machine's end it need not outlive.
+      // Without fsync, written data survives the end of the process, but not a crash of the machine.
       '--unsafe-no-fsync=true',
     ],
     'kube-apiserver': [
@@ -62,7 +62,7 @@ export function processArguments(
       `--etcd-keyfile=${etcdClient.key}`,
       `--bind-address=${apiAddress}`,
       `--secure-port=${apiPort}`,
-      // The only address is the loopback's, which may not be published as an endpoint.
+      // The only address is a loopback address, which must not be published as an endpoint.
       ...(apiAddress === address ? ['--endpoint-reconciler-type=none'] : [`--advertise-address=${apiAddress}`]),
       `--tls-cert-file=${apiServer.cert}`,
       `--tls-private-key-file=${apiServer.key}`,

@@ -2,17 +2,17 @@ import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './run.ts';
 
-/** A certificate and its key, as files. */
+/** Paths of a certificate and its key. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Who a certificate is for. */
+/** Subject of a certificate. */
 export interface Subject {
   readonly commonName: string;
   readonly organization?: string;
-  /** Addresses and names that a server is reached by; a client has none. */
+  /** IP addresses and DNS names of a server. A client has none. */
   readonly ips?: readonly string[];
   readonly dnsNames?: readonly string[];
 }
@@ -21,8 +21,8 @@ const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc
 const DAYS = ['-days', '30'];
 
 /**
- * A certificate authority in a directory, of openssl's commands: they are on every machine that a cluster is run on, and a
- * library would be one more thing to bring for ten certificates.
+ * Certificate authority in a directory, implemented with openssl commands. openssl is installed on all machines that
+ * run a cluster, and a library would be an additional dependency for ten certificates.
  */
 export class Authority {
   readonly cert: string;
@@ -35,7 +35,7 @@ export class Authority {
     this.key = join(directory, 'ca.key');
   }
 
-  /** Makes the authority, where it is not there yet. @throws Error with what openssl said */
+  /** Creates the authority unless it exists. @throws Error with openssl's output */
   async prepare(commonName: string): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     if (await exists(this.cert)) return;
@@ -44,7 +44,7 @@ export class Authority {
     await run('openssl', ['req', '-x509', ...EC, ...DAYS, '-subj', `/CN=${commonName}`, ...usage, ...files]);
   }
 
-  /** A certificate under a file name; the one that is there already where there is one. @throws Error with what openssl said */
+  /** Issues a certificate with a file name, or returns the existing one. @throws Error with openssl's output */
   async issue(name: string, subject: Subject): Promise<KeyPair> {
     const pair = { cert: join(this.#directory, `${name}.crt`), key: join(this.#directory, `${name}.key`) };
     if (await exists(pair.cert)) return pair;
@@ -63,7 +63,7 @@ export class Authority {
   }
 }
 
-/** A name as openssl reads it, where some characters stand for something. */
+/** Formats a distinguished name for openssl and escapes its special characters. */
 export function distinguishedName({ commonName, organization }: Subject): string {
   const escaped = (text: string): string => text.replace(/[\\/+]/g, '\\$&');
   return `${organization === undefined ? '' : `/O=${escaped(organization)}`}/CN=${escaped(commonName)}`;

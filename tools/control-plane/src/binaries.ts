@@ -6,7 +6,7 @@ import { downloadPrograms } from './download.ts';
 import { attempt } from './run.ts';
 import { KUBERNETES_VERSION } from './versions.ts';
 
-/** What a control plane consists of, and the client that people use with it. */
+/** Programs of a control plane, and its client. */
 const CONTROL_PLANE_PROGRAMS = [
   'etcd',
   'kube-apiserver',
@@ -15,28 +15,28 @@ const CONTROL_PLANE_PROGRAMS = [
   'kubectl',
 ] as const;
 
-/** A program that can be had. */
+/** Name of a program that can be found. */
 export type ProgramName = (typeof CONTROL_PLANE_PROGRAMS)[number] | 'kubelet';
 
-/** The file of each program of a control plane. */
+/** Paths of the control plane's programs. */
 export type ControlPlaneBinaries = Readonly<Record<(typeof CONTROL_PLANE_PROGRAMS)[number], string>>;
 
-/** What there is, or why there is none. */
+/** The found programs, or the reason why there are none. */
 export type Found<T> = { readonly binaries: T } | { readonly reason: string };
 
 export interface FindOptions {
-  /** Told what takes long. */
+  /** Receives progress messages. */
   readonly say: (text: string) => void;
-  /** A directory that has them all; where it is given nowhere else is looked. */
+  /** Directory with all programs. If present, no other place is searched. */
   readonly directory?: string;
 }
 
-/** The control plane's programs: from the directory given, from PATH, the cache, the release's downloads, or built. */
+/** Finds the control plane's programs in the given directory, in PATH or in the cache, or downloads or builds them. */
 export async function findControlPlane(options: FindOptions): Promise<Found<ControlPlaneBinaries>> {
   return find(CONTROL_PLANE_PROGRAMS, options);
 }
 
-/** The release's own kubelet, for comparisons: found like {@link findControlPlane}. */
+/** Finds the release's own kubelet for comparisons, like {@link findControlPlane}. */
 export async function findUpstreamKubelet(options: FindOptions): Promise<Found<{ readonly kubelet: string }>> {
   return find(['kubelet'] as const, options);
 }
@@ -45,7 +45,7 @@ async function find<Name extends ProgramName>(
   names: readonly Name[],
   { say, directory }: FindOptions,
 ): Promise<Found<Readonly<Record<Name, string>>>> {
-  if (process.platform !== 'linux') return { reason: 'a control plane runs on Linux' };
+  if (process.platform !== 'linux') return { reason: 'a control plane requires Linux' };
   if (directory !== undefined) {
     const missing = await missingIn(directory, names);
     if (missing.length > 0) return { reason: `${directory} has no ${missing.join(', ')}` };
@@ -65,11 +65,11 @@ async function find<Name extends ProgramName>(
     });
   }
   const missing = await missingIn(binDir, names);
-  if (missing.length > 0) return { reason: `there is no ${missing.join(', ')} here: ${problems.join('; ')}` };
+  if (missing.length > 0) return { reason: `missing ${missing.join(', ')}: ${problems.join('; ')}` };
   return { binaries: inDirectory(binDir, names) };
 }
 
-/** All of them in PATH, and of this minor release; one of another would be another test. */
+/** Finds all programs in PATH. Their minor release must match, because another release would be a different test. */
 async function inPath<Name extends ProgramName>(
   names: readonly Name[],
 ): Promise<Readonly<Record<Name, string>> | undefined> {

@@ -1,16 +1,16 @@
-/** An object that the control plane is given when it starts, with the collection that it goes into. */
+/** Object that is created at the control plane's start, with its collection. */
 interface Initial {
   readonly collection: string;
   readonly object: object;
 }
 
-/** The user that the API server is at a kubelet. */
+/** User name of the API server at a kubelet. */
 export const KUBELET_CLIENT = 'kube-apiserver-kubelet-client';
 
 /**
- * What lets a node join with a bootstrap token: the token, and who may do what, as kubeadm has it
- * (`cmd/kubeadm/app/phases/bootstraptoken/node`).
- * @param token `id.secret`, as in `07401b.f395accd246ae52d`
+ * Returns the objects that let a node join with a bootstrap token: the token and its role bindings, as kubeadm creates
+ * them (`cmd/kubeadm/app/phases/bootstraptoken/node`).
+ * @param token `ID.SECRET`, such as `07401b.f395accd246ae52d`
  */
 export function bootstrapObjects(token: string): readonly Initial[] {
   const [id = '', secret = ''] = token.split('.');

@@ -7,18 +7,19 @@ import { ETCD_VERSION, KUBERNETES_VERSION, stagingVersion } from './versions.ts'
 const KUBERNETES = 'k8s.io/kubernetes';
 const ETCD = 'go.etcd.io/etcd/server/v3';
 
-/** A program of the release, or of a module that it requires. */
+/** Program of the release, or of a module that it requires. */
 export interface BuildTarget {
-  /** The file that it becomes. */
+  /** File name of the program. */
   readonly name: string;
-  /** The Go package that it is made of: a command, or with `test` one whose tests become the program. */
+  /** Go package of the program. With `test`, the package's tests are compiled to the program. */
   readonly package: string;
   readonly test?: boolean;
 }
 
 /**
- * Builds programs of the release from its Go module: once, in one go (4 to 10 minutes on two cores, then Go's own cache has it).
- * @throws Error where there is no Go, or it does not build
+ * Builds programs of the release from its Go module together. The build takes 4 to 10 minutes on two cores; later
+ * builds use Go's cache.
+ * @throws Error if Go is missing or the build fails
  */
 export async function buildPrograms(
   names: readonly ProgramName[],
@@ -34,8 +35,8 @@ export async function buildPrograms(
 }
 
 /**
- * Builds anything of the release, and of the modules that it requires, into a directory, as {@link buildPrograms} does.
- * @throws Error where there is no Go, or it does not build
+ * Builds packages of the release and of modules that it requires into a directory, like {@link buildPrograms}.
+ * @throws Error if Go is missing or the build fails
  */
 export async function buildTargets(
   targets: readonly BuildTarget[],
@@ -44,11 +45,11 @@ export async function buildTargets(
 ): Promise<void> {
   const env = goEnvironment();
   await run('go', ['version'], { env }).catch(() => {
-    throw new Error('they cannot be built: Go is not installed');
+    throw new Error('build programs: Go is not installed');
   });
   const names = targets.map(({ name }) => name).join(', ');
-  say(`building ${names} of Kubernetes ${KUBERNETES_VERSION}, once; this takes some minutes`);
-  // Built beside and renamed: another process that builds the same is not in the way.
+  say(`building ${names} of Kubernetes ${KUBERNETES_VERSION}, which takes some minutes and is then cached`);
+  // The build uses a separate directory and renames the programs at the end, so that concurrent builds do not conflict.
   const work = `${binDir}.${process.pid}`;
   await mkdir(join(work, 'bin'), { recursive: true });
   try {
@@ -62,13 +63,13 @@ export async function buildTargets(
     }
     for (const target of targets.filter(({ test }) => test)) {
       const file = join(work, 'bin', basename(target.package));
-      // Others have vetted the release; vet would look at all that it imports too.
+      // The release has been vetted, and vet would also check all imported packages.
       await run('go', ['test', '-c', '-vet=off', ...flags, '-o', file, target.package], { cwd: work, env });
     }
     for (const { name, package: path } of targets)
       await rename(join(work, 'bin', commandName(path)), join(binDir, name));
   } catch (error) {
-    throw new Error(`they cannot be built: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`build programs: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });
   } finally {
@@ -76,7 +77,10 @@ export async function buildTargets(
   }
 }
 
-/** The release's Go module, brought to this machine: its `go.mod`, and where its sources are. @throws Error where there is no Go */
+/**
+ * Downloads the release's Go module. @returns the paths of its `go.mod` and its sources
+ * @throws Error if Go is missing
+ */
 export async function releaseModule(): Promise<{ readonly GoMod: string; readonly Dir: string }> {
   const args = ['mod', 'download', '-json', `${KUBERNETES}@v${KUBERNETES_VERSION}`];
   return JSON.parse(await run('go', args, { env: goEnvironment() })) as {
@@ -85,7 +89,7 @@ export async function releaseModule(): Promise<{ readonly GoMod: string; readonl
   };
 }
 
-/** Go names a program after the last part of its path that is no version. */
+/** Returns the name that Go gives to a program: the last part of its path that is not a version. */
 function commandName(path: string): string {
   const parts = path.split('/').filter((part) => !/^v\d+$/.test(part));
   return parts.at(-1) ?? path;
@@ -93,16 +97,16 @@ function commandName(path: string): string {
 
 function goEnvironment(): Readonly<Record<string, string>> {
   return {
-    // Where it is usually installed, though not everybody's PATH names that.
+    // Default installation directory of Go, which is not always in PATH.
     PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`,
-    // As the release's own are: they run in a container with nothing else in it, too.
+    // The release's own binaries are static, too, so that they run in an empty container.
     CGO_ENABLED: '0',
   };
 }
 
 /**
- * The module in which the release is built: where the release's own go.mod replaces the modules that it stages by
- * directories, which its module does not have, there are their published versions here.
+ * Returns the `go.mod` of the build. The release's own go.mod replaces staging modules by directories that its module
+ * does not contain; here they are replaced by their published versions.
  */
 export function goMod(upstream: string): string {
   const staged = [...upstream.matchAll(/^\s*(\S+) => \.\/staging\/src\/\1\s*$/gm)].map(([, module]) => module);
@@ -118,7 +122,7 @@ export function goMod(upstream: string): string {
   ].join('\n');
 }
 
-/** What the release's own build has the programs say of themselves (`hack/lib/version.sh`). */
+/** Returns linker flags that set the version information, as the release's own build does (`hack/lib/version.sh`). */
 function linkerFlags(): string[] {
   const [major, minor] = KUBERNETES_VERSION.split('.');
   const facts = { gitVersion: `v${KUBERNETES_VERSION}`, gitMajor: major, gitMinor: minor, gitTreeState: 'archive' };

@@ -20,30 +20,34 @@ import { ManagedProcess } from './managed-process.ts';
 import { run } from './run.ts';
 import { addAddress, removeAddress } from './service-address.ts';
 
-/** Where a private control plane lives, and how. */
+/** Options of a {@link ControlPlane}. */
 export interface ControlPlaneOptions {
   readonly binaries: ControlPlaneBinaries;
-  /** A directory of its own: data, certificates, logs; it is made, and removed by `stop`. */
+  /** Directory for data, certificates and logs. It is created by `start` and removed by `stop`. */
   readonly directory: string;
   /**
-   * Whether pods that have an address of their own reach the API server, as root alone can arrange it: it then listens at the
-   * address of the `kubernetes` service, port 443, which the loopback interface is given. Else at 127.x.y.1; not by default.
+   * Whether pods with their own addresses can reach the API server. If true, the API server listens on port 443 of the
+   * `kubernetes` service's address, which is added to the loopback interface and requires root. Otherwise it listens on
+   * 127.x.y.1. Default: false.
    */
   readonly reachableFromPods?: boolean;
-  /** The addresses of services, as `10.96.0.0/16`; by default 254 of them that belong to the directory. */
+  /** Subnet of the services, such as `10.96.0.0/16`. Default: a /24 subnet that depends on the directory. */
   readonly serviceSubnet?: string;
-  /** Arguments beside the tool's own, as `{ 'kube-controller-manager': ['--node-monitor-grace-period=10s'] }`; the last one counts. */
+  /**
+   * Additional arguments per process, such as `{ 'kube-controller-manager': ['--node-monitor-grace-period=10s'] }`.
+   * They override the default ones.
+   */
   readonly extraArguments?: Readonly<Partial<Record<ProcessName, readonly string[]>>>;
-  /** How long each process may take until it is ready, in milliseconds; 60 s by default. */
+  /** Time limit in ms for each process to become ready. Default: 60,000. */
   readonly startTimeoutMs?: number;
 }
 
 const POLL_MS = 100;
 
 /**
- * A Kubernetes control plane on the loopback, of the real programs: with TLS and client certificates throughout, Node and RBAC
- * authorization, NodeRestriction, and what a node needs to join, by a certificate made for it or by a bootstrap token. Its
- * processes can be killed and started again, one by one; they outlive this program where it does not stop them.
+ * Kubernetes control plane with real programs on the loopback interface. It uses TLS and client certificates, Node and
+ * RBAC authorization and NodeRestriction. Nodes can join with a certificate or a bootstrap token. Each process can be
+ * killed and restarted. The processes keep running when this program exits without stopping them.
  */
 export class ControlPlane {
   readonly #options: ControlPlaneOptions;
@@ -63,53 +67,56 @@ export class ControlPlane {
     this.#etcdAuthority = new Authority(this.#places.etcdPki);
   }
 
-  /** Where the API server is: `https://address:port`. */
+  /** URL of the API server: `https://ADDRESS:PORT`. */
   get url(): string {
     const { apiAddress, apiPort } = this.#prepared;
     return `https://${apiAddress}:${apiPort}`;
   }
 
-  /** The kubeconfig of one who may do everything. */
+  /** Path of the administrator's kubeconfig. */
   get adminKubeconfig(): string {
     return this.#places.kubeconfig('admin');
   }
 
-  /** The certificates of one who may do everything, PEM. */
+  /** Administrator's credentials, PEM. */
   get admin(): Required<Caller> {
     if (this.#admin === undefined) throw new Error('the control plane was not started');
     return { ca: this.#ca, ...this.#admin };
   }
 
-  /** The kubeconfig of a node that has not joined yet: a bootstrap token, good for a certificate signing request. */
+  /** Path of a kubeconfig with a bootstrap token, which permits a node to request its certificate. */
   get bootstrapKubeconfig(): string {
     return this.#places.bootstrapKubeconfig;
   }
 
-  /** The certificate of the authority that signs servers and clients. */
+  /** Path of the certificate of the CA for servers and clients. */
   get caFile(): string {
     return this.#authority.cert;
   }
 
-  /** Prepares and starts all of it, until pods can be made. @throws Error with the end of a log; nothing is left then */
+  /**
+   * Prepares and starts all processes and waits until pods can be created. @throws Error with the end of a log; nothing
+   * is left behind then
+   */
   async start(): Promise<void> {
     try {
       await this.#prepare();
       for (const name of PROCESS_NAMES) await this.startProcess(name);
-      await this.#canHavePods();
+      await this.#untilPodsCanBeCreated();
     } catch (error) {
       await this.stop();
       throw error;
     }
   }
 
-  /** Takes over one that an earlier program has started with this directory. @throws Error where there is none */
+  /** Attaches to a control plane that another program started with this directory. @throws Error if there is none */
   async attach(): Promise<void> {
     const layout = await this.#savedLayout();
-    if (layout === undefined) throw new Error(`there is no control plane in ${this.#options.directory}`);
+    if (layout === undefined) throw new Error(`attach control plane: none in ${this.#options.directory}`);
     await this.#prepare();
   }
 
-  /** Ends every process, whoever has started it with this directory, and takes away what was made. */
+  /** Stops all processes of this directory, even those that another program started, and removes all files. */
   async stop(): Promise<void> {
     const failures: unknown[] = [];
     for (const name of [...PROCESS_NAMES].reverse()) {
@@ -117,7 +124,7 @@ export class ControlPlane {
         .end('SIGTERM')
         .catch((error: unknown) => failures.push(error));
     }
-    // What cannot be ended has its files there.
+    // The files stay if a process could not be stopped.
     if (failures.length > 0) throw failures[0];
     const layout = this.#layout ?? (await this.#savedLayout());
     if (layout !== undefined && layout.apiAddress !== layout.address) await removeAddress(layout.apiAddress);
@@ -131,56 +138,74 @@ export class ControlPlane {
     if ((await found.pid()) !== undefined) return;
     await found.start();
     await this.#until(`${name} to be ready`, () => this.#isReady(name), found);
-    if (name === 'kube-apiserver') await this.#giveBootstrapObjects();
+    if (name === 'kube-apiserver') await this.#createBootstrapObjects();
   }
 
-  /** Ends one process alone. */
+  /** Kills one process. */
   async killProcess(name: ProcessName, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     await this.#process(name, []).end(signal);
   }
 
-  /** Has the cluster lose everything: etcd begins anew, and so do resource versions. All other processes are started again. */
+  /**
+   * Deletes all data of the cluster: etcd starts with an empty data directory and restarts the resource versions. All
+   * other processes are restarted.
+   */
   async wipe(): Promise<void> {
     for (const name of [...PROCESS_NAMES].reverse()) await this.killProcess(name, 'SIGKILL');
     await rm(this.#places.etcdData, { recursive: true, force: true });
     for (const name of PROCESS_NAMES) await this.startProcess(name);
-    await this.#canHavePods();
+    await this.#untilPodsCanBeCreated();
   }
 
-  /** The id of a process; `undefined` where it does not run. */
+  /** Returns the ID of a process; `undefined` if it is not running. */
   async pid(name: ProcessName): Promise<number | undefined> {
     return this.#process(name, []).pid();
   }
 
-  /** A kubeconfig for a node, with a certificate as the kubelet of that node: a file that ends with the control plane. */
+  /**
+   * Writes a kubeconfig with a certificate of a node. @returns the path of the file, which exists until the control
+   * plane is stopped
+   */
   async nodeKubeconfig(nodeName: string): Promise<string> {
     const subject = { commonName: `system:node:${nodeName}`, organization: 'system:nodes' };
     return this.#clientKubeconfig(`node-${nodeName}`, subject);
   }
 
-  /** A kubeconfig for a user, as `system:kube-proxy`, with a certificate in that name: a file that ends with the control plane. */
+  /**
+   * Writes a kubeconfig with a certificate of a user, such as `system:kube-proxy`. @returns the path of the file, which
+   * exists until the control plane is stopped
+   */
   async userKubeconfig(user: string): Promise<string> {
     return this.#clientKubeconfig(`user-${user.replaceAll(':', '-')}`, { commonName: user });
   }
 
-  /** A request of one who may do everything. @throws Error where there is no answer */
+  /** Sends a request as administrator. @throws Error if there is no response */
   async request(method: string, path: string, body?: unknown): Promise<Answer> {
     return call(`${this.url}${path}`, this.admin, method, body);
   }
 
-  /** The JSON that a request must be answered with. @throws Error with the answer where that is none of success */
+  /**
+   * Sends a request as administrator and parses the JSON response. @throws Error with the response if it is not
+   * successful
+   */
   async json<T>(method: string, path: string, body?: unknown): Promise<T> {
     const { status, text } = await this.request(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status}: ${text}`);
     return JSON.parse(text) as T;
   }
 
-  /** Runs kubectl as one who may do everything; resolves with what it printed. @throws Error with what it said */
+  /**
+   * Runs kubectl as administrator. @returns its standard output
+   * @throws Error with its output if it fails
+   */
   async kubectl(args: readonly string[], input = ''): Promise<string> {
     return run(this.#options.binaries.kubectl, [`--kubeconfig=${this.adminKubeconfig}`, ...args], { input });
   }
 
-  /** Has the past forgotten, so that its versions expire: by etcd, and by the API server, which remembers it until it is started again. */
+  /**
+   * Compacts etcd and restarts the API server, so that old resource versions expire. Without the restart the API server
+   * would still have them in its cache.
+   */
   async compact(): Promise<void> {
     const url = `https://${this.#prepared.address}:${this.#prepared.etcdPort}/v3/kv`;
     const caller = this.#etcdCaller;
@@ -188,7 +213,7 @@ export class ControlPlane {
     const range = await call(`${url}/range`, caller, 'POST', { key: 'AA==', serializable: true });
     const { header } = JSON.parse(range.text) as { readonly header: { readonly revision: string } };
     const compacted = await call(`${url}/compaction`, caller, 'POST', { revision: header.revision, physical: true });
-    if (compacted.status !== 200) throw new Error(`etcd does not compact: ${compacted.text}`);
+    if (compacted.status !== 200) throw new Error(`compact etcd: ${compacted.text}`);
     await this.killProcess('kube-apiserver', 'SIGKILL');
     await this.startProcess('kube-apiserver');
   }
@@ -271,9 +296,9 @@ export class ControlPlane {
     return token;
   }
 
-  async #giveBootstrapObjects(): Promise<void> {
+  async #createBootstrapObjects(): Promise<void> {
     for (const { collection, object } of bootstrapObjects(await this.#token())) {
-      // The namespace that some are in is made by the API server itself, soon.
+      // The API server itself creates the namespace of some objects shortly after its start.
       await this.#until(`an object in ${collection}`, async () => {
         const { status, text } = await this.request('POST', collection, object);
         if (status === 404) return false;
@@ -283,8 +308,11 @@ export class ControlPlane {
     }
   }
 
-  /** A pod is refused until the controllers have made what each is given. */
-  async #canHavePods(): Promise<void> {
+  /**
+   * The API server rejects pods until the controllers have created the default service account and the root CA
+   * ConfigMap.
+   */
+  async #untilPodsCanBeCreated(): Promise<void> {
     for (const path of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) {
       const url = `/api/v1/namespaces/default/${path}`;
       await this.#until(path, async () => (await this.request('GET', url)).status === 200);
@@ -309,8 +337,8 @@ export class ControlPlane {
     const end = performance.now() + startTimeoutMs;
     while (!(await holds())) {
       if (watched?.hasEnded || performance.now() > end) {
-        const how = watched?.hasEnded ? 'it has ended' : `not within ${startTimeoutMs} ms`;
-        throw new Error(`waited for ${what} in vain: ${how}\n${(await watched?.logTail()) ?? ''}`);
+        const how = watched?.hasEnded ? 'process exited' : `not within ${startTimeoutMs} ms`;
+        throw new Error(`wait for ${what}: ${how}\n${(await watched?.logTail()) ?? ''}`);
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }

@@ -8,7 +8,7 @@ import type { ProgramName } from './binaries.ts';
 import { run } from './run.ts';
 import { ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
 
-/** Where releases are published. */
+/** URLs of the releases. */
 export interface Mirrors {
   readonly kubernetes: string;
   readonly etcd: string;
@@ -18,25 +18,27 @@ const MIRRORS: Mirrors = {
   kubernetes: 'https://dl.k8s.io',
   etcd: 'https://github.com/etcd-io/etcd/releases/download',
 };
-/** A machine that cannot reach them shall not wait for them. */
+/** Time limit in ms for checksums. It is short, so that a machine without access to the releases does not wait. */
 const HEAD_TIMEOUT_MS = 5_000;
 
-/** What the release publishes as one archive: its suites, and what runs them. */
+/** Programs that the release publishes in one archive of tests. */
 const TEST_PROGRAMS = ['e2e.test', 'e2e_node.test', 'ginkgo'] as const;
 
-/** A program that the release publishes. */
+/** Program that the release publishes as a binary. */
 export type PublishedName = ProgramName | 'kube-proxy' | (typeof TEST_PROGRAMS)[number];
 
-/** Where one download goes, and from where. */
+/** Options of one download. */
 interface Download {
   readonly mirrors: Mirrors;
   readonly arch: string;
-  /** A directory of its own. */
+  /** Temporary directory. */
   readonly work: string;
   readonly say: (text: string) => void;
 }
 
-/** Downloads programs of the release, and checks their sums. @throws Error where they cannot be had, or are not what they should be */
+/**
+ * Downloads programs of the release and checks their checksums. @throws Error if a download fails or a checksum differs
+ */
 export async function downloadPrograms(
   names: readonly PublishedName[],
   binDir: string,
@@ -44,7 +46,7 @@ export async function downloadPrograms(
   mirrors: Mirrors = MIRRORS,
 ): Promise<void> {
   const arch = { x64: 'amd64', arm64: 'arm64' }[process.arch as string];
-  if (arch === undefined) throw new Error(`nothing is published for ${process.arch}`);
+  if (arch === undefined) throw new Error(`no binaries are published for ${process.arch}`);
   const work = `${binDir}.${process.pid}`;
   await mkdir(work, { recursive: true });
   const download: Download = { mirrors, arch, work, say };
@@ -86,7 +88,7 @@ async function downloadEtcd({ mirrors, arch, work, say }: Download): Promise<voi
   const archive = `${release}.tar.gz`;
   const sums = await text(`${mirrors.etcd}/v${ETCD_VERSION}/SHA256SUMS`);
   const sum = sums.split('\n').find((line) => line.endsWith(` ${archive}`));
-  if (sum === undefined) throw new Error(`${mirrors.etcd}: there is no sum of ${archive}`);
+  if (sum === undefined) throw new Error(`${mirrors.etcd}: no checksum of ${archive}`);
   const url = `${mirrors.etcd}/v${ETCD_VERSION}/${archive}`;
   say(`downloading ${url}`);
   await fetchChecked(url, sum.split(' ')[0] ?? '', join(work, archive));
@@ -97,7 +99,7 @@ async function downloadTests(names: readonly string[], { mirrors, arch, work, sa
   const archive = `kubernetes-test-linux-${arch}.tar.gz`;
   const url = `${mirrors.kubernetes}/v${KUBERNETES_VERSION}/${archive}`;
   const sum = await text(`${url}.sha256`);
-  say(`downloading ${url}, some hundred megabytes`);
+  say(`downloading ${url}, several hundred megabytes`);
   await fetchChecked(url, sum.trim(), join(work, archive));
   const members = names.map((name) => `kubernetes/test/bin/${name}`);
   await run('tar', ['-xzf', archive, '--strip-components=3', ...members], { cwd: work });
@@ -108,13 +110,13 @@ async function text(url: string): Promise<string> {
 }
 
 /**
- * Downloads a file, and checks its sum.
- * @param timeoutMs for all of it; for ever where absent
- * @throws Error naming the URL; what is in the file then is of no use
+ * Downloads a file and checks its checksum.
+ * @param timeoutMs time limit for the whole download. Default: none
+ * @throws Error that contains the URL; the file is incomplete or wrong then
  */
 export async function fetchChecked(url: string, sha256: string, file: string, timeoutMs?: number): Promise<void> {
   const { body } = await get(url, timeoutMs);
-  if (body === null) throw new Error(`${url}: it is empty`);
+  if (body === null) throw new Error(`${url}: empty response`);
   const hash = createHash('sha256');
   const hashed = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
@@ -124,13 +126,13 @@ export async function fetchChecked(url: string, sha256: string, file: string, ti
   };
   await pipeline(Readable.fromWeb(body), hashed, createWriteStream(file));
   const found = hash.digest('hex');
-  if (found !== sha256) throw new Error(`${url}: its SHA-256 is ${found}, and should be ${sha256}`);
+  if (found !== sha256) throw new Error(`${url}: SHA-256 is ${found}, expected ${sha256}`);
 }
 
 async function get(url: string, timeoutMs?: number): Promise<Response> {
   const signal = timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) };
   const response = await fetch(url, signal).catch((error: unknown) => {
-    throw new Error(`${url} cannot be reached`, { cause: error });
+    throw new Error(`${url}: cannot be reached`, { cause: error });
   });
   if (!response.ok) throw new Error(`${url}: ${response.status}`);
   return response;

@@ -1,12 +1,12 @@
-/** What a kubeconfig of one cluster and one user says. */
+/** Content of a kubeconfig with one cluster and one user. */
 export interface Kubeconfig {
   readonly server: string;
-  /** PEM. */
+  /** CA certificate, PEM. */
   readonly ca: string;
   readonly user: { readonly cert: string; readonly key: string } | { readonly token: string };
 }
 
-/** The text of a kubeconfig, everything in it: it can be copied elsewhere. JSON is YAML. */
+/** Returns a self-contained kubeconfig in JSON, which is also YAML. */
 export function kubeconfig({ server, ca, user }: Kubeconfig): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const credentials =

@@ -1,40 +1,40 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-/** The processes, in the order in which they are started. */
+/** Processes in start order. */
 export const PROCESS_NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
-/** A process of the control plane. */
+/** Process of the control plane. */
 export type ProcessName = (typeof PROCESS_NAMES)[number];
 
-/** The addresses and ports of a control plane, for as long as its directory is there. */
+/** Addresses and ports of a control plane. They stay the same as long as the directory exists. */
 export interface Layout {
-  /** An address of the loopback of its own: two control planes never quarrel for a port. */
+  /** Loopback address of this control plane, so that two control planes never use the same port. */
   readonly address: string;
-  /** Where the API server listens. */
+  /** Address of the API server. */
   readonly apiAddress: string;
   readonly apiPort: number;
   readonly etcdPort: number;
   readonly etcdPeerPort: number;
   readonly controllerManagerPort: number;
   readonly schedulerPort: number;
-  /** The addresses of services; the first is the API server's. */
+  /** Subnet of the services. Its first address is the API server's. */
   readonly serviceSubnet: string;
 }
 
-/** The first address of a subnet that can be given to something. */
+/** Returns the first usable address of a subnet. */
 export function firstAddress(subnet: string): string {
   const [network = ''] = subnet.split('/');
   return network.replace(/\d+$/, (last) => String(Number(last) + 1));
 }
 
-/** An address of the loopback, and a subnet for services, that belong to a directory. */
+/** Returns a loopback address and a service subnet that depend on the directory. */
 export function addressesOf(directory: string): { readonly address: string; readonly serviceSubnet: string } {
   const [a = 0, b = 0, c = 0, d = 0] = createHash('sha256').update(directory).digest();
   return { address: `127.${1 + (a % 254)}.${b}.1`, serviceSubnet: `10.${200 + (c % 50)}.${d}.0/24` };
 }
 
-/** Where everything of a control plane is. */
+/** Paths of a control plane's files. */
 export interface Places {
   readonly layout: string;
   readonly token: string;

@@ -4,19 +4,16 @@ import { ControlPlane } from './control-plane.ts';
 import { approveServingRequests } from './serving-certificates.ts';
 
 const USAGE = `Usage: npm run control-plane -- COMMAND [options]
-
-A Kubernetes control plane on this machine's loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler.
-
-  up                  start it, or what of it does not run, and print how it is reached; it runs on
-  down                end it, and take away all that it has made
+Runs a Kubernetes control plane on this machine's loopback interface: etcd, kube-apiserver, kube-controller-manager, kube-scheduler.
+  up                  start the processes that are not running, and print how to connect; they keep running
+  down                stop the processes and remove all files
   kubeconfig          print the path of the administrator's kubeconfig
   kubeconfig --node N print the path of a kubeconfig with a certificate of node N
-  approve             approve the open requests of kubelets for certificates of their servers
-  programs            find, download or build the programs, and print where they are
-
-  --directory DIR     where its data, certificates and logs are; /var/lib/node-agent-control-plane by default
-  --binaries DIR      where the programs are; else PATH, a cache, the published downloads, or built with Go
-  --from-pods         let pods reach it, at the service's address, which the loopback interface is given (as root)
+  approve             approve the pending serving certificate requests of kubelets
+  programs            find, download or build the programs, and print their paths
+  --directory DIR     directory of data, certificates and logs (/var/lib/node-agent-control-plane)
+  --binaries DIR      directory of the programs (default: PATH, a cache, the published downloads, or built with Go)
+  --from-pods         let pods reach the API server, at the service's address on the loopback interface (requires root)
 `;
 
 async function main(): Promise<number> {
@@ -67,7 +64,7 @@ async function main(): Promise<number> {
       for (const name of await approveServingRequests(plane)) console.log(name);
       return 0;
     default:
-      say(`${command}: there is no such command\n${USAGE}`);
+      say(`unknown command ${command}\n${USAGE}`);
       return 2;
   }
 }

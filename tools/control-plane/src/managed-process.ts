@@ -5,18 +5,20 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 const TERM_MS = 10_000;
 const POLL_MS = 20;
 
-/** How a program is run, and where it is recorded. */
+/** Options of a {@link ManagedProcess}. */
 export interface ManagedProcessOptions {
   readonly file: string;
   readonly args: readonly string[];
   readonly logFile: string;
-  /** The file with its process id: a later program finds it by that. */
+  /** File with the process ID, through which a later program finds the process. */
   readonly pidFile: string;
-  /** A word that is part of its arguments: another process that has its id by now has not got that. */
+  /**
+   * Text that the process has in its arguments. It distinguishes the process from another one that got its ID later.
+   */
   readonly mark: string;
 }
 
-/** A program that runs on when this one ends, and that this one or a later one ends. */
+/** Process that keeps running when this program exits, and that this or a later program stops. */
 export class ManagedProcess {
   readonly #options: ManagedProcessOptions;
   #child: ChildProcess | undefined;
@@ -25,14 +27,14 @@ export class ManagedProcess {
     this.#options = options;
   }
 
-  /** Its process id; `undefined` where it does not run. */
+  /** Returns the process ID; `undefined` if the process is not running. */
   async pid(): Promise<number | undefined> {
     const text = await readFile(this.#options.pidFile, 'utf8').catch(() => '');
     const pid = Number(text);
     return text !== '' && (await this.#isOurs(pid)) ? pid : undefined;
   }
 
-  /** Starts it. @throws Error where it cannot be started */
+  /** Starts the process. @throws Error if it cannot be started */
   async start(args: readonly string[] = []): Promise<void> {
     const { file, logFile, pidFile } = this.#options;
     const log = openSync(logFile, 'a', 0o600);
@@ -41,19 +43,19 @@ export class ManagedProcess {
     this.#child = child;
     await new Promise((resolve, reject) => {
       child.on('spawn', resolve);
-      child.on('error', (error) => reject(new Error(`${file} cannot be started`, { cause: error })));
+      child.on('error', (error) => reject(new Error(`start ${file}: cannot be executed`, { cause: error })));
     });
-    // It does not keep its starter.
+    // The child must not keep this program running.
     child.unref();
     await writeFile(pidFile, String(child.pid));
   }
 
-  /** Whether one that was started here has ended. */
+  /** Whether a process that was started here has exited. */
   get hasEnded(): boolean {
     return this.#child !== undefined && (this.#child.exitCode !== null || this.#child.signalCode !== null);
   }
 
-  /** Ends it and waits; SIGTERM becomes SIGKILL after 10 s. */
+  /** Stops the process and waits for its exit. SIGTERM is followed by SIGKILL after 10 s. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const pid = await this.pid();
     if (pid !== undefined) {
@@ -67,7 +69,7 @@ export class ManagedProcess {
     await rm(this.#options.pidFile, { force: true });
   }
 
-  /** The end of its log, for an error. */
+  /** Returns the end of the log for error messages. */
   async logTail(): Promise<string> {
     const text = await readFile(this.#options.logFile, 'utf8').catch(() => '');
     return text.trimEnd().split('\n').slice(-8).join('\n');
@@ -83,18 +85,19 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // It has ended by itself meanwhile.
+    // The process has exited in the meantime.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 
 /**
- * When a process was started, in the kernel's ticks: with its id, that is the process. `undefined` where it has ended, which is when
- * its last thread has: its arguments go before, while its sockets are still open.
+ * Returns the start time of a process in kernel ticks, which identifies the process together with its ID. Returns
+ * `undefined` if the process has exited, that is, if its last thread has exited. Its arguments disappear earlier, when
+ * its sockets are still open.
  */
 async function startTime(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name before may have anything in it.
+  // The process name before the fields may contain any characters.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (stat === '') return undefined;
   if (state === 'Z' && (await readdir(`/proc/${pid}/task`).catch(() => [])).length <= 1) return undefined;

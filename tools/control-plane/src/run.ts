@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process';
 
-/** How a program is run. */
+/** Options for running a program. */
 export interface RunOptions {
   readonly cwd?: string;
-  /** Beside this process's own environment. */
+  /** Variables in addition to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads. */
+  /** Standard input. */
   readonly input?: string;
 }
 
-/** How a program ended. */
+/** Result of a program. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end, whatever that is. @throws where it cannot be started */
+/** Runs a program to its end and returns its result. @throws Error if the program cannot be started */
 export function attempt(file: string, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const { cwd, env, input = '' } = options;
   return new Promise((resolve, reject) => {
@@ -31,15 +31,18 @@ export function attempt(file: string, args: readonly string[], options: RunOptio
     });
     child.on('error', reject);
     child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
-    // It need not read what it is given.
+    // A program need not read its whole input.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });
 }
 
-/** Runs a program that has to succeed; resolves with what it printed. @throws Error with what it said */
+/**
+ * Runs a program that must succeed. @returns its standard output
+ * @throws Error with its output if it fails
+ */
 export async function run(file: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const ended = await attempt(file, args, options);
   if (ended.exitCode === 0) return ended.stdout;
-  throw new Error(`${file} ${args.join(' ')} ended with ${ended.exitCode}: ${ended.stderr || ended.stdout}`);
+  throw new Error(`run ${file} ${args.join(' ')}: exit code ${ended.exitCode}: ${ended.stderr || ended.stdout}`);
 }

@@ -1,15 +1,16 @@
 import { attempt, run } from './run.ts';
 
-/** Why this process cannot give the machine an address; `undefined` where it can. */
+/** Returns the reason why this process cannot add an address to the machine; `undefined` if it can. */
 export async function cannotAddAddress(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return 'an address of the machine is added as root';
+  if (process.getuid?.() !== 0) return 'adding an address requires root';
   const version = await attempt('ip', ['-V']).catch(() => undefined);
   return version === undefined ? 'ip of iproute2 is not installed' : undefined;
 }
 
 /**
- * Gives the loopback interface an address, as kube-proxy gives the addresses of services to an interface of its own: pods reach it
- * by their default route, the machine's processes as any other, and nobody from beyond the machine.
+ * Adds an address to the loopback interface, as kube-proxy in IPVS mode adds service addresses to an interface. Pods
+ * reach the address by their default route, processes of the machine reach it like any other, and other machines cannot
+ * reach it.
  */
 export async function addAddress(address: string): Promise<void> {
   if (!(await hasAddress(address))) await run('ip', ['address', 'add', `${address}/32`, 'dev', 'lo']);

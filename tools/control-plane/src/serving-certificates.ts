@@ -1,6 +1,6 @@
 import type { ControlPlane } from './control-plane.ts';
 
-/** A request for a certificate, as much of it as is looked at. */
+/** CertificateSigningRequest; only the fields that are used here. */
 interface SigningRequest {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly signerName: string; readonly username: string };
@@ -9,7 +9,7 @@ interface SigningRequest {
 
 const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
-/** Whether a request is a node's, for its own server, and nobody has decided on it. */
+/** Returns whether a request is a node's request for its serving certificate, without a decision. */
 export function isOpenServingRequest({ spec, status }: SigningRequest): boolean {
   return (
     spec.signerName === 'kubernetes.io/kubelet-serving' &&
@@ -19,9 +19,9 @@ export function isOpenServingRequest({ spec, status }: SigningRequest): boolean 
 }
 
 /**
- * Approves the requests of kubelets for certificates of their servers. No controller of Kubernetes does that: whether a node
- * is at the addresses it names, only an operator knows. Here they are all this machine's.
- * @returns the names of the requests that were approved
+ * Approves the serving certificate requests of kubelets. No controller of Kubernetes approves them, because only an
+ * operator knows whether a node has the addresses in the request. Here all nodes are on this machine.
+ * @returns the names of the approved requests
  */
 export async function approveServingRequests(plane: ControlPlane): Promise<readonly string[]> {
   const { items } = await plane.json<{ items: readonly SigningRequest[] }>('GET', REQUESTS);

@@ -1,10 +1,13 @@
-/** The release of Kubernetes that is run. */
+/** Kubernetes version that is run. */
 export const KUBERNETES_VERSION = '1.36.3';
 
-/** The release of etcd that goes with it (`cmd/kubeadm/app/constants`). An older one may not serve streamed lists. */
+/**
+ * etcd version for this Kubernetes version (`cmd/kubeadm/app/constants`). Older versions may not support streamed
+ * lists.
+ */
 export const ETCD_VERSION = '3.6.8';
 
-/** The staging modules of a Kubernetes release have its version with another major. */
+/** Returns the version of the release's staging modules, which has another major version. */
 export function stagingVersion(kubernetes: string): string {
   return kubernetes.replace(/^1\./, '0.');
 }

@@ -15,7 +15,7 @@ import { run } from '../src/run.ts';
 const TIMEOUT_MS = 120_000;
 const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
 
-/** The processes that have this text among their arguments. */
+/** Returns the command lines of processes that contain a text. */
 async function processesWith(text: string): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
@@ -28,7 +28,7 @@ async function until<T>(what: string, ask: () => Promise<T | undefined | false>)
     if (answer !== undefined && answer !== false) return answer;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`waited in vain for ${what}`);
+  throw new Error(`timed out waiting for ${what}`);
 }
 
 if ('reason' in found) test('a real control plane', (context) => context.skip(found.reason));
@@ -75,13 +75,13 @@ function suite(binaries: ControlPlaneBinaries): void {
         return status?.certificate && Buffer.from(status.certificate, 'base64').toString();
       });
 
-    test('it is ready, of the release that was asked for, and has no nodes yet', async () => {
+    test('is ready, has the requested version, and has no nodes', async () => {
       expect((await plane.request('GET', '/readyz')).text).toBe('ok');
       expect(await plane.json('GET', '/version')).toMatchObject({ gitVersion: 'v1.36.3' });
       expect(await plane.kubectl(['get', 'nodes', '-o', 'name'])).toBe('');
     });
 
-    test('its controllers make the default service account and the root certificate of pods', async () => {
+    test('creates the default service account and the root CA ConfigMap', async () => {
       await until('the account', async () => {
         const account = await plane.request('GET', '/api/v1/namespaces/default/serviceaccounts/default');
         return account.status === 200;
@@ -92,7 +92,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect(data['ca.crt']).toBe(await readFile(plane.caFile, 'utf8'));
     });
 
-    test('a scheduler runs: a pod that no node can have is told why', async () => {
+    test('reports why a pod cannot be scheduled', async () => {
       const pods = '/api/v1/namespaces/default/pods';
       await plane.json('POST', pods, { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } });
       const condition = await until('a condition', async () => {
@@ -103,7 +103,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       await plane.json('DELETE', `${pods}/p`);
     });
 
-    test('a node joins with the bootstrap token: its request is approved, signed, and makes it that node and no other', async () => {
+    test('lets a node join with a bootstrap token, and restricts its certificate to that node', async () => {
       const subject = '/O=system:nodes/CN=system:node:joins';
       const { key, object } = await csr('join', 'kubernetes.io/kube-apiserver-client-kubelet', subject, 'client auth');
       await plane.kubectl([`--kubeconfig=${plane.bootstrapKubeconfig}`, 'create', '-f', '-'], object);
@@ -123,7 +123,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       await plane.json('DELETE', '/api/v1/nodes/joins');
     });
 
-    test('a kubeconfig of a node; the certificate of its server is signed once it is approved', async () => {
+    test('creates a kubeconfig for a node, and signs its serving certificate after the approval', async () => {
       const as = `--kubeconfig=${await plane.nodeKubeconfig('made')}`;
       const names = ['-addext', 'subjectAltName=IP:127.0.0.1'];
       const subject = '/O=system:nodes/CN=system:node:made';
@@ -134,7 +134,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect(await approveServingRequests(plane)).toEqual([]);
     });
 
-    test('a process that is killed can be started again, and what was written stays', async () => {
+    test('keeps data when a process is killed and restarted', async () => {
       const path = '/api/v1/namespaces/default/configmaps';
       await plane.json('POST', path, { metadata: { name: 'kept' } });
       for (const name of ['etcd', 'kube-apiserver'] as const) {
@@ -147,7 +147,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       await until('an answer', async () => (await plane.request('GET', `${path}/kept`)).status === 200);
     });
 
-    test('old versions expire when etcd is compacted, and everything goes when it is wiped', async () => {
+    test('survives a compaction of etcd, and loses all data when it is wiped', async () => {
       const path = '/api/v1/namespaces/default/configmaps';
       await plane.json('POST', path, { metadata: { name: 'wiped' } });
       await plane.compact();
@@ -156,7 +156,7 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect((await plane.request('GET', '/readyz')).text).toBe('ok');
     });
 
-    test('extra arguments reach their process; another program with the same directory ends it all', async () => {
+    test('passes extra arguments to a process, and can be stopped by another program with the same directory', async () => {
       const manager = await processesWith('--node-monitor-grace-period=17s');
       expect(manager).toHaveLength(1);
       const other = new ControlPlane({ binaries, directory });
@@ -168,17 +168,19 @@ function suite(binaries: ControlPlaneBinaries): void {
       expect(existsSync(directory)).toBe(false);
     });
 
-    test('one that does not start says why, and leaves nothing', async () => {
+    test('a failed start reports the log and leaves nothing behind', async () => {
       const broken = join(parent, 'broken');
       await writeFile(broken, '#!/bin/sh\necho "cannot do that" >&2\nexit 3\n', { mode: 0o755 });
       const there = join(parent, 'cp2');
       const other = new ControlPlane({ binaries: { ...binaries, 'kube-apiserver': broken }, directory: there });
-      await expect(other.start()).rejects.toThrow(/kube-apiserver to be ready in vain: it has ended\s+cannot do that/);
+      await expect(other.start()).rejects.toThrow(
+        /wait for kube-apiserver to be ready: process exited\s+cannot do that/,
+      );
       expect(await processesWith(there)).toEqual([]);
       expect(existsSync(there)).toBe(false);
     });
 
-    test('where pods are to reach it, it is at the address of the kubernetes service, for as long as it runs', async (context) => {
+    test('with reachableFromPods, listens on the address of the kubernetes service until it is stopped', async (context) => {
       const reason = await cannotAddAddress();
       if (reason !== undefined) context.skip(reason);
       const other = new ControlPlane({ binaries, directory: join(parent, 'cp3'), reachableFromPods: true });

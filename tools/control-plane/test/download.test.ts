@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const sha256 = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
 
-test('programs are downloaded, checked, and can be run', async () => {
+test('downloads executable programs and checks their checksums', async () => {
   const program = Buffer.from('#!/bin/sh\necho hello\n');
   const path = `/v1.36.3/bin/linux/${ARCH}/kubectl`;
   published.set(path, program).set(`${path}.sha256`, Buffer.from(`${sha256(program)}\n`));
@@ -49,15 +49,15 @@ test('programs are downloaded, checked, and can be run', async () => {
   const archive = await readFile(join(directory, 'etcd.tar.gz'));
   published.set(`/v3.6.8/${release}.tar.gz`, archive);
   published.set('/v3.6.8/SHA256SUMS', Buffer.from(`${'0'.repeat(64)}  other\n${sha256(archive)}  ${release}.tar.gz\n`));
-  const said: string[] = [];
-  await downloadPrograms(['kubectl', 'etcd'], binDir, (text) => said.push(text), mirrors);
+  const messages: string[] = [];
+  await downloadPrograms(['kubectl', 'etcd'], binDir, (text) => messages.push(text), mirrors);
   expect(await run(join(binDir, 'kubectl'), [])).toBe('hello\n');
   expect(await run(join(binDir, 'etcd'), [])).toBe('etcd\n');
-  expect(said).toHaveLength(2);
+  expect(messages).toHaveLength(2);
   expect((await stat(join(binDir, 'etcd'))).mode & 0o777).toBe(0o755);
 });
 
-test('the suites come out of the archive of tests, those that are asked for', async () => {
+test('extracts only the requested programs from the archive of tests', async () => {
   const bin = 'kubernetes/test/bin';
   await mkdir(join(directory, bin), { recursive: true });
   for (const name of ['e2e.test', 'e2e_node.test', 'ginkgo', 'kubemark']) {
@@ -67,25 +67,25 @@ test('the suites come out of the archive of tests, those that are asked for', as
   const archive = await readFile(join(directory, 'tests.tar.gz'));
   const path = `/v1.36.3/kubernetes-test-linux-${ARCH}.tar.gz`;
   published.set(path, archive).set(`${path}.sha256`, Buffer.from(sha256(archive)));
-  const said: string[] = [];
-  await downloadPrograms(['e2e.test', 'ginkgo'], binDir, (text) => said.push(text), mirrors);
+  const messages: string[] = [];
+  await downloadPrograms(['e2e.test', 'ginkgo'], binDir, (text) => messages.push(text), mirrors);
   expect([await run(join(binDir, 'e2e.test'), []), await run(join(binDir, 'ginkgo'), [])]).toEqual([
     'e2e.test\n',
     'ginkgo\n',
   ]);
   expect(await readdir(binDir)).toEqual(['e2e.test', 'ginkgo']);
-  expect(said).toHaveLength(1);
+  expect(messages).toHaveLength(1);
 });
 
-test('what is not as its sum says is refused, and nothing of it stays', async () => {
+test('rejects a program with a wrong checksum and leaves no file', async () => {
   const path = `/v1.36.3/bin/linux/${ARCH}/kubectl`;
   published.set(path, Buffer.from('something else')).set(`${path}.sha256`, Buffer.from('0'.repeat(64)));
-  await expect(downloadPrograms(['kubectl'], binDir, () => {}, mirrors)).rejects.toThrow(/its SHA-256 is [0-9a-f]{64}/);
+  await expect(downloadPrograms(['kubectl'], binDir, () => {}, mirrors)).rejects.toThrow(/SHA-256 is [0-9a-f]{64}/);
   expect(existsSync(join(binDir, 'kubectl'))).toBe(false);
   expect(await readdir(directory)).toEqual(['bin']);
 });
 
-test('what is not published is named', async () => {
+test('names the URL that does not exist', async () => {
   await expect(downloadPrograms(['kubelet'], binDir, () => {}, mirrors)).rejects.toThrow(/kubelet\.sha256: 404/);
   await expect(downloadPrograms(['etcd'], binDir, () => {}, mirrors)).rejects.toThrow(/SHA256SUMS: 404/);
 });

@@ -7,18 +7,18 @@ import { kubeconfig } from '../src/kubeconfig.ts';
 import { addressesOf, firstAddress } from '../src/layout.ts';
 import { isOpenServingRequest } from '../src/serving-certificates.ts';
 
-describe('addresses', () => {
-  test('a directory has the same ones always, and another directory others', () => {
+describe('addressesOf', () => {
+  test('addressesOf depends only on the directory', () => {
     expect(addressesOf('/a')).toEqual(addressesOf('/a'));
     expect(addressesOf('/a')).not.toEqual(addressesOf('/b'));
   });
 
-  test('they are the loopback’s, and a subnet’s whose first address is the API server’s', () => {
+  test("addressesOf returns a loopback address and a service subnet whose first address is the API server's", () => {
     for (let number = 0; number < 500; number++) {
       const { address, serviceSubnet } = addressesOf(`/run/${number}`);
       const bytes = address.split('.').map(Number);
       expect(bytes[0]).toBe(127);
-      // 127.0.0.1 is everybody's.
+      // 127.0.0.1 must stay available to other programs.
       expect(bytes[1]).toBeGreaterThan(0);
       expect(bytes.every((byte) => byte >= 0 && byte < 256)).toBe(true);
       expect(serviceSubnet).toMatch(/^10\.2[0-4]\d\.\d{1,3}\.0\/24$/);
@@ -27,7 +27,7 @@ describe('addresses', () => {
   });
 });
 
-test('the module of the build has published versions where the release has directories of its own', () => {
+test('goMod replaces staging directories by published versions', () => {
   const upstream = `module k8s.io/kubernetes
 
 go 1.26.0
@@ -60,11 +60,11 @@ test.each([
   [{ commonName: 'system:node:a', organization: 'system:nodes' }, '/O=system:nodes/CN=system:node:a'],
   [{ commonName: 'admin' }, '/CN=admin'],
   [{ commonName: 'a/CN=admin', organization: 'x+y' }, '/O=x\\+y/CN=a\\/CN=admin'],
-])('the name of %o is %s: what stands for something is escaped', (subject, expected) => {
+])('distinguishedName formats %o as %s with escaped special characters', (subject, expected) => {
   expect(distinguishedName(subject)).toBe(expected);
 });
 
-test('a kubeconfig has everything in it', () => {
+test('kubeconfig is self-contained', () => {
   const text = kubeconfig({ server: 'https://127.0.0.1:1', ca: 'CA', user: { cert: 'CERT', key: 'KEY' } });
   const { clusters, users, contexts, ...rest } = JSON.parse(text);
   expect(clusters[0].cluster).toEqual({ server: 'https://127.0.0.1:1', 'certificate-authority-data': 'Q0E=' });
@@ -73,7 +73,7 @@ test('a kubeconfig has everything in it', () => {
   expect(JSON.parse(kubeconfig({ server: 'x', ca: 'CA', user: { token: 't' } })).users[0].user).toEqual({ token: 't' });
 });
 
-test('a bootstrap token is a secret that is found by its id', () => {
+test('bootstrapObjects contains the token as a Secret named by its ID', () => {
   const [token] = bootstrapObjects('07401b.f395accd246ae52d');
   expect(token?.object).toMatchObject({
     metadata: { name: 'bootstrap-token-07401b' },
@@ -82,16 +82,21 @@ test('a bootstrap token is a secret that is found by its id', () => {
 });
 
 test.each([
-  ['a node’s, undecided', {}, {}, true],
-  ['decided', {}, { conditions: [{ type: 'Denied' }] }, false],
-  ['of another signer', { signerName: 'kubernetes.io/kube-apiserver-client-kubelet' }, {}, false],
-  ['of somebody who is no node', { username: 'system:serviceaccount:a:b' }, {}, false],
-])('a request that is %s', (_title, spec, status, expected) => {
+  ["is true for a node's pending request", {}, {}, true],
+  ['is false for a decided request', {}, { conditions: [{ type: 'Denied' }] }, false],
+  [
+    'is false for a request to another signer',
+    { signerName: 'kubernetes.io/kube-apiserver-client-kubelet' },
+    {},
+    false,
+  ],
+  ['is false for a request of a user that is not a node', { username: 'system:serviceaccount:a:b' }, {}, false],
+])('isOpenServingRequest %s', (_title, spec, status, expected) => {
   const node = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:n' };
   expect(isOpenServingRequest({ metadata: { name: 'r' }, spec: { ...node, ...spec }, status })).toBe(expected);
 });
 
-describe('what the processes are started with', () => {
+describe('processArguments', () => {
   const pair = (name: string) => ({ cert: `/d/${name}.crt`, key: `/d/${name}.key` });
   const certificates = {
     ca: pair('ca'),
@@ -114,7 +119,7 @@ describe('what the processes are started with', () => {
     serviceSubnet: '10.200.0.0/24',
   };
 
-  test('every listener is at the loopback’s address, and over TLS', () => {
+  test('every listener of the processes uses the loopback address and TLS', () => {
     const all = Object.values(processArguments('/d', layout, certificates)).flat();
     const listeners = all.filter((argument) => /^--(bind-address|listen-[a-z]+-urls)=/.test(argument));
     expect(listeners).toHaveLength(5);
@@ -122,7 +127,7 @@ describe('what the processes are started with', () => {
     expect(all.some((argument) => argument.includes('http://'))).toBe(false);
   });
 
-  test('an address that pods reach is published as the service’s endpoint, the loopback’s is not', () => {
+  test('the API server publishes an endpoint only for an address that pods can reach', () => {
     const apiServer = (apiAddress: string) =>
       processArguments('/d', { ...layout, apiAddress }, certificates)['kube-apiserver'];
     expect(apiServer('127.9.9.1')).toContain('--endpoint-reconciler-type=none');

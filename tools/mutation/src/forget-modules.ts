@@ -1,4 +1,4 @@
-/** What Vitest's module runner keeps of the modules that it has read, by their ids. */
+/** Module graph of Vitest's module runner: evaluated modules by ID. */
 export interface ModuleGraph {
   readonly idToModuleMap: ReadonlyMap<string, ModuleNode>;
 }
@@ -12,8 +12,8 @@ interface ModuleNode {
 }
 
 /**
- * Lets the modules of a directory, and all that import one of them, be read anew at the next import. Others stay as they are: to read
- * them again is most of what a run costs.
+ * Makes the modules of a directory, and all modules that import them directly or indirectly, be evaluated again at the
+ * next import. Other modules stay evaluated, because their evaluation takes most of a run's time.
  */
 export function forgetModules({ idToModuleMap: modules }: ModuleGraph, directory: string): void {
   const stale = new Set<ModuleNode>();

@@ -1,31 +1,31 @@
 import { CONDITIONS, replacementsOf } from './mutations.ts';
 import { childOf, childrenOf, parseModule, type SyntaxNode } from './syntax.ts';
 
-/** One way in which a file can be broken. */
+/** Single change to a file. */
 export interface Mutant {
   readonly id: number;
   readonly file: string;
-  /** From 1. */
+  /** Line number, starting at 1. */
   readonly line: number;
-  /** That line, without its indent. */
+  /** Text of the line without its indentation. */
   readonly lineText: string;
   readonly original: string;
   readonly replacement: string;
 }
 
-/** A module in which each mutant stands beside what it replaces, to be chosen while the program runs. */
+/** Module that contains every mutant next to the original code. A mutant is selected at run time. */
 export interface Instrumented {
   readonly code: string;
   readonly mutants: readonly Mutant[];
 }
 
-/** Where the chosen mutant is asked for: the set-up of the tests defines it. */
+/** Global variable that selects the mutant; the test set-up defines it. */
 const SWITCH = '__mutants';
 
 /**
- * Puts every mutant of a module into it.
- * @param firstId the id of the first; the others count on
- * @throws Error where the module cannot be read
+ * Inserts all mutants of a module into its code.
+ * @param firstId ID of the first mutant; the others are numbered consecutively
+ * @throws Error if the module cannot be parsed
  */
 export function instrument(file: string, code: string, firstId: number): Instrumented {
   const mutants: Mutant[] = [];
@@ -52,7 +52,7 @@ export function instrument(file: string, code: string, firstId: number): Instrum
     const original = inside(node, chained);
     const replacements = isCondition(parent, property)
       ? [...CONDITIONS, ...replacementsOf(node, code)]
-      : // A link that is put in brackets ends the chain.
+      : // Brackets around a part of an optional chain would end the chain.
         chained && node.type !== 'ChainExpression'
         ? []
         : replacementsOf(node, code);
@@ -63,10 +63,10 @@ export function instrument(file: string, code: string, firstId: number): Instrum
   return { code: inside(parseModule(file, code), false), mutants };
 }
 
-/** A statement that only does something: without it nothing else may show. */
+/** Returns whether an expression statement may be removed. Such a statement only has a side effect. */
 function removable(parent: SyntaxNode, node: SyntaxNode): boolean {
   if (parent.type !== 'ExpressionStatement' || node.type === 'Literal') return false;
-  // `super(...)` and what is awaited or thrown away by `void` would break all else.
+  // A removed `super(...)` would break the whole class.
   return !(node.type === 'CallExpression' && childOf(node, 'callee')?.type === 'Super');
 }
 
@@ -78,7 +78,7 @@ function isCondition(parent: SyntaxNode, property: string): boolean {
   return property === 'test' && ['IfStatement', 'WhileStatement', 'ForStatement'].includes(parent.type);
 }
 
-/** Whether the node is the part of an optional chain on which the rest hangs. */
+/** Returns whether the property leads to the inner part of an optional chain. */
 function isLink(property: string): boolean {
   return property === 'expression' || property === 'object' || property === 'callee';
 }
@@ -91,7 +91,10 @@ const AS_IT_IS: ReadonlySet<string> = new Set([
   'TemplateElement',
 ]);
 
-/** Types, names, directives, keys and what is assigned to stay as they are; so do the texts of errors and of logs. */
+/**
+ * Returns whether a node may be mutated. Types, names, directives, keys, assignment targets and error messages stay
+ * unchanged.
+ */
 function mayChange(parent: SyntaxNode, property: string, node: SyntaxNode): boolean {
   if (AS_IT_IS.has(node.type) || AS_IT_IS.has(parent.type)) return false;
   if (node.type.startsWith('TS'))
@@ -107,7 +110,10 @@ function mayChange(parent: SyntaxNode, property: string, node: SyntaxNode): bool
   return !isMessage(parent, node);
 }
 
-/** What is said to people is not what a rule decides: changed words are looked at by tests of words only. */
+/**
+ * Returns whether a node is an error message. Messages are not part of a rule's decision, and only tests of messages
+ * would detect a change.
+ */
 function isMessage(parent: SyntaxNode, node: SyntaxNode): boolean {
   if (parent.type === 'NewExpression') {
     const callee = childOf(parent, 'callee');

@@ -7,16 +7,16 @@ import { runPackage } from './run-package.ts';
 import { type Explained, type PackageScore, scoreOf, scorePage } from './score.ts';
 
 const HELP = `Usage: npm run mutation -- [options] [package ...]
-Breaks each pure rule of the packages (all of them by default) in one place after another, and tells what no test notices.
-  --file TEXT     only files whose path has it
-  --without EXPR  test files whose path it matches do not run: what they alone notice counts as left
-  --json          tell what is left as entries of explained.json, without their reasons
-  --write         write the scores into docs/reports/mutation.md
+Changes each pure rule of the packages (default: all) at one place after another, and reports changes that no test detects.
+  --file TEXT     only files whose path contains the text
+  --without EXPR  skip test files whose path matches; changes that only they detect count as left
+  --json          print undetected changes as entries of explained.json without reasons
+  --write         write the scores to docs/reports/mutation.md
   --help
 `;
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-/** Test kits and what is generated decide nothing that a user relies upon. */
+/** Packages that are not measured: test kits make no decisions on which users depend. */
 const WITHOUT_RULES = new Set(['fake-cri', 'fake-apiserver', 'simulation']);
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -37,7 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const packages = positionals.length > 0 ? positionals : allPackages();
   const unknown = packages.filter((name) => !existsSync(join(root, 'packages', name)));
-  if (unknown.length > 0) throw new Error(`no such package: ${unknown.join(', ')}`);
+  if (unknown.length > 0) throw new Error(`unknown package: ${unknown.join(', ')}`);
   const explained = JSON.parse(
     readFileSync(join(root, 'tools/mutation/explained.json'), 'utf8'),
   ) as readonly Explained[];
@@ -67,7 +67,7 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${values.json ? JSON.stringify(entry, undefined, 2) : text}\n`);
     }
     for (const { file, lineText } of score.idle) {
-      process.stdout.write(`${file}: explained, but not left any more: ${oneLine(lineText)}\n`);
+      process.stdout.write(`${file}: needless explanation: ${oneLine(lineText)}\n`);
     }
   }
   process.stdout.write(`\n${scorePage(scores)}`);

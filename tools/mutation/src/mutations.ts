@@ -1,6 +1,6 @@
 import { childOf, type SyntaxNode } from './syntax.ts';
 
-/** What may stand in the place of an expression, to see whether a test notices. */
+/** Code that replaces an expression in a mutant. */
 export type Replacement = string;
 
 const OPERATORS: Readonly<Record<string, readonly string[]>> = {
@@ -21,7 +21,7 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   '||': ['&&'],
 };
 
-/** Calls that may be another one. */
+/** Method names and their replacements. */
 const METHODS: ReadonlyMap<string, string> = new Map([
   ['some', 'every'],
   ['every', 'some'],
@@ -31,12 +31,12 @@ const METHODS: ReadonlyMap<string, string> = new Map([
   ['endsWith', 'startsWith'],
 ]);
 
-/** Calls that may be left out: what they are called on is what they give. */
+/** Methods whose calls can be omitted, so that the call is replaced by its object. */
 const STEPS: ReadonlySet<string> = new Set(['filter', 'toSorted', 'sort', 'toReversed', 'reverse', 'slice', 'trim']);
 
 /**
- * What may stand in the place of a node: another operator, a condition that always or never holds, a value next to the one that
- * is there, one part of it. Each is a text of its own, in brackets where it has to be.
+ * Returns the replacements of a node: another operator, a condition that is always true or false, a neighbouring value,
+ * or a part of the expression. Each replacement is a complete expression, in brackets if necessary.
  */
 export function replacementsOf(node: SyntaxNode, code: string): readonly Replacement[] {
   const text = (of: SyntaxNode | undefined): string => (of === undefined ? '' : code.slice(of.start, of.end));
@@ -46,7 +46,7 @@ export function replacementsOf(node: SyntaxNode, code: string): readonly Replace
       const [left, right] = [childOf(node, 'left'), childOf(node, 'right')];
       const operator = String(node.operator);
       if (operator === '??') return [`(${text(left)})`, `(${text(right)})`];
-      // Texts are joined, not added.
+      // `+` concatenates texts here, so there is no `-`.
       if (operator === '+' && (isText(left) || isText(right))) return [];
       return (OPERATORS[operator] ?? []).map((other) => `((${text(left)}) ${other} (${text(right)}))`);
     }
@@ -63,7 +63,7 @@ export function replacementsOf(node: SyntaxNode, code: string): readonly Replace
   }
 }
 
-/** What may stand in the place of the condition of an `if` or a loop. */
+/** Replacements for the condition of an `if` or a loop. */
 export const CONDITIONS: readonly Replacement[] = ['true', 'false'];
 
 function literal(value: unknown): readonly Replacement[] {

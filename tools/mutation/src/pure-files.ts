@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const IMPURE = /\b(?:async|await|class|Promise|yield)\b/;
-/** What is no code; among texts are the names of modules. */
+/** Comments and string literals. String literals include module names. */
 const COMMENT_OR_TEXT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm;
 const DECIDES = /^(?:export )?function|=>/m;
 
 /**
- * The files of a package that hold rules and nothing else: functions from values to values. What waits, holds state or is generated
- * is a shell.
+ * Returns the files of a package that contain only rules, which are functions from values to values. Files with
+ * asynchronous code, state or generated code are excluded.
  */
 export function pureFiles(packageDirectory: string): readonly string[] {
   const source = join(packageDirectory, 'src');
@@ -21,7 +21,7 @@ export function pureFiles(packageDirectory: string): readonly string[] {
     .sort();
 }
 
-/** Whether a module has functions, and only such as answer at once. */
+/** Returns whether a module contains functions, and only synchronous ones without state. */
 export function isPure(code: string): boolean {
   const words = code.replaceAll(COMMENT_OR_TEXT, '');
   return DECIDES.test(words) && !IMPURE.test(words);

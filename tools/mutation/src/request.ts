@@ -1,54 +1,61 @@
 import { createHash } from 'node:crypto';
 
-/** What one run of a test file is for; the path of a file that has it is told by the environment. */
+/** Purpose of one run of a test file. An environment variable contains the path of the request file. */
 export type Request =
-  /** No mutant is alive: who comes upon which. */
+  /** Records the mutants that each test executes; no mutant is active. */
   | { readonly kind: 'hits' }
-  /** Each test, by its id, once for each of its mutants, until one has noticed it. */
+  /** Runs each test, by ID, once per mutant that it executes, until a test has detected the mutant. */
   | { readonly kind: 'each'; readonly tests: Readonly<Record<string, TestPlan>> }
-  /** The whole file once for each mutant, which is alive from the first import on, and at last once with none. */
+  /**
+   * Runs the whole file once per mutant, which is active from the first import on, and finally once without a mutant.
+   */
   | { readonly kind: 'series'; readonly mutants: readonly number[]; readonly limits: Limits };
 
-/** What one test is repeated with. */
+/** Mutants and limits for one test. */
 interface TestPlan {
   readonly mutants: readonly number[];
   readonly limits: Limits;
 }
 
-/** When a test does not come to an end any more. */
+/** Limits after which a test counts as endless. */
 export interface Limits {
-  /** How often it may ask the switch. */
+  /** Maximum number of calls of the mutant switch. */
   readonly calls: number;
-  /** How many turns of the event loop it may wait for: on a busy machine these come late, but they come. */
+  /**
+   * Maximum number of turns of the event loop during which the test may wait. On a busy machine turns are late, but
+   * their number stays the same.
+   */
   readonly turns: number;
 }
 
-/** What a test went through with no mutant. */
+/** Execution of a test without a mutant. */
 export interface Hits extends Limits {
-  /** Which it came upon. */
+  /** Mutants whose code was executed. */
   readonly mutants: readonly number[];
 }
 
-/** What a test file says of a run. */
+/** Result of a run of a test file. */
 export interface Answer {
   readonly ms: number;
-  /** What was come upon while modules were read, how often all asked, and how long the longest test waited. */
+  /**
+   * Mutants executed while modules were evaluated, number of switch calls of all tests, and turns of the longest test.
+   */
   readonly whole: Hits;
-  /** By the id of the test. */
+  /** Execution per test ID. */
   readonly hits: Readonly<Record<string, Hits>>;
   readonly killed: readonly number[];
-  /** Tests that fail without a mutant when they are repeated: what they noticed does not count. */
+  /** IDs of tests that fail without a mutant when they are repeated. Mutants that they detected do not count. */
   readonly unsteady: readonly string[];
-  /** Of a series: how many of its runs have ended. */
+  /** In a series: number of completed runs. */
   readonly ended: number;
-  /** Of a series: the last run, with no mutant, failed too. */
+  /** In a series: whether the last run, which has no mutant, failed. */
   readonly spoilt: boolean;
 }
 
-/** Where the path of the request stands. */
+/** Environment variable with the path of the request file. */
 export const REQUEST_VARIABLE = 'NODE_AGENT_MUTANTS';
 
-/** Where a test file leaves its answer. */
+/** Returns the path of a test file's answer. */
 export function answerPath(request: string, testFile: string): string {
   return `${request}.${createHash('sha256').update(testFile).digest('hex').slice(0, 16)}`;
 }

@@ -2,31 +2,31 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-// What it adds to the hooks of plugins.
+// Adds Vitest's types to the plugin hooks.
 import type {} from 'vitest/config';
 import { BaseSequencer, createVitest, type TestModule, type TestSpecification, type Vitest } from 'vitest/node';
 import { type Instrumented, instrument, type Mutant } from './instrument.ts';
 import { type Answer, answerPath, type Limits, REQUEST_VARIABLE, type Request } from './request.ts';
 import type { Fate, Outcome } from './score.ts';
 
-/** How much more a test may go through with a mutant than it did without one, and how much it may in any case. */
+/** Limits of a test with a mutant: a multiple of its values without a mutant, plus a fixed allowance. */
 const PATIENCE: Limits = { calls: 20, turns: 3 };
 const FREE: Limits = { calls: 10_000, turns: 100 };
-/** How many mutants one worker takes one after another, as it keeps something of each. */
+/** Maximum number of mutants per worker. The worker keeps some memory of each. */
 const SERIES = 50;
 
-/** What runs the tests of one package. */
+/** Options of {@link runPackage}. */
 export interface PackagePlan {
   readonly directory: string;
-  /** Relative to it. */
+  /** Paths relative to the package directory. */
   readonly files: readonly string[];
-  /** A regular expression: test files whose path it matches do not run; all do where it is empty. */
+  /** Regular expression for the paths of test files that are skipped. If empty, all test files run. */
   readonly without?: string;
-  /** What goes on, for whoever waits. */
+  /** Receives progress messages. */
   readonly say: (text: string) => void;
 }
 
-/** Lets the tests of a package run against each mutant of its files. @throws Error where they fail without any */
+/** Runs the tests of a package against each mutant of its files. @throws Error if the tests fail without a mutant */
 export async function runPackage({ directory, files, without = '', say }: PackagePlan): Promise<readonly Outcome[]> {
   const instrumented = instrumentAll(directory, files);
   const mutants = [...instrumented.values()].flatMap((file) => file.mutants);
@@ -47,16 +47,19 @@ export async function runPackage({ directory, files, without = '', say }: Packag
   }
 }
 
-/** What each test file comes upon, the quickest first. @throws Error where one fails without any mutant */
+/**
+ * Determines the mutants that each test file executes; the fastest file comes first. @throws Error if a test file fails
+ * without a mutant
+ */
 async function hitsOf(tests: TestRuns, specifications: readonly TestSpecification[]): Promise<readonly FileAnswer[]> {
   const answers: FileAnswer[] = [];
   const together = await tests.run(specifications, { kind: 'hits' });
   for (const specification of specifications) {
     const { answers: own, failed } =
-      // One that others disturb runs alone.
+      // If the test files disturb each other, each file runs alone.
       together.failed.length === 0 ? together : await tests.run([specification], { kind: 'hits' });
     const answer = own.get(specification);
-    if (answer === undefined || failed.length > 0) throw new Error(`fails without any mutant: ${failed.join(', ')}`);
+    if (answer === undefined || failed.length > 0) throw new Error(`tests fail without a mutant: ${failed.join(', ')}`);
     answers.push([specification, answer]);
   }
   return answers.sort(([, a], [, b]) => a.ms - b.ms);
@@ -64,7 +67,7 @@ async function hitsOf(tests: TestRuns, specifications: readonly TestSpecificatio
 
 type FileAnswer = readonly [TestSpecification, Answer];
 
-/** @returns the fate of each mutant that a test comes upon */
+/** Runs the tests against the mutants. @returns the fate of each mutant that a test executes */
 async function fatesOf(
   tests: TestRuns,
   mutants: readonly Mutant[],
@@ -75,9 +78,9 @@ async function fatesOf(
   const living = (ids: readonly number[]): number[] => ids.filter((id) => fates.get(id) !== 'killed');
   const kill = (ids: readonly number[]): void => {
     for (const id of ids) fates.set(id, 'killed');
-    say(`${living(mutants.map(({ id }) => id)).length} of ${mutants.length} are left`);
+    say(`${living(mutants.map(({ id }) => id)).length} of ${mutants.length} mutants are left`);
   };
-  /** What repeating tests cannot tell, by the test file in which it may show. */
+  /** Mutants that repeated tests cannot judge, by the test file that may detect them. */
   const slow = new Map<TestSpecification, number[]>();
   for (const [specification, { whole, hits }] of answers) {
     const hit = Object.values(hits).flatMap((test) => test.mutants);
@@ -85,29 +88,29 @@ async function fatesOf(
     slow.set(specification, [...whole.mutants]);
   }
   for (let rest = answers; rest.length > 0; ) {
-    const asked = rest.flatMap(([, { hits }]) =>
+    const planned = rest.flatMap(([, { hits }]) =>
       Object.entries(hits).map(([test, of]) => [test, { mutants: living(of.mutants), limits: limitsOf(of) }] as const),
     );
-    const request = { kind: 'each', tests: Object.fromEntries(asked) } as const;
-    const told = await tests.run(
+    const request = { kind: 'each', tests: Object.fromEntries(planned) } as const;
+    const result = await tests.run(
       rest.map(([specification]) => specification),
       request,
     );
-    kill([...told.answers.values()].flatMap(({ killed }) => killed));
+    kill([...result.answers.values()].flatMap(({ killed }) => killed));
     for (const [specification, { hits }] of rest) {
-      const unsteady = told.answers.get(specification)?.unsteady ?? [];
+      const unsteady = result.answers.get(specification)?.unsteady ?? [];
       slow.get(specification)?.push(...unsteady.flatMap((test) => hits[test]?.mutants ?? []));
     }
-    const silent = rest.findIndex(([specification]) => !told.answers.has(specification));
+    const silent = rest.findIndex(([specification]) => !result.answers.has(specification));
     if (silent === -1) break;
-    // A mutant has ended the worker.
+    // A mutant ended the worker.
     const [specification, { hits }] = rest[silent] as FileAnswer;
     slow.get(specification)?.push(...Object.values(hits).flatMap((test) => test.mutants));
     rest = rest.slice(silent + 1);
   }
   for (const [specification, { whole }] of answers) {
     const left = [...new Set(living(slow.get(specification) ?? []))];
-    if (left.length > 0) say(`${left.length} that modules come upon when they are read`);
+    if (left.length > 0) say(`${left.length} mutants are executed while modules are evaluated`);
     for (let at = 0; at < left.length; at += SERIES) {
       kill(await seriesKills(tests, specification, left.slice(at, at + SERIES), limitsOf(whole)));
     }
@@ -115,7 +118,7 @@ async function fatesOf(
   return fates;
 }
 
-/** @returns those that the whole test file notices when they are alive from the first import on */
+/** Runs a series. @returns the mutants that the whole test file detects if they are active from the first import on */
 async function seriesKills(
   tests: TestRuns,
   specification: TestSpecification,
@@ -127,7 +130,7 @@ async function seriesKills(
   const { answers } = await tests.run(runs, { kind: 'series', mutants, limits });
   const answer = answers.get(specification);
   if (answer?.spoilt === true && mutants.length > 1) {
-    // One of them leaves something behind that the others fail by: each has a worker of its own then.
+    // A mutant left state behind that makes the other runs fail; then each mutant gets its own worker.
     const alone: number[] = [];
     for (const mutant of mutants) alone.push(...(await seriesKills(tests, specification, [mutant], limits)));
     return alone;
@@ -136,7 +139,7 @@ async function seriesKills(
   const killed = answer?.killed ?? [];
   const last = mutants[ended];
   if (last === undefined) return killed;
-  // It ended the worker.
+  // The mutant ended the worker.
   return [...killed, last, ...(await seriesKills(tests, specification, mutants.slice(ended + 1), limits))];
 }
 
@@ -165,12 +168,12 @@ async function openVitest(directory: string, instrumented: ReadonlyMap<string, I
       watch: false,
       reporters: [{}],
       maxWorkers: 1,
-      // One worker reads the same file again and again; what it must forget it forgets by itself.
+      // One worker runs the same file repeatedly. The runner resets the modules that must be evaluated again.
       isolate: false,
-      // The runner counts turns instead.
+      // The runner counts turns of the event loop instead.
       testTimeout: 0,
       hookTimeout: 120_000,
-      sequence: { sequencer: AsTheyAre },
+      sequence: { sequencer: GivenOrder },
       pool: 'threads',
       runner: fileURLToPath(new URL('./runner.ts', import.meta.url)),
     },
@@ -179,7 +182,7 @@ async function openVitest(directory: string, instrumented: ReadonlyMap<string, I
         {
           name: 'mutants',
           enforce: 'pre',
-          // Other runs share what is kept of modules without mutants, and must not be given one that has them.
+          // Other Vitest runs share the module cache without mutants and must not get instrumented modules.
           api: { vitest: { ignoreFsModuleCache: true } },
           configureVitest: ({ defineCacheKeyGenerator }) =>
             defineCacheKeyGenerator(({ id }) => (codeOf(id) === undefined ? undefined : false)),
@@ -193,19 +196,19 @@ async function openVitest(directory: string, instrumented: ReadonlyMap<string, I
   );
 }
 
-/** Vitest's own order is that of its last runs. */
-class AsTheyAre extends BaseSequencer {
+/** Keeps the given order. By default, Vitest orders files by the results of earlier runs. */
+class GivenOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return files;
   }
 }
 
-/** Runs of test files, one after another in one worker, with a request that the runner within it reads. */
+/** Runs test files one after another in one worker, with a request file that the runner inside reads. */
 class TestRuns {
   readonly #vitest: Vitest;
   readonly #request: string;
 
-  /** @param request the path of a file */
+  /** @param request path of the request file */
   constructor(vitest: Vitest, request: string) {
     this.#vitest = vitest;
     this.#request = request;
@@ -232,7 +235,7 @@ class TestRuns {
   }
 }
 
-/** What is wrong with a module that could not be read, or with the first of its tests that failed. */
+/** Returns the error of a module that could not be evaluated, or of its first failed test. */
 function why(module: TestModule): string {
   const tests = [...module.children.allTests('failed')].flatMap((test) => test.result().errors ?? []);
   const [error] = [...module.errors(), ...tests];

@@ -1,4 +1,5 @@
-// How Vitest runs the tests of a mutated package: the global switch of the mutants, and each test, or each file, once for each mutant.
+// Vitest runner for mutated packages. It defines the global mutant switch, and runs each test or each file once per
+// mutant.
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { type RunnerTestCase, type RunnerTestFile, TestRunner } from 'vitest';
@@ -8,7 +9,7 @@ import { withinTurns } from './turns.ts';
 
 const requestPath = process.env[REQUEST_VARIABLE] ?? '';
 const request = JSON.parse(readFileSync(requestPath, 'utf8')) as Request;
-// A test may put another into its place.
+// Tests may replace this global.
 const { setImmediate } = globalThis;
 const UNLIMITED: Limits = { calls: Number.POSITIVE_INFINITY, turns: Number.POSITIVE_INFINITY };
 
@@ -21,17 +22,17 @@ let calls = 0;
 Object.assign(globalThis, {
   __mutants: {
     is(id: number): boolean {
-      // A mutant may make a loop endless, which nothing else ends.
-      if (++calls > limits.calls) throw new Error('the mutant does not come to an end');
+      // A mutant can make a loop endless. Only this check ends it.
+      if (++calls > limits.calls) throw new Error('the mutant exceeds the limit of calls');
       if (request.kind === 'hits') noted.add(id);
       return id === alive;
     },
   },
 });
-// That a property fails is enough; the smallest example is not looked for.
+// A failed property is enough: fast-check need not search for the smallest counterexample.
 fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true });
 
-/** Repeats each test, with all that is done before and after it, with one mutant at a time; at last with none. */
+/** Repeats each test including its hooks with one mutant at a time, and finally without a mutant. */
 export default class MutantRunner extends TestRunner {
   readonly #killed = new Set<number>();
   readonly #unsteady: string[] = [];
@@ -43,7 +44,7 @@ export default class MutantRunner extends TestRunner {
   #turns = 0;
   #allCalls = 0;
   #mostTurns = 0;
-  /** What the test under way has noticed. */
+  /** Mutants that the current test has detected. */
   #noticed: number[] = [];
 
   onBeforeCollect(): void {
@@ -64,7 +65,7 @@ export default class MutantRunner extends TestRunner {
     this.#noticed = [];
     const left = this.#mutantsOf(test).length;
     if (left > 0) test.repeats = left;
-    // One failure is enough.
+    // One failed test is enough.
     if (request.kind === 'series' && this.#failed) test.mode = 'skip';
     await super.onBeforeRunTask(test);
   }
@@ -110,7 +111,7 @@ export default class MutantRunner extends TestRunner {
   }
 
   override async onAfterRunFiles(files: RunnerTestFile[]): Promise<void> {
-    // What nobody caught is told in the next turn.
+    // Unhandled errors are reported in the next turn.
     await new Promise((resolve) => setImmediate(resolve));
     if (request.kind === 'series') {
       this.#failed ||= files.some(hasFailed);
@@ -132,7 +133,7 @@ export default class MutantRunner extends TestRunner {
     super.onAfterRunFiles(files);
   }
 
-  /** Those that no test before this one has noticed. */
+  /** Returns the mutants of a test that no earlier test has detected. */
   #mutantsOf({ id }: RunnerTestCase): readonly number[] {
     return request.kind === 'each'
       ? (request.tests[id]?.mutants ?? []).filter((mutant) => !this.#killed.has(mutant))
@@ -143,7 +144,7 @@ export default class MutantRunner extends TestRunner {
     for (const kind of ['uncaughtException', 'unhandledRejection']) process.on(kind, () => (this.#failed = true));
   }
 
-  /** Vitest hands it to every runner, and keeps it from the types. */
+  /** Module graph, which Vitest sets on every runner but does not include in its types. */
   get #modules(): ModuleGraph {
     return (this as unknown as { moduleRunner: { evaluatedModules: ModuleGraph } }).moduleRunner.evaluatedModules;
   }

@@ -1,6 +1,6 @@
 import type { Mutant } from './instrument.ts';
 
-/** What became of a mutant: a test failed, none did, or no test comes upon it at all. */
+/** Fate of a mutant: a test failed, no test failed, or no test executes the mutant. */
 export type Fate = 'killed' | 'survived' | 'uncovered';
 
 export interface Outcome {
@@ -8,10 +8,13 @@ export interface Outcome {
   readonly fate: Fate;
 }
 
-/** A mutant that no test can tell from the rule, or that need not be told, and why. */
+/** Mutant that no test can or needs to detect, with the reason. */
 export interface Explained {
   readonly file: string;
-  /** The line in which it begins, without its indent: it explains all that are the same in such a line, and none elsewhere. */
+  /**
+   * Line in which the mutant starts, without its indentation. The explanation applies to all equal mutants in lines
+   * with this text, and to no others.
+   */
   readonly lineText: string;
   readonly original: string;
   readonly replacement: string;
@@ -23,13 +26,13 @@ export interface PackageScore {
   readonly mutants: number;
   readonly killed: number;
   readonly explained: number;
-  /** Neither killed nor explained. */
+  /** Mutants that are neither killed nor explained. */
   readonly left: readonly Outcome[];
-  /** Explanations of nothing that is left: what they are for is killed by now, or is no more. */
+  /** Explanations without a mutant: the mutant was killed or no longer exists. */
   readonly idle: readonly Explained[];
 }
 
-/** How the tests of a package did. @param explained what is explained of the files that the outcomes are of */
+/** Computes the score of a package. @param explained explanations for the files of the outcomes */
 export function scoreOf(name: string, outcomes: readonly Outcome[], explained: readonly Explained[]): PackageScore {
   const alive = outcomes.filter(({ fate }) => fate !== 'killed');
   const left = alive.filter(({ mutant }) => !explained.some((one) => isExplainedBy(mutant, one)));
@@ -51,8 +54,8 @@ function isExplainedBy(mutant: Mutant, one: Explained): boolean {
 const ROW = /^\| `([\w-]+)` \|.*\|$/gm;
 
 /**
- * What stands in the docs: packages by their names.
- * @param before the page so far, whose packages stay as they are where they have no new score
+ * Returns the document with the scores, ordered by package.
+ * @param before previous content; packages without a new score keep their row
  */
 export function scorePage(scores: readonly PackageScore[], before = ''): string {
   const share = (part: number, whole: number): string => (whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`);
@@ -65,11 +68,11 @@ export function scorePage(scores: readonly PackageScore[], before = ''): string 
   return [
     '# Mutation scores',
     '',
-    'Written by `npm run mutation -- --write [package ...]`. Each pure rule of the managers (a source file without state and without waiting)',
-    'is broken in one place after another: another operator, a condition that always or never holds, a value next to the one that is there, a',
-    'call left out. The tests of its package that come upon the place run, and one of them has to fail. What is explained stands in',
-    '`tools/mutation/explained.json`, each with the reason why no test can or need tell it. Test files that would take hours are left out',
-    '(`--without`): what they alone notice counts as left. A package that is not here was not measured yet.',
+    '`npm run mutation -- --write [package ...]` writes this page. The pure rules of the managers (source files without state and asynchronous code)',
+    'are changed at one place after another: another operator, a condition that is always true or false, a neighbouring value, an omitted',
+    'call. The tests of the package that execute the place run, and one of them must fail. Explained changes are listed in',
+    '`tools/mutation/explained.json` with the reason why no test can or needs to detect them. Test files that would take hours are skipped',
+    '(`--without`): changes that only they detect count as left. Packages that are missing here have not been measured.',
     '',
     '| package | mutants | killed | explained | left | score |',
     '| --- | ---: | ---: | ---: | ---: | ---: |',

@@ -1,19 +1,19 @@
 const TURN_MS = 20;
-// A test may put others into their place.
+// Tests may replace these globals.
 const { setInterval, clearInterval } = globalThis;
 
 /**
- * Waits for `work`, but no longer than for so many turns of the event loop, {@link TURN_MS} apart at the least. A clock would blame the
- * test where the machine is busy.
- * @returns how many there were
- * @throws Error after the last one
+ * Waits for `work` for a limited number of event loop turns, which are at least {@link TURN_MS} apart. A time limit
+ * would fail tests on a busy machine.
+ * @returns the number of turns
+ * @throws Error after the last turn
  */
 export async function withinTurns(work: () => unknown, most: number): Promise<number> {
   let turns = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      if (++turns > most) reject(new Error('the test does not come to an end'));
+      if (++turns > most) reject(new Error('the test exceeds the limit of turns'));
     }, TURN_MS);
   });
   try {

@@ -5,7 +5,7 @@ import type { Explained } from '../src/score.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-test('what is explained stands on a line that is there, and has a reason', () => {
+test('every explanation has a reason and an existing line', () => {
   const explained = JSON.parse(readFileSync(join(root, 'tools/mutation/explained.json'), 'utf8')) as Explained[];
   const faults = explained.filter(({ file, lineText, why }) => why === '' || !linesOf(file).has(lineText));
   expect(faults).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { forgetModules } from '../src/forget-modules.ts';
 
-test('modules of the directory, and what imports them in turn, are read anew; others are not', () => {
+test('resets the modules of a directory and their importers, but no others', () => {
   const module = (file: string, ...importers: string[]) => ({
     file,
     importers: new Set(importers),

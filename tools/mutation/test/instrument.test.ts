@@ -7,13 +7,13 @@ const changes = (code: string): string[] =>
     ({ line, original, replacement }) => `${line}: ${original} -> ${replacement}`,
   );
 
-/** What a module's function `rule` gives with one mutant alive. */
+/** Calls the module's function `rule` with one active mutant. */
 function withMutant(code: string, alive: number, ...args: readonly unknown[]): unknown {
   const body = `${instrument('rule.js', code, 1).code}\nreturn rule(...args);`;
   return new Function('__mutants', 'args', body)({ is: (id: number) => id === alive }, args);
 }
 
-describe('mutants', () => {
+describe('instrument', () => {
   test.each<[string, string, string[]]>([
     [
       'a comparison',
@@ -23,21 +23,21 @@ describe('mutants', () => {
     ['a condition', 'if (a) b();', ['1: a -> true', '1: a -> false', '1: b() -> nothing']],
     ['a default', 'const c = a ?? b;', ['1: a ?? b -> (a)', '1: a ?? b -> (b)']],
     ['a call with an opposite', 'const c = list.some(f);', ['1: list.some(f) -> list.every(f)']],
-    ['a call that may be left out', 'const c = list.filter(f);', ['1: list.filter(f) -> (list)']],
-    ['a call of a name that every object has', 'const c = a.toString();', []],
-    ['a link of an optional chain, which brackets would end', 'const c = list?.filter(f).map(g);', []],
-    ['texts that are joined', "const c = 'a' + b;", ["1: 'a' -> ''"]],
+    ['a call that may be omitted', 'const c = list.filter(f);', ['1: list.filter(f) -> (list)']],
+    ['no call of an inherited method', 'const c = a.toString();', []],
+    ['nothing inside an optional chain', 'const c = list?.filter(f).map(g);', []],
+    ['no concatenation of texts', "const c = 'a' + b;", ["1: 'a' -> ''"]],
     [
-      'types, keys, imports and words of errors',
+      'no types, keys, imports and error messages',
       "import a from 'b';\ntype T = 'x' | 5;\nthrow new RuleError('words', { a: 1 });",
       ['3: 1 -> 2'],
     ],
-    ['what is assigned to', 'a[0] = 1;', ['1: 1 -> 2', '1: a[0] = 1 -> nothing']],
-  ])('%s', (_name, code, expected) => {
+    ['no assignment target', 'a[0] = 1;', ['1: 1 -> 2', '1: a[0] = 1 -> nothing']],
+  ])('mutates %s', (_name, code, expected) => {
     expect(changes(code)).toEqual(expected);
   });
 
-  test('say in which line they begin', () => {
+  test('reports the line in which each mutant starts', () => {
     const { mutants } = instrument('rule.ts', 'const c = 1;\n\n  if (\n    a &&\n    b\n  )\n    c();', 1);
     expect(mutants.map(({ line, lineText }) => [line, lineText])).toEqual([
       [1, 'const c = 1;'],
@@ -48,7 +48,7 @@ describe('mutants', () => {
     ]);
   });
 
-  test('one is alive at a time, and the rule is as it was where none is', () => {
+  test('activates one mutant at a time and keeps the original behaviour without one', () => {
     const rule = 'function rule(a, b) { return a > 0 && !b ? "yes" : "no"; }';
     const { mutants } = instrument('rule.js', rule, 1);
     expect(withMutant(rule, 0, 1, false)).toBe('yes');
@@ -62,13 +62,13 @@ describe('mutants', () => {
 });
 
 test.each([
-  ['functions that answer at once', 'export function f(a: number) { return a; }', true],
-  ['a class', 'export class A {}\nfunction f() {}', false],
-  ['what waits', 'export async function f() {}', false],
-  ['types alone', 'export interface A { a: number }', false],
-  ['the name of a module', "import { a } from './async.ts';\nexport function f() {}", true],
-  ['words of a text', "export const f = () => 'it\\'s a class';", true],
-  ['words of a comment', '/** This class waits. */\nexport function f() {}', true],
-])('a pure file is one of functions from values to values: %s', (_name, code, expected) => {
+  ['accepts synchronous functions', 'export function f(a: number) { return a; }', true],
+  ['rejects a class', 'export class A {}\nfunction f() {}', false],
+  ['rejects an asynchronous function', 'export async function f() {}', false],
+  ['rejects a file with types only', 'export interface A { a: number }', false],
+  ['ignores module names', "import { a } from './async.ts';\nexport function f() {}", true],
+  ['ignores words in a text', "export const f = () => 'it\\'s a class';", true],
+  ['ignores words in a comment', '/** This class waits. */\nexport function f() {}', true],
+])('isPure %s', (_name, code, expected) => {
   expect(isPure(code)).toBe(expected);
 });

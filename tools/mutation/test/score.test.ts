@@ -10,7 +10,7 @@ const mutant = {
   replacement: 'a <= b',
 };
 
-test('what is explained is not left, and a mutant in another place is', () => {
+test('explained mutants are not left, but the same mutant in another line is', () => {
   const outcomes = [
     { mutant, fate: 'survived' },
     { mutant: { ...mutant, replacement: 'a >= b' }, fate: 'killed' },
@@ -24,14 +24,14 @@ test('what is explained is not left, and a mutant in another place is', () => {
   expect(score).toEqual({ name: 'b', mutants: 5, killed: 1, explained: 2, left: [outcomes[2], outcomes[3]], idle: [] });
 });
 
-test('an explanation for what is killed, or is no more, is idle', () => {
+test('an explanation without a surviving mutant is idle', () => {
   const explanation = (of: Partial<typeof mutant>) => ({ ...mutant, ...of, why: 'both are the same to callers' });
   const killed = explanation({});
   const gone = explanation({ lineText: 'return a < c;' });
   expect(scoreOf('b', [{ mutant, fate: 'killed' }], [killed, gone]).idle).toEqual([killed, gone]);
 });
 
-test('a page keeps the packages that have no new score, and orders all by name', () => {
+test('the page keeps packages without a new score and orders all packages by name', () => {
   const score = (name: string, killed: number) => ({ name, mutants: 4, killed, explained: 0, left: [], idle: [] });
   const first = scorePage([score('c', 1), score('a', 2)]);
   const rows = scorePage([score('b-b', 3), score('c', 4)], first).match(/^\| `.*$/gm);

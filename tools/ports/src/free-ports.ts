@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
 /**
- * Below the ports that the kernel gives to connections that begin on this machine: one of those may take a port that was found free
- * before a server listens there, or while it is started again.
+ * First port of the range. The range is below the kernel's ephemeral ports: an outgoing connection could take an
+ * ephemeral port before the server listens on it, or while the server restarts.
  */
 const FIRST = 10_000;
 const COUNT = 20_000;
 
-/** Ports of an address of this machine, the loopback's where absent, that nobody listens at; all different. */
+/** Returns distinct ports of a local address on which no server listens. Default address: the loopback address. */
 export async function freePorts(count: number, address: string = '127.0.0.1'): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(address)));
   const ports = servers.map((server) => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { freePorts } from '../src/index.ts';
 
-test('ports are different, free, and none that the kernel gives to a connection', async () => {
+test("returns distinct free ports below the kernel's ephemeral ports", async () => {
   const ports = await freePorts(20);
   expect(new Set(ports).size).toBe(20);
   for (const port of ports) {
@@ -16,6 +16,6 @@ test('ports are different, free, and none that the kernel gives to a connection'
   }
 });
 
-test('an address that this machine has not is an error, and not looked for again and again', async () => {
+test('rejects for an address that the machine does not have', async () => {
   await expect(freePorts(1, '192.0.2.1')).rejects.toThrow('EADDRNOTAVAIL');
 });

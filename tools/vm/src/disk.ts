@@ -8,11 +8,11 @@ import { BOOT_MODULES, guestFiles, initProgram, MASKED_UNITS, PACKAGES } from '.
 import { saveBootedMachine } from './machine.ts';
 import type { MachineImage } from './qemu.ts';
 
-/** The release of Debian that the guest is: one whose systemd and kernel have cgroup v2 alone. */
+/** Debian release of the guest: its systemd and kernel use cgroup v2 only. */
 const SUITE = 'trixie';
-/** Raised when what {@link buildDisk} does changes, and nothing that is hashed does. */
+/** Must be increased when {@link buildDisk} changes in a way that the hashed inputs do not show. */
 const REVISION = 1;
-/** What it takes to build and to run a machine, as Debian's packages. */
+/** Debian packages that building and running a machine requires, with a program of each. */
 const TOOLS = [
   ['qemu-system-x86', 'qemu-system-x86_64'],
   ['qemu-utils', 'qemu-img'],
@@ -20,21 +20,26 @@ const TOOLS = [
   ['e2fsprogs', 'mke2fs'],
 ] as const;
 
-/** The machine's files: those of an earlier build, or new ones, which takes some minutes. @throws Error saying what is missing */
+/**
+ * Returns the machine's files from an earlier build, or builds them, which takes some minutes. @throws Error that names
+ * what is missing
+ */
 export async function machineImage(say: (text: string) => void): Promise<MachineImage> {
   const built = builtImage();
   if (built !== undefined) return built;
   const directory = imageDirectory();
   await installTools(say);
-  if (process.getuid?.() !== 0) throw new Error('a machine is built by root: its files belong to root');
-  say('building a virtual machine from Debian packages, once');
-  // What is half done is never taken for a machine, and two builds at once do not meet.
+  if (process.getuid?.() !== 0)
+    throw new Error('build virtual machine: must run as root, because its files belong to root');
+  say('building a virtual machine from Debian packages, which is then cached');
+  // The build uses a separate directory, so that an incomplete machine is never used and concurrent builds do not
+  // conflict.
   const building = `${directory}.${process.pid}`;
   await rm(building, { recursive: true, force: true });
   await mkdir(building, { recursive: true });
   try {
     await buildDisk(building);
-    say('booting it once, and keeping it as it is then');
+    say('booting the machine once and saving its state');
     await saveBootedMachine({ directory: building });
     await rename(building, directory).catch(async (err: unknown) => {
       if (!existsSync(join(directory, 'state'))) throw err;
@@ -45,7 +50,7 @@ export async function machineImage(say: (text: string) => void): Promise<Machine
   return { directory };
 }
 
-/** The machine's files where an earlier build has left them. */
+/** Returns the machine's files if an earlier build exists. */
 export function builtImage(): MachineImage | undefined {
   const directory = imageDirectory();
   return existsSync(join(directory, 'state')) ? { directory } : undefined;
@@ -70,10 +75,10 @@ async function installTools(say: (text: string) => void): Promise<void> {
   });
 }
 
-/** Makes kernel, initrd and disk in a directory. */
+/** Builds kernel, initrd and disk in a directory. */
 async function buildDisk(directory: string): Promise<void> {
   const root = join(directory, 'root');
-  // The kernel is only unpacked: installing it would bring what makes an initrd of its own.
+  // The kernel package is only unpacked: installing it would also install tools that build an initrd.
   const download = `cd '${directory}' && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get download -qq "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \\(linux-image[^ ]*\\)/\\1/p' | head -1)"`;
   await run('chmod', ['777', directory]);
   await run('mmdebstrap', [
@@ -94,7 +99,7 @@ async function buildDisk(directory: string): Promise<void> {
   await rm(root, { recursive: true });
 }
 
-/** Takes the kernel apart, packs the initrd, and makes disk images of the rest. */
+/** Unpacks the kernel, packs the initrd, and makes a disk image of the root file system. */
 const BUILD = `
 dpkg-deb --fsys-tarfile "$D"/linux-image-*.deb | tar -x -C "$R" --keep-directory-symlink \\
   --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/drivers/net/[ew]*' --exclude='*/sound'
@@ -115,7 +120,7 @@ for module in $MODULES; do chroot "$R" modprobe -S "$kernel" --show-depends "$mo
 truncate -s 6G "$D/root.img"
 mke2fs -q -F -t ext4 -O ^has_journal -m 0 -d "$R" "$D/root.img"
 cd "$D"
-# By its name alone: the directory gets another one when it is done.
+# The path is relative, because the directory is renamed at the end.
 qemu-img create -q -f qcow2 -b root.img -F raw warm.qcow2
 rm -rf "$initrd"
 `;
@@ -139,7 +144,7 @@ async function addGuestFiles(root: string): Promise<void> {
   }
 }
 
-/** Where this machine has its own packages from; elsewhere mmdebstrap knows itself. */
+/** Returns the package sources of this machine. Without them, mmdebstrap uses its defaults. */
 async function mirrorLines(): Promise<readonly string[]> {
   const text = await readFile('/etc/apt/sources.list.d/debian.sources', 'utf8').catch(() => '');
   const mirror = /^URIs:\s*(\S+\/debian)\/?$/m.exec(text)?.[1];

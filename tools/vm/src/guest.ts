@@ -1,26 +1,26 @@
-/** A file of the guest. */
+/** File in the guest. */
 export interface GuestFile {
   readonly path: string;
   readonly content: string;
-  /** Default: 0o644. */
+  /** File mode. Default: 0o644. */
   readonly mode?: number;
 }
 
-/** Where the tests' files are in the guest, read-only. */
+/** Directory of the tests' files in the guest, read-only. */
 export const HOST_SHARE = '/mnt/host';
-/** Where one run's command is and its status goes. */
+/** Directory with the run's command and its exit status. */
 const CONTROL = '/run/vm';
 
-/** What the guest has beside what Debian calls essential. */
+/** Packages of the guest in addition to Debian's essential packages. */
 export const PACKAGES: readonly string[] = [
   ...['systemd-sysv', 'dbus', 'libpam-systemd', 'kmod', 'mount', 'procps', 'util-linux', 'libstdc++6', 'e2fsprogs'],
   ...['busybox-static', 'iproute2', 'iptables', 'containerd', 'runc', 'containernetworking-plugins', 'ca-certificates'],
 ];
 
-/** Modules that the disk, the network and the shared directories take, before there is a root file system. */
+/** Kernel modules for disk, network and shared directories, which are loaded before the root file system is mounted. */
 export const BOOT_MODULES: readonly string[] = ['virtio_blk', 'ext4', 'virtio_net', '9pnet_virtio', '9p', 'overlay'];
 
-/** Units that no test needs: each process at boot costs a tenth of a second where every instruction is emulated. */
+/** Units that no test needs. Each process at boot costs a tenth of a second in an emulated machine. */
 export const MASKED_UNITS: readonly string[] = [
   ...['getty@', 'serial-getty@', 'console-getty', 'getty-static', 'modprobe@', 'kmod-static-nodes'].map(service),
   ...['update-utmp', 'modules-load', 'random-seed', 'remount-fs', 'journal-flush', 'user-sessions'].map(ofSystemd),
@@ -43,7 +43,10 @@ function mount(name: string): string {
   return `${name}.mount`;
 }
 
-/** What makes a Debian root a guest: who it is, and the service that runs one command when it is told to. */
+/**
+ * Returns the files that turn a Debian root file system into a guest: host identity, and the service that runs one
+ * command on request.
+ */
 export function guestFiles(): readonly GuestFile[] {
   return [
     { path: '/etc/hostname', content: 'vm\n' },
@@ -79,7 +82,10 @@ TTYPath=/dev/hvc0
 LimitNOFILE=1048576
 `;
 
-/** Tells that the machine is up, waits for a byte, runs the command, leaves its status, and ends the machine. */
+/**
+ * Script of the guest's service. It reports that the machine is up, waits for a byte, runs the command, writes its exit
+ * status and powers off.
+ */
 const job = `#!/bin/bash
 stty -F /dev/hvc0 raw -echo
 export HOME=/root; cd; mkdir -p ${CONTROL}
@@ -96,7 +102,7 @@ sync
 exec systemctl poweroff -ff 2>/dev/null
 `;
 
-/** The first program of all: loads what it takes to reach the disk, and hands over to systemd on it. */
+/** Init program of the initrd. It loads the modules for the disk and switches to systemd on the disk. */
 export const initProgram = `#!/busybox sh
 b=/busybox
 $b mount -t proc proc /proc; $b mount -t sysfs sysfs /sys; $b mount -t devtmpfs dev /dev

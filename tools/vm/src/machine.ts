@@ -8,21 +8,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type MachineImage, type QemuRun, qemuArguments } from './qemu.ts';
 
 export interface RunOptions {
-  /** What the guest reads at `/mnt/host`. */
+  /** Directory that the guest sees as `/mnt/host`. */
   readonly share: string;
   readonly timeoutMs: number;
-  /** Told what the command prints, as it does. */
+  /** Called with the command's output while it runs. */
   readonly onOutput: (bytes: Buffer) => void;
 }
 
 const POLL_MS = 200;
-/** A cold boot takes about 20 s here, and much more beside other work. */
+/** Time limit of a cold boot in ms. A boot takes about 20 s on an idle machine and much longer on a busy one. */
 const BOOT_TIMEOUT_MS = 900_000;
 
 /**
- * Runs a command as root in a machine of its own, which is thrown away after it.
- * @returns the command's status
- * @throws Error where the machine ended without one, with what its console said
+ * Runs a command as root in a separate machine that is discarded afterwards.
+ * @returns the command's exit status
+ * @throws Error with the console's output if the machine ended without a status
  */
 export async function runInMachine(image: MachineImage, command: string, options: RunOptions): Promise<number> {
   const run = await mkdtemp(join(tmpdir(), 'node-agent-vm-'));
@@ -33,19 +33,19 @@ export async function runInMachine(image: MachineImage, command: string, options
     const timer = setTimeout(() => machine.child.kill('SIGKILL'), options.timeoutMs);
     const following = follow(join(run, 'output'), machine.ended, options.onOutput);
     await go(join(run, 'go'), machine.ended);
-    const said = await machine.ended;
+    const messages = await machine.ended;
     clearTimeout(timer);
     await following;
     const status = await readFile(join(run, 'status'), 'utf8').catch(() => undefined);
     if (status !== undefined && status.trim() !== '') return Number(status);
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
-    throw new Error(`the machine ended without a status: ${said}${console.slice(-2000)}`);
+    throw new Error(`run in virtual machine: ended without a status: ${messages}${console.slice(-2000)}`);
   } finally {
     await rm(run, { recursive: true, force: true });
   }
 }
 
-/** Boots a machine that was built, and keeps its state beside its disk. @throws Error where it does not come up */
+/** Boots a built machine and saves its state next to its disk. @throws Error if the machine does not boot */
 export async function saveBootedMachine(image: MachineImage): Promise<void> {
   const run = await mkdtemp(join(tmpdir(), 'node-agent-vm-'));
   try {
@@ -56,15 +56,15 @@ export async function saveBootedMachine(image: MachineImage): Promise<void> {
     const isReady = async (): Promise<boolean> =>
       (await readFile(join(run, 'ready'), 'utf8').catch(() => '')).includes('ready');
     while (!machine.isOver() && !(await isReady())) await sleep(POLL_MS);
-    // What was started last settles.
+    // The delay lets the last started services settle.
     await sleep(2000);
     machine.child.stdin?.write(`migrate "exec:cat >'${join(image.directory, 'state.part')}'"\nquit\n`);
-    const said = await machine.ended;
+    const messages = await machine.ended;
     clearTimeout(timer);
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
     const part = join(image.directory, 'state.part');
-    if (!existsSync(part)) throw new Error(`the machine did not come up: ${said}${console.slice(-2000)}`);
-    if ((await stat(part)).size === 0) throw new Error(`the machine's state could not be kept: ${said}`);
+    if (!existsSync(part)) throw new Error(`boot virtual machine: ${messages}${console.slice(-2000)}`);
+    if ((await stat(part)).size === 0) throw new Error(`save state of virtual machine: ${messages}`);
     await rename(part, join(image.directory, 'state'));
   } finally {
     await rm(run, { recursive: true, force: true });
@@ -73,11 +73,11 @@ export async function saveBootedMachine(image: MachineImage): Promise<void> {
 
 function startQemu(options: QemuRun): { child: ReturnType<typeof spawn>; ended: Promise<string>; isOver(): boolean } {
   const child = spawn('qemu-system-x86_64', qemuArguments(options), { stdio: ['pipe', 'pipe', 'pipe'] });
-  let said = '';
+  let messages = '';
   let over = false;
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-2000);
+      messages = (messages + text).slice(-2000);
     });
   }
   child.stdin?.on('error', () => undefined);
@@ -88,13 +88,13 @@ function startQemu(options: QemuRun): { child: ReturnType<typeof spawn>; ended: 
     });
     child.on('close', () => {
       over = true;
-      resolve(said);
+      resolve(messages);
     });
   });
   return { child, ended, isOver: () => over };
 }
 
-/** Tells the guest, which waits for a byte, to begin. The emulator makes the socket when it is ready for it. */
+/** Sends the byte that makes the guest start. The emulator creates the socket when it is ready. */
 async function go(path: string, ended: Promise<unknown>): Promise<void> {
   let over = false;
   ended.then(() => {
@@ -108,7 +108,7 @@ async function go(path: string, ended: Promise<unknown>): Promise<void> {
   ended.then(() => socket.destroy());
 }
 
-/** Reads a file while it grows, until what writes it has ended. */
+/** Reads a file while it grows, until its writer has ended. */
 async function follow(path: string, ended: Promise<unknown>, onOutput: (bytes: Buffer) => void): Promise<void> {
   let over = false;
   ended.then(() => {

@@ -1,10 +1,10 @@
-// `npm run test-v2`: what takes cgroup v2 and systemd, in a virtual machine. `--help` says what it can be asked for.
+// `npm run test-v2`: tests that require cgroup v2 and systemd, in a virtual machine. `--help` lists the options.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { machineImage } from './disk.ts';
 import { runInMachine } from './machine.ts';
-import { type Asked, HELP, parseOptions } from './options.ts';
+import { HELP, type ParsedOptions, parseOptions } from './options.ts';
 import { fillShare, type SuiteName, suiteCommand } from './share.ts';
 
 const directory = join(import.meta.dirname, '..');
@@ -14,20 +14,20 @@ const say = (text: string): void => {
 const onOutput = (bytes: Buffer): void => {
   process.stdout.write(bytes);
 };
-/** All of them take some minutes on two idle CPUs, and ten times that on busy ones. */
+/** Time limit in ms. All suites take some minutes on two idle CPUs and ten times as long on busy ones. */
 const TIMEOUT_MS = 3_000_000;
 
-const asked = understood();
-if (asked?.what === 'help') process.stdout.write(HELP);
-else if (asked?.what === 'build') await machineImage(say);
-else if (asked?.what === 'run') {
-  const share = asked.share ?? (await mkdtemp(join(tmpdir(), 'node-agent-share-')));
+const parsed = parseOrReport();
+if (parsed?.what === 'help') process.stdout.write(HELP);
+else if (parsed?.what === 'build') await machineImage(say);
+else if (parsed?.what === 'run') {
+  const share = parsed.share ?? (await mkdtemp(join(tmpdir(), 'node-agent-share-')));
   const image = await machineImage(say);
-  process.exitCode = await runInMachine(image, asked.command, { share, timeoutMs: TIMEOUT_MS, onOutput });
-} else if (asked?.what === 'test') process.exitCode = await testInMachine(asked.suites);
+  process.exitCode = await runInMachine(image, parsed.command, { share, timeoutMs: TIMEOUT_MS, onOutput });
+} else if (parsed?.what === 'test') process.exitCode = await testInMachine(parsed.suites);
 
-/** A slip of the caller's is told by a line, not by a stack. */
-function understood(): Asked | undefined {
+/** Reports invalid options with a message instead of a stack trace. */
+function parseOrReport(): ParsedOptions | undefined {
   try {
     return parseOptions(process.argv.slice(2));
   } catch (err) {

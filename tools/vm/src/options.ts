@@ -1,25 +1,25 @@
 import { parseArgs } from 'node:util';
 import { SUITES, type SuiteName } from './share.ts';
 
-/** What the command line asks for. */
-export type Asked =
+/** Parsed command line. */
+export type ParsedOptions =
   | { readonly what: 'help' }
   | { readonly what: 'build' }
   | { readonly what: 'test'; readonly suites: readonly SuiteName[] }
   | { readonly what: 'run'; readonly command: string; readonly share: string | undefined };
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP = `Usage: npm run test-v2 -- [COMMAND] [options]
-Runs what takes cgroup v2 and systemd, in a virtual machine of its own. Without a command: test.
-  test [SUITE ...]  runs suites: groups, pressure, kubelet, shutdown, compare (without one: all but the last)
-  build             builds the machine alone; the others build it where there is none: some minutes, and root
-  run 'COMMAND'     runs a command as root in a machine that is thrown away
-  --share DIRECTORY what is /mnt/host in the machine of run (an empty one)
+Runs tests that require cgroup v2 and systemd, in a virtual machine. Default command: test.
+  test [SUITE ...]  run suites: groups, pressure, kubelet, shutdown, compare (default: all but the last)
+  build             build only the machine; the other commands build it if it is missing (some minutes, as root)
+  run 'COMMAND'     run a command as root in a machine that is discarded afterwards
+  --share DIRECTORY with run: directory that is /mnt/host in the machine (default: an empty one)
   --help
 `;
 
-/** @throws Error naming what is wrong */
-export function parseOptions(argv: readonly string[]): Asked {
+/** Parses the command line. @throws Error that names the invalid argument */
+export function parseOptions(argv: readonly string[]): ParsedOptions {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
@@ -27,22 +27,23 @@ export function parseOptions(argv: readonly string[]): Asked {
   });
   if (values.help) return { what: 'help' };
   const [what = 'test', ...words] = positionals;
-  if (values.share !== undefined && what !== 'run') throw new Error('--share is for run alone');
+  if (values.share !== undefined && what !== 'run') throw new Error('--share: requires the command run');
   if (what === 'test') return { what, suites: suitesOf(words) };
   if (what === 'run') {
     const [command, ...more] = words;
-    if (command === undefined || more.length > 0) throw new Error("run: want one command, in quotes: run 'COMMAND'");
+    if (command === undefined || more.length > 0)
+      throw new Error("run: must have one command in quotes: run 'COMMAND'");
     return { what, command, share: values.share };
   }
-  if (what !== 'build') throw new Error(`unknown command ${JSON.stringify(what)}; there are test, build and run`);
-  if (words.length > 0) throw new Error(`build takes nothing more: leave out ${words.join(' ')}`);
+  if (what !== 'build') throw new Error(`unknown command ${JSON.stringify(what)}; must be test, build or run`);
+  if (words.length > 0) throw new Error(`build: must have no arguments: remove ${words.join(' ')}`);
   return { what };
 }
 
 function suitesOf(words: readonly string[]): readonly SuiteName[] {
   const unknown = words.find((word) => !Object.hasOwn(SUITES, word));
   if (unknown !== undefined)
-    throw new Error(`no suite ${JSON.stringify(unknown)}; there are ${Object.keys(SUITES).join(', ')}`);
-  // Beside the Go kubelet only where that is asked for: it takes minutes more.
+    throw new Error(`unknown suite ${JSON.stringify(unknown)}; must be one of ${Object.keys(SUITES).join(', ')}`);
+  // The comparison with the Go kubelet only runs on request, because it takes several minutes.
   return words.length === 0 ? ['groups', 'pressure', 'kubelet', 'shutdown'] : (words as readonly SuiteName[]);
 }

@@ -1,27 +1,33 @@
 import { join } from 'node:path';
 
-/** Files of a machine that was built. */
+/** Files of a built machine. */
 export interface MachineImage {
-  /** Where they all are. */
+  /** Directory with all files. */
   readonly directory: string;
 }
 
 export interface QemuRun {
   readonly image: MachineImage;
-  /** The run's own directory: its command, status and logs. */
+  /** Directory of the run, with its command, status and logs. */
   readonly run: string;
-  /** What the guest may read. */
+  /** Directory that the guest can read. */
   readonly share: string;
-  /** Boots from the disk, and keeps what is written to it; else the saved state of a booted machine goes on. */
+  /**
+   * Whether to boot from the disk and keep what is written to it. Otherwise the saved state of a booted machine is
+   * resumed.
+   */
   readonly cold?: boolean;
-  /** Reads commands to the emulator itself from its standard input. */
+  /** Whether the emulator reads monitor commands from its standard input. */
   readonly monitor?: boolean;
 }
 
 const KERNEL_OPTIONS =
   'console=ttyS0 quiet mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
 
-/** The emulator's arguments. The machine has to be the same whenever a saved state goes on in it. */
+/**
+ * Returns the emulator's arguments. The machine must be identical to the one whose state was saved, otherwise the state
+ * cannot be resumed.
+ */
 export function qemuArguments({ image, run, share, cold = false, monitor = false }: QemuRun): readonly string[] {
   const file = (name: string): string => join(image.directory, name);
   const disk = `file=${file('warm.qcow2')},if=virtio,cache=unsafe`;

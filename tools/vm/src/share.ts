@@ -7,7 +7,7 @@ import { HOST_SHARE } from './guest.ts';
 
 export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'compare';
 
-/** What can be run in the machine, and what of the host it takes. */
+/** Suites that run in the machine, with the programs of the host that they need. */
 export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream')[]>> = {
   groups: [],
   pressure: [],
@@ -19,8 +19,8 @@ export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' 
 const directory = join(import.meta.dirname, '..');
 
 /**
- * Puts what suites take into a directory that the machine sees.
- * @throws Error naming what is not there
+ * Copies the files that suites need to a directory that the machine sees.
+ * @throws Error that names what is missing
  */
 export async function fillShare(
   share: string,
@@ -36,7 +36,7 @@ export async function fillShare(
   if (takes.has('kubelet')) {
     await rm(join(share, 'kubelet'), { recursive: true, force: true });
     await run('cp', ['-r', join(directory, '.run/kubelet'), join(share, 'kubelet')]);
-    // It reads its own version there.
+    // The kubelet reads its own version from this file.
     await writeFile(
       join(share, 'kubelet/package.json'),
       await readFile(join(directory, '../../apps/kubelet/package.json')),
@@ -56,7 +56,7 @@ export async function fillShare(
   }
 }
 
-/** The command that runs suites in the machine: its status is that of the last that fails. */
+/** Returns the command that runs suites in the machine. Its exit status is that of the last failing suite. */
 export function suiteCommand(names: readonly SuiteName[], args: readonly string[] = []): string {
   const node = `${HOST_SHARE}/bin/node --disable-warning=ExperimentalWarning`;
   const lines = names.map((name) => {

@@ -1,4 +1,5 @@
-// The groups of ten pods of all classes beside the Go kubelet's, file by file, with each driver on cgroup v2.
+// Compares the cgroups of ten pods of all QoS classes with the Go kubelet's, file by file, with each driver on cgroup
+// v2.
 import { mkdtemp } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CgroupDriver } from '@node-agent/cm-cgroups';
@@ -26,11 +27,11 @@ for (const driver of drivers) {
   const here = await groupsOf('here', KUBELET, driver);
   const comparison = compareGroups(go, here, groupPurposes);
   console.log(`driver ${driver}\n${groupReport(comparison, true)}`);
-  if (comparison.unknown.length > 0) process.exitCode = 1;
+  if (comparison.unexpected.length > 0) process.exitCode = 1;
 }
 systemd.close();
 
-/** One after the other: the machine is small, and slow. */
+/** The kubelets run one after the other, because the machine is small and slow. */
 async function groupsOf(name: string, program: string, driver: CgroupDriver): Promise<Groups> {
   const side = await GroupSide.start({
     ...{ name, program, binaries, driver, systemd, configuration, timeoutMs: 900_000, everyMs: 3000 },
@@ -42,7 +43,7 @@ async function groupsOf(name: string, program: string, driver: CgroupDriver): Pr
       mixedPods.map((pod) => pod.name),
       signal,
     );
-    // The classes follow their pods.
+    // The kubelet updates the QoS cgroups after a delay.
     await sleep(15_000);
     const groups = await side.groups();
     for (const pod of mixedPods) await side.remove(pod.name);

@@ -1,4 +1,4 @@
-/** Lines of `io.stat`. */
+/** Parses `io.stat`. */
 export function ioStat(text: string): readonly {
   readonly device: string;
   readonly rbytes: number;
@@ -16,13 +16,13 @@ export function ioStat(text: string): readonly {
   });
 }
 
-/** The totals of a pressure file, in seconds. */
+/** Parses the totals of a pressure file, in seconds. */
 export function pressureOf(text: string): { readonly some: number; readonly full: number } {
   const of = (kind: string): number => Number(new RegExp(`^${kind} .*total=(\\d+)$`, 'm').exec(text)?.[1]) / 1e6;
   return { some: of('some'), full: of('full') };
 }
 
-/** The samples of one container by their name, and operation where they have one. */
+/** Returns the metric samples of one container by name, and by name and operation if there is an operation label. */
 export function samplesOf(
   page: string,
   labels: Readonly<Record<string, string>>,

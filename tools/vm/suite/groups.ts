@@ -11,7 +11,7 @@ import { makePod } from './pods.ts';
 
 const MI = 1024 ** 2;
 const { signal } = new AbortController();
-/** An emulated machine is slow; one that hangs is to say where. */
+/** An emulated machine is slow. The limit ensures that a hanging test is reported by name. */
 const TIMEOUT = { timeout: 500_000 };
 const FILES = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max', 'hugetlb.2MB.max'];
 
@@ -21,14 +21,14 @@ const bestEffort: Pod = makePod('e-1');
 const ALL = [guaranteed, burstable, bestEffort];
 
 for (const driver of ['cgroupfs', 'systemd'] as const) {
-  describe(`groups of pods on cgroup v2, driver ${driver}`, TIMEOUT, () => {
+  describe(`pod cgroups on cgroup v2, driver ${driver}`, TIMEOUT, () => {
     const root = driver === 'systemd' ? '/suite.slice' : '/suite';
     const at = (...parts: string[]): string => driverPath(['suite', ...parts], driver);
     const make = (limitBytes = 1024 * MI): PodCgroups =>
       new PodCgroups(
         { open: () => open(driver) },
         {
-          // As cgroupfs has it, whichever the driver is.
+          // `cgroupRoot` has cgroupfs notation with either driver.
           cgroupRoot: '/suite',
           podPidsLimit: 20,
           memoryQos: 'TieredReservation',
@@ -54,7 +54,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       assert.deepEqual(await groupsBelow(root), []);
     });
 
-    test('a pod of each class: the tree, file by file', async () => {
+    test('creates the cgroups of one pod per QoS class with the expected file contents', async () => {
       for (const pod of ALL) assert.equal(await cgroups.ensure(pod, signal), true);
       await cgroups.updateQos(ALL, signal);
       assert.deepEqual(ALL.map(groupOf), [
@@ -62,7 +62,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
         at('kubepods', 'burstable', 'podb-1'),
         at('kubepods', 'besteffort', 'pode-1'),
       ]);
-      // A quota of 12.5 % is 13 % to systemd.
+      // systemd rounds a quota of 12.5 % up to 13 %.
       const quota = driver === 'systemd' ? '13000' : '12500';
       const none = { 'memory.min': '0', 'memory.low': '0' };
       const huge = String(1n << 62n);
@@ -140,7 +140,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       ];
       for (const [group, values] of expected) {
         const found = await textsOf(group, FILES);
-        // What this kernel has pages for; the file is written as whole pages.
+        // The kernel rounds the huge page limit to whole pages, depending on the supported page sizes.
         if (found['hugetlb.2MB.max'] === 'max' || found['hugetlb.2MB.max'] === '9223372036854771712')
           values['hugetlb.2MB.max'] = found['hugetlb.2MB.max'];
         assert.deepEqual(found, values, group);
@@ -154,7 +154,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       assert.deepEqual(await cgroups.pods(signal), new Set(['g-1', 'b-1', 'e-1']));
     });
 
-    test('a pod that gets more has it', async () => {
+    test('applies larger requests and limits to an existing pod', async () => {
       const larger = makePod('b-1', { cpu: '500m', memory: '48Mi' }, { memory: '256Mi' });
       await cgroups.update(larger, signal);
       assert.deepEqual(await textsOf(groupOf(burstable), ['cpu.weight', 'memory.max', 'memory.low']), {
@@ -169,17 +169,17 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       }
     });
 
-    test('the limits of all pods hold in the kernel: more processes than a pod may have are refused', async () => {
+    test('enforces the PID limit of a pod in the kernel', async () => {
       const script = `echo $$ > ${ROOT}${groupOf(bestEffort)}/cgroup.procs; for i in $(seq 40); do sleep 30 & done; wait`;
       const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'pipe'] });
       const closed = once(child, 'close');
-      let said = '';
+      let errors = '';
       child.stderr.on('data', (bytes: Buffer) => {
-        said += bytes;
+        errors += bytes;
       });
-      for (let tries = 0; tries < 200 && !/fork/.test(said); tries++)
+      for (let tries = 0; tries < 200 && !/fork/.test(errors); tries++)
         await new Promise((resolve) => setTimeout(resolve, 100));
-      assert.match(said, /fork: .*(?:Resource temporarily unavailable|retry)/);
+      assert.match(errors, /fork: .*(?:Resource temporarily unavailable|retry)/);
       assert.equal(await textOf(groupOf(bestEffort), 'pids.current'), '20');
       await cgroups.destroy('e-1', signal);
       assert.deepEqual(await cgroups.pods(signal), new Set(['g-1', 'b-1']));
@@ -188,7 +188,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
     });
 
     if (driver === 'systemd') {
-      test('systemd that reads its units anew, and that starts anew, changes nothing', async () => {
+      test('keeps its cgroups unchanged when systemd reloads its units or re-executes itself', async () => {
         const groups = [at('kubepods'), groupOf(guaranteed), groupOf(burstable)];
         const all = () => Promise.all(groups.map((group) => textsOf(group, [...FILES, 'cgroup.controllers'])));
         const earlier = await all();
@@ -197,12 +197,12 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
         await run('systemctl', 'daemon-reexec');
         assert.deepEqual(await all(), earlier);
         for (const pod of [guaranteed, burstable]) assert.equal(await cgroups.exists(pod, signal), true);
-        // Over the connection that it ended.
+        // systemd closed the D-Bus connection when it re-executed itself.
         await cgroups.update(burstable, signal);
         assert.equal(await textOf(groupOf(burstable), 'memory.max'), String(128 * MI));
       });
 
-      test('a unit that somebody else stopped is made again with its limits', async () => {
+      test('recreates a unit with its limits after it was stopped externally', async () => {
         const unit = groupOf(burstable).split('/').at(-1) ?? '';
         await run('systemctl', 'stop', unit);
         assert.equal(await cgroups.exists(burstable, signal), false);
@@ -211,7 +211,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
         assert.equal(await propertyOf(unit, 'ActiveState'), 'active');
       });
 
-      test('what systemd made in a pod, as a runtime has it made, is killed and goes with the pod', async () => {
+      test('kills a scope that systemd created inside a pod, and removes it together with the pod', async () => {
         const slice = groupOf(burstable).split('/').at(-1) ?? '';
         await systemd.version();
         const scope = spawn(
@@ -245,7 +245,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       });
     }
 
-    test('a kubelet that starts anew finds the groups that are there, and ends them', async () => {
+    test('a restarted kubelet finds existing pod cgroups and removes them', async () => {
       const next = make();
       const left = await next.pods(signal);
       assert.ok(left.has('g-1'));
@@ -259,8 +259,8 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
   });
 }
 
-describe('the kubelet, and what is reserved', TIMEOUT, () => {
-  test('the slice of the system is held to what is reserved for it, and no longer after', async () => {
+describe("reserved resources and the kubelet's own cgroup", TIMEOUT, () => {
+  test('sets the system-reserved limits on system.slice', async () => {
     const reserved = {
       level: 'system-reserved' as const,
       cgroup: '/system.slice',
@@ -279,7 +279,7 @@ describe('the kubelet, and what is reserved', TIMEOUT, () => {
     await manager.destroy(['kubepods'], signal);
   });
 
-  test('a process moves to the group that is named for it', async () => {
+  test('moves a process to its configured cgroup', async () => {
     const child = spawn('sleep', ['60']);
     const ending = new AbortController();
     const groups = new ProcessGroups(

@@ -1,9 +1,9 @@
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 
-/** Where what is tested is in the guest; `../src/share.ts` puts it there. */
+/** Directory of the tested programs in the guest; `../src/share.ts` fills it. */
 const HOST = '/mnt/host';
 export const KUBELET: string = `${HOST}/kubelet/dist/main.js`;
-/** The Go kubelet of the release that this one follows. */
+/** Go kubelet of the release that this kubelet follows. */
 export const UPSTREAM: string = `${HOST}/bin/kubelet`;
 export const binaries: ContainerdBinaries = {
   version: '2.4.2',

@@ -1,4 +1,4 @@
-// The whole kubelet over containerd and runc, as most machines have it: cgroup v2, systemd makes the groups.
+// The whole kubelet with containerd and runc in the most common setup: cgroup v2 with the systemd driver.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, statfs } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
@@ -10,11 +10,11 @@ import { binaries, KUBELET } from './guest-binaries.ts';
 import { groupsBelow, propertyOf, run, systemd, textOf, textsOf } from './machine.ts';
 
 const { signal } = new AbortController();
-/** A machine that is emulated on busy CPUs takes minutes for what takes seconds. */
+/** An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const MI = 1024 ** 2;
-/** So much can be written until the disk is too full. */
+/** Space that can be written until the disk is too full. */
 const DISK_ROOM = 256 * MI;
 
 function pod(name: string, script: string, resources: object = {}, more: object = {}): ManifestPod {
@@ -35,7 +35,7 @@ const guaranteed = pod('guaranteed', FOREVER, { requests: both, limits: both });
 const burstable = pod('burstable', FOREVER, { requests: { cpu: '250m', memory: '32Mi' }, limits: { memory: '128Mi' } });
 const bestEffort = pod('best-effort', FOREVER);
 
-describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
+describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
   let side: GroupSide;
   const began = performance.now();
   const say = (text: string): void => console.log(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
@@ -61,48 +61,48 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       if (answer !== undefined) return answer;
       await sleep(1000);
     }
-    assert.fail(`waited in vain: ${what}\n${await side.kubelet.logTail()}`);
+    assert.fail(`timed out waiting for: ${what}\n${await side.kubelet.logTail()}`);
   };
 
   let leastBytesLeft = 0;
 
   before(async () => {
     leastBytesLeft = (await bytesLeft()) - DISK_ROOM;
-    // The machine's own containerd is not the one that is tested.
+    // The machine's own containerd is stopped, because the tests use another version.
     await run('systemctl', 'stop', 'containerd');
     side = await GroupSide.start({
       ...{ name: 'here', program: KUBELET, binaries, driver: 'systemd', systemd },
       ...{ subnet: '10.199.0.0/24', directory: await mkdtemp('/tmp/k-'), timeoutMs: 900_000, everyMs: 3000 },
       configuration: {
-        // Told by the runtime: what is configured is not asked for then.
+        // The runtime reports the driver, so this value is ignored.
         cgroupDriver: 'cgroupfs',
         featureGates: { MemoryQoS: true },
         memoryReservationPolicy: 'TieredReservation',
         memoryThrottlingFactor: 0.5,
-        // Pods together may have 600 Mi, and are evicted from 400 Mi on.
+        // All pods together may use 600 Mi, and eviction starts at 400 Mi.
         systemReserved: { memory: String((await memoryTotal()) - 600 * MI), cpu: '100m' },
         evictionHard: { 'memory.available': '200Mi', 'nodefs.available': String(leastBytesLeft) },
         evictionPressureTransitionPeriod: '1s',
       },
     });
-    say('the runtime and the kubelet are started');
+    say('started the runtime and the kubelet');
   });
   after(async () => {
     await side?.stop();
     systemd.close();
   });
 
-  test('a pod of each class: groups, limits and units', async () => {
+  test('creates cgroups, limits and systemd units for one pod per QoS class', async () => {
     for (const one of [guaranteed, burstable, bestEffort]) await side.write(one);
     await side.running(Object.keys(PARENT), signal);
-    say('the pods run');
+    say('the pods are running');
     for (const name of Object.keys(PARENT)) uids.set(name, (await side.pod(name))?.metadata.uid ?? '');
     const files = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max'];
     const table: readonly (readonly [string, readonly string[]])[] = [
       [path('kubepods'), ['75', 'max 100000', String(600 * MI), String(96 * MI), '0']],
       [path('kubepods', 'burstable'), ['10', 'max 100000', 'max', '0', String(32 * MI), 'max']],
       [path('kubepods', 'besteffort'), ['1', 'max 100000', 'max', '0', '0', 'max']],
-      // A quota of 12.5 % is 13 % to systemd.
+      // systemd rounds a quota of 12.5 % up to 13 %.
       [groupOf('guaranteed'), ['5', '13000 100000', String(64 * MI), String(64 * MI), '0', '200']],
       [groupOf('burstable'), ['10', 'max 100000', String(128 * MI), '0', String(32 * MI), '200']],
       [groupOf('best-effort'), ['1', 'max 100000', 'max', '0', '0', '200']],
@@ -112,7 +112,7 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         group,
         async () => {
           const texts = await textsOf(group, files.slice(0, values.length));
-          // The classes follow their pods.
+          // The kubelet updates the QoS cgroups after a delay.
           return Object.values(texts).join() === values.join() ? texts : undefined;
         },
         20,
@@ -129,13 +129,13 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       assert.equal(await propertyOf(scope, 'ActiveState'), 'active');
       assert.notEqual(await textOf(`${groupOf(name)}/${scope}`, 'cgroup.procs'), '-');
     }
-    // memory.high of a container between what it requests and may have: floor(32 + 0.5 * (128 - 32)).
+    // memory.high of a container is between its request and its limit: floor(32 + 0.5 * (128 - 32)).
     const scope = `cri-containerd-${containerOf(await side.pod('burstable'))}.scope`;
     assert.equal(await textOf(`${groupOf('burstable')}/${scope}`, 'memory.high'), String(80 * MI));
     assert.equal(await textOf(`${groupOf('burstable')}/${scope}`, 'memory.oom.group'), '1');
   });
 
-  test('what the pods use and wait for is told of their groups', async () => {
+  test('/stats/summary reports usage, pressure and process count of pods', async () => {
     const summary = JSON.parse(await side.page('/stats/summary'));
     const found = summary.pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === 'burstable-here');
     assert.ok(found?.memory?.usageBytes > 0, JSON.stringify(found));
@@ -144,7 +144,7 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     assert.ok(found.process_stats.process_count >= 1);
   });
 
-  test('what a container reads, writes and waits for is told as its group counts it', async () => {
+  test("metrics and stats of I/O and pressure match the container's cgroup files", async () => {
     const script = 'dd if=/dev/zero of=/written bs=64k count=128 conv=fsync; while :; do :; done';
     await side.write(pod('writer', script, { requests: { cpu: '20m' }, limits: { cpu: '60m', memory: '64Mi' } }));
     await side.running(['writer'], signal);
@@ -152,12 +152,12 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     const group = path('kubepods', 'burstable', `pod${found?.metadata.uid}`);
     const scope = `${group}/cri-containerd-${containerOf(found)}.scope`;
     const labels = { namespace: 'groups', pod: 'writer-here', container: 'main' };
-    await until('all is written, and it waits for CPU', async () => {
+    await until('the data is written, and the container waits for CPU', async () => {
       const [device] = ioStat(await textOf(scope, 'io.stat'));
       const waited = pressureOf(await textOf(scope, 'cpu.pressure')).some;
       return (device?.wbytes ?? 0) >= 8 * MI && waited > 0.1 ? true : undefined;
     });
-    // What is counted goes on: what is told lies between what was counted before and after.
+    // The counters keep growing, so a reported value must lie between the values before and after.
     const read = async (): Promise<ReadonlyMap<string, number>> => {
       const values = new Map<string, number>();
       for (const resource of ['cpu', 'memory', 'io']) {
@@ -175,18 +175,18 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       return values;
     };
     const before = await read();
-    // What was collected a moment ago is told to others, too.
+    // The page may show values that were collected a moment ago.
     await sleep(6000);
-    const told = samplesOf(await side.page('/metrics/cadvisor'), labels);
+    const reported = samplesOf(await side.page('/metrics/cadvisor'), labels);
     const summary = JSON.parse(await side.page('/stats/summary'));
     const after = await read();
     for (const [name, least] of before) {
-      const value = told.get(name);
+      const value = reported.get(name);
       const between = value !== undefined && value >= least && value <= (after.get(name) ?? 0);
-      assert.ok(between, `${name}: ${value}, and the kernel has ${least} to ${after.get(name)}`);
+      assert.ok(between, `${name}: reported ${value}, kernel: ${least} to ${after.get(name)}`);
       console.log(`${name} ${value} (${least} to ${after.get(name)})`);
     }
-    assert.match(told.devices, /^\/dev\/vda$/);
+    assert.match(reported.devices, /^\/dev\/vda$/);
     const ofPod = summary.pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === 'writer-here');
     const [main] = ofPod.containers;
     for (const resource of ['cpu', 'memory', 'io']) {
@@ -197,7 +197,8 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         const { total } = main[resource].psi[kind];
         const name = `container_pressure_${resource}_${word}_seconds_total`;
         const [least = 0, most = 0] = [before.get(name), after.get(name)];
-        // Microseconds, as the kernel and upstream's kubelet tell them, whatever the API says of it.
+        // The unit is microseconds, as the kernel and upstream's kubelet report it, although the API documentation
+        // differs.
         assert.ok(
           total / 1e6 >= least && total / 1e6 <= most,
           `summary ${resource} ${kind}: ${total}, ${least} to ${most}`,
@@ -206,10 +207,10 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       }
     }
     await side.remove('writer');
-    say('figures');
+    say('checked metrics and stats');
   });
 
-  test('a container that is killed begins again in the same group', async () => {
+  test('restarts a killed container in the same pod cgroup', async () => {
     const earlier = containerOf(await side.pod('burstable'));
     const scope = `${groupOf('burstable')}/cri-containerd-${earlier}.scope`;
     for (const pid of (await textOf(scope, 'cgroup.procs')).split('\n')) process.kill(Number(pid), 'SIGKILL');
@@ -220,12 +221,14 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         : undefined;
     });
     const group = `${groupOf('burstable')}/cri-containerd-${containerOf(next)}.scope`;
-    await until('its processes', async () => ((await textOf(group, 'cgroup.procs')).length > 1 ? true : undefined));
+    await until('the processes of the new container', async () =>
+      (await textOf(group, 'cgroup.procs')).length > 1 ? true : undefined,
+    );
     assert.equal(await propertyOf(`cri-containerd-${earlier}.scope`, 'LoadState'), 'not-found');
-    say('killed and begun again');
+    say('restarted a killed container');
   });
 
-  test('K1: a kubelet that is killed and comes back goes on with what runs, while systemd starts anew', async () => {
+  test('K1: a killed and restarted kubelet keeps running containers, even while systemd re-executes itself', async () => {
     const names = Object.keys(PARENT);
     const before = await Promise.all(names.map(async (name) => containerOf(await side.pod(name))));
     const files = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.min', 'memory.low', 'pids.max', 'cgroup.controllers'];
@@ -241,8 +244,8 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.running(names, signal);
     assert.deepEqual(await Promise.all(names.map(async (name) => containerOf(await side.pod(name)))), before);
     assert.deepEqual(await all(), limits);
-    say('the kubelet is back');
-    // What is asked of the systemd that came anew.
+    say('the kubelet runs again');
+    // This pod needs the re-executed systemd.
     await side.write(pod('late', FOREVER, { requests: { cpu: '20m' } }));
     await side.running(['late'], signal);
     uids.set('late', (await side.pod('late'))?.metadata.uid ?? '');
@@ -250,45 +253,45 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.remove('late');
   });
 
-  test('N2: a disk that fills is noticed, and critical pods stay', async () => {
+  test('N2: detects a full disk and does not evict critical pods', async () => {
     const logged = async (...words: readonly string[]): Promise<string | undefined> =>
       (await readFile(side.kubelet.logFile, 'utf8'))
         .split('\n')
         .find((line) => words.every((word) => line.includes(word)));
     const script = 'sleep 5; dd if=/dev/zero of=/filled bs=64k count=6144; exec sleep 3600';
     await side.write(pod('filler', script));
-    await until('the node says so', () => logged('the node has other conditions', 'DiskPressure'));
-    // Where the machine is so slow that a round takes seconds, that round may be the first to see it.
-    const look = await logged('a threshold seems to be crossed', 'nodefs.available');
-    say(`noticed by ${look === undefined ? 'a round' : 'a look between two rounds'}`);
-    // Pods of manifests are critical: what nobody needs is removed, and then there is nobody who may go.
-    await until('a round', () => logged('unable to evict any pods from the node'));
+    await until('the log shows DiskPressure', () => logged('the node has other conditions', 'DiskPressure'));
+    // On a very slow machine, a synchronize round may detect the threshold before a check between two rounds does.
+    const check = await logged('a threshold seems to be crossed', 'nodefs.available');
+    say(`noticed by ${check === undefined ? 'a round' : 'a check between two rounds'}`);
+    // Static pods are critical: the kubelet removes unused containers and images, and then finds no pod to evict.
+    await until('a round', () => logged('the log shows an eviction round'));
     for (const name of [...Object.keys(PARENT), 'filler']) {
       assert.equal((await side.pod(name))?.status?.phase, 'Running', name);
     }
     await side.remove('filler');
-    await until('room on the disk', async () =>
+    await until('free space on the disk', async () =>
       (await bytesLeft()) > leastBytesLeft + DISK_ROOM / 2 ? true : undefined,
     );
-    say('a full disk');
+    say('checked a full disk');
   });
 
-  test('a container over its limit: the kernel ends it, and the pod says so', async () => {
+  test('reports OOMKilled for a container that exceeds its memory limit', async () => {
     const limits = { cpu: '200m', memory: '24Mi' };
     await side.write(
       pod('hog', 'sleep 2; exec tail /dev/zero', { requests: limits, limits }, { restartPolicy: 'Never' }),
     );
-    const ended = await until('its end', async () => {
+    const ended = await until('the end of the pod hog', async () => {
       const found = await side.pod('hog');
       return found?.status?.phase === 'Failed' ? found : undefined;
     });
     assert.equal(ended.status?.containerStatuses?.[0]?.state?.terminated?.reason, 'OOMKilled');
     assert.equal((await side.pod('guaranteed'))?.status?.phase, 'Running');
     await side.remove('hog');
-    say('out of memory');
+    say('checked an OOM kill');
   });
 
-  test('pods that end leave no group and no unit', async () => {
+  test('leaves no cgroups and units of terminated pods', async () => {
     for (const name of [...Object.keys(PARENT)]) await side.remove(name);
     await side.empty(signal);
     assert.deepEqual(
@@ -303,7 +306,7 @@ describe('a kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         .sort(),
       ['here-kubepods-besteffort.slice', 'here-kubepods-burstable.slice', 'here-kubepods.slice', 'here.slice'],
     );
-    say('nothing is left');
+    say('nothing is left behind');
   });
 });
 
@@ -311,7 +314,7 @@ async function memoryTotal(): Promise<number> {
   return Number(/MemTotal:\s+(\d+)/.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]) * 1024;
 }
 
-/** On the disk that the kubelet and the runtime have their directories on. */
+/** Returns the free bytes on the disk with the directories of kubelet and runtime. */
 async function bytesLeft(): Promise<number> {
   const { bavail, bsize } = await statfs('/tmp');
   return bavail * bsize;

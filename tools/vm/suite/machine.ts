@@ -13,29 +13,32 @@ export function open(driver: CgroupDriver): Promise<CgroupManager> {
   return openCgroups({ fs: nodeFileSystem, kill, systemd }, driver);
 }
 
-/** Runs a program to its end. @throws where it fails */
+/**
+ * Runs a program to its end. @returns its standard output
+ * @throws Error if it fails
+ */
 export async function run(file: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(file, args);
   return stdout.trim();
 }
 
-/** What a file of a group says; `-` where there is no such file. */
+/** Returns the content of a cgroup file; `-` if the file does not exist. */
 export async function textOf(group: string, file: string): Promise<string> {
   return (await readFile(`${ROOT}${group}/${file}`, 'utf8').catch(() => '-')).trim();
 }
 
-/** What these files of a group say. */
+/** Returns the contents of several files of a cgroup. */
 export async function textsOf(group: string, files: readonly string[]): Promise<Record<string, string>> {
   const values = await Promise.all(files.map(async (file) => [file, await textOf(group, file)] as const));
   return Object.fromEntries(values);
 }
 
-/** One property of a unit, as systemd shows it. */
+/** Returns a property of a systemd unit. */
 export async function propertyOf(unit: string, name: string): Promise<string> {
   return await run('systemctl', 'show', '--value', '-p', name, unit);
 }
 
-/** The groups below one, with their parents. */
+/** Returns the paths of all descendants of a cgroup. */
 export async function groupsBelow(path: string): Promise<readonly string[]> {
   const entries = await readdir(`${ROOT}${path}`, { withFileTypes: true }).catch(() => []);
   const below = entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${path}/${name}`);

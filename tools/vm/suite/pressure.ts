@@ -1,4 +1,4 @@
-// What happens to groups when memory runs out, and when somebody else has them: on a real cgroup v2, with systemd.
+// Behaviour of cgroups under memory pressure and after external changes, on a real cgroup v2 with systemd.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,20 +19,20 @@ const MI = 1024 ** 2;
 const { signal } = new AbortController();
 const TIMEOUT = { timeout: 300_000 };
 
-/** Starts a program in a group. */
+/** Starts a program in a cgroup. */
 function startIn(group: string, command: string): ChildProcess {
   return spawn('bash', ['-c', `echo $$ > ${ROOT}${group}/cgroup.procs; ${command}`], { stdio: 'ignore' });
 }
 
-async function until(what: string, isSo: () => boolean | Promise<boolean>, seconds = 60): Promise<void> {
+async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 60): Promise<void> {
   for (let tries = 0; tries < seconds * 10; tries++) {
-    if (await isSo()) return;
+    if (await condition()) return;
     await sleep(100);
   }
-  assert.fail(`waited in vain: ${what}`);
+  assert.fail(`timed out waiting until: ${what}`);
 }
 
-describe('memory that runs out', TIMEOUT, () => {
+describe('out of memory', TIMEOUT, () => {
   const kills: OomKill[] = [];
   const events: string[] = [];
   const ending = new AbortController();
@@ -56,12 +56,12 @@ describe('memory that runs out', TIMEOUT, () => {
     await (await open('cgroupfs')).destroy(['oom'], signal);
   });
 
-  test('of a group: the kernel ends it as a whole, memory.events and the log say so, and it is no OOM of the system', async () => {
+  test('an OOM kill of a cgroup kills all its processes, is reported by memory.events and the kernel log, and is no SystemOOM', async () => {
     const manager = await open('cgroupfs');
     await manager.create(['oom', 'whole'], { memoryBytes: 32 * MI, oomGroup: true });
     await manager.create(['oom', 'other'], { memoryBytes: 32 * MI });
     const bystander = startIn('/oom/other', 'exec sleep 300');
-    // A second process in the group goes with the hog.
+    // The second process in the cgroup is killed together with the hog.
     const hog = startIn('/oom/whole', 'sleep 300 & exec tail /dev/zero');
     const [, ended] = await once(hog, 'exit');
     assert.equal(ended, 'SIGKILL');
@@ -69,45 +69,45 @@ describe('memory that runs out', TIMEOUT, () => {
     assert.ok(found.oom >= 1 && found.oomKill >= 2, JSON.stringify(found));
     assert.equal(found.oomGroupKill, 1);
     assert.equal(parseMemoryEvents(await textOf('/oom/other', 'memory.events')).oomKill, 0);
-    await until('the log tells of it', () => kills.some(({ group }) => group === '/oom/whole'));
-    const told = kills.find(({ group }) => group === '/oom/whole');
-    assert.equal(told?.limitGroup, '/oom/whole');
-    assert.equal(told?.constraint, 'CONSTRAINT_MEMCG');
-    assert.equal(told?.processName, 'tail');
+    await until('the kernel log reports the kill', () => kills.some(({ group }) => group === '/oom/whole'));
+    const kill = kills.find(({ group }) => group === '/oom/whole');
+    assert.equal(kill?.limitGroup, '/oom/whole');
+    assert.equal(kill?.constraint, 'CONSTRAINT_MEMCG');
+    assert.equal(kill?.processName, 'tail');
     assert.ok(!kills.some(({ group }) => group === '/oom/other'));
     assert.deepEqual(events, []);
     assert.equal(bystander.exitCode, null);
     bystander.kill('SIGKILL');
-    console.log(`of a group: ${JSON.stringify(told)} ${JSON.stringify(found)}`);
+    console.log(`OOM kill of a cgroup: ${JSON.stringify(kill)} ${JSON.stringify(found)}`);
   });
 
-  test('of a child whose parent is at its limit: the parent is named', async () => {
+  test('an OOM kill at the limit of a parent cgroup names the parent', async () => {
     const manager = await open('cgroupfs');
     await manager.create(['oom', 'parent'], { memoryBytes: 24 * MI });
     await manager.create(['oom', 'parent', 'child'], {});
     const hog = startIn('/oom/parent/child', 'exec tail /dev/zero');
     await once(hog, 'exit');
-    await until('the log tells of it', () => kills.some(({ group }) => group === '/oom/parent/child'));
-    const told = kills.find(({ group }) => group === '/oom/parent/child');
-    assert.equal(told?.limitGroup, '/oom/parent');
+    await until('the kernel log reports the kill', () => kills.some(({ group }) => group === '/oom/parent/child'));
+    const kill = kills.find(({ group }) => group === '/oom/parent/child');
+    assert.equal(kill?.limitGroup, '/oom/parent');
     assert.equal(parseMemoryEvents(await textOf('/oom/parent', 'memory.events')).oomKill, 1);
   });
 
-  test('of the machine: SystemOOM names the victim', async () => {
-    // In a group of its own: of a unit of systemd all would be ended.
+  test('a system-wide OOM kill records the SystemOOM event with the victim', async () => {
+    // The victim has its own cgroup; otherwise all processes of a systemd unit would be killed.
     await (await open('cgroupfs')).create(['oom', 'victim'], {});
     const victim = startIn('/oom/victim', 'echo 1000 > /proc/self/oom_score_adj; exec sleep 300');
-    await until('it sleeps', async () => (await run('cat', `/proc/${victim.pid}/comm`)) === 'sleep');
+    await until('the victim sleeps', async () => (await run('cat', `/proc/${victim.pid}/comm`)) === 'sleep');
     const ended = once(victim, 'exit');
-    // The kernel is told that there is no memory left.
+    // SysRq f runs the OOM killer.
     await writeFile('/proc/sysrq-trigger', 'f');
     await ended;
-    await until('the event', () => events.length > 0);
+    await until('the event is recorded', () => events.length > 0);
     assert.deepEqual(events, [`Warning SystemOOM: System OOM encountered, victim process: sleep, pid: ${victim.pid}`]);
   });
 });
 
-describe('eviction on a real tree', TIMEOUT, () => {
+describe('eviction on a real cgroup tree', TIMEOUT, () => {
   const cgroups = new PodCgroups(
     { open: () => open('cgroupfs') },
     { cgroupRoot: '/evict', limits: { memoryBytes: 300 * MI } },
@@ -125,7 +125,7 @@ describe('eviction on a real tree', TIMEOUT, () => {
     await (await open('cgroupfs')).destroy(['evict'], signal);
   });
 
-  /** What `/stats/summary` has of a group's memory. */
+  /** Returns the memory stats of a cgroup as in `/stats/summary`. */
   async function memoryOf(group: string, limitBytes?: number): Promise<MemoryFigures> {
     const usageBytes = Number(await textOf(group, 'memory.current'));
     const inactive = Number(/^inactive_file (\d+)$/m.exec(await textOf(group, 'memory.stat'))?.[1]);
@@ -138,7 +138,7 @@ describe('eviction on a real tree', TIMEOUT, () => {
     };
   }
 
-  test('N2: the group of all pods comes near its limit: who takes most above its request goes, at once, before the kernel ends anybody', async () => {
+  test('N2: when the cgroup of all pods approaches its limit, evicts the pod that exceeds its request most, before the kernel kills a process', async () => {
     const ending = new AbortController();
     let gone = 0;
     const manager = new EvictionManager(
@@ -184,7 +184,7 @@ describe('eviction on a real tree', TIMEOUT, () => {
     );
     const running = manager.start(ending.signal);
     const [modest, hog] = pods.map((pod) => cgroups.podCgroupParent(pod));
-    // Memory that is held, of a process that does nothing with it.
+    // The memory of the bystander is held by a file, and its process is idle.
     const bystander = startIn(modest ?? '', 'head -c 40M /dev/zero > /dev/shm/modest; exec sleep 300');
     await until(
       'the bystander holds its memory',
@@ -195,11 +195,11 @@ describe('eviction on a real tree', TIMEOUT, () => {
     const taker = startIn(hog ?? '', 'exec tail /dev/zero');
     await once(taker, 'exit');
     assert.deepEqual(killed, ['hog']);
-    console.log(`chosen ${Math.round(gone - began)} ms after it began to take memory`);
+    console.log(`evicted ${Math.round(gone - began)} ms after it started to allocate memory`);
     assert.equal(parseMemoryEvents(await textOf('/evict/kubepods', 'memory.events')).oomKill, 0);
-    await until('the pressure is over', () => !manager.pressure().memory, 30);
+    await until('the memory pressure has ended', () => !manager.pressure().memory, 30);
     assert.deepEqual(killed, ['hog']);
-    // The kernel tells of stalls beside it.
+    // The kernel also reports stalls (PSI).
     assert.match(await textOf('/evict/kubepods', 'memory.pressure'), /^some avg10=\d+\.\d+ .* total=\d+\nfull /);
     ending.abort();
     await running.catch(() => undefined);
@@ -207,7 +207,7 @@ describe('eviction on a real tree', TIMEOUT, () => {
   });
 });
 
-describe('groups that somebody else has a hand in', TIMEOUT, () => {
+describe('cgroups with external changes', TIMEOUT, () => {
   for (const driver of ['cgroupfs', 'systemd'] as const) {
     const root = `hands-${driver}`;
     const cgroups = new PodCgroups(
@@ -226,7 +226,7 @@ describe('groups that somebody else has a hand in', TIMEOUT, () => {
       await (await open(driver)).destroy([root], signal);
     });
 
-    test(`${driver}: removed and made again by somebody else, its limits are set at the next sync`, async () => {
+    test(`${driver}: sets the limits of a pod cgroup again after it was recreated externally`, async () => {
       assert.equal(await cgroups.ensure(pod, signal), true);
       const group = cgroups.podCgroupParent(pod);
       assert.deepEqual(await textsOf(group, FILES), EXPECTED);
@@ -239,7 +239,7 @@ describe('groups that somebody else has a hand in', TIMEOUT, () => {
       assert.equal(await cgroups.ensure(pod, signal), false);
     });
 
-    test(`${driver}: a controller that somebody else takes away comes back, with what it is set to`, async () => {
+    test(`${driver}: enables a controller again after it was disabled externally, with its limits`, async () => {
       const group = cgroups.podCgroupParent(pod);
       const parent = group.slice(0, group.lastIndexOf('/'));
       await writeFile(`${ROOT}${parent}/cgroup.subtree_control`, '-pids');
@@ -251,7 +251,7 @@ describe('groups that somebody else has a hand in', TIMEOUT, () => {
       assert.deepEqual(await textsOf(group, FILES), EXPECTED);
     });
 
-    test(`${driver}: huge pages are held to what a pod asks for, none for another`, async (context) => {
+    test(`${driver}: limits huge pages to a pod's request, and to zero for other pods`, async (context) => {
       if ((await textOf(cgroups.podCgroupParent(pod), 'hugetlb.2MB.max')) === '-')
         return context.skip('the machine has no huge pages of 2 MB');
       const huge = { cpu: '10m', memory: '8Mi', 'hugepages-2Mi': '4Mi' };
@@ -262,14 +262,17 @@ describe('groups that somebody else has a hand in', TIMEOUT, () => {
       await cgroups.destroy('h-1', signal);
     });
 
-    test(`${driver}: what forks in a pod is ended as a whole by one write, and the group goes`, async () => {
+    test(`${driver}: kills a fork bomb as a whole and removes its cgroup`, async () => {
       const group = cgroups.podCgroupParent(pod);
       const bomb = startIn(group, 'trap "" TERM; while :; do (trap "" TERM; sleep 100) & sleep 0.01; done');
-      await until('there are processes', async () => (await textOf(group, 'cgroup.procs')).split('\n').length > 5);
+      await until(
+        'the fork bomb has started processes',
+        async () => (await textOf(group, 'cgroup.procs')).split('\n').length > 5,
+      );
       const ended = once(bomb, 'exit');
       const beganMs = performance.now();
       await cgroups.destroy('b-1', signal);
-      console.log(`${driver}: a group of a fork bomb was gone in ${Math.round(performance.now() - beganMs)} ms`);
+      console.log(`${driver}: removed the cgroup of a fork bomb in ${Math.round(performance.now() - beganMs)} ms`);
       await ended;
       assert.deepEqual(
         (await groupsBelow(`/${root}`)).filter((path) => path.includes('podb')),

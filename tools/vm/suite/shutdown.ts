@@ -1,4 +1,5 @@
-// Graceful node shutdown with a real logind: its lock, its delay, the signals that upstream's tests make up, and a shutdown of its own.
+// Graceful node shutdown with a real logind: its inhibitor lock, its delay, the signals that upstream's tests emit, and
+// a shutdown by logind itself.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,12 +11,12 @@ import { binaries, KUBELET } from './guest-binaries.ts';
 import { propertyOf, run, systemd } from './machine.ts';
 
 const { signal } = new AbortController();
-/** A machine that is emulated on busy CPUs takes minutes for what takes seconds. */
+/** An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
 const LOGIND = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'] as const;
 const WHY = 'Kubelet needs time to handle node shutdown';
 const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
-/** By its end nothing of a group runs, however slow the machine is. */
+/** Grace periods that are long enough for the pods of a priority to end on a slow machine. */
 const GRACE_SECONDS = { plain: 90, critical: 30 };
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 const POLITE = 'trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
@@ -33,7 +34,7 @@ function pod(name: string, script: string, terminationGracePeriodSeconds: number
   } as ManifestPod;
 }
 
-describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
+describe('kubelet on a machine that shuts down', TIMEOUT, () => {
   let side: GroupSide;
   const began = performance.now();
   const say = (text: string): void => console.log(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
@@ -43,26 +44,29 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
       if (answer !== undefined) return answer;
       await sleep(1000);
     }
-    assert.fail(`waited in vain: ${what}\n${await side.kubelet.logTail()}`);
+    assert.fail(`timed out waiting for: ${what}\n${await side.kubelet.logTail()}`);
   };
   const untilLocked = (isLocked: boolean) =>
-    until(isLocked ? 'a lock' : 'no lock', async () =>
+    until(isLocked ? 'the inhibitor lock' : 'the release of the inhibitor lock', async () =>
       (await locks()).length === (isLocked ? 1 : 0) ? true : undefined,
     );
   const untilFailed = (name: string): Promise<Pod> =>
-    until(`that ${name} has failed`, async () => {
+    until(`pod ${name} has failed`, async () => {
       const found = await side.pod(name);
       return found?.status?.phase === 'Failed' ? found : undefined;
     });
-  /** Without an API server a pod has failed, by what its kubelet says, as soon as that is decided: as upstream has it. */
+  /**
+   * Without an API server, the kubelet reports a pod as failed as soon as it decides to terminate the pod, as upstream
+   * does. Therefore the container's state is checked, too.
+   */
   const untilEnded = (name: string): Promise<Pod> =>
-    until(`the end of ${name}`, async () => {
+    until(`the container of ${name} has terminated`, async () => {
       const found = await untilFailed(name);
       return found.status?.containerStatuses?.[0]?.state?.terminated ? found : undefined;
     });
 
   before(async () => {
-    // The machine's own containerd is not the one that is tested.
+    // The machine's own containerd is stopped, because the tests use another version.
     await run('systemctl', 'stop', 'containerd');
     await run('systemctl', 'start', 'systemd-logind');
     side = await GroupSide.start({
@@ -76,14 +80,14 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
         ],
       },
     });
-    say('the runtime and the kubelet are started');
+    say('started the runtime and the kubelet');
   });
   after(async () => {
     await side?.stop();
     systemd.close();
   });
 
-  test('logind is made to wait for as long as all pods may take, and a lock is held', async () => {
+  test("takes a delay lock and raises logind's delay to the time that all pods need", async () => {
     assert.equal(await property('InhibitDelayMaxUSec'), 't 5000000');
     await untilLocked(true);
     assert.equal(await property('InhibitDelayMaxUSec'), 't 120000000');
@@ -92,15 +96,15 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
       '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=120\n',
     );
     assert.deepEqual(await locks(), [['shutdown', 'kubelet', WHY, 'delay']]);
-    say('a lock is held');
+    say('the lock is held');
   });
 
-  test("pods end by their priorities, each with its own grace period, cut to its group's", async () => {
+  test('terminates pods by priority, each with its own grace period, limited by that of its priority', async () => {
     await side.write(pod('deaf', DEAF, 10));
     await side.write(pod('polite', POLITE, 600, 1000));
     await side.write(pod('critical', DEAF, 600, 2_000_001_000));
     await side.running(['deaf', 'polite', 'critical'], signal);
-    say('the pods run');
+    say('the pods are running');
     const startMs = Date.now();
     await emit(true);
     await side.write(pod('late', POLITE, 1));
@@ -115,8 +119,8 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
       assert.equal(status?.reason, 'Terminated', metadata.name);
       assert.equal(status?.message, MESSAGE, metadata.name);
       const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
-      const { status: isSo, reason, message } = condition ?? {};
-      assert.deepEqual({ isSo, reason, message }, { isSo: 'True', reason: 'TerminationByKubelet', message: MESSAGE });
+      const { status: value, reason, message } = condition ?? {};
+      assert.deepEqual({ value, reason, message }, { value: 'True', reason: 'TerminationByKubelet', message: MESSAGE });
     }
     const ends = [deaf, polite, critical].map(endOf);
     const [ofDeaf, ofPolite, ofCritical] = ends as [End, End, End];
@@ -124,13 +128,13 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
       ends.map(({ name, exitCode, atMs }) => `${name}: ${exitCode} after ${(atMs - startMs) / 1000} s`).join(', '),
     );
     assert.deepEqual([ofDeaf.exitCode, ofPolite.exitCode, ofCritical.exitCode], [137, 0, 137]);
-    // Times of containers have whole seconds.
+    // Container times have a resolution of one second.
     assert.ok(ofDeaf.atMs - startMs >= 9_000);
     assert.ok(ofPolite.atMs < ofCritical.atMs && ofDeaf.atMs < ofCritical.atMs);
     const before = Math.max(ofDeaf.atMs, ofPolite.atMs);
     assert.ok(ofCritical.atMs - before >= (GRACE_SECONDS.critical - 1) * 1000);
     await untilLocked(false);
-    say('all pods have ended, and the lock is given back');
+    say('all pods have terminated, and the lock is released');
     const state = JSON.parse(await readFile(join(side.kubelet.rootDirectory, 'graceful_node_shutdown_state'), 'utf8'));
     const times = [state.startTime, state.endTime].map((time) => Math.floor(Date.parse(time) / 1000));
     const page = await side.page('/metrics');
@@ -141,7 +145,7 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
     assert.ok((times[0] ?? 0) >= Math.floor(startMs / 1000) - 1 && (times[1] ?? 0) > (times[0] ?? 0));
   });
 
-  test('a cancelled shutdown: the lock is held again, and pods may begin', async () => {
+  test('takes the lock again after a cancelled shutdown, and starts pods', async () => {
     await emit(false);
     await untilLocked(true);
     for (const name of ['deaf', 'polite', 'critical', 'late']) await side.remove(name);
@@ -150,30 +154,30 @@ describe('a kubelet on a machine that shuts down', TIMEOUT, () => {
     say('a pod runs again');
   });
 
-  test('no lock outlives a kubelet that is killed; its next run holds one', async () => {
+  test('releases the lock when the kubelet is killed, and takes it again when the kubelet restarts', async () => {
     await side.kubelet.stop('SIGKILL');
     await untilLocked(false);
     await side.kubelet.start();
     await untilLocked(true);
     await side.running(['next'], signal);
-    say('the kubelet is back');
+    say('the kubelet runs again');
   });
 
-  test("a shutdown of logind's own waits for the pods; where it fails after them, pods may begin again", async () => {
+  test("logind's own shutdown waits for the pods; if it then fails, pods can start again", async () => {
     const startMs = Date.now();
     await run('busctl', 'call', ...LOGIND, 'PowerOff', 'b', 'false');
-    // It waits; what it would start then is taken away, so that this machine outlives its test.
+    // logind is waiting. Its target is masked, so that this machine survives the test.
     await run('systemctl', 'mask', '--runtime', 'poweroff.target');
     if ((await propertyOf('poweroff.target', 'LoadState')) !== 'masked') {
       await run('systemctl', 'stop', 'systemd-logind');
-      assert.fail('poweroff.target cannot be taken away');
+      assert.fail('mask poweroff.target: not masked');
     }
     assert.equal(await property('PreparingForShutdown'), 'b true');
     const { exitCode, atMs } = endOf(await untilEnded('next'));
     assert.equal(exitCode, 137);
-    assert.ok(atMs - startMs >= 44_000, `it ended after ${atMs - startMs} ms`);
-    say('logind has waited');
-    await until('an end of the shutdown', async () =>
+    assert.ok(atMs - startMs >= 44_000, `terminated after ${atMs - startMs} ms`);
+    say('logind waited for the pods');
+    await until('the end of the shutdown', async () =>
       (await property('PreparingForShutdown')) === 'b false' ? true : undefined,
     );
     await untilLocked(true);
@@ -195,7 +199,7 @@ function endOf({ metadata, status }: Pod): End {
   return { name: metadata.name, exitCode: terminated?.exitCode, atMs: Date.parse(terminated?.finishedAt ?? '') };
 }
 
-/** Who delays the shutdown, as logind lists it: what, who, why, mode. */
+/** Returns the kubelet's inhibitor locks as logind lists them: what, who, why, mode. */
 async function locks(): Promise<readonly (readonly string[])[]> {
   const text = await run('busctl', '--json=short', 'call', ...LOGIND, 'ListInhibitors');
   const [list] = (JSON.parse(text) as { readonly data: readonly (readonly string[])[][] }).data;
@@ -208,7 +212,10 @@ async function property(name: string): Promise<string> {
   return await run('busctl', 'get-property', ...LOGIND, name);
 }
 
-/** What upstream's end-to-end tests send in logind's place (`test/e2e_node/node_shutdown_linux_test.go`). */
+/**
+ * Emits the signal that upstream's end-to-end tests emit instead of logind
+ * (`test/e2e_node/node_shutdown_linux_test.go`).
+ */
 async function emit(isShuttingDown: boolean): Promise<void> {
   const [, path, face] = LOGIND;
   await run('busctl', 'emit', path, face, 'PrepareForShutdown', 'b', String(isShuttingDown));

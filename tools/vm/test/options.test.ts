@@ -2,30 +2,30 @@ import { describe, expect, test } from 'vitest';
 import { HELP, parseOptions } from '../src/options.ts';
 import { SUITES } from '../src/share.ts';
 
-describe('the command line of test-v2', () => {
+describe('parseOptions of test-v2', () => {
   test.each([
     [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown'] }],
     [['test', 'compare'], { what: 'test', suites: ['compare'] }],
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
     [['--help'], { what: 'help' }],
-  ])('%j', (argv, asked) => {
-    expect(parseOptions(argv)).toEqual(asked);
+  ])('parses %j', (argv, expected) => {
+    expect(parseOptions(argv)).toEqual(expected);
   });
 
   test.each([
-    [['test', 'group'], 'no suite "group"; there are groups, pressure, kubelet, shutdown, compare'],
-    [['pressure'], 'unknown command "pressure"; there are test, build and run'],
-    [['run'], "run: want one command, in quotes: run 'COMMAND'"],
-    [['run', 'id', 'whoami'], "run: want one command, in quotes: run 'COMMAND'"],
-    [['build', 'groups'], 'build takes nothing more: leave out groups'],
-    [['--share', '/tmp'], '--share is for run alone'],
+    [['test', 'group'], 'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, compare'],
+    [['pressure'], 'unknown command "pressure"; must be test, build or run'],
+    [['run'], "run: must have one command in quotes: run 'COMMAND'"],
+    [['run', 'id', 'whoami'], "run: must have one command in quotes: run 'COMMAND'"],
+    [['build', 'groups'], 'build: must have no arguments: remove groups'],
+    [['--share', '/tmp'], '--share: requires the command run'],
     [['--nope'], "Unknown option '--nope'"],
-  ])('%j is refused by name', (argv, message) => {
+  ])('rejects %j with the name of the argument', (argv, message) => {
     expect(() => parseOptions(argv)).toThrow(message);
   });
 
-  test('its help names every suite', () => {
+  test('the help names every suite', () => {
     for (const suite of Object.keys(SUITES)) expect(HELP).toContain(suite);
   });
 });

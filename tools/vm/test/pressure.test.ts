@@ -6,32 +6,32 @@ import { builtImage } from '../src/disk.ts';
 import { runInMachine } from '../src/machine.ts';
 import { fillShare, suiteCommand } from '../src/share.ts';
 
-/** Half a minute where nothing else runs. */
+/** Time limit in ms; the suite takes half a minute on an idle machine. */
 const TIMEOUT_MS = 600_000;
-const NAME = 'on cgroup v2 with systemd: memory that runs out, eviction, groups that others have a hand in';
+const NAME = 'runs the suite for memory pressure, eviction and external cgroup changes on cgroup v2 with systemd';
 
 const image = builtImage();
 const hasEmulator = (process.env.PATH ?? '').split(':').some((path) => existsSync(join(path, 'qemu-system-x86_64')));
 const missing = [
   ...(hasEmulator ? [] : ['no qemu-system-x86_64']),
-  ...(image === undefined ? ['no machine, which `npm run test-v2 -- build` makes'] : []),
+  ...(image === undefined ? ['no virtual machine (build one with `npm run test-v2 -- build`)'] : []),
 ];
 
 if (image === undefined || !hasEmulator) test(NAME, (context) => context.skip(missing.join(', ')));
 else {
   test(NAME, { timeout: TIMEOUT_MS }, async () => {
     const share = join(import.meta.dirname, '../.run', `test-${process.pid}`);
-    let said = '';
+    let output = '';
     const onOutput = (bytes: Buffer): void => {
-      said += bytes;
+      output += bytes;
     };
     await mkdir(share, { recursive: true });
     try {
       await fillShare(share, ['pressure'], () => undefined);
       const status = await runInMachine(image, suiteCommand(['pressure']), { share, timeoutMs: TIMEOUT_MS, onOutput });
-      expect(status, said).toBe(0);
-      expect(said).toMatch(/tests [1-9]\d*\r?\n/);
-      expect(said).toMatch(/fail 0\r?\n/);
+      expect(status, output).toBe(0);
+      expect(output).toMatch(/tests [1-9]\d*\r?\n/);
+      expect(output).toMatch(/fail 0\r?\n/);
     } finally {
       await rm(share, { recursive: true, force: true });
     }

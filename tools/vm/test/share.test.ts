@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { SUITES, suiteCommand } from '../src/share.ts';
 
-describe('the command that runs suites', () => {
-  test('runs each, whatever became of the one before, and fails with the last that failed', () => {
+describe('suiteCommand', () => {
+  test('runs all suites even if one fails, and exits with the status of the last failing one', () => {
     const command = suiteCommand(['groups', 'pressure']);
     const lines = command.split('\n');
     expect(lines.filter((line) => line.endsWith('|| status=$?')).map((line) => /\/(\w+)\.js/.exec(line)?.[1])).toEqual([
@@ -12,11 +12,11 @@ describe('the command that runs suites', () => {
     expect(lines.at(-1)).toBe('exit $status');
   });
 
-  test('compares without a reporter of tests', () => {
+  test('runs compare without a test reporter', () => {
     expect(suiteCommand(['compare'])).not.toContain('--test-reporter');
   });
 
-  test('the Go kubelet is taken along only where it is compared with', () => {
+  test('only the compare suite needs the Go kubelet', () => {
     expect(Object.entries(SUITES).filter(([, takes]) => takes.includes('upstream'))).toHaveLength(1);
   });
 });

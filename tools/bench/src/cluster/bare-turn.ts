@@ -8,7 +8,7 @@ import { POD_COMMAND } from './cluster-pods.ts';
 import type { Bare } from './figures.ts';
 import type { ClusterBenchOptions } from './options.ts';
 
-/** What a turn of the bare runtime is taken with. */
+/** Options of {@link takeBareTurn}. */
 export interface BarePlan {
   readonly options: Pick<ClusterBenchOptions, 'pods' | 'singles'>;
   readonly binaries: ContainerdBinaries;
@@ -17,10 +17,13 @@ export interface BarePlan {
   readonly say: (text: string) => void;
 }
 
-/** As many starts at once as this repository's kubelet allows. */
+/** Maximum number of concurrent starts per CPU, as in this repository's kubelet. */
 const STARTS_PER_CPU = 2;
 
-/** Starts a runtime, and in it the pods that the kubelets are measured with, by the calls alone that no start can do without. */
+/**
+ * Starts a runtime, and measures how long it takes to start the pods of the benchmark with only the runtime calls that
+ * are indispensable.
+ */
 export async function takeBareTurn(
   { options, binaries, directory, subnet, say }: BarePlan,
   signal: AbortSignal,
@@ -28,12 +31,12 @@ export async function takeBareTurn(
   const side = await RuntimeSide.start(binaries, directory, subnet);
   try {
     const bare = new BareRuntime(side, join(directory, 'pods'), POD_COMMAND);
-    say('bare runtime: single pods');
+    say('bare runtime: starting single pods');
     const singleMs: number[] = [];
     for (let index = 0; index < options.singles; index++) {
       singleMs.push((await bare.batch([`single-${index}`], 1, signal)).totalMs);
     }
-    say(`bare runtime: ${options.pods} pods`);
+    say(`bare runtime: starting ${options.pods} pods`);
     const names = Array.from({ length: options.pods }, (_, index) => `batch-${index}`);
     const before = await machineCpuSeconds();
     const { readyMs } = await bare.batch(names, STARTS_PER_CPU * availableParallelism(), signal);

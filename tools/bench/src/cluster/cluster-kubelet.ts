@@ -6,27 +6,27 @@ import { freePorts } from '@node-agent/tools-ports';
 import { type ProcessUsage, readUsage } from '../proc.ts';
 import { shebangFlags } from '../shebang.ts';
 
-/** Which kubelet, and where. */
+/** Options of a {@link ClusterKubelet}. */
 export interface ClusterKubeletOptions {
-  /** The program; one that ends in `.js` is run by Node. */
+  /** Path of the kubelet. A file that ends in `.js` is run with Node. */
   readonly program: string;
   readonly nodeName: string;
-  /** Absent: it runs alone. */
+  /** Path of the kubeconfig. If absent, the kubelet runs without an API server. */
   readonly kubeconfig?: string;
   readonly endpoint: string;
-  /** A directory for all that it has. */
+  /** Directory for all files of the kubelet. */
   readonly directory: string;
-  /** Where the groups of its pods are; absent: the runtime says where its containers are. */
+  /** Parent cgroup of the pods' cgroups. If absent, the kubelet manages no cgroups. */
   readonly cgroupRoot?: string | undefined;
-  /** Where a CPU profile is left when it ends; of a JavaScript program only. */
+  /** Directory for a CPU profile that is written when the kubelet exits; only for a JavaScript program. */
   readonly profiles?: string | undefined;
-  /** Fields of its configuration beside those that all have. */
+  /** Additional kubelet configuration fields. */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
 
 const STOP_TIMEOUT_MS = 15_000;
 
-/** A kubelet in a cluster, as a child process: both that are compared get the same configuration. */
+/** Kubelet in a cluster, run as a child process. Both compared kubelets get the same configuration. */
 export class ClusterKubelet {
   readonly #options: ClusterKubeletOptions;
   #child: ChildProcess | undefined;
@@ -48,12 +48,12 @@ export class ClusterKubelet {
     return join(this.#options.directory, 'kubelet.log');
   }
 
-  /** Of its secured server. */
+  /** Port of the kubelet's authenticated server. */
   get port(): number {
     return this.#port;
   }
 
-  /** Whether its process is there. */
+  /** Whether the process is running. */
   get runs(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
@@ -103,22 +103,22 @@ export class ClusterKubelet {
     const [command, ...flags] = program.endsWith('.js')
       ? [process.execPath, ...shebangFlags(await readFile(program, 'utf8')), ...profile, program]
       : [program];
-    if (command === undefined) throw new Error('no kubelet was given');
+    if (command === undefined) throw new Error('start kubelet: no program');
     const log = openSync(this.logFile, 'a');
-    // A session of its own: a Ctrl-C is for this program, which ends the kubelet.
+    // The kubelet gets its own session, so that Ctrl-C reaches only this program, which then stops the kubelet.
     this.#child = spawn(command, [...flags, ...args], { stdio: ['ignore', log, log], detached: true, cwd: directory });
     closeSync(log);
   }
 
-  /** What it has used so far. @throws where it has ended */
+  /** Returns the resources that the process has used so far. @throws Error if the process has exited */
   async usage(): Promise<ProcessUsage> {
     const pid = this.#child?.pid;
-    if (pid === undefined || !this.runs) throw new Error(`the kubelet has ended\n${await this.logTail()}`);
+    if (pid === undefined || !this.runs) throw new Error(`kubelet exited\n${await this.logTail()}`);
     return readUsage(pid);
   }
 
-  /** From now on the peak of its memory is that of what follows. */
-  async forgetPeak(): Promise<void> {
+  /** Resets the process's peak memory. */
+  async resetPeak(): Promise<void> {
     await writeFile(`/proc/${this.#child?.pid}/clear_refs`, '5');
   }
 
@@ -126,7 +126,7 @@ export class ClusterKubelet {
     return (await readFile(this.logFile, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n');
   }
 
-  /** Ends it; its pods run on. @param signal what it is told so by */
+  /** Stops the kubelet; its pods continue to run. @param signal signal that is sent first */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.runs) return;

@@ -4,10 +4,10 @@ import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
-/** Where the pods are. */
+/** Namespace of the pods. */
 const NAMESPACE = 'default';
 
-/** What the container of each pod runs: it ends at once when it is told to. */
+/** Command of each pod's container. It exits immediately on SIGTERM. */
 export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 
 const PLAIN: PodSpec = {
@@ -16,7 +16,10 @@ const PLAIN: PodSpec = {
   containers: [{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command: POD_COMMAND }],
 };
 
-/** The pods of one node, made, changed and deleted in the API, and watched there: all times are those of this program's watch. */
+/**
+ * Pods of one node. They are created, changed and deleted through the API, and all times are those of this program's
+ * watch.
+ */
 export class ClusterPods {
   readonly #client: KubeClients['requests'];
   readonly #nodeName: string;
@@ -24,7 +27,10 @@ export class ClusterPods {
   readonly #waiting = new Set<() => void>();
   readonly #signal: AbortSignal;
 
-  /** @param signal ends every wait for a pod, with its reason: a node that is being ended may never be as it is waited for */
+  /**
+   * @param signal aborts every wait for a pod with its reason, because the pods of a node that is being stopped may
+   * never reach the expected state
+   */
   constructor(client: KubeClients['requests'], nodeName: string, signal: AbortSignal) {
     this.#client = client;
     this.#signal = signal;
@@ -35,7 +41,7 @@ export class ClusterPods {
     );
   }
 
-  /** Watches until the signal is aborted. */
+  /** Watches the pods until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     const changes = this.#reflector.changes();
     const running = this.#reflector.start(signal);
@@ -44,8 +50,9 @@ export class ClusterPods {
   }
 
   /**
-   * @param spec of one that runs until it is told to end where absent
-   * @returns when it was asked for, in milliseconds
+   * Creates a pod.
+   * @param spec default: a pod that runs until it is stopped
+   * @returns the time of the request in ms
    */
   async create(name: string, spec: PodSpec = PLAIN): Promise<number> {
     const startMs = performance.now();
@@ -54,7 +61,7 @@ export class ClusterPods {
     return startMs;
   }
 
-  /** @returns when it was asked for, in milliseconds */
+  /** Deletes a pod. @returns the time of the request in ms */
   async delete(name: string): Promise<number> {
     const startMs = performance.now();
     await this.#client.delete(resources.pods, { namespace: NAMESPACE, name });
@@ -66,12 +73,12 @@ export class ClusterPods {
     await this.#client.patch(resources.pods, { type: 'merge', body }, { namespace: NAMESPACE, name });
   }
 
-  /** When the pod was seen Ready, in milliseconds. */
+  /** Resolves with the time in ms at which the pod was seen Ready. */
   async ready(name: string): Promise<number> {
     return this.#seen(name, (pod) => conditionHolds(pod, 'Ready'));
   }
 
-  /** Whether the pod became Ready; it may be refused, or fail, instead. */
+  /** Resolves with whether the pod became Ready; false if the pod was rejected or failed. */
   async becomesReady(name: string): Promise<boolean> {
     await this.#seen(name, (pod) => conditionHolds(pod, 'Ready') || pod?.status?.phase === 'Failed');
     return this.phase(name) !== 'Failed';
@@ -81,7 +88,7 @@ export class ClusterPods {
     return this.#seen(name, (pod) => pod === undefined);
   }
 
-  /** When the pod was seen with a container that was started again, and runs. */
+  /** Resolves with the time in ms at which a restarted container of the pod was seen running. */
   async restarted(name: string): Promise<number> {
     return this.#seen(name, (pod) => {
       const [status] = pod?.status?.containerStatuses ?? [];
@@ -89,18 +96,18 @@ export class ClusterPods {
     });
   }
 
-  /** The pod's phase as it was seen last; absent where there is no such pod. */
+  /** Returns the pod's last seen phase; undefined if the pod does not exist. */
   phase(name: string): string | undefined {
     return this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.phase;
   }
 
-  /** Why the pod's container has ended, as it was seen last; absent where it has not. */
+  /** Returns the last seen reason why the pod's container terminated; undefined if it has not terminated. */
   endedFor(name: string): string | undefined {
     const [status] = this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.containerStatuses ?? [];
     return status?.state?.terminated?.reason;
   }
 
-  /** The id by which the runtime knows the pod's container. */
+  /** Returns the runtime's ID of the pod's container. */
   containerId(name: string): string {
     const pod = this.#reflector.objects.get(`${NAMESPACE}/${name}`);
     return pod?.status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '') ?? '';
@@ -133,7 +140,7 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** Whether a pod or a node has a condition, and it is True. */
+/** Returns whether a condition of a pod or node is True. */
 export function conditionHolds(object: Conditioned | undefined, type: string): boolean {
   return (
     object?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false

@@ -1,38 +1,41 @@
 import { median } from '../statistics.ts';
 
-/** What one turn of a kubelet came to. Milliseconds, bytes, seconds on a CPU. */
+/** Results of one turn of a kubelet, in ms, bytes and CPU seconds. */
 export interface Turn {
-  /** From the first pod's creation until each was Ready, by the watch of this program. */
+  /** Time from the creation of the first pod until each pod was seen Ready by this program's watch. */
   readonly batchReadyMs: readonly number[];
   readonly batchCpuSeconds: number;
-  /** What all CPUs did meanwhile, for the runtime, the control plane and everybody else, too. */
+  /** CPU seconds of the whole machine during the batch, including runtime and control plane. */
   readonly machineSeconds: number;
-  /** From the creation of one pod, with nothing else going on, until it was Ready. */
+  /** Time from the creation of a single pod until it was Ready. */
   readonly singleMs: readonly number[];
-  /** From the deletion of a pod that ends at once on SIGTERM until its object was gone. */
+  /** Time from the deletion of a pod that exits immediately on SIGTERM until its object was gone. */
   readonly deletionMs: readonly number[];
-  /** From the kill of a container's process until the API had its successor running. */
+  /** Time from the kill of a container's process until the API showed the restarted container running. */
   readonly restartMs: readonly number[];
-  /** Of one CPU, while nothing happens. */
+  /** Share of one CPU at rest. */
   readonly idleCpuShare: number;
   readonly emptyRssBytes: number;
   readonly rssBytes: number;
-  /** What the API server was asked to write while the pods started, for each of them; its scheduler's event too. */
+  /** Number of pod status writes that the API server received during the batch, per pod. */
   readonly statusWritesPerPod: number;
+  /** Number of event writes that the API server received during the batch, per pod, including the scheduler's event. */
   readonly eventsPerPod: number;
   readonly changes?: Changes;
 }
 
-/** What so many changes of one pod's annotations did. */
+/** Results of changing the annotations of one pod as fast as possible. */
 export interface Changes {
-  /** What the API server took from one writer, one change after another. */
+  /** Changes per second by one writer that makes one change after another. */
   readonly onePerSecond: number;
-  /** And from many at once, who are in each other's way. */
+  /** Changes per second by many concurrent writers, which conflict with each other. */
   readonly perSecond: number;
   readonly grownBytes: number;
 }
 
-/** The same pods, started by a loop with no kubelet and no API server: what no kubelet can beat. */
+/**
+ * Results of starting the same pods with a loop instead of kubelet and API server: the lower bound for every kubelet.
+ */
 export interface Bare {
   readonly batchReadyMs: readonly number[];
   readonly machineSeconds: number;
@@ -45,33 +48,33 @@ export interface ClusterFigure {
   readonly bare: number | undefined;
   readonly go: number | undefined;
   readonly ours: number;
-  /** The median of the ratios of turns that stood side by side. */
+  /** Median of the ratios of turns that were taken side by side. */
   readonly ratio: number | undefined;
   readonly target: number | undefined;
 }
 
 const MIB = 2 ** 20;
 
-/** Each figure of a turn, with what its ratio should be at most. */
+/** Values of a turn, with the maximum ratio that is the target. */
 const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) => number, target?: number])[] = [
-  ['batch until all are ready', 's', batchSeconds, 0.65],
-  ['its median pod', 's', medianSeconds, 0.4],
+  ['batch, until all pods are ready', 's', batchSeconds, 0.65],
+  ['batch, median pod', 's', medianSeconds, 0.4],
   ['single pod until ready', 'ms', singleMilliseconds, 0.8],
   ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
   ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
   ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
-  ['CPU of the machine meanwhile', 's', machineSeconds],
-  ['writes of a status, each pod of the batch', '', ({ statusWritesPerPod }) => statusWritesPerPod],
-  ['events, each pod of the batch', '', ({ eventsPerPod }) => eventsPerPod],
+  ['CPU of the machine during the batch', 's', machineSeconds],
+  ['status writes per pod of the batch', '', ({ statusWritesPerPod }) => statusWritesPerPod],
+  ['events per pod of the batch', '', ({ eventsPerPod }) => eventsPerPod],
   ['idle CPU', '%', ({ idleCpuShare }) => idleCpuShare * 100, 0.3],
   ['RSS without pods', 'MiB', ({ emptyRssBytes }) => emptyRssBytes / MIB, 1],
   ['RSS with the batch', 'MiB', ({ rssBytes }) => rssBytes / MIB, 1],
-  ['changes of annotations, one writer', '/s', ({ changes }) => changes?.onePerSecond ?? Number.NaN],
-  ['changes of annotations, many', '/s', ({ changes }) => changes?.perSecond ?? Number.NaN],
-  ['RSS grown by them', 'MiB', ({ changes }) => (changes?.grownBytes ?? Number.NaN) / MIB],
+  ['annotation changes, one writer', '/s', ({ changes }) => changes?.onePerSecond ?? Number.NaN],
+  ['annotation changes, many writers', '/s', ({ changes }) => changes?.perSecond ?? Number.NaN],
+  ['RSS growth after annotation changes', 'MiB', ({ changes }) => (changes?.grownBytes ?? Number.NaN) / MIB],
 ];
 
-/** What the bare runtime has a figure for, too. */
+/** Values that exist for the bare runtime, too. */
 const BARE_FIGURES: ReadonlyMap<(turn: Turn) => number, (bare: Bare) => number> = new Map([
   [batchSeconds, batchSeconds],
   [medianSeconds, medianSeconds],
@@ -95,7 +98,10 @@ function singleMilliseconds({ singleMs }: Bare): number {
   return median(singleMs);
 }
 
-/** The figures of both, from turns in the order in which they were taken; what was not measured is left out. */
+/**
+ * Compares the values of both kubelets. The turns must be in chronological order. Values that were not measured are
+ * omitted.
+ */
 export function clusterFigures(
   ours: readonly Turn[],
   go: readonly Turn[],
@@ -118,7 +124,7 @@ export function clusterFigures(
   });
 }
 
-/** Whether a figure meets its target; `undefined` where there is nothing to compare. */
+/** Returns whether a value meets its target; `undefined` if there is no target or no comparison. */
 export function clusterFigureMeetsTarget({ ratio, target }: ClusterFigure): boolean | undefined {
   return ratio === undefined || target === undefined ? undefined : ratio <= target;
 }

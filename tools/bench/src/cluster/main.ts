@@ -46,13 +46,13 @@ interface Results {
   readonly storm: { readonly ours: Storm; readonly go: Storm | undefined } | undefined;
 }
 
-/** What all measurements are made with. */
+/** Programs and subnets for all measurements. */
 interface Machine {
-  /** Absent: pods run in memory. */
+  /** Programs of the runtime. If absent, the runtime is in memory. */
   readonly binaries: ContainerdBinaries | undefined;
-  /** The Go kubelet, where it is to be measured too. */
+  /** Path of the Go kubelet, if it is measured, too. */
   readonly upstream: string | undefined;
-  /** Where each kubelet's pods get their addresses. */
+  /** Pod subnet of each kubelet. */
   readonly subnets: { readonly ours: string; readonly go: string };
 }
 

@@ -1,53 +1,56 @@
 import { parseArgs } from 'node:util';
 import { numberOption } from '../number-option.ts';
 
-/** What a run measures, and how long. */
+/** Options of a run. */
 export interface ClusterBenchOptions {
-  /** Pods in the batch, and while the kubelet is at rest. */
+  /** Number of pods in the batch and at rest. */
   readonly pods: number;
-  /** Single pods that are started, deleted and crashed, each. */
+  /** Number of single pods that are started, deleted and crashed. */
   readonly singles: number;
   readonly idleSeconds: number;
-  /** How long one pod's annotations are changed as fast as the control plane takes it, by one writer and by many; 0: not at all. */
+  /** Seconds for changing one pod's annotations as fast as possible, by one writer and by many; 0 skips this part. */
   readonly changeSeconds: number;
-  /** How long they are changed 1,000 times a second, by an API server in memory; 0: not at all. */
+  /** Seconds for changing annotations 1,000 times a second with an API server in memory; 0 skips this part. */
   readonly stormSeconds: number;
-  /** That alone: no control plane is needed then. */
+  /** Whether only the changes with the API server in memory are measured, which needs no control plane. */
   readonly onlyStorm: boolean;
-  /** How often each kubelet has its turn. */
+  /** Number of turns per kubelet. */
   readonly rounds: number;
-  /** A runtime in memory, which costs next to nothing: no process of a container can be killed then, nor a runtime measured by itself. */
+  /**
+   * Whether the runtime is in memory and costs almost nothing. Then containers cannot be killed, and the runtime is not
+   * measured separately.
+   */
   readonly fakeRuntime: boolean;
-  /** Pods have no groups of their own, with either kubelet. */
+  /** Whether pods run without cgroups of their own with both kubelets. */
   readonly withoutCgroups: boolean;
-  /** This repository's kubelet alone. */
+  /** Whether only this repository's kubelet is measured. */
   readonly alone: boolean;
-  /** Where the CPU profiles of this repository's kubelet are kept; none are taken where absent. */
+  /** Directory for CPU profiles of this repository's kubelet. If absent, none are written. */
   readonly profiles: string | undefined;
   readonly json: boolean;
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run bench-cluster -- [options]
-Measures this kubelet against the Go kubelet of the release that it follows, in turn, each on a private containerd, both in
-one private cluster. Needs root.
+Compares this kubelet with the Go kubelet of the release that it follows. The kubelets run in turn, each on a private containerd,
+both in one private cluster. Needs root.
   --pods N             pods in the batch, and at rest (100)
   --singles N          pods started, deleted and crashed one by one (5)
-  --idle-seconds N     how long its CPU time is measured at rest (30)
-  --change-seconds N   how long the annotations of one pod are changed as fast as the control plane takes it (10)
-  --storm-seconds N    how long they are changed 1,000 times a second, by an API server in memory (30)
-  --only-storm         measure nothing else
+  --idle-seconds N     seconds for measuring the CPU time at rest (30)
+  --change-seconds N   seconds for changing the annotations of one pod as fast as possible (10)
+  --storm-seconds N    seconds for changing them 1,000 times a second with an API server in memory (30)
+  --only-storm         measure only the storm (--storm-seconds)
   --rounds N           turns of each kubelet (1)
-  --fake-runtime       with a runtime in memory: what the kubelets themselves cost
-  --without-cgroups    cgroupsPerQOS is false for both kubelets: what groups of pods cost
-  --alone              this kubelet only
-  --profiles DIR       keep CPU profiles of this kubelet there
-  --json               print JSON, on the standard output
+  --fake-runtime       use a runtime in memory, to measure the kubelets alone
+  --without-cgroups    set cgroupsPerQOS to false for both kubelets, to measure the cost of pod cgroups
+  --alone              only this kubelet
+  --profiles DIR       directory for CPU profiles of this kubelet
+  --json               print JSON on the standard output
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseClusterOptions(argv: readonly string[]): ClusterBenchOptions {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
@@ -68,7 +71,8 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
       help: { type: 'boolean', default: false },
     },
   });
-  if (values['fake-runtime'] && values['only-storm']) throw new Error('--only-storm needs a real runtime');
+  if (values['fake-runtime'] && values['only-storm'])
+    throw new Error('--only-storm: cannot be combined with --fake-runtime');
   return {
     pods: numberOption('--pods', values.pods, 1, 240),
     singles: numberOption('--singles', values.singles, 1, 100),

@@ -1,7 +1,7 @@
 import { fieldSelector, type KubeClients, resources } from '@node-agent/kube-client';
 import type { Pod } from '@node-agent/pod-spec';
 
-/** One pod as a watch of its own tells of it, every change by itself: a reflector would give the newest alone. */
+/** Watches one pod and sees every change. A reflector would only deliver the newest object. */
 export class PodWatch {
   readonly #client: KubeClients['requests'];
   readonly #key: { readonly namespace: string; readonly name: string };
@@ -15,22 +15,22 @@ export class PodWatch {
     this.#key = key;
   }
 
-  /** What the last event said; `undefined` before the first and once the pod is deleted. */
+  /** Pod of the last event; `undefined` before the first event and after the deletion. */
   get newest(): Pod | undefined {
     return this.#newest;
   }
 
-  /** How many changes a second have come since {@link count}, from the first of them to the last. */
+  /** Changes per second since {@link count}, between the first and the last of them. */
   get perSecond(): number {
     return ((this.#changes - 1) * 1000) / (this.#lastMs - this.#firstMs);
   }
 
-  /** Counts from now on. */
+  /** Resets the count of changes. */
   count(): void {
     this.#changes = 0;
   }
 
-  /** Watches until the signal is aborted. @throws KubeError where the watch breaks */
+  /** Watches until the signal is aborted. @throws KubeError if the watch fails */
   async run(signal: AbortSignal): Promise<void> {
     const { namespace, name } = this.#key;
     const selector = fieldSelector({ 'metadata.name': name });

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A CPU profile, as far as it is read here: V8's format. */
+/** CPU profile in V8's format; only the fields that are used here. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
@@ -13,7 +13,7 @@ export interface CpuProfile {
 const TOP = 15;
 const IDLE = new Set(['(idle)', '(program)', '(root)']);
 
-/** The functions that most samples were taken in, by their part of the samples that were not idle. */
+/** Returns the functions with the most samples, as shares of all samples that are not idle. */
 export function topFunctions(
   { nodes, samples }: CpuProfile,
   count: number = TOP,
@@ -36,7 +36,7 @@ export function topFunctions(
   return sorted.map(([name, hits]) => [name, hits / busy] as const);
 }
 
-/** The top of each profile in a directory, as lines. */
+/** Returns the top functions of each profile in a directory, as text lines. */
 export async function topOfProfiles(directory: string): Promise<string> {
   const files = (await readdir(directory)).filter((name) => name.endsWith('.cpuprofile'));
   const parts: string[] = [];

@@ -1,21 +1,21 @@
-/** What became of a kubelet whose one pod's annotations were changed 1,000 times a second. Bytes, milliseconds. */
+/** Results of changing the annotations of a kubelet's only pod 1,000 times a second, in bytes and ms. */
 export interface Storm {
-  /** As they came on a watch. */
+  /** Changes per second that arrived on a watch. */
   readonly perSecond: number;
-  /** Of one CPU, meanwhile. */
+  /** Share of one CPU during the changes. */
   readonly cpuShare: number;
   readonly beforeRssBytes: number;
-  /** After each third of the time. */
+  /** RSS after each third of the time. */
   readonly thirdsRssBytes: readonly number[];
-  /** Once it had time to settle. */
+  /** RSS after the kubelet has settled. */
   readonly settledRssBytes: number;
-  /** After the last change, until the kubelet listed the pod with it. */
+  /** Time from the last change until the kubelet's pod list contained it. */
   readonly listedAfterMs: number;
-  /** After the last change, until the pod's volume had it. */
+  /** Time from the last change until the pod's volume contained it. */
   readonly writtenAfterMs: number;
 }
 
-/** A figure of a storm; `meets` where there is something that it must be. */
+/** Value of a storm; `meets` is undefined if the value has no target. */
 export interface StormFigure {
   readonly name: string;
   readonly unit: string;
@@ -34,35 +34,38 @@ type Row = readonly [
   target?: { readonly least?: number; readonly most?: number },
 ];
 
-/** V8's young generation at its full size, which it reaches once and keeps (three halves of 4 MiB), and the code of what became hot. */
+/**
+ * Allowed growth: V8's young generation at its full size, which it reaches once and keeps (three semi-spaces of 4 MiB),
+ * and the compiled code of hot functions.
+ */
 const SETTLED_GROWTH_MIB = 20;
 
-/** Memory may be taken in the beginning; it must not go on to be. */
+/** Values and targets. Memory may grow at the beginning, but must not keep growing. */
 const ROWS: readonly Row[] = [
-  ['changes of one pod, on the watch', '/s', ({ perSecond }) => perSecond, { least: 990 }],
-  ['CPU meanwhile', '%', ({ cpuShare }) => cpuShare * 100],
+  ['changes of one pod seen by the watch', '/s', ({ perSecond }) => perSecond, { least: 990 }],
+  ['CPU during the changes', '%', ({ cpuShare }) => cpuShare * 100],
   ['RSS before', 'MiB', ({ beforeRssBytes }) => beforeRssBytes / MIB],
   ['RSS after a third', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[0] ?? Number.NaN) / MIB],
   ['RSS after two thirds', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[1] ?? Number.NaN) / MIB],
   ['RSS at the end', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[2] ?? Number.NaN) / MIB],
   ['RSS settled', 'MiB', ({ settledRssBytes }) => settledRssBytes / MIB],
   [
-    'RSS grown from the first third to the last',
+    'RSS growth from the first third to the last',
     'MiB',
     ({ thirdsRssBytes: [first = Number.NaN, , last = Number.NaN] }) => (last - first) / MIB,
     { most: 8 },
   ],
   [
-    'RSS grown, settled',
+    'RSS growth, settled',
     'MiB',
     ({ beforeRssBytes, settledRssBytes }) => (settledRssBytes - beforeRssBytes) / MIB,
     { most: SETTLED_GROWTH_MIB },
   ],
-  ['last change until it is in /pods', 'ms', ({ listedAfterMs }) => listedAfterMs, { most: 1000 }],
-  ['last change until it is in the volume', 'ms', ({ writtenAfterMs }) => writtenAfterMs, { most: 2000 }],
+  ['last change until visible in /pods', 'ms', ({ listedAfterMs }) => listedAfterMs, { most: 1000 }],
+  ['last change until written to the volume', 'ms', ({ writtenAfterMs }) => writtenAfterMs, { most: 2000 }],
 ];
 
-/** The figures of a storm, and whether this kubelet's are what they must be. */
+/** Returns the values of a storm, and whether this kubelet's values meet the targets. */
 export function stormFigures(ours: Storm, go: Storm | undefined): readonly StormFigure[] {
   return ROWS.map(([name, unit, of, target]) => {
     const value = of(ours);

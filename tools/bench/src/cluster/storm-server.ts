@@ -1,19 +1,19 @@
-// An API server in memory, over HTTP, that changes one pod's annotation so and so often a second when it is told to. A child
-// process of the bench: what it uses is not counted to anybody that is measured.
+// API server in memory, over HTTP, that changes one pod's annotation at a given rate on request. It is a child process,
+// so that its CPU time is not counted for the measured processes.
 import { systemClock, systemRandom } from '@node-agent/async';
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
 
-/** What it is told. */
+/** Request to the server. */
 export interface StormOrder {
   readonly namespace: string;
   readonly name: string;
-  /** Its value is the change's number, from 1. */
+  /** Annotation whose value is the number of the change, starting at 1. */
   readonly annotation: string;
   readonly perSecond: number;
   readonly seconds: number;
 }
 
-/** What it says: where it is, and that it has made its changes. */
+/** Messages of the server: its URL, and the number of changes when it has made them. */
 export type StormNews = { readonly url: string } | { readonly made: number };
 
 const TICK_MS = 1;
@@ -33,7 +33,7 @@ function tell(news: StormNews): void {
   process.send?.(news);
 }
 
-/** As many as are due by the clock, whatever a tick took. @returns how many */
+/** Makes as many changes as are due by the clock, even if a tick is late. @returns their number */
 async function changes(api: FakeApiServer, order: StormOrder): Promise<number> {
   const { namespace, name, annotation, perSecond, seconds } = order;
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
@@ -46,7 +46,7 @@ async function changes(api: FakeApiServer, order: StormOrder): Promise<number> {
     for (; made < due; made++) {
       const body = JSON.stringify({ metadata: { annotations: { [annotation]: `${made + 1}` } } });
       const { status } = await api.request({ method: 'PATCH', path, headers, body });
-      if (status !== 200) throw new Error(`the change ${made + 1} of ${path} was answered with ${status}`);
+      if (status !== 200) throw new Error(`patch ${path}: status ${status} for change ${made + 1}`);
     }
     await new Promise((resolve) => setTimeout(resolve, TICK_MS));
   }

@@ -17,7 +17,7 @@ import { PodWatch } from './pod-watch.ts';
 import type { Storm } from './storm-figures.ts';
 import type { StormNews, StormOrder } from './storm-server.ts';
 
-/** What a storm is measured with. */
+/** Options of {@link measureStorm}. */
 export interface StormPlan {
   readonly binaries: ContainerdBinaries;
   readonly program: string;
@@ -29,7 +29,7 @@ export interface StormPlan {
   readonly say: (text: string) => void;
 }
 
-/** So long until a process that did something has settled. */
+/** Time in ms for a process to settle after work. */
 const SETTLE_MS = 20_000;
 const CHANGES_PER_SECOND = 1000;
 const ANNOTATION = 'bench/change';
@@ -39,8 +39,8 @@ const VOLUME = 'changes';
 const SERVER = fileURLToPath(new URL('./storm-server.ts', import.meta.url));
 
 /**
- * Joins a kubelet with a runtime of its own to an API server in memory, and has the annotations of its one pod changed 1,000
- * times a second: a real one with its store takes fewer of one object.
+ * Starts a kubelet with its own runtime and an API server in memory, and changes the annotations of its only pod 1,000
+ * times a second. A real API server with etcd cannot change one object so often.
  */
 export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promise<Storm> {
   const { directory, nodeName, program, profiles, say } = plan;
@@ -59,7 +59,7 @@ export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promis
   const kubelet = new ClusterKubelet({
     ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
     directory: join(directory, 'k'),
-    // The server in memory speaks JSON alone.
+    // The API server in memory supports only JSON.
     configuration: { readOnlyPort, contentType: 'application/json' },
   });
   const clients = stack.use(
@@ -97,7 +97,7 @@ interface Scene {
   readonly kubelet: ClusterKubelet;
   readonly server: ChildProcess;
   readonly pod: PodWatch;
-  /** Where the volume has the annotation. */
+  /** File of the volume that contains the annotation. */
   readonly file: string;
   readonly readOnlyPort: number;
 }
@@ -105,7 +105,7 @@ interface Scene {
 async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, signal: AbortSignal): Promise<Storm> {
   const { kubelet, server, pod, file, readOnlyPort } = scene;
   await sleep(SETTLE_MS, signal);
-  say(`${nodeName}: ${CHANGES_PER_SECOND} changes a second for ${seconds} s`);
+  say(`${nodeName}: changing annotations ${CHANGES_PER_SECOND} times a second for ${seconds} s`);
   const before = await kubelet.usage();
   const order: StormOrder = {
     ...{ namespace: NAMESPACE, name: NAME, annotation: ANNOTATION, seconds },
@@ -138,7 +138,11 @@ async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, sig
       signal,
     ),
   ]);
-  await until('all changes are on the watch', () => pod.newest?.metadata.annotations?.[ANNOTATION] === newest, signal);
+  await until(
+    'the watch has received all changes',
+    () => pod.newest?.metadata.annotations?.[ANNOTATION] === newest,
+    signal,
+  );
   await sleep(SETTLE_MS, signal);
   const settledRssBytes = (await kubelet.usage()).rssBytes;
   return {
@@ -149,25 +153,25 @@ async function storming({ seconds, nodeName, say }: StormPlan, scene: Scene, sig
   };
 }
 
-/** How long after `startMs` something was first seen to be so, in milliseconds. */
+/** Returns the time in ms from `startMs` until a condition was first seen to hold. */
 async function after(
   startMs: number,
   what: string,
-  isSo: () => Promise<boolean>,
+  condition: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<number> {
-  await until(what, isSo, signal, { everyMs: 5 });
+  await until(what, condition, signal, { everyMs: 5 });
   return performance.now() - startMs;
 }
 
-/** The annotation as the kubelet itself has it. */
+/** Returns the annotation in the kubelet's own pod list. */
 async function listed(port: number): Promise<string | undefined> {
   const response = await fetch(`http://127.0.0.1:${port}/pods`);
   const { items } = (await response.json()) as { readonly items: readonly Pod[] };
   return items.find(({ metadata }) => metadata.name === NAME)?.metadata.annotations?.[ANNOTATION];
 }
 
-/** A pod that sees its annotation in a volume: each change is one for the kubelet's volumes too. */
+/** Returns a pod with its annotation in a volume, so that the kubelet must update the volume on every change. */
 function stormyPod(nodeName: string): Pod {
   const fieldRef = { fieldPath: `metadata.annotations['${ANNOTATION}']` };
   return {
@@ -199,16 +203,18 @@ function kubeconfigOf(server: string): string {
   });
 }
 
-/** The next thing of its kind that the server says. @throws where it ends instead; AbortError */
+/**
+ * Waits for the server's next message of a kind. @throws Error if the server exits; AbortError if the signal is aborted
+ */
 async function newsOf<K extends 'url' | 'made'>(
   server: ChildProcess,
   kind: K,
   signal: AbortSignal,
 ): Promise<Extract<StormNews, Record<K, unknown>>> {
   const ended = once(server, 'exit', { signal }).then(([code]) => {
-    throw new Error(`the API server in memory has ended with ${code}`);
+    throw new Error(`API server in memory exited with ${code}`);
   });
-  // Whoever is not waited for any more may end as it likes.
+  // Without this handler, an exit after the message would be an unhandled rejection.
   ended.catch(() => {});
   for (;;) {
     const [news] = (await Promise.race([once(server, 'message', { signal }), ended])) as [StormNews];

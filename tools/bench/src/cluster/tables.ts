@@ -2,7 +2,7 @@ import { renderTable } from '../table.ts';
 import { type ClusterFigure, clusterFigureMeetsTarget } from './figures.ts';
 import type { StormFigure } from './storm-figures.ts';
 
-/** Both kubelets in turn, on one control plane; `bare`: the runtime alone, with neither kubelet nor API server. */
+/** Formats the values of both kubelets on one control plane. `bare` is the runtime without kubelet and API server. */
 export function clusterTable(figures: readonly ClusterFigure[]): string {
   return renderTable(
     ['figure', 'bare', 'Go', 'this', 'ratio', 'target', ''],
@@ -18,7 +18,7 @@ export function clusterTable(figures: readonly ClusterFigure[]): string {
   );
 }
 
-/** A pod that changes 1,000 times a second; the targets are for this kubelet by itself. */
+/** Formats the values of a pod that changes 1,000 times a second. The targets apply to this kubelet alone. */
 export function stormTable(figures: readonly StormFigure[]): string {
   return renderTable(
     ['1,000 changes a second of one pod', 'Go', 'this', 'target', ''],
@@ -36,7 +36,7 @@ function verdict(meets: boolean | undefined): string {
   return meets === undefined ? '' : meets ? 'ok' : 'MISS';
 }
 
-/** Three digits that matter. */
+/** Rounds to three significant digits. */
 function rounded(value: number | undefined): string {
   if (value === undefined) return '';
   const size = Math.abs(value);

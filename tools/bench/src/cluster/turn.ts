@@ -12,11 +12,11 @@ import type { ClusterPods } from './cluster-pods.ts';
 import type { Changes, Turn } from './figures.ts';
 import type { ClusterBenchOptions } from './options.ts';
 
-/** What a turn is taken with. */
+/** Options of {@link takeTurn}. */
 export interface TurnPlan {
   readonly options: ClusterBenchOptions;
   readonly controlPlane: ControlPlane;
-  /** Absent: a runtime in memory. */
+  /** Programs of the runtime. If absent, the runtime is in memory. */
   readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;
@@ -26,12 +26,12 @@ export interface TurnPlan {
   readonly say: (text: string) => void;
 }
 
-/** So long until a process that did something has settled. */
+/** Time in ms for a process to settle after work. */
 const SETTLE_MS = 20_000;
 const CHANGES_PER_SECOND = 1000;
 const WRITERS = 16;
 
-/** Starts a kubelet with a runtime of its own, measures it, and takes both away again. */
+/** Starts a kubelet with its own runtime, measures it, and stops both. */
 export async function takeTurn(plan: TurnPlan, signal: AbortSignal): Promise<Turn> {
   plan.say(`${plan.nodeName}: waiting for the node`);
   await using node = await BenchNode.start(
@@ -49,7 +49,7 @@ async function measure(
   await sleep(SETTLE_MS, signal);
   const emptyRssBytes = (await kubelet.usage()).rssBytes;
 
-  say(`${nodeName}: single pods`);
+  say(`${nodeName}: starting single pods`);
   const singleMs: number[] = [];
   const deletionMs: number[] = [];
   const restartMs: number[] = [];
@@ -65,32 +65,32 @@ async function measure(
     deletionMs.push((await pods.gone(name)) - deletedMs);
   }
 
-  say(`${nodeName}: ${options.pods} pods`);
+  say(`${nodeName}: starting ${options.pods} pods`);
   const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-batch-${index}`);
   const before = (await kubelet.usage()).cpuSeconds;
-  const asked = await podWrites(controlPlane);
+  const writesBefore = await podWrites(controlPlane);
   const machineBefore = await machineCpuSeconds();
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
-  // What fails first is what is told.
+  // A rejection is reported by the later `await`, or by the first failed creation.
   ready.catch(() => {});
   await Promise.all(names.map((name) => pods.create(name)));
   const batchReadyMs = (await ready).map((atMs) => atMs - startMs);
   const batchCpuSeconds = (await kubelet.usage()).cpuSeconds - before;
   const machineSeconds = (await machineCpuSeconds()) - machineBefore;
   await sleep(SETTLE_MS, signal);
-  const wrote = await podWrites(controlPlane);
-  const statusWritesPerPod = (wrote.statuses - asked.statuses) / options.pods;
-  const eventsPerPod = (wrote.events - asked.events) / options.pods;
+  const writesAfter = await podWrites(controlPlane);
+  const statusWritesPerPod = (writesAfter.statuses - writesBefore.statuses) / options.pods;
+  const eventsPerPod = (writesAfter.events - writesBefore.events) / options.pods;
 
-  say(`${nodeName}: at rest`);
+  say(`${nodeName}: measuring at rest`);
   const idle = await kubelet.usage();
   await sleep(options.idleSeconds * 1000, signal);
   const { cpuSeconds, rssBytes } = await kubelet.usage();
   const idleCpuShare = (cpuSeconds - idle.cpuSeconds) / options.idleSeconds;
 
   const changes = options.changeSeconds > 0 ? await change(options, kubelet, pods, names[0] ?? '', signal) : undefined;
-  say(`${nodeName}: deleting them`);
+  say(`${nodeName}: deleting the pods`);
   await Promise.all(names.map((name) => pods.delete(name)));
   await Promise.all(names.map((name) => pods.gone(name)));
   return {
@@ -110,7 +110,10 @@ async function measure(
   };
 }
 
-/** From the kill of a pod's process until the API has its successor running, in milliseconds; the pod goes again. */
+/**
+ * Measures the time in ms from the kill of a pod's process until the API shows the restarted container running. The pod
+ * is deleted afterwards.
+ */
 async function crashToRestart(
   client: CriClient,
   pods: ClusterPods,
@@ -127,7 +130,9 @@ async function crashToRestart(
   return tookMs;
 }
 
-/** How many statuses of pods, and how many events, the API server has been asked to write so far, by anybody. */
+/**
+ * Returns the number of pod status writes and of event writes that the API server has received so far from all clients.
+ */
 async function podWrites(controlPlane: ControlPlane): Promise<{ readonly statuses: number; readonly events: number }> {
   const { text } = await controlPlane.request('GET', '/metrics');
   const count = (labels: WantedLabels): number => sumOfMetric(text, 'apiserver_request_total', labels);
@@ -136,7 +141,9 @@ async function podWrites(controlPlane: ControlPlane): Promise<{ readonly statuse
   return { statuses: sum({ resource: 'pods', subresource: 'status' }), events: sum({ resource: 'events' }) };
 }
 
-/** Changes one pod's annotations as fast as it goes, up to 1,000 times a second: first by one writer, then by many. */
+/**
+ * Changes one pod's annotations as fast as possible, up to 1,000 times a second: first with one writer, then with many.
+ */
 async function change(
   { changeSeconds }: ClusterBenchOptions,
   kubelet: ClusterKubelet,

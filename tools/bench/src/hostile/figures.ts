@@ -1,24 +1,24 @@
 import { renderTable } from '../table.ts';
 import type { Harm } from './turn.ts';
 
-/** One figure of one kind of pods, for both kubelets. */
+/** One value of one kind of pods, for both kubelets. */
 export interface HostileFigure {
   readonly kind: string;
   readonly figure: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Ours over Go's, where both came to an end and cost anything. */
+  /** Ratio of this kubelet's value to the Go kubelet's, if both are finite and positive. */
   readonly ratio: number | undefined;
 }
 
 const FIGURES: readonly (readonly [name: string, of: (harm: Harm) => number])[] = [
-  ['memory, at most [MB]', ({ peakBytes }) => peakBytes / 1e6],
+  ['peak memory growth [MB]', ({ peakBytes }) => peakBytes / 1e6],
   ['CPU [s]', ({ cpuSeconds }) => cpuSeconds],
   ['another pod, create to Ready [ms]', ({ otherReadyMs }) => otherReadyMs],
-  ['until they are gone [s]', ({ goneMs }) => goneMs / 1000],
+  ['deletion until gone [s]', ({ goneMs }) => goneMs / 1000],
 ];
 
-/** What both kubelets bore, kind by kind; Go's figures are absent where it was not measured. */
+/** Returns the values of both kubelets by kind. The Go kubelet's values are undefined if it was not measured. */
 export function hostileFigures(
   ours: ReadonlyMap<string, Harm>,
   go: ReadonlyMap<string, Harm> | undefined,
@@ -32,14 +32,17 @@ export function hostileFigures(
   );
 }
 
-/** What is measured against what was before may come out at nothing, or less: then there is none. */
+/**
+ * Returns undefined if a value is zero or negative. That is possible, because the values are differences to an earlier
+ * measurement.
+ */
 function ratioOf(ours: number, go: number | undefined): number | undefined {
   if (go === undefined || !(go > 0) || !(ours > 0)) return undefined;
   const ratio = ours / go;
   return Number.isFinite(ratio) ? ratio : undefined;
 }
 
-/** The figures under the name of each kind. */
+/** Formats the values in groups by kind. */
 export function hostileTable(figures: readonly HostileFigure[]): string {
   const rows = figures.map(({ kind, figure, go, ours, ratio }, index) => [
     `${figures[index - 1]?.kind === kind ? ' '.repeat(kind.length) : kind}  ${figure}`,

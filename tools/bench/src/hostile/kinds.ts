@@ -1,22 +1,25 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 
-/** Pods that mean ill, all of one kind. */
+/** Kind of hostile pods. */
 export interface HostileKind {
   readonly name: string;
-  /** How many at a time. */
+  /** Number of pods at a time. */
   readonly pods: number;
-  /** What its container does; it is Ready once `/e/ready` is there. */
+  /** Script of the container. The pod is Ready when `/e/ready` exists. */
   readonly script: string;
   readonly container?: Partial<PodSpec['containers'][number]>;
 }
 
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
-/** The harm is done in the first life; what the kubelet makes of it is seen in the second. */
+/**
+ * Makes a container do its harm in its first life. The second life starts when the kubelet has handled the end of the
+ * first.
+ */
 const inFirstLife = (harm: string): string =>
   `if [ -e /e/second ]; then : > /e/ready; ${FOREVER}; fi; touch /e/second; ${harm}; exit 1`;
 
-/** What containers can do to a kubelet by their files alone (W5). */
+/** Attacks on a kubelet through a container's files alone (W5). */
 export const HOSTILE_KINDS: readonly HostileKind[] = [
   {
     name: '200,000 files in an emptyDir',
@@ -24,12 +27,12 @@ export const HOSTILE_KINDS: readonly HostileKind[] = [
     script: `cd /e; mkdir d; cd d; seq 200000 | xargs -n 2000 touch; : > /e/ready; ${FOREVER}`,
   },
   {
-    name: 'names that are no text',
+    name: 'file names that are not UTF-8',
     pods: 4,
     script: `cd /e; n=$(printf 'caf\\351\\377'); mkdir "$n" "$n/$n"; : > "$n/$n/$n"; mkfifo "f$n"; : > ready; ${FOREVER}`,
   },
   {
-    name: '1,500 directories in one another',
+    name: '1,500 nested directories',
     pods: 4,
     script: `cd /e; : > ready; i=0; while [ $i -lt 1500 ]; do mkdir d && cd d; i=$((i+1)); done; ${FOREVER}`,
   },
@@ -40,14 +43,14 @@ export const HOSTILE_KINDS: readonly HostileKind[] = [
     script: inFirstLife('truncate -s 1500M /dev/termination-log'),
   },
   {
-    name: 'a log of 20 MB in one line, as a message',
+    name: 'a log of 20 MB in one line, used as termination message',
     pods: 2,
     script: inFirstLife("head -c 20000000 /dev/zero | tr '\\0' y"),
     container: { terminationMessagePolicy: 'FallbackToLogsOnError' },
   },
 ];
 
-/** The spec of a pod of a kind, but for its node. */
+/** Returns the spec of a pod of a kind, without its node. */
 export function hostileSpec({ script, container }: HostileKind, image: string): PodSpec {
   const probe = { exec: { command: ['test', '-e', '/e/ready'] }, periodSeconds: 1 };
   return {

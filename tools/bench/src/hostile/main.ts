@@ -9,11 +9,11 @@ import { HOSTILE_KINDS } from './kinds.ts';
 import { type Harm, takeHostileTurn } from './turn.ts';
 
 const HELP = `Usage: npm run bench-hostile -- [options]
-Pods that fill their files with anything, borne by this kubelet and by the Go kubelet of the release that it follows, in turn:
-what they cost in memory and CPU, how long another pod takes meanwhile, and when they are gone. Needs root.
+Runs pods that fill their files with hostile content, with this kubelet and with the Go kubelet of the release that it follows,
+in turn. Measures their cost in memory and CPU, the start time of another pod, and the time until they are gone. Needs root.
   --only REGEXP   only the kinds whose names match
-  --alone         this kubelet only
-  --json          print JSON, on the standard output
+  --alone         only this kubelet
+  --json          print JSON on the standard output
   --help
 `;
 
@@ -32,7 +32,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const kinds = HOSTILE_KINDS.filter(({ name }) => new RegExp(values.only).test(name));
-  if (kinds.length === 0) throw new Error('--only: no kind has such a name');
+  if (kinds.length === 0) throw new Error('--only: must match the name of at least one kind');
   await access(BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-hostile-', async (directory, signal) => {
     const runtime = await findOrBuildContainerd24(say);

@@ -4,7 +4,7 @@ import { BenchNode } from '../bench-node.ts';
 import { sleep } from '../waiting.ts';
 import { type HostileKind, hostileSpec } from './kinds.ts';
 
-/** What a turn is taken with. */
+/** Options of {@link takeHostileTurn}. */
 export interface HostilePlan {
   readonly controlPlane: ControlPlane;
   readonly binaries: ContainerdBinaries;
@@ -16,14 +16,14 @@ export interface HostilePlan {
   readonly say: (text: string) => void;
 }
 
-/** What pods of one kind have cost a kubelet and the other pods. */
+/** Cost of one kind of pods for the kubelet and for other pods. */
 export interface Harm {
-  /** How far its memory grew at most. */
+  /** Maximum growth of the kubelet's memory. */
   readonly peakBytes: number;
   readonly cpuSeconds: number;
-  /** From a healthy pod's creation, while they are deleted, until it is Ready. */
+  /** Time from the creation of a healthy pod, while the hostile pods are being deleted, until it is Ready. */
   readonly otherReadyMs: number;
-  /** From their deletion until the last of them is gone; infinite where it was not within five minutes. */
+  /** Time from the deletion of the hostile pods until all are gone; infinite if that takes more than five minutes. */
   readonly goneMs: number;
 }
 
@@ -31,7 +31,7 @@ const READY_TIMEOUT_MS = 180_000;
 const GONE_TIMEOUT_MS = 300_000;
 const SETTLE_MS = 5000;
 
-/** Has a kubelet bear pods of each kind, one kind after another, with a runtime of its own. */
+/** Runs the pods of each kind, one kind after another, with a kubelet that has its own runtime. */
 export async function takeHostileTurn(plan: HostilePlan, signal: AbortSignal): Promise<ReadonlyMap<string, Harm>> {
   const { nodeName, say } = plan;
   await using node = await BenchNode.start({ ...plan, configuration: {} }, signal);
@@ -52,7 +52,7 @@ async function bear(
   const id = kind.name.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
   const names = Array.from({ length: kind.pods }, (_, index) => `${nodeName}-${id}-${index}`);
   await sleep(SETTLE_MS, signal);
-  await kubelet.forgetPeak();
+  await kubelet.resetPeak();
   const before = await kubelet.usage();
   await Promise.all(names.map((name) => pods.create(name, hostileSpec(kind, PAUSE_IMAGE))));
   await within(READY_TIMEOUT_MS, Promise.all(names.map((name) => pods.ready(name))));
@@ -72,7 +72,7 @@ async function bear(
   };
 }
 
-/** What comes in time. */
+/** Resolves with the promise's value, or with undefined after the timeout. */
 async function within<T>(timeoutMs: number, coming: Promise<T>): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), timeoutMs);

@@ -5,12 +5,12 @@ import { until } from '../waiting.ts';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 const AUTOSCALERS = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
 const NAME = 'busy';
-/** The controller takes no figure of the CPU of a pod that was just started. */
+/** Time limit in ms. It is long, because the controller ignores CPU metrics of pods that have just started. */
 const TIMEOUT_MS = 480_000;
 
-/** What an autoscaler has read and done. */
+/** Result of autoscaling. */
 export interface Autoscaled {
-  /** Of what the pods ask for, in percent. */
+  /** CPU usage as a percentage of the pods' requests. */
   readonly utilization: number;
   readonly replicas: number;
 }
@@ -25,7 +25,10 @@ interface Autoscaler {
   };
 }
 
-/** Has a pod that computes all the time scaled by its CPU; resolves when the autoscaler has read that, and wants more pods. */
+/**
+ * Runs a pod that computes all the time and scales it by CPU usage. Resolves when the autoscaler has read the usage and
+ * wants more replicas.
+ */
 export async function autoscale(plane: ControlPlane, signal: AbortSignal): Promise<Autoscaled> {
   const labels = { app: NAME };
   const command = [
@@ -61,18 +64,18 @@ export async function autoscale(plane: ControlPlane, signal: AbortSignal): Promi
     return utilizationOf(seen) > 0 && (seen.status?.desiredReplicas ?? 0) > 1;
   };
   try {
-    await until('the autoscaler has read what its pod uses', hasScaled, signal, {
+    await until('the autoscaler has read the CPU usage and wants more replicas', hasScaled, signal, {
       everyMs: 1000,
       timeoutMs: TIMEOUT_MS,
     });
   } catch (error) {
-    const said = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
-    throw new Error(`the autoscaler says: ${said?.join('; ') ?? 'nothing'}`, { cause: error });
+    const conditions = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
+    throw new Error(`autoscaler did not scale; its conditions: ${conditions?.join('; ') ?? 'none'}`, { cause: error });
   }
   return { utilization: utilizationOf(seen), replicas: seen.status?.desiredReplicas ?? 0 };
 }
 
-/** Takes it away. */
+/** Deletes the autoscaler and the deployment. */
 export async function endAutoscaling(plane: ControlPlane): Promise<void> {
   await plane.request('DELETE', `${AUTOSCALERS}/${NAME}`);
   await plane.request('DELETE', `${DEPLOYMENTS}/${NAME}`);

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 
 const STOP_TIMEOUT_MS = 10_000;
 
-/** A program with its log in a file. */
+/** Child process with its log in a file. */
 export class Child {
   readonly #child: ChildProcess;
   readonly logFile: string;

@@ -19,7 +19,7 @@ import { type Findings, findingsText, problemsOf } from './report.ts';
 const run = promisify(execFile);
 const NODE = 'watched';
 
-/** What happens is told on the standard error stream: the standard output has the results only. */
+/** Writes progress to the standard error stream. The standard output contains only the results. */
 function say(text: string): void {
   process.stderr.write(`monitoring: ${text}\n`);
 }
@@ -33,13 +33,13 @@ async function main(argv: readonly string[]): Promise<number> {
   await access(BUILT_KUBELET);
   const programs = await findMonitoringPrograms(options.programs, say);
   return inDirectoryOfItsOwn('na-monitoring-', async (directory, signal) => {
-    const findings = await look(options, programs, directory, signal);
+    const findings = await check(options, programs, directory, signal);
     process.stdout.write(options.json ? `${JSON.stringify(findings, null, 2)}\n` : findingsText(findings));
     return problemsOf(findings).length === 0 ? 0 : 1;
   });
 }
 
-async function look(
+async function check(
   options: MonitoringOptions,
   programs: MonitoringPrograms,
   directory: string,
@@ -62,7 +62,7 @@ async function look(
   try {
     const theirs =
       upstream && (await pagesOfGo({ ...machine, program: upstream.binaries.kubelet, subnet: goSubnet, programs }));
-    return await lookAtOurs({ ...machine, program: BUILT_KUBELET, subnet, programs }, options, theirs);
+    return await checkOurs({ ...machine, program: BUILT_KUBELET, subnet, programs }, options, theirs);
   } finally {
     await controlPlane.stop();
   }
@@ -78,10 +78,10 @@ interface Setting {
   readonly signal: AbortSignal;
 }
 
-/** What promtool says of the pages of the Go kubelet, page by page. */
+/** Returns promtool's complaints about the Go kubelet's pages, by page. */
 async function pagesOfGo(setting: Setting): Promise<ReadonlyMap<string, readonly string[]>> {
   const { controlPlane, binaries, program, subnet, directory, signal, programs } = setting;
-  say('the pages of the Go kubelet');
+  say('checking the pages of the Go kubelet');
   const plan = { controlPlane, binaries, program, subnet, nodeName: 'go', directory: join(directory, 'go') };
   await using node = await BenchNode.start(plan, signal);
   await node.addPods(2, signal);
@@ -89,7 +89,7 @@ async function pagesOfGo(setting: Setting): Promise<ReadonlyMap<string, readonly
   return await checkedPages(node, programs.promtool, join(directory, 'go-pages'));
 }
 
-async function lookAtOurs(
+async function checkOurs(
   { controlPlane, binaries, program, subnet, directory, signal, programs }: Setting,
   { minutes, intervalSeconds, pods }: MonitoringOptions,
   theirs: ReadonlyMap<string, readonly string[]> | undefined,
@@ -102,7 +102,7 @@ async function lookAtOurs(
   await writeFile(certFile, cert);
   await writeFile(keyFile, key, { mode: 0o600 });
   const address = `127.0.0.1:${node.port}`;
-  say('Prometheus and metrics-server');
+  say('starting Prometheus and metrics-server');
   const places = (name: string): string => join(directory, name);
   const scraped = { address, certFile, keyFile };
   const prometheus = await Prometheus.start(
@@ -117,20 +117,25 @@ async function lookAtOurs(
     const metricsServer = await MetricsServer.start(programs['metrics-server'], controlPlane, places('ms'), signal);
     try {
       const top = await kubectlTop(controlPlane, pods, signal);
-      say('an autoscaler');
+      say('testing an autoscaler');
       const autoscaled = await autoscale(controlPlane, signal);
       await endAutoscaling(controlPlane);
       const ours = await checkedPages(node, programs.promtool, places('pages'));
       const leftMs = minutes * 60_000 - (performance.now() - beganMs);
-      if (leftMs > 0) say(`${Math.ceil(leftMs / 1000)} s more of scrapes`);
+      if (leftMs > 0) say(`waiting for ${Math.ceil(leftMs / 1000)} s more of scrapes`);
       await sleep(Math.max(0, leftMs), signal);
       return {
         ...{ minutes, intervalSeconds, top, autoscaled },
         pages: await prometheus.pages(minutes),
         leftOut: await prometheus.leftOut(),
         promtool: PAGES.map((path) => {
-          const said = ours.get(path) ?? [];
-          return { path, said, own: ownComplaints(said, theirs?.get(path)), compared: theirs !== undefined };
+          const complaints = ours.get(path) ?? [];
+          return {
+            path,
+            complaints,
+            own: ownComplaints(complaints, theirs?.get(path)),
+            compared: theirs !== undefined,
+          };
         }),
         complaints: [...(await prometheus.complaints()), ...(await metricsServer.complaints())],
       };
@@ -142,7 +147,7 @@ async function lookAtOurs(
   }
 }
 
-/** What promtool says of each page as it is served now. */
+/** Returns promtool's complaints about the current content of each page. */
 async function checkedPages(
   node: BenchNode,
   promtool: string,
@@ -150,25 +155,25 @@ async function checkedPages(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   await mkdir(directory, { recursive: true });
   const calls = new KubeletCalls(node.caller);
-  const said = new Map<string, readonly string[]>();
+  const complaintsOf = new Map<string, readonly string[]>();
   try {
     for (const path of PAGES) {
       const file = join(directory, path.replaceAll('/', '_'));
       await writeFile(file, await calls.page(path));
-      // Its exit code is 3 where it has something to say.
+      // promtool exits with 3 if it has complaints.
       const output = await run('sh', ['-c', '"$0" check metrics <"$1" 2>&1', promtool, file]).then(
         ({ stdout }) => stdout,
         (error: { readonly stdout?: string }) => error.stdout ?? String(error),
       );
-      said.set(path, promtoolComplaints(output));
+      complaintsOf.set(path, promtoolComplaints(output));
     }
   } finally {
     calls.close();
   }
-  return said;
+  return complaintsOf;
 }
 
-/** What kubectl shows, once metrics-server has seen every pod twice. */
+/** Returns the output of kubectl top when metrics-server has seen every pod twice. */
 async function kubectlTop(
   plane: ControlPlane,
   pods: number,

@@ -7,13 +7,13 @@ import { Child } from './child.ts';
 
 const GROUP = 'v1beta1.metrics.k8s.io';
 
-/** What lets the API server pass requests on to metrics-server, in the name of who has sent them. */
+/** Arguments that let the API server forward requests to metrics-server on behalf of the requesting users. */
 export interface Aggregation {
-  /** Of kube-apiserver. */
+  /** Arguments of kube-apiserver. */
   readonly arguments: readonly string[];
 }
 
-/** Makes the certificates that an API server shows to those it passes requests on to. */
+/** Creates the client certificate that the API server presents to extension API servers. */
 export async function aggregation(directory: string): Promise<Aggregation> {
   const authority = new Authority(directory);
   await authority.prepare('node-agent-front-proxy-ca');
@@ -31,7 +31,7 @@ export async function aggregation(directory: string): Promise<Aggregation> {
   };
 }
 
-/** A metrics-server on the loopback, which the API server asks for `metrics.k8s.io`. */
+/** metrics-server on the loopback interface, to which the API server forwards `metrics.k8s.io`. */
 export class MetricsServer {
   readonly #child: Child;
   readonly #plane: ControlPlane;
@@ -41,7 +41,7 @@ export class MetricsServer {
     this.#plane = plane;
   }
 
-  /** Resolves when the API server finds it available. */
+  /** Starts metrics-server and resolves when the API server can reach it. */
   static async start(
     program: string,
     plane: ControlPlane,
@@ -65,10 +65,10 @@ export class MetricsServer {
     try {
       await server.#register(port);
       const isAvailable = async (): Promise<boolean> => {
-        if (!child.runs) throw new Error(`metrics-server has ended: ${(await child.logLines()).slice(-5).join('\n')}`);
+        if (!child.runs) throw new Error(`metrics-server exited: ${(await child.logLines()).slice(-5).join('\n')}`);
         return (await plane.request('GET', '/apis/metrics.k8s.io/v1beta1/nodes')).status === 200;
       };
-      await until('metrics-server is asked', isAvailable, signal, { everyMs: 500 });
+      await until('metrics-server is available', isAvailable, signal, { everyMs: 500 });
       return server;
     } catch (error) {
       await server.stop();
@@ -76,7 +76,10 @@ export class MetricsServer {
     }
   }
 
-  /** By a name for the loopback: no service has an address here, and no endpoint may be of the loopback. */
+  /**
+   * Registers the service by an ExternalName for the loopback interface, because services have no addresses here and
+   * endpoints must not be loopback addresses.
+   */
   async #register(port: number): Promise<void> {
     const namespace = 'kube-system';
     await this.#plane.json('POST', `/api/v1/namespaces/${namespace}/services`, {
@@ -93,7 +96,7 @@ export class MetricsServer {
     });
   }
 
-  /** What it logged of scrapes that failed. */
+  /** Returns the logged errors and failed scrapes. */
   async complaints(): Promise<readonly string[]> {
     return (await this.#child.logLines()).filter((line) => /^E\d{4}|Failed to scrape/.test(line));
   }

@@ -1,36 +1,36 @@
 import { parseArgs } from 'node:util';
 import { numberOption } from '../number-option.ts';
 
-/** How long a run looks, and at what. */
+/** Options of a run. */
 export interface MonitoringOptions {
-  /** How long Prometheus scrapes. */
+  /** Minutes during which Prometheus scrapes. */
   readonly minutes: number;
-  /** How many pods there are beside those of the autoscaler. */
+  /** Number of pods in addition to those of the autoscaler. */
   readonly pods: number;
-  /** How often Prometheus scrapes each page, in seconds. */
+  /** Interval in seconds at which Prometheus scrapes each page. */
   readonly intervalSeconds: number;
-  /** Without the Go kubelet, whose pages promtool is shown too. */
+  /** Whether the Go kubelet's pages are not checked. */
   readonly alone: boolean;
-  /** A directory with the programs; looked for, or built, where absent. */
+  /** Directory with the programs. If absent, the programs are searched in PATH, or built. */
   readonly programs: string | undefined;
   readonly json: boolean;
   readonly help: boolean;
 }
 
 export const HELP: string = `Usage: npm run monitoring -- [options]
-Shows a node to those who read its figures: Prometheus scrapes its four pages, metrics-server feeds kubectl top and an autoscaler,
-promtool checks the pages, and those of the Go kubelet of the release that it follows. Exit code 1 where something of it fails. Needs root,
-and prometheus, promtool and metrics-server: in PATH, or Go, by which they are built once.
-  --minutes N     how long Prometheus scrapes (10)
-  --interval N    how often, in seconds (15)
+Checks a node with monitoring programs: Prometheus scrapes its four pages, metrics-server feeds kubectl top and an autoscaler, and
+promtool checks the pages, together with those of the Go kubelet of the release that this kubelet follows. Exits with 1 if a check
+fails. Needs root, and prometheus, promtool and metrics-server in PATH, or Go, with which they are built once.
+  --minutes N     minutes of scraping (10)
+  --interval N    interval of scrapes in seconds (15)
   --pods N        pods on the node (20)
   --alone         without the Go kubelet
-  --programs DIR  where the three programs are
-  --json          print JSON, on the standard output
+  --programs DIR  directory of the three programs
+  --json          print JSON on the standard output
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseMonitoringOptions(argv: readonly string[]): MonitoringOptions {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const flag = { type: 'boolean', default: false } as const;

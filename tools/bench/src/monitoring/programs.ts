@@ -11,10 +11,13 @@ const METRICS_SERVER_VERSION = 'v0.9.0';
 
 const NAMES = ['prometheus', 'promtool', 'metrics-server'] as const;
 
-/** The file of each program. */
+/** Paths of the programs. */
 export type MonitoringPrograms = Readonly<Record<(typeof NAMES)[number], string>>;
 
-/** What each is built of. Nothing is discovered here, and what discovers things in clouds brings hundreds of modules. */
+/**
+ * Go packages of the programs. Prometheus is built without service discovery, which would bring in hundreds of modules
+ * of cloud providers.
+ */
 const MODULES = [
   {
     packages: ['prometheus', 'promtool'].map((name) => `github.com/prometheus/prometheus/cmd/${name}`),
@@ -29,8 +32,9 @@ const MODULES = [
 ];
 
 /**
- * Prometheus, promtool and metrics-server: from the directory given, from PATH, from the cache, or built as Go modules, once.
- * @throws Error saying why there are none
+ * Returns Prometheus, promtool and metrics-server from the given directory, from PATH or from the cache. If they are
+ * missing, they are built from Go modules once.
+ * @throws Error with the reason if they cannot be provided
  */
 export async function findMonitoringPrograms(
   directory: string | undefined,
@@ -38,7 +42,7 @@ export async function findMonitoringPrograms(
 ): Promise<MonitoringPrograms> {
   if (directory !== undefined) {
     const found = await allIn([directory]);
-    if (found === undefined) throw new Error(`${directory} has not all of ${NAMES.join(', ')}`);
+    if (found === undefined) throw new Error(`${directory} must contain ${NAMES.join(', ')}`);
     return found;
   }
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
@@ -48,7 +52,8 @@ export async function findMonitoringPrograms(
   await mkdir(built, { recursive: true });
   await build(built, say);
   const made = await allIn([built]);
-  if (made === undefined) throw new Error(`${built} has not all of ${NAMES.join(', ')} though they were built`);
+  if (made === undefined)
+    throw new Error(`build monitoring programs: ${built} does not contain all of ${NAMES.join(', ')}`);
   return made;
 }
 
@@ -69,9 +74,9 @@ async function allIn(directories: readonly string[]): Promise<MonitoringPrograms
   return files as MonitoringPrograms;
 }
 
-/** Each module in a directory of its own, as they want different versions of what they share. */
+/** Builds each module in its own directory, because the modules require different versions of shared dependencies. */
 async function build(into: string, say: (text: string) => void): Promise<void> {
-  say(`building ${NAMES.join(', ')}, once; this takes some minutes`);
+  say(`building ${NAMES.join(', ')}; this takes some minutes, and the programs are then cached`);
   const PATH = `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`;
   for (const { packages, version, flags } of MODULES) {
     const work = await mkdtemp(join(tmpdir(), 'na-monitoring-build-'));
@@ -80,7 +85,7 @@ async function build(into: string, say: (text: string) => void): Promise<void> {
       await exec('go', args, { cwd: work, env, maxBuffer: 64 * 2 ** 20 }).catch(
         (error: Error & { stderr?: string }) => {
           const end = (error.stderr ?? error.message).trim().split('\n').slice(-3).join('; ');
-          throw new Error(`${packages.join(', ')} ${version} cannot be built: go ${args[0]}: ${end}`, { cause: error });
+          throw new Error(`${packages.join(', ')} ${version} : go ${args[0]} failed: ${end}`, { cause: error });
         },
       );
     };

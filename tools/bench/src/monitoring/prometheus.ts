@@ -4,25 +4,25 @@ import { freePorts } from '@node-agent/tools-ports';
 import { until } from '../waiting.ts';
 import { Child } from './child.ts';
 
-/** The pages of a node that Prometheus reads. */
+/** Metrics pages of a node. */
 export const PAGES = ['/metrics', '/metrics/cadvisor', '/metrics/resource', '/metrics/probes'] as const;
 
-/** Whose pages, and what lets one in. */
+/** Address of a node and client credentials. */
 export interface ScrapedNode {
   readonly address: string;
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/** How the scrapes of one page went. */
+/** Results of scraping one page. */
 export interface ScrapedPage {
   readonly path: string;
   readonly scrapes: number;
   readonly failed: number;
-  /** Of the last. */
+  /** Number of samples in the last scrape. */
   readonly samples: number;
   readonly longestMs: number;
-  /** What the last one failed with; '' where it did not. */
+  /** Error of the last scrape; '' if the scrape succeeded. */
   readonly lastError: string;
 }
 
@@ -38,10 +38,10 @@ interface Targets {
   };
 }
 
-/** Reasons for which Prometheus leaves samples out though the scrape went well. */
+/** Reasons why Prometheus drops samples of a successful scrape. */
 const LEFT_OUT = ['sample_out_of_bounds', 'sample_duplicate_timestamp', 'sample_out_of_order', 'exceeded_sample_limit'];
 
-/** A Prometheus that scrapes one node. */
+/** Prometheus that scrapes one node. */
 export class Prometheus {
   readonly #child: Child;
   readonly #url: string;
@@ -62,7 +62,7 @@ export class Prometheus {
     const config = join(directory, 'prometheus.json');
     const tls = { insecure_skip_verify: true, cert_file: node.certFile, key_file: node.keyFile };
     const interval = `${intervalSeconds}s`;
-    // Its YAML reads JSON.
+    // Prometheus's YAML parser accepts JSON.
     const scrape_configs = PAGES.map((path) => ({
       ...{ job_name: path, metrics_path: path, scheme: 'https', tls_config: tls },
       static_configs: [{ targets: [node.address] }],
@@ -80,7 +80,7 @@ export class Prometheus {
     );
     const prometheus = new Prometheus(child, `http://127.0.0.1:${port}`);
     const isReady = async (): Promise<boolean> => {
-      if (!child.runs) throw new Error(`Prometheus has ended: ${(await child.logLines()).slice(-3).join('\n')}`);
+      if (!child.runs) throw new Error(`Prometheus exited: ${(await child.logLines()).slice(-3).join('\n')}`);
       return (await fetch(`${prometheus.#url}/-/ready`).catch(() => undefined))?.ok ?? false;
     };
     await until('Prometheus is ready', isReady, signal);
@@ -91,12 +91,12 @@ export class Prometheus {
     return this.#child.stop();
   }
 
-  /** What it logged that is no news of a program that runs. */
+  /** Returns the logged warnings and errors. */
   async complaints(): Promise<readonly string[]> {
     return (await this.#child.logLines()).filter((line) => /level=(?:WARN|ERROR)/i.test(line));
   }
 
-  /** How the scrapes of the last minutes went, page by page. */
+  /** Returns the results of the scrapes in the last minutes, by page. */
   async pages(minutes: number): Promise<readonly ScrapedPage[]> {
     const range = `[${minutes}m]`;
     const byJob = async (query: string): Promise<ReadonlyMap<string, number>> => {
@@ -114,11 +114,11 @@ export class Prometheus {
       ...{ path, scrapes: scrapes.get(path) ?? 0, samples: samples.get(path) ?? 0 },
       failed: (scrapes.get(path) ?? 0) - (up.get(path) ?? 0),
       longestMs: (longest.get(path) ?? Number.NaN) * 1000,
-      lastError: data.activeTargets.find(({ labels }) => labels.job === path)?.lastError ?? 'it is no target',
+      lastError: data.activeTargets.find(({ labels }) => labels.job === path)?.lastError ?? 'not a target',
     }));
   }
 
-  /** How many samples it left out of what it scraped. */
+  /** Returns the number of dropped samples. */
   async leftOut(): Promise<number> {
     const text = await (await fetch(`${this.#url}/metrics`)).text();
     return LEFT_OUT.reduce((sum, reason) => {

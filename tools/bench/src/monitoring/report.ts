@@ -2,32 +2,32 @@ import { renderTable } from '../table.ts';
 import type { Autoscaled } from './autoscaling.ts';
 import type { ScrapedPage } from './prometheus.ts';
 
-/** What a run has seen. */
+/** Findings of a run. */
 export interface Findings {
   readonly minutes: number;
   readonly intervalSeconds: number;
   readonly pages: readonly ScrapedPage[];
-  /** Samples that Prometheus did not take of pages that it could read. */
+  /** Number of samples that Prometheus dropped from successful scrapes. */
   readonly leftOut: number;
-  /** As kubectl printed it. */
+  /** Output of kubectl top. */
   readonly top: { readonly node: string; readonly pods: string };
   readonly autoscaled: Autoscaled;
   readonly promtool: readonly CheckedPage[];
-  /** What Prometheus and metrics-server logged as warnings and errors. */
+  /** Warnings and errors that Prometheus and metrics-server logged. */
   readonly complaints: readonly string[];
 }
 
-/** What promtool says of a page. */
+/** promtool's complaints about a page. */
 interface CheckedPage {
   readonly path: string;
-  readonly said: readonly string[];
-  /** What it does not say of the same page of the Go kubelet. */
+  readonly complaints: readonly string[];
+  /** Complaints that promtool does not have about the Go kubelet's page. */
   readonly own: readonly string[];
-  /** Whether that was looked at. */
+  /** Whether the Go kubelet's page was checked. */
   readonly compared: boolean;
 }
 
-/** What of it should not be. */
+/** Returns the problems among the findings. */
 export function problemsOf({
   minutes,
   intervalSeconds,
@@ -36,21 +36,21 @@ export function problemsOf({
   promtool,
   complaints,
 }: Findings): readonly string[] {
-  // The first scrape is somewhere in the first interval, and one more is allowed for the edges.
+  // The first scrape happens at some point in the first interval; one more scrape may be missing at the edges.
   const least = Math.floor((minutes * 60) / intervalSeconds) - 2;
   return [
     ...pages.flatMap(({ path, scrapes, failed, samples, lastError }) => [
-      ...(scrapes < least ? [`${path}: ${scrapes} scrapes, not ${least} or more`] : []),
-      ...(failed > 0 ? [`${path}: ${failed} scrapes failed: ${lastError || 'the last one did not'}`] : []),
+      ...(scrapes < least ? [`${path}: ${scrapes} scrapes, expected at least ${least}`] : []),
+      ...(failed > 0 ? [`${path}: ${failed} scrapes failed: ${lastError || 'the last one succeeded'}`] : []),
       ...(samples === 0 && path !== '/metrics/probes' ? [`${path}: no samples`] : []),
     ]),
-    ...(leftOut > 0 ? [`Prometheus left out ${leftOut} samples`] : []),
+    ...(leftOut > 0 ? [`Prometheus dropped ${leftOut} samples`] : []),
     ...promtool.flatMap(({ path, own }) => own.map((line) => `promtool, ${path}: ${line}`)),
     ...complaints,
   ];
 }
 
-/** The same for people. */
+/** Formats the findings as text. */
 export function findingsText(findings: Findings): string {
   const { pages, promtool, top, autoscaled, minutes, intervalSeconds } = findings;
   const problems = problemsOf(findings);
@@ -61,9 +61,9 @@ export function findingsText(findings: Findings): string {
       longestMs.toFixed(0),
     ]),
   );
-  const checked = promtool.map(({ path, said, own, compared }) => {
-    const ofGo = compared ? `, of which ${said.length - own.length} of the Go kubelet's page too` : '';
-    return `  ${path}: ${said.length === 0 ? 'clean' : `${said.length} complaints${ofGo}`}`;
+  const checked = promtool.map(({ path, complaints, own, compared }) => {
+    const ofGo = compared ? `, ${complaints.length - own.length} also for the Go kubelet's page` : '';
+    return `  ${path}: ${complaints.length === 0 ? 'clean' : `${complaints.length} complaints${ofGo}`}`;
   });
   return [
     `Prometheus, ${minutes} min, every ${intervalSeconds} s`,
@@ -72,7 +72,7 @@ export function findingsText(findings: Findings): string {
     top.node.trimEnd(),
     ...top.pods.trimEnd().split('\n').slice(0, 4),
     '',
-    `autoscaler: ${autoscaled.utilization} % of the CPU that is asked for, ${autoscaled.replicas} replicas wanted`,
+    `autoscaler: ${autoscaled.utilization} % of the requested CPU, ${autoscaled.replicas} replicas wanted`,
     '',
     'promtool check metrics',
     ...checked,

@@ -1,31 +1,34 @@
 import { median } from '../statistics.ts';
 import { renderTable } from '../table.ts';
 
-/** What became of pressure of one kind in one turn. */
+/** Outcome of one kind of pressure in one turn. */
 export interface PressureOutcome {
-  /** From the crossing of the threshold to the first signal of the first pod that was told to end, or the first image's removal; absent: it never was. */
+  /**
+   * Time in ms from crossing the threshold until the first pod was terminated or the first image was removed; undefined
+   * if neither happened.
+   */
   readonly answerMs: number | undefined;
-  /** The pods that were told to end, in that order: by what they are, `hog` or the class of a bystander. */
+  /** Terminated pods in order: `hog`, or the QoS class of a bystander. */
   readonly order: readonly string[];
-  /** Of the pods that did no harm: those evicted, killed by the kernel, or that could not write. */
+  /** Bystanders that were evicted, were OOM-killed or could not write. */
   readonly suffered: readonly string[];
-  /** How often the kernel's OOM killer came first. */
+  /** Number of OOM kills by the kernel before an eviction. */
   readonly oomKills: number;
-  /** The least that was left of it, in bytes. */
+  /** Minimum of the available memory or disk, in bytes. */
   readonly leastBytes: number;
 }
 
-/** What became of it in all turns of a kubelet. */
+/** Outcomes of one kind in all turns of a kubelet. */
 interface PressureSummary {
-  /** The median of the times; absent where half of the turns or more had no answer. */
+  /** Median of the times; undefined if at least half of the turns had no response. */
   readonly answerMs: number | undefined;
-  /** Each order in which pods were told to end, once. */
+  /** Distinct orders in which pods were terminated. */
   readonly orders: readonly (readonly string[])[];
-  /** Whoever suffered in any turn. */
+  /** Bystanders that were affected in any turn. */
   readonly suffered: readonly string[];
-  /** The most of any turn. */
+  /** Maximum of all turns. */
   readonly oomKills: number;
-  /** The least of all turns. */
+  /** Minimum of all turns. */
   readonly leastBytes: number;
 }
 
@@ -33,14 +36,14 @@ export interface PressureFigure {
   readonly kind: string;
   readonly go: PressureSummary | undefined;
   readonly ours: PressureSummary;
-  /** Ours over Go's, of the medians of the times to the first signal. */
+  /** Ratio of this kubelet's median time to the Go kubelet's. */
   readonly ratio: number | undefined;
 }
 
-/** What became of each kind in one turn, by its name. */
+/** Outcomes of one turn by kind. */
 export type PressureTurn = ReadonlyMap<string, PressureOutcome>;
 
-/** @param go its turns; none where it was not measured */
+/** Summarises the turns of both kubelets. @param go turns of the Go kubelet; empty if it was not measured */
 export function pressureFigures(ours: readonly PressureTurn[], go: readonly PressureTurn[]): readonly PressureFigure[] {
   const kinds = [...new Set(ours.flatMap((turn) => [...turn.keys()]))];
   return kinds.flatMap((kind) => {
@@ -54,7 +57,7 @@ export function pressureFigures(ours: readonly PressureTurn[], go: readonly Pres
 function summary(kind: string, turns: readonly PressureTurn[]): PressureSummary | undefined {
   const outcomes = turns.flatMap((turn) => turn.get(kind) ?? []);
   if (outcomes.length === 0) return undefined;
-  // What was never answered took longer than all else.
+  // A missing response counts as an infinite time.
   const middle = median(outcomes.map(({ answerMs = Number.POSITIVE_INFINITY }) => answerMs));
   const orders = new Map(outcomes.map(({ order }) => [order.join(), order]));
   return {
@@ -66,19 +69,19 @@ function summary(kind: string, turns: readonly PressureTurn[]): PressureSummary 
   };
 }
 
-/** What both came to under the name of each kind. */
+/** Formats the summaries of both kubelets in groups by kind. */
 export function pressureTable(figures: readonly PressureFigure[]): string {
   const rows = figures.flatMap(({ kind, go, ours, ratio }) => [
     [
-      `${kind}: to the first signal [ms]`,
+      `${kind}: threshold to first signal [ms]`,
       rounded(go, go?.answerMs),
       rounded(ours, ours.answerMs),
       ratio?.toFixed(2) ?? '',
     ],
-    ['  who was told to end', ordersText(go), ordersText(ours), ''],
-    ['  who else suffered', list(go?.suffered), list(ours.suffered), ''],
-    ['  kills by the kernel', String(go?.oomKills ?? ''), String(ours.oomKills), ''],
-    ['  least that was left [MB]', megabytes(go?.leastBytes), megabytes(ours.leastBytes), ''],
+    ['  terminated pods, in order', ordersText(go), ordersText(ours), ''],
+    ['  other affected pods', list(go?.suffered), list(ours.suffered), ''],
+    ['  OOM kills by the kernel', String(go?.oomKills ?? ''), String(ours.oomKills), ''],
+    ['  minimum available [MB]', megabytes(go?.leastBytes), megabytes(ours.leastBytes), ''],
   ]);
   return renderTable(['pressure', 'Go', 'this', 'ratio'], rows);
 }
@@ -94,7 +97,7 @@ function rounded(outcome: PressureSummary | undefined, value: number | undefined
 
 function list(names: readonly string[] | undefined): string {
   if (names === undefined) return '';
-  return names.length === 0 ? 'nobody' : names.join(', ');
+  return names.length === 0 ? 'none' : names.join(', ');
 }
 
 function megabytes(bytes: number | undefined): string {

@@ -1,33 +1,33 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 
-/** Something that a pod uses up. */
+/** Kind of resource pressure. */
 export interface PressureKind {
   readonly name: string;
-  /** What runs out: memory of all pods, or the disk that images, logs and volumes share. */
+  /** Resource that becomes scarce: memory of all pods, or the disk with images, logs and volumes. */
   readonly runsOut: 'memory' | 'disk';
-  /** What the pod that means ill does again and again, `$i` counting; absent: the images of the node do it. */
+  /** Command that the hostile pod repeats, with the counter `$i`. If absent, images on the node cause the pressure. */
   readonly harm?: string;
 }
 
-/** All of them. None takes more than 1.5 GB of anything. */
+/** All kinds. None uses more than 1.5 GB of a resource. */
 export const PRESSURE_KINDS: readonly PressureKind[] = [
   {
     name: 'a leak of 500 MB/s',
     runsOut: 'memory',
-    // In two volumes: one is no larger than what eviction leaves of all.
+    // The leak uses two volumes, because one volume cannot exceed the memory that eviction leaves available.
     harm: 'if [ $i -lt 48 ]; then dd if=/dev/zero of=/e$((i%2))/$i bs=1M count=25 2>/dev/null; sleep 0.05; else sleep 0.2; fi',
   },
   {
-    name: 'a log that grows',
+    name: 'a growing log',
     runsOut: 'disk',
     harm: 'dd if=/dev/zero bs=1M count=8 2>/dev/null | tr "\\0" y | fold -w 8000',
   },
   { name: 'a writable layer', runsOut: 'disk', harm: 'dd if=/dev/zero of=/f$i bs=1M count=8 2>/dev/null; sleep 0.05' },
   { name: 'an emptyDir', runsOut: 'disk', harm: 'dd if=/dev/zero of=/d/f$i bs=1M count=8 2>/dev/null; sleep 0.05' },
-  { name: 'images that nobody uses', runsOut: 'disk' },
+  { name: 'unused images', runsOut: 'disk' },
 ];
 
-/** Who is on the node beside the pod that means ill. */
+/** Pods on the node in addition to the hostile pod. */
 export const BYSTANDERS = ['best-effort', 'burstable', 'guaranteed'] as const;
 
 const small = { cpu: '20m', memory: '32Mi' };
@@ -38,9 +38,9 @@ const RESOURCES: Readonly<Record<string, object>> = {
 };
 
 /**
- * The spec of a pod: it begins with its harm when the file `go-NAME` is there, and leaves `term-NAME` when it is told to end. One that does no harm
- * writes to its disk all the while, and leaves `failed-NAME` where that cannot be done.
- * @param notes a directory of the host for these files
+ * Returns the spec of a pod. The hostile pod starts its harm when the file `go-NAME` exists, and creates `term-NAME` on
+ * SIGTERM. The other pods write to their disk all the time, and create `failed-NAME` if a write fails.
+ * @param notes host directory for these files
  */
 export function pressureSpec(name: string, notes: string, image: string, kind: string, harm?: string): PodSpec {
   const quiet = `echo x > /d/w || : > /n/failed-${name}; sleep 0.2`;

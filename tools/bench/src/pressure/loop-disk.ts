@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const exec = promisify(execFile);
 
-/** A small file system of its own, in a file. */
+/** Small file system in a file. */
 export class LoopDisk {
   readonly directory: string;
   readonly #image: string;
@@ -14,7 +14,7 @@ export class LoopDisk {
     this.#image = image;
   }
 
-  /** Makes and mounts one. @throws Error where the machine has no loop devices */
+  /** Creates and mounts a file system. @throws Error if the machine has no loop devices */
   static async make(directory: string, megabytes: number): Promise<LoopDisk> {
     const image = `${directory}.img`;
     await mkdir(directory, { recursive: true });

@@ -1,7 +1,7 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What pods leave of themselves: files in a directory of the host. */
+/** Files in a host directory through which the test communicates with pods. */
 export class Notes {
   readonly directory: string;
 
@@ -9,12 +9,12 @@ export class Notes {
     this.directory = directory;
   }
 
-  /** Tells a pod to begin. */
+  /** Makes a pod start its harm. */
   async go(name: string): Promise<void> {
     await writeFile(join(this.directory, `go-${name}`), '');
   }
 
-  /** The pods that left a note of this kind, in the order in which they did, with the wall clock of it. */
+  /** Returns the pods that created a file of this kind, in order of its modification time, with that time. */
   async left(kind: 'term' | 'failed'): Promise<readonly (readonly [name: string, atMs: number])[]> {
     const files = (await readdir(this.directory)).filter((file) => file.startsWith(`${kind}-`));
     const notes = await Promise.all(

@@ -20,40 +20,40 @@ import { BYSTANDERS, type PressureKind, pressureSpec } from './kinds.ts';
 import { LoopDisk } from './loop-disk.ts';
 import { Notes } from './notes.ts';
 
-/** What a turn is taken with. */
+/** Options of {@link takePressureTurn}. */
 export interface PressurePlan extends TurnPlan {
   readonly kinds: readonly PressureKind[];
   readonly say: (text: string) => void;
 }
 
 const MI = 2 ** 20;
-/** What pods may have together, and what of it is to be left: the machine itself has more, and never runs out. */
+/** Memory for all pods. The machine has more memory than that, so it does not run out. */
 const PODS_BYTES = 1400 * MI;
 const DISK_MB = 900;
 const THRESHOLD_BYTES = 300 * MI;
 const BEGIN_TIMEOUT_MS = 180_000;
 const ANSWER_TIMEOUT_MS = 60_000;
-/** For others to be told to end, too, where they are. */
+/** Time in ms during which further pods may be terminated. */
 const AFTER_MS = 6000;
 const LOOK_MS = 10;
 const IMAGE_MB = 60;
 
 const threshold = `${THRESHOLD_BYTES / MI}Mi`;
-/** So often pods are made that are refused, and so long is waited between. */
+/** Number of attempts to start the pods if the node rejects them, and the interval between the attempts in ms. */
 const BEGIN_ATTEMPTS = 20;
 const BEGIN_AGAIN_MS = 3_000;
 
 const CONFIGURATION = {
   evictionHard: { 'memory.available': threshold, 'nodefs.available': threshold, 'imagefs.available': threshold },
   evictionPressureTransitionPeriod: '5s',
-  // A log that is rotated fills no disk.
+  // Log rotation is effectively off, because a rotated log would not fill the disk.
   containerLogMaxSize: '2Gi',
-  // Images go for pressure alone.
+  // Images are removed only because of disk pressure, not because of usage.
   imageGCHighThresholdPercent: 100,
   imageMinimumGCAge: '1s',
 };
 
-/** Has a kubelet bear pressure of each kind, one kind after another, on a small disk, with a runtime of its own. */
+/** Exposes a kubelet to each kind of pressure, one after another, with its own runtime on a small disk. */
 export async function takePressureTurn(
   plan: PressurePlan,
   signal: AbortSignal,
@@ -70,7 +70,7 @@ export async function takePressureTurn(
     ...{ kubeconfig: await controlPlane.nodeKubeconfig(nodeName), directory: join(disk.directory, 'k') },
     configuration: {
       ...CONFIGURATION,
-      // All but this much is somebody else's.
+      // The rest of the machine's memory is reserved for other processes.
       systemReserved: { memory: `${Math.floor((totalmem() - PODS_BYTES) / MI)}Mi`, cpu: `${cpus().length * 100}m` },
     },
   });
@@ -100,7 +100,7 @@ export async function takePressureTurn(
     return conditionHolds(node, 'Ready') && !isPressed;
   };
   const calm = (): Promise<void> =>
-    until(`${nodeName} is ready, and under no pressure`, isCalm, signal, { everyMs: 200 });
+    until(`${nodeName} is ready and without pressure`, isCalm, signal, { everyMs: 200 });
   const notes = new Notes(join(directory, 'notes'));
   const run = new PressureRun({ ...plan, disk, side, pods, notes, left: await gauges(disk, side) }, signal);
   const outcomes = new Map<string, PressureOutcome>();
@@ -115,7 +115,7 @@ export async function takePressureTurn(
 
 type Left = Readonly<Record<PressureKind['runsOut'], () => Promise<number>>>;
 
-/** How much is left of what runs out, as kubelets see it. */
+/** Returns functions that read the available disk space and memory as kubelets compute them. */
 async function gauges(disk: LoopDisk, side: RuntimeSide): Promise<Left> {
   const hierarchy = await readHierarchy(nodeFileSystem);
   const [mount, usage, cache] =
@@ -140,7 +140,7 @@ interface RunPorts extends PressurePlan {
   readonly left: Left;
 }
 
-/** Pressure of one kind at a time. */
+/** Applies one kind of pressure at a time. */
 class PressureRun {
   readonly #ports: RunPorts;
   readonly #signal: AbortSignal;
@@ -150,7 +150,7 @@ class PressureRun {
     this.#signal = signal;
   }
 
-  /** A pod that means ill beside one of each class that does not. */
+  /** Runs a hostile pod together with one harmless pod of each QoS class. */
   async pods(kind: PressureKind, harm: string): Promise<PressureOutcome> {
     const { pods, notes, nodeName } = this.#ports;
     await notes.clear();
@@ -158,11 +158,11 @@ class PressureRun {
     const names = new Map(['hog', ...BYSTANDERS].map((what) => [`${id}-${what}`, what]));
     const specOf = (name: string, what: string): PodSpec => {
       const isHog = what === 'hog';
-      // It asks for as much as the burstable one: only what it uses above that tells them apart.
+      // The hostile pod has the same requests as the burstable one, so that only its usage above the requests differs.
       return pressureSpec(name, notes.directory, PAUSE_IMAGE, isHog ? 'burstable' : what, isHog ? harm : undefined);
     };
     await this.#begin(new Map([...names].map(([name, what]) => [name, specOf(name, what)])));
-    // What the runtime and the kubelet count of each pod is known.
+    // The wait gives the runtime and the kubelet time to collect stats of each pod.
     await sleep(12_000, this.#signal);
     await notes.go(`${id}-hog`);
     const first = async (): Promise<number | undefined> => (await notes.left('term'))[0]?.[1];
@@ -177,7 +177,10 @@ class PressureRun {
     return { answerMs, order, suffered, oomKills, leastBytes };
   }
 
-  /** Makes pods, until all are ready: a node refuses them that is short of what was taken before, and need not have shown it yet. */
+  /**
+   * Creates the pods until all are ready. The node rejects them while it is still short of a resource from the previous
+   * kind, which its conditions may not show yet.
+   */
   async #begin(specs: ReadonlyMap<string, PodSpec>): Promise<void> {
     const { pods, nodeName } = this.#ports;
     const names = [...specs.keys()];
@@ -188,7 +191,7 @@ class PressureRun {
       await this.#end(names);
       await sleep(BEGIN_AGAIN_MS, this.#signal);
     }
-    throw new Error(`${nodeName}: pods were refused ${BEGIN_ATTEMPTS} times`);
+    throw new Error(`start pods on ${nodeName}: rejected ${BEGIN_ATTEMPTS} times`);
   }
 
   async #end(names: readonly string[]): Promise<void> {
@@ -197,19 +200,19 @@ class PressureRun {
     await Promise.all(names.map((name) => pods.gone(name)));
   }
 
-  /** Images of which no container is made. */
+  /** Fills the disk with images that no container uses. */
   async images(kind: PressureKind): Promise<PressureOutcome> {
     const { disk, side, directory } = this.#ports;
     const count = async (): Promise<number> => (await side.client.listImages({})).images.length;
     const ending = new AbortController();
-    // It is known to itself by its name.
+    // busybox requires its own file name.
     const program = join(directory, 'padded/busybox');
     await mkdir(join(directory, 'padded'), { recursive: true });
     const archive = join(directory, 'image.tar');
     const fill = async (): Promise<void> => {
       for (let index = 0; !ending.signal.aborted && (await disk.availableBytes()) > THRESHOLD_BYTES / 2; index++) {
         await copyFile('/bin/busybox', program);
-        // What follows the program is no part of it, and makes every image another one.
+        // Random bytes after the program do not affect it, and make every image different.
         const { stdout } = await promisify(execFile)('head', ['-c', `${IMAGE_MB}M`, '/dev/urandom'], {
           encoding: 'buffer',
           maxBuffer: 2 * IMAGE_MB * MI,
@@ -242,7 +245,10 @@ class PressureRun {
     }
   }
 
-  /** Waits for the answer to pressure. @param first the wall clock of it, once it was given */
+  /**
+   * Waits for the kubelet's response to the pressure. @param first returns the wall clock time of the response, once
+   * there is one
+   */
   async #await(
     kind: PressureKind,
     first: () => Promise<number | undefined>,
@@ -261,9 +267,9 @@ class PressureRun {
       if (answeredMs !== undefined) return { answerMs: beganMs && answeredMs - beganMs, leastBytes };
       await sleep(LOOK_MS, this.#signal);
     }
-    // A machine that is too busy to run out of anything tells nothing of kubelets.
+    // If the machine is too busy to reach the threshold, the result would say nothing about the kubelet.
     if (beganMs === undefined)
-      throw new Error(`${kind.name}: no threshold was crossed in ${BEGIN_TIMEOUT_MS / 1000} s`);
+      throw new Error(`${kind.name}: threshold not crossed within ${BEGIN_TIMEOUT_MS / 1000} s`);
     return { answerMs: undefined, leastBytes };
   }
 }

@@ -4,18 +4,18 @@ import { median, quantile } from '../statistics.ts';
 import { renderTable } from '../table.ts';
 import type { ProbesTurn } from './turn.ts';
 
-/** One figure of both kubelets: the medians of their turns. */
+/** One value of both kubelets: the medians of their turns. */
 export interface ProbesFigure {
   readonly name: string;
   readonly unit: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** The median of the ratios of turns that stood side by side; only where that is what is to be held to something. */
+  /** Median of the ratios of turns that were taken side by side; only if the target is a ratio. */
   readonly ratio: number | undefined;
   readonly target: Target | undefined;
 }
 
-/** What this kubelet's figure, or its ratio to the Go kubelet's, is to be. */
+/** Bound for this kubelet's value, or for its ratio to the Go kubelet's value. */
 type Target = { readonly of: 'ratio' | 'ours' } & ({ readonly atMost: number } | { readonly atLeast: number });
 
 const MB = 1e6;
@@ -26,16 +26,16 @@ const ROWS: readonly Row[] = [
   ['CPU without probes', '%', ({ rest }) => rest.cpuShare * 100],
   ['CPU with probes', '%', ({ probing }) => probing.cpuShare * 100, { of: 'ratio', atMost: 0.6 }],
   ['CPU of the probes alone', '%', ({ rest, probing }) => (probing.cpuShare - rest.cpuShare) * 100],
-  ['probes that came', '%', ({ probing }) => (probing.came / probing.wanted) * 100, { of: 'ours', atLeast: 99 }],
-  ['period, off by: median', 'ms', ({ probing }) => median(probing.periodErrorsMs)],
+  ['probes received', '%', ({ probing }) => (probing.came / probing.wanted) * 100, { of: 'ours', atLeast: 99 }],
+  ['period error: median', 'ms', ({ probing }) => median(probing.periodErrorsMs)],
   [
-    'period, off by: 99 of 100',
+    'period error: 99th percentile',
     'ms',
     ({ probing }) => quantile(probing.periodErrorsMs, 0.99),
     { of: 'ours', atMost: 20 },
   ],
-  ["TIME_WAIT, the kubelet's", '', ({ probing }) => probing.timeWaits.client, { of: 'ours', atMost: 0 }],
-  ["TIME_WAIT, the server's", '', ({ probing }) => probing.timeWaits.server, { of: 'ours', atMost: 0 }],
+  ['TIME_WAIT of the kubelet', '', ({ probing }) => probing.timeWaits.client, { of: 'ours', atMost: 0 }],
+  ['TIME_WAIT of the server', '', ({ probing }) => probing.timeWaits.server, { of: 'ours', atMost: 0 }],
   [
     'serving until Ready, all at once: median',
     'ms',
@@ -43,7 +43,7 @@ const ROWS: readonly Row[] = [
     { of: 'ours', atMost: 100 },
   ],
   [
-    'serving until Ready, all at once: 99 of 100',
+    'serving until Ready, all at once: 99th percentile',
     'ms',
     ({ readyAfterServing }) => quantile(readyAfterServing.atOnceMs, 0.99),
   ],
@@ -54,7 +54,7 @@ const ROWS: readonly Row[] = [
     { of: 'ours', atMost: 100 },
   ],
   [
-    'serving until Ready, two a second: 99 of 100',
+    'serving until Ready, two a second: 99th percentile',
     'ms',
     ({ readyAfterServing }) => quantile(readyAfterServing.pacedMs, 0.99),
   ],
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-/** The figures of both, from turns in the order in which they were taken. */
+/** Compares the values of both kubelets. The turns must be in chronological order. */
 export function probesFigures({ ours, go }: SideBySide<ProbesTurn>): readonly ProbesFigure[] {
   return ROWS.map(([name, unit, of, target]) => {
     const ratios = ours.flatMap((turn, index) => {
@@ -82,7 +82,7 @@ export function probesFigures({ ours, go }: SideBySide<ProbesTurn>): readonly Pr
   });
 }
 
-/** Whether a figure is as it should be; `undefined` where there is nothing to hold it against. */
+/** Returns whether a value meets its target; `undefined` if there is no target or no comparison. */
 export function probesFigureMeets({ ours, ratio, target }: ProbesFigure): boolean | undefined {
   const value = target?.of === 'ratio' ? ratio : ours;
   if (target === undefined || value === undefined) return undefined;

@@ -2,29 +2,30 @@ import { parseArgs } from 'node:util';
 import { numberOption } from '../number-option.ts';
 import type { SideBySideOptions } from '../side-by-side.ts';
 
-/** How many pods are probed, and how long. */
+/** Options of a run. */
 export interface ProbesBenchOptions extends SideBySideOptions {
-  /** Each has two probes a second. */
+  /** Number of pods. Each pod has two probes per second. */
   readonly pods: number;
   readonly seconds: number;
   readonly json: boolean;
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run bench-probes -- [options]
-Has this kubelet and the Go kubelet of the release that it follows probe pods, in turn, each with a private containerd, both in one private
-cluster: two HTTP probes of each pod a second against one server that notes when they come, then pods that are Ready once they serve. Needs root.
+Lets this kubelet and the Go kubelet of the release that it follows probe pods. The kubelets run in turn, each on a private containerd, both
+in one private cluster. Part 1: two HTTP probes per pod and second against one server that records their arrival. Part 2: pods that become
+Ready when they serve. Needs root.
   --pods N       pods on the node (100)
-  --seconds N    how long they are probed, and are not (60)
-  --rounds N     turns of each kubelet; figures are the medians of them (1)
-  --alone        this kubelet only
-  --profiles DIR keep CPU profiles of this kubelet there
-  --json         print JSON, on the standard output
+  --seconds N    seconds with probes, and seconds without (60)
+  --rounds N     turns of each kubelet; the values are their medians (1)
+  --alone        only this kubelet
+  --profiles DIR directory for CPU profiles of this kubelet
+  --json         print JSON on the standard output
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseProbesOptions(argv: readonly string[]): ProbesBenchOptions {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const flag = { type: 'boolean', default: false } as const;

@@ -1,9 +1,9 @@
 import type { Container, PodSpec, Probe } from '@node-agent/pod-spec';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
-/** Every probe of this bench comes once a second. */
+/** Period of every probe, in ms. */
 export const PERIOD_MS = 1_000;
-/** Of each pod that {@link probedPod} makes. */
+/** Number of probes of each pod that {@link probedPod} returns. */
 export const PROBES_PER_POD = 2;
 
 const SERVER_PORT = 8080;
@@ -18,15 +18,16 @@ function podOf(script: string, probes: Partial<Container> = {}): PodSpec {
   return { terminationGracePeriodSeconds: 1, dnsPolicy: 'Default', containers: [container] };
 }
 
-/** A pod that nobody probes. */
+/** Returns a pod without probes. */
 export function restingPod(): PodSpec {
   return podOf('');
 }
 
 /**
- * A pod whose readiness and liveness are asked of a server on this machine: to the kubelet a probe like any other, and a hundred pods need no hundred servers.
- * @param name the server's paths begin with it
- * @param port the server's, on the loopback
+ * Returns a pod whose readiness and liveness probes go to a server on this machine. For the kubelet they are ordinary
+ * probes, and a hundred pods do not need a hundred servers.
+ * @param name prefix of the request paths
+ * @param port port of the server on the loopback interface
  */
 export function probedPod(name: string, port: number): PodSpec {
   const probe = (kind: string): Probe => ({
@@ -36,7 +37,9 @@ export function probedPod(name: string, port: number): PodSpec {
   return podOf('', { readinessProbe: probe('ready'), livenessProbe: probe('live') });
 }
 
-/** A pod with a server of its own, which writes to its log when that serves (`serving.ts` reads it). */
+/**
+ * Returns a pod with its own server. The container logs the time at which it starts to serve (`serving.ts` reads it).
+ */
 export function servingPod(): PodSpec {
   const script = `mkdir /tmp/w; echo >/tmp/w/index.html; httpd -p ${SERVER_PORT} -h /tmp/w; read up _ </proc/uptime; echo "serves $up"; `;
   return podOf(script, { readinessProbe: { httpGet: { port: SERVER_PORT, path: '/' }, ...EACH_SECOND } });

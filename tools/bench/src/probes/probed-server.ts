@@ -1,11 +1,12 @@
-// Answers all probes of a node, and notes when they come. A child process of the bench: what it uses is not counted to anybody that is measured.
+// Server that answers all probes of a node and records their arrival. It is a child process, so that its CPU time is
+// not counted for the measured processes.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What it is told: to forget what came, or to tell of it. */
+/** Request to the server: delete the recorded arrivals, or send them. */
 export type ProbedOrder = 'forget' | 'tell';
 
-/** What it says: where it is, or what came since it was told to forget. */
+/** Messages of the server: its port, or the arrivals since the last `forget`. */
 export type ProbedNews = { readonly port: number } | { readonly arrivals: Readonly<Record<string, readonly number[]>> };
 
 const ANSWER = 'ok\n';
@@ -13,7 +14,8 @@ const HEADERS = { 'content-type': 'text/plain', 'content-length': ANSWER.length 
 
 async function main(): Promise<void> {
   const arrivals = new Map<string, number[]>();
-  // A probe comes when its connection does: what the server does before it has read the request is no matter of the kubelet's.
+  // A probe arrives when its connection is accepted: the time until the server has read the request is not the
+  // kubelet's.
   const connectedMs = new WeakMap<object, number>();
   const note = ({ socket, url = '' }: IncomingMessage): void => {
     const atMs = connectedMs.get(socket) ?? performance.now();

@@ -6,10 +6,10 @@ import type { ProbedNews, ProbedOrder } from './probed-server.ts';
 
 const SERVER = fileURLToPath(new URL('./probed-server.ts', import.meta.url));
 
-/** The server that probes of a turn ask, in a process of its own. */
+/** Server for the probes of a turn, in its own process. */
 export class Probed implements Disposable {
   readonly #child: ChildProcess;
-  /** On the loopback. */
+  /** Port on the loopback interface. */
   readonly port: number;
 
   private constructor(child: ChildProcess, port: number) {
@@ -17,18 +17,18 @@ export class Probed implements Disposable {
     this.port = port;
   }
 
-  /** Starts it; resolves when it listens. */
+  /** Starts the server and resolves when it listens. */
   static async start(): Promise<Probed> {
     const child = fork(SERVER, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     return new Probed(child, (await newsOf(child, 'port')).port);
   }
 
-  /** From now on it notes only what comes. */
+  /** Deletes the recorded arrivals. */
   forget(): void {
     this.#tell('forget');
   }
 
-  /** When what came since {@link forget} came. */
+  /** Returns the arrival times since {@link forget}. */
   async arrivals(): Promise<Arrivals> {
     const news = newsOf(this.#child, 'arrivals');
     this.#tell('tell');
@@ -44,17 +44,17 @@ export class Probed implements Disposable {
   }
 }
 
-/** What the server says next. @throws where it ends instead, or says something else */
+/** Waits for the server's next message. @throws Error if the server exits or sends another message */
 async function newsOf<K extends 'port' | 'arrivals'>(
   child: ChildProcess,
   kind: K,
 ): Promise<Extract<ProbedNews, Record<K, unknown>>> {
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the server that is probed has ended with ${code}`);
+    throw new Error(`probed server exited with ${code}`);
   });
-  // Whoever is not waited for any more may end as it likes.
+  // Without this handler, an exit after the message would be an unhandled rejection.
   ended.catch(() => {});
   const [news] = (await Promise.race([once(child, 'message'), ended])) as [ProbedNews];
   if (kind in news) return news as Extract<ProbedNews, Record<K, unknown>>;
-  throw new Error(`the server that is probed was to say its ${kind}, and said ${Object.keys(news).join()}`);
+  throw new Error(`wait for ${kind} of the probed server: received ${Object.keys(news).join()}`);
 }

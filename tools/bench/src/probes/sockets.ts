@@ -1,13 +1,16 @@
-/** Sockets in TIME_WAIT between clients and a server of the same machine: whoever closes first has them. */
+/**
+ * Numbers of TIME_WAIT sockets between clients and a server on the same machine. The side that closes first has the
+ * socket.
+ */
 export interface TimeWaits {
   readonly client: number;
   readonly server: number;
 }
 
-/** As `include/net/tcp_states.h` of the kernel has it, in hexadecimal digits. */
+/** State number in hexadecimal (`include/net/tcp_states.h` of the kernel). */
 const TIME_WAIT = '06';
 
-/** Those of a server's port in `/proc/net/tcp`. */
+/** Counts the TIME_WAIT sockets of a server's port in `/proc/net/tcp`. */
 export function timeWaits(text: string, serverPort: number): TimeWaits {
   const suffix = `:${serverPort.toString(16).toUpperCase().padStart(4, '0')}`;
   let [client, server] = [0, 0];

@@ -10,42 +10,42 @@ import { Probed } from './probed.ts';
 import { podLog, servesAtUptimeMs, uptimeOffsetMs } from './serving.ts';
 import { type TimeWaits, timeWaits } from './sockets.ts';
 
-/** What a kubelet used while something went on. */
+/** Resources that a kubelet used during a measurement. */
 interface Used {
-  /** Of one CPU. */
+  /** Share of one CPU. */
   readonly cpuShare: number;
-  /** The median of each second's. */
+  /** Median of samples that are taken every second. */
   readonly rssBytes: number;
 }
 
-/** What one turn of a kubelet came to. */
+/** Results of one turn of a kubelet. */
 export interface ProbesTurn {
-  /** With as many pods, and no probe. */
+  /** Usage with the same number of pods without probes. */
   readonly rest: Used;
   readonly probing: Used & {
     readonly came: number;
     readonly wanted: number;
-    /** By how much each time between two probes differs from their period. */
+    /** Deviations from the period, for all intervals between two probes. */
     readonly periodErrorsMs: readonly number[];
     readonly timeWaits: TimeWaits;
   };
   readonly readyAfterServing: ReadyAfterServing;
 }
 
-/** From the moment at which a pod's container serves until the API shows the pod Ready, in milliseconds. */
+/** Times in ms from the moment at which a pod's container serves until the API shows the pod Ready. */
 interface ReadyAfterServing {
-  /** All pods were asked for at once: the machine is full. */
+  /** Times if all pods are created at once, so that the machine is saturated. */
   readonly atOnceMs: readonly number[];
-  /** One after another, {@link PACE_MS} apart. */
+  /** Times if pods are created {@link PACE_MS} apart. */
   readonly pacedMs: readonly number[];
 }
 
 const PACE_MS = 500;
 
-/** So long until a kubelet that was just started has settled. */
+/** Time in ms for a newly started kubelet to settle. */
 const SETTLE_MS = 15_000;
 
-/** Starts a kubelet with a runtime of its own, has it probe, and takes both away again. */
+/** Starts a kubelet with its own runtime, measures its probes, and stops both. */
 export async function takeProbesTurn(
   plan: BenchNodePlan & { readonly options: ProbesBenchOptions; readonly say: (text: string) => void },
   signal: AbortSignal,
@@ -56,7 +56,7 @@ export async function takeProbesTurn(
   using probed = await Probed.start();
   tell('waiting for the node');
   await using node = await BenchNode.start(plan, signal);
-  tell(`${pods} pods without probes`);
+  tell(`starting ${pods} pods without probes`);
   const rest = await withPods(
     node,
     named(nodeName, 'rests', pods),
@@ -67,7 +67,7 @@ export async function takeProbesTurn(
       return used(node, seconds, signal);
     },
   );
-  tell(`${pods} pods with ${PROBES_PER_POD} probes a second each`);
+  tell(`starting ${pods} pods with ${PROBES_PER_POD} probes a second each`);
   const probing = await withPods(
     node,
     named(nodeName, 'probed', pods),
@@ -85,7 +85,7 @@ export async function takeProbesTurn(
     },
   );
   const serving = async (prefix: string, everyMs: number): Promise<readonly number[]> => {
-    tell(`${pods} pods that are Ready once they serve, ${everyMs} ms apart`);
+    tell(`starting ${pods} pods that become Ready when they serve, ${everyMs} ms apart`);
     const names = named(nodeName, prefix, pods);
     const work = (readyMs: readonly number[]) => readyAfterServing(node, names, readyMs);
     return withPods(node, names, () => servingPod(), signal, work, { everyMs });
@@ -103,7 +103,7 @@ async function readyAfterServing(
   const logs = await Promise.all(names.map((name) => podLog(kubelet.podLogsDirectory, 'default', name)));
   return logs.map((log, index) => {
     const servesMs = servesAtUptimeMs(log);
-    if (servesMs === undefined) throw new Error(`${names[index]} is Ready, and has not said that it serves`);
+    if (servesMs === undefined) throw new Error(`pod ${names[index]} is Ready, but has not logged that it serves`);
     return (readyMs[index] ?? Number.NaN) - servesMs - offsetMs;
   });
 }
@@ -112,7 +112,7 @@ function named(nodeName: string, prefix: string, count: number): readonly string
   return Array.from({ length: count }, (_, index) => `${nodeName}-${prefix}-${index}`);
 }
 
-/** Does work while pods are Ready; they are gone when it resolves. */
+/** Runs work while pods are Ready, and then deletes the pods. */
 async function withPods<T>(
   node: BenchNode,
   names: readonly string[],
@@ -127,7 +127,7 @@ async function withPods<T>(
   return result;
 }
 
-/** Starts the kubelet afresh, for what its memory was used for before not to be counted, and waits until it has settled. */
+/** Restarts the kubelet, so that memory used earlier does not count, and waits until it has settled. */
 async function settle(node: BenchNode, signal: AbortSignal): Promise<void> {
   await node.kubelet.stop();
   await node.kubelet.start();

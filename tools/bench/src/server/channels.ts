@@ -1,9 +1,9 @@
 import { WebSocket } from 'ws';
 import type { KubeletCaller } from '../kubelet-call.ts';
 
-/** Exec: the channel on which the outcome is told, and that of what is written. */
+/** Exec: channel with the exit status. */
 const ERROR_CHANNEL = 3;
-/** Port-forward: data, and errors. Each begins with the number of the port. */
+/** Port-forward: data channel. The first message of each channel is the port number. */
 const DATA_CHANNEL = 0;
 
 function open(caller: KubeletCaller, path: string, signal: AbortSignal): WebSocket {
@@ -16,33 +16,38 @@ function open(caller: KubeletCaller, path: string, signal: AbortSignal): WebSock
   return socket;
 }
 
-/** Runs `true` in a container. @returns when its outcome was told, in milliseconds from the call; @throws where that was no success */
+/**
+ * Runs `true` in a container. @returns the time in ms from the call to the reported success; @throws Error if the
+ * command does not succeed
+ */
 export function execTrue(caller: KubeletCaller, pod: string, signal: AbortSignal): Promise<number> {
   const startMs = performance.now();
   const socket = open(caller, `/exec/default/${pod}/main?command=true&output=1&error=1`, signal);
   return new Promise((resolve, reject) => {
-    let told = '';
+    let status = '';
     socket.on('error', reject);
     socket.on('message', (data: Buffer) => {
       if (data[0] !== ERROR_CHANNEL) return;
-      told += data.subarray(1).toString('utf8');
-      if (!told.includes('"Success"')) return;
+      status += data.subarray(1).toString('utf8');
+      if (!status.includes('"Success"')) return;
       resolve(performance.now() - startMs);
       socket.close();
     });
-    socket.on('close', (code) => reject(new Error(`exec in ${pod}: closed by ${code}: ${told}`)));
+    socket.on('close', (code) => reject(new Error(`exec in ${pod}: closed with code ${code}: ${status}`)));
   });
 }
 
-/** What came through a port-forward. */
+/** Result of a request through a port-forward. */
 export interface Forwarded {
   readonly bytes: number;
-  /** From the call until the first byte of the answer. */
+  /** Time from the call to the first byte of the response. */
   readonly firstByteMs: number;
   readonly tookMs: number;
 }
 
-/** Asks the HTTP server of a pod through a port-forward of its own. @throws where there is no answer of success */
+/**
+ * Sends a GET request to a pod's HTTP server through a new port-forward. @throws Error if the response is incomplete
+ */
 export function forwardedGet(
   caller: KubeletCaller,
   pod: string,
@@ -86,7 +91,7 @@ export function forwardedGet(
       socket.close();
     });
     socket.on('close', () =>
-      reject(new Error(`port-forward to ${pod}: ended after ${bytes} bytes: ${head.slice(0, 100)}`)),
+      reject(new Error(`port-forward to ${pod}: closed after ${bytes} bytes: ${head.slice(0, 100)}`)),
     );
   });
 }

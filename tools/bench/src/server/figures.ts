@@ -4,15 +4,15 @@ import { renderTable } from '../table.ts';
 import type { Load } from './loads.ts';
 import type { ServerTurn, Used } from './turn.ts';
 
-/** One figure of both kubelets: the medians of their turns. */
+/** One value of both kubelets: the medians of their turns. */
 export interface ServerFigure {
   readonly name: string;
   readonly unit: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** The median of the ratios of turns that stood side by side. */
+  /** Median of the ratios of turns that were taken side by side. */
   readonly ratio: number | undefined;
-  /** What the ratio should be at most; with `atLeast`, at least. */
+  /** Maximum of the ratio, or minimum if `atLeast` is set. */
   readonly target?: number;
   readonly atLeast?: boolean;
 }
@@ -27,12 +27,15 @@ type Row = readonly [
   atLeast?: boolean,
 ];
 
-/** CPU counts for what was done with it: a kubelet that leaves its callers waiting, or sends them away, spends little in a minute. */
+/**
+ * Returns the rows for CPU and memory. CPU time is divided by the work done: a kubelet that lets its clients wait or
+ * rejects them uses little CPU.
+ */
 function usage(name: string, each: string, of: (turn: ServerTurn) => Used & Load): readonly Row[] {
   return [
     [`${name}: CPU`, '%', (turn) => of(turn).cpuShare * 100],
     [`${name}: CPU for ${each}`, 'ms', (turn) => (of(turn).cpuSeconds * 1000) / of(turn).done, 1],
-    [`${name}: RSS, at most`, 'MiB', (turn) => of(turn).peakRssBytes / MIB],
+    [`${name}: peak RSS`, 'MiB', (turn) => of(turn).peakRssBytes / MIB],
   ];
 }
 
@@ -40,7 +43,7 @@ function load(name: string, each: string, of: (turn: ServerTurn) => Used & Load)
   return [
     ...usage(name, each, of),
     [`${name}: median`, 'ms', (turn) => median(of(turn).latencyMs)],
-    [`${name}: 99 of 100`, 'ms', (turn) => quantile(of(turn).latencyMs, 0.99)],
+    [`${name}: 99th percentile`, 'ms', (turn) => quantile(of(turn).latencyMs, 0.99)],
     [`${name}: failed`, '', (turn) => of(turn).failed],
   ];
 }
@@ -49,7 +52,7 @@ const ROWS: readonly Row[] = [
   ['at rest: CPU', '%', ({ rest }) => rest.cpuShare * 100],
   ['at rest: RSS', 'MiB', ({ rest }) => rest.rssBytes / MIB],
   ...usage('log followers', 'a line', ({ follow }) => follow),
-  ['log followers: lines that came', '%', ({ follow }) => (follow.done / follow.wanted) * 100],
+  ['log followers: lines received', '%', ({ follow }) => (follow.done / follow.wanted) * 100],
   ['log followers: ended early', '', ({ follow }) => follow.failed],
   ...load('execs', 'one', ({ exec }) => exec),
   ...load('/metrics/resource', 'an answer', ({ resource }) => resource),
@@ -59,7 +62,7 @@ const ROWS: readonly Row[] = [
   ['port-forward: CPU', 's', ({ forward }) => forward.cpuSeconds],
 ];
 
-/** The figures of both, from turns in the order in which they were taken. */
+/** Compares the values of both kubelets. The turns must be in chronological order. */
 export function serverFigures(ours: readonly ServerTurn[], go: readonly ServerTurn[]): readonly ServerFigure[] {
   return ROWS.map(([name, unit, of, target, atLeast]) => {
     const ratios = ours.flatMap((turn, index) => {
@@ -77,7 +80,7 @@ export function serverFigures(ours: readonly ServerTurn[], go: readonly ServerTu
   });
 }
 
-/** Whether a figure is as it should be; `undefined` where there is nothing to hold it against. */
+/** Returns whether a value meets its target; `undefined` if there is no target or no comparison. */
 export function serverFigureMeets({ ratio, target, atLeast = false }: ServerFigure): boolean | undefined {
   if (ratio === undefined || target === undefined) return undefined;
   return atLeast ? ratio >= target : ratio <= target;

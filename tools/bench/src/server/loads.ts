@@ -2,23 +2,26 @@ import type { KubeletCaller, KubeletCalls } from '../kubelet-call.ts';
 import { sleep } from '../waiting.ts';
 import { execTrue, forwardedGet } from './channels.ts';
 
-/** Where a pod of the bench serves files. */
+/** Port at which a pod of the benchmark serves files. */
 export const HTTP_PORT = 8080;
 
-/** How a load went. */
+/** Results of a load. */
 export interface Load {
-  /** How often it was asked, or, of followers, how many lines came. */
+  /** Number of successful requests; for followers, number of received lines. */
   readonly done: number;
-  /** What was to be done in that time. */
+  /** Number of requests or lines that were expected. */
   readonly wanted: number;
   readonly failed: number;
-  /** Of each answer; of followers of none. */
+  /** Latency of each response; empty for followers. */
   readonly latencyMs: readonly number[];
-  /** What the first failure was. */
+  /** Message of the first failure. */
   readonly problem?: string;
 }
 
-/** Follows logs: resolves when each follower has a line, with what stops them and says how many lines came since. */
+/**
+ * Follows logs. Resolves when each follower has received a line, with functions that count the lines since then and
+ * stop the followers.
+ */
 export async function followLogs(
   calls: KubeletCalls,
   pods: readonly string[],
@@ -31,7 +34,7 @@ export async function followLogs(
   let lines = 0;
   let failed = 0;
   const reading: Promise<void>[] = [];
-  const begun = Array.from({ length: followers }, (_, index) => {
+  const started = Array.from({ length: followers }, (_, index) => {
     const pod = pods[index % pods.length];
     return new Promise<void>((resolve) => {
       const count = (part: Buffer): void => {
@@ -48,7 +51,7 @@ export async function followLogs(
       );
     });
   });
-  await Promise.all(begun);
+  await Promise.all(started);
   return {
     lines: () => lines,
     failed: () => failed,
@@ -60,7 +63,7 @@ export async function followLogs(
   };
 }
 
-/** Does something at a steady rate, whether or not what was begun before has ended. */
+/** Performs an operation at a steady rate, without waiting for earlier operations. */
 export async function atRate(
   { perMinute, seconds }: { readonly perMinute: number; readonly seconds: number },
   once: (index: number) => Promise<number>,
@@ -89,7 +92,7 @@ export async function atRate(
   return { done: latencyMs.length, wanted, failed, latencyMs, ...(problem !== undefined && { problem }) };
 }
 
-/** Runs `true` in one pod after another. */
+/** Runs `true` in the pods, one after another. */
 export function execs(
   caller: KubeletCaller,
   pods: readonly string[],
@@ -99,7 +102,7 @@ export function execs(
   return atRate(rate, (index) => execTrue(caller, pods[index % pods.length] ?? '', signal), signal);
 }
 
-/** Reads a page over and over. */
+/** Fetches a page repeatedly. */
 export function scrapes(
   calls: KubeletCalls,
   path: string,
@@ -114,16 +117,16 @@ export function scrapes(
   return atRate(rate, once, signal);
 }
 
-/** How fast a port-forward is. */
+/** Speed of a port-forward. */
 export interface ForwardSpeed {
   readonly bytesPerSecond: number;
-  /** Until the first byte of a small answer, each over a forward of its own. */
+  /** Times in ms to the first byte of a small response, each through a new port-forward. */
   readonly firstByteMs: readonly number[];
 }
 
 const SMALL_ANSWERS = 50;
 
-/** One large answer, and small ones one after another, from a pod that serves `/large` and `/small`. */
+/** Requests one large response, and small ones one after another, from a pod that serves `/large` and `/small`. */
 export async function forward(caller: KubeletCaller, pod: string, signal: AbortSignal): Promise<ForwardSpeed> {
   const firstByteMs: number[] = [];
   for (let count = 0; count < SMALL_ANSWERS; count++) {

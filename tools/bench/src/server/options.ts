@@ -1,17 +1,17 @@
 import { parseArgs } from 'node:util';
 import { numberOption } from '../number-option.ts';
 
-/** What a run loads the servers of kubelets with. */
+/** Options of a run. */
 export interface ServerBenchOptions {
   readonly pods: number;
-  /** Followers of logs, each of a container that writes 10 lines a second. */
+  /** Number of log followers. Each follows a container that writes 10 lines a second. */
   readonly followers: number;
   readonly execsPerMinute: number;
-  /** Of `/metrics/resource`. */
+  /** Requests of `/metrics/resource` per minute. */
   readonly scrapesPerMinute: number;
-  /** What is sent through a port-forward. */
+  /** Megabytes that are sent through a port-forward. */
   readonly megabytes: number;
-  /** How long each load lasts. */
+  /** Duration of each load in seconds. */
   readonly seconds: number;
   readonly rounds: number;
   readonly alone: boolean;
@@ -20,23 +20,23 @@ export interface ServerBenchOptions {
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** Text of `--help`. */
 export const HELP: string = `Usage: npm run bench-server -- [options]
-Loads the server of this kubelet and of the Go kubelet of the release that it follows, in turn, each with a private containerd, both in one
-private cluster: log followers, execs, scrapes, a port-forward. Needs root.
+Loads the servers of this kubelet and of the Go kubelet of the release that it follows. The kubelets run in turn, each on a private
+containerd, both in one private cluster. The loads are log followers, execs, scrapes and a port-forward. Needs root.
   --pods N       pods on the node (100)
-  --followers N  that follow the logs of containers that write 10 lines a second each (500)
-  --scale F      multiplies the followers, the 200 execs and the 1,000 scrapes of /metrics/resource a minute (1)
-  --megabytes N  through a port-forward (256)
-  --seconds N    how long each load lasts (60)
-  --rounds N     turns of each kubelet; figures are the medians of them (1)
-  --alone        this kubelet only
-  --profiles DIR keep CPU profiles of this kubelet there
-  --json         print JSON, on the standard output
+  --followers N  followers of container logs that grow by 10 lines a second each (500)
+  --scale F      factor for the followers, the 200 execs and the 1,000 scrapes of /metrics/resource a minute (1)
+  --megabytes N  megabytes through a port-forward (256)
+  --seconds N    duration of each load (60)
+  --rounds N     turns of each kubelet; the values are their medians (1)
+  --alone        only this kubelet
+  --profiles DIR directory for CPU profiles of this kubelet
+  --json         print JSON on the standard output
   --help
 `;
 
-/** Reads the command line. @throws Error naming the option that is wrong */
+/** Parses the command line. @throws Error that names the invalid option */
 export function parseServerOptions(argv: readonly string[]): ServerBenchOptions {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const flag = { type: 'boolean', default: false } as const;

@@ -6,16 +6,16 @@ import { sleep } from '../waiting.ts';
 import { execs, type ForwardSpeed, followLogs, forward, HTTP_PORT, type Load, scrapes } from './loads.ts';
 import type { ServerBenchOptions } from './options.ts';
 
-/** What a kubelet used while something went on. */
+/** Resources that a kubelet used during a measurement. */
 export interface Used {
-  /** Of one CPU. */
+  /** Share of one CPU. */
   readonly cpuShare: number;
   readonly cpuSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
 }
 
-/** What one turn of a kubelet came to. */
+/** Results of one turn of a kubelet. */
 export interface ServerTurn {
   readonly rest: Used;
   readonly follow: Used & Load;
@@ -25,14 +25,15 @@ export interface ServerTurn {
   readonly forward: Used & ForwardSpeed;
 }
 
-/** So many pods write; the others only are there. */
+/** Maximum number of pods that write logs; the other pods are idle. */
 const WRITERS = 50;
 const LINES_PER_SECOND = 10;
-/** Until what went on before has ended; not longer than what is measured then. */
+/** Time in ms for the previous load to end, not longer than the following measurement. */
 const SETTLE_MS = 5_000;
 
 /**
- * Writes its lines without a process for each wait, and ends at once when it is told to. Its shell waits on a pipe that nobody writes to.
+ * Script that writes lines without starting a process for each wait, and exits immediately on SIGTERM. The shell waits
+ * by reading from a pipe without a writer.
  */
 const WRITE = `mkfifo /tmp/never; exec 3<>/tmp/never; i=0; while :; do i=$((i+1)); echo "line $i of a container that has something to say"; read -t 0.1 _ <&3; done`;
 const REST = 'sleep infinity & wait';
@@ -53,7 +54,7 @@ function podOf(command: string, isServer = false): PodSpec {
   return { terminationGracePeriodSeconds: 1, dnsPolicy: 'Default', containers: [container] };
 }
 
-/** Starts a kubelet with a runtime of its own, loads its server, and takes both away again. */
+/** Starts a kubelet with its own runtime, loads its server, and stops both. */
 export async function takeServerTurn(
   plan: BenchNodePlan & { readonly options: ServerBenchOptions; readonly say: (text: string) => void },
   signal: AbortSignal,
@@ -64,7 +65,7 @@ export async function takeServerTurn(
   const tell = (text: string): void => say(`${nodeName}: ${text}`);
   tell('waiting for the node');
   await using node = await BenchNode.start(plan, signal);
-  tell(`${options.pods} pods`);
+  tell(`starting ${options.pods} pods`);
   const writing = Math.max(1, Math.min(WRITERS, options.pods - 1));
   const [server = ''] = await node.addPods(1, signal, podOf(serve(options.megabytes), true), 'serves');
   const writers = await node.addPods(writing, signal, podOf(WRITE), 'writes');
@@ -72,7 +73,7 @@ export async function takeServerTurn(
   const calls = new KubeletCalls(node.caller, options.followers + 16);
   const measured = async <T>(work: () => Promise<T>): Promise<Used & T> => {
     await sleep(settleMs, signal);
-    await node.kubelet.forgetPeak();
+    await node.kubelet.resetPeak();
     const before = await node.kubelet.usage();
     const startMs = performance.now();
     const result = await work();
@@ -83,12 +84,12 @@ export async function takeServerTurn(
   };
   try {
     await sleep(settleMs, signal);
-    tell('at rest');
+    tell('measuring at rest');
     const rest = await measured(async () => {
       await sleep(seconds * 1000, signal);
       return {};
     });
-    tell(`${options.followers} followers of logs`);
+    tell(`starting ${options.followers} log followers`);
     const following = await followLogs(calls, writers, options.followers, signal);
     const follow = await measured(async (): Promise<Load> => {
       const before = following.lines();
@@ -96,16 +97,16 @@ export async function takeServerTurn(
       const wanted = options.followers * LINES_PER_SECOND * seconds;
       return { done: following.lines() - before, wanted, failed: following.failed(), latencyMs: [] };
     }).finally(() => following.stop());
-    tell(`${options.execsPerMinute} execs a minute`);
+    tell(`running ${options.execsPerMinute} execs a minute`);
     const { execsPerMinute, scrapesPerMinute } = options;
     const exec = await measured(() => execs(node.caller, writers, { perMinute: execsPerMinute, seconds }, signal));
-    tell(`${scrapesPerMinute} scrapes of /metrics/resource a minute`);
+    tell(`scraping /metrics/resource ${scrapesPerMinute} times a minute`);
     const scrape = (path: string, perMinute: number): Promise<Load> =>
       scrapes(calls, path, { perMinute, seconds }, signal);
     const resource = await measured(() => scrape('/metrics/resource', scrapesPerMinute));
-    tell('one /metrics/cadvisor a second');
+    tell('scraping /metrics/cadvisor once a second');
     const cadvisor = await measured(() => scrape('/metrics/cadvisor', 60));
-    tell('a port-forward');
+    tell('measuring a port-forward');
     const forwarded = await measured(() => forward(node.caller, server, signal));
     return { rest, follow, exec, resource, cadvisor, forward: forwarded };
   } finally {

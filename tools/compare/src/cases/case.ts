@@ -1,41 +1,41 @@
 import type { Container, PodSpec } from '@node-agent/pod-spec';
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
-/** A pod that both kubelets run. */
+/** Pod that both kubelets run. */
 export interface Case {
   readonly name: string;
   readonly spec: PodSpec;
-  /** Containers that end and start again and again: where in that they are found is chance. */
+  /** Containers that exit and restart repeatedly. Values that depend on the moment of observation are not compared. */
   readonly loops?: readonly string[];
-  /** It is a manifest of the node, shown by a mirror pod. */
+  /** Whether the pod is a static pod from a manifest, which the API shows as a mirror pod. */
   readonly isStatic?: boolean;
-  /** What is done to it when half of the time is over and it has begun: arguments of kubectl, before the name of the pod. */
+  /** kubectl arguments, without the pod's name, that are run on the pod halfway through the running time, after it has started. */
   readonly later?: readonly string[];
-  /** It is made when half of the time is over: the others run by then. */
+  /** Whether the pod is created halfway through the running time, when the others run. */
   readonly isLate?: boolean;
-  /** Of its own, beside its name. */
+  /** Labels in addition to the label with its name. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** It is kept when it is deleted, for its end to be seen. */
+  /** Finalizers that keep the pod after its deletion, so that its final state can be compared. */
   readonly finalizers?: readonly string[];
 }
 
-/** A container that runs until it is ended. */
+/** Returns a container that runs until it is stopped. */
 export function runs(overrides: Partial<Container> = {}): Container {
   return shell('trap "exit 0" TERM; sleep infinity & wait', overrides);
 }
 
-/** A container that runs a script. */
+/** Returns a container that runs a shell script. */
 export function shell(script: string, overrides: Partial<Container> = {}): Container {
   const command = ['sh', '-c', script];
   return { name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command, ...overrides };
 }
 
-/** A pod of one container that runs. */
+/** Returns a pod with one running container. */
 export function one(name: string, container: Partial<Container> = {}, spec: Partial<PodSpec> = {}): Case {
   return { name, spec: { containers: [runs(container)], ...spec } };
 }
 
-/** A script that serves on port 8080, and then waits until it is told to end: `hi` at `/`, and what its files below `/cgi-bin` answer. */
+/** Script that serves HTTP on port 8080 until it is stopped: `hi` at `/`, and CGI programs below `/cgi-bin`. */
 export const SERVE: string = `${[
   'mkdir -p /www/dir /www/cgi-bin',
   'echo hi >/www/index.html',
@@ -50,8 +50,8 @@ export const SERVE: string = `${[
   'chmod 755 /www/cgi-bin/*',
 ].join('; ')}; trap "exit 0" TERM; sleep infinity & wait`;
 
-/** An image that no registry has, of a host that no resolver knows. */
+/** Image that does not exist; the registry's host name cannot be resolved. */
 export const ABSENT_IMAGE = 'node-agent.invalid/none:1';
 
-/** Resources that only the API server has heard of: of the one each node has two, of the other one. */
+/** Extended resources that are set through the API only. Each node has two of `scarce` and one of `rare`. */
 export const EXTENDED = { scarce: 'example.com/scarce', rare: 'example.com/rare' } as const;

@@ -10,7 +10,7 @@ const DELETE = ['delete', '--wait=false', 'pod'];
 const finalizers = ['example.com/compared'];
 const debuggers = [{ ...shell('exit 5', { name: 'debugger' }), targetContainerName: 'main' }];
 
-/** What is done to pods that run. */
+/** Changes and deletions of running pods. */
 export const changes: readonly Case[] = [
   {
     ...one('ephemeral-container'),

@@ -6,7 +6,7 @@ const resource = (name: string, of: string, divisor?: string): EnvVar => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...(divisor !== undefined && { divisor }) } },
 });
-/** A name, and of which resource by which divisor it is: upwards to whole numbers. */
+/** Variables for resources, with resource and divisor. Quotients are rounded up to whole numbers. */
 const resources: readonly (readonly [name: string, of: string, divisor?: string])[] = [
   ['A', 'requests.cpu'],
   ['B', 'requests.cpu', '1m'],
@@ -27,7 +27,7 @@ const fromFile = (key: string, optional = false): EnvVar => ({
 });
 const fromSecret = (name: string, key: string): EnvVar => ({ name: 'S', valueFrom: { secretKeyRef: { name, key } } });
 
-/** Variables, names, addresses, resolvers. */
+/** Environment variables, host names, host aliases and DNS. */
 export const environment: readonly Case[] = [
   one('env', {
     env: [

@@ -4,7 +4,10 @@ import { type Case, one, runs, SERVE, shell } from './case.ts';
 const later = ['delete', '--wait=false', 'pod'];
 const kept = { later, finalizers: ['example.com/compared'] };
 const hooked = (name: string, lifecycle: Lifecycle): Case => one(name, { lifecycle });
-/** Told to end as soon as it begins, it may not have set a trap yet: it sets none. */
+/**
+ * Pod whose postStart hook fails. The container is stopped so early that a trap might not be set yet; therefore its
+ * script sets none.
+ */
 const failed = (name: string, postStart: NonNullable<Lifecycle['postStart']>): Case => ({
   name,
   spec: { containers: [shell('sleep infinity', { lifecycle: { postStart } })], terminationGracePeriodSeconds: 1 },
@@ -20,7 +23,7 @@ const ended = (name: string, preStop: NonNullable<Lifecycle['preStop']>, serves 
 });
 const fails = { exec: { command: ['sh', '-c', 'echo no; exit 4'] } };
 
-/** Lifecycle hooks by each of their handlers, and what follows where they fail. */
+/** Lifecycle hooks with each handler, and the effects of failing hooks. */
 export const hooks: readonly Case[] = [
   hooked('post-start-exec', { postStart: { exec: { command: ['sh', '-c', 'sleep 1'] } } }),
   hooked('post-start-sleep', { postStart: { sleep: { seconds: 1 } } }),

@@ -1,6 +1,6 @@
 import { ABSENT_IMAGE, type Case, one, runs } from './case.ts';
 
-/** Where images come from, or do not. */
+/** Image pulls, successful and failing. */
 export const images: readonly Case[] = [
   one('image-absent', { image: ABSENT_IMAGE }),
   one('image-absent-always', { image: ABSENT_IMAGE, imagePullPolicy: 'Always' }),

@@ -15,7 +15,7 @@ import { sidecars } from './sidecars.ts';
 import { volumes } from './volumes.ts';
 
 export { type Case, EXTENDED } from './case.ts';
-/** All of them, by topic: what both kubelets have. Features that this one refuses by name are not among them. */
+/** All cases by topic. Features that this kubelet rejects explicitly are not included. */
 export const topics: readonly (readonly Case[])[] = [
   lifecycle,
   messages,

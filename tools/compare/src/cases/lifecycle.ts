@@ -4,7 +4,7 @@ const rule = (action: string, operator = 'In') => [{ action, exitCodes: { operat
 const ruled = (script: string, operator?: string) =>
   shell(script, { restartPolicy: 'Never', restartPolicyRules: rule('Restart', operator) });
 
-/** How containers begin, end, and begin again. */
+/** Start, end and restart of containers. */
 export const lifecycle: readonly Case[] = [
   one('plain'),
   { name: 'two', spec: { containers: [runs(), runs({ name: 'side' })] } },

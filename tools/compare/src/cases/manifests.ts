@@ -1,6 +1,6 @@
 import { type Case, one, runs, shell } from './case.ts';
 
-/** Pods of manifests: no service account, no defaults but those of the kubelet. */
+/** Static pods: they have no service account and only the kubelet's defaults. */
 export const manifests: readonly Case[] = [
   { ...one('manifest'), isStatic: true },
   { name: 'manifest-two', spec: { hostNetwork: true, containers: [runs(), runs({ name: 'b' })] }, isStatic: true },

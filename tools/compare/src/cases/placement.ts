@@ -1,7 +1,7 @@
 import { type Case, EXTENDED, one, runs, shell } from './case.ts';
 
 const requests = (of: Readonly<Record<string, string>>) => ({ resources: { requests: of } });
-/** Of an extended resource the limit is the request. */
+/** Returns resources with equal request and limit, as extended resources require. */
 const extended = (resource: string, count: number) => {
   const amount = { [resource]: `${count}` };
   return { resources: { requests: amount, limits: amount } };
@@ -29,7 +29,7 @@ const attracted = (name: string, terms: readonly (readonly Requirement[])[]): Ca
 const HERE: Requirement = { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] };
 const NOWHERE: Requirement = { key: 'none', operator: 'Exists' };
 
-/** Whether the node takes a pod, and what of it. */
+/** Admission of pods by the node, and the resources of admitted pods. */
 export const placement: readonly Case[] = [
   one('guaranteed', { resources: { limits: { cpu: '200m', memory: '32Mi' } } }),
   {
@@ -53,9 +53,9 @@ export const placement: readonly Case[] = [
   attracted('affinity-elsewhere', [[HERE, NOWHERE]]),
   one('too-much-disk', requests({ 'ephemeral-storage': '1Ei' })),
   one('too-much-of-little', extended(EXTENDED.rare, 2)),
-  // Nobody knows of it on the node: it is for others to count.
+  // The kubelet ignores extended resources that the node does not have; the scheduler accounts for them.
   one('of-what-nobody-has', { resources: { limits: { 'example.com/none': '1' } } }),
-  // Both are there when the critical one comes: the one whose priority is lower goes.
+  // Both pods request the scarce resource, so the critical pod preempts the pod with the lower priority.
   {
     name: 'preempted',
     spec: { containers: [shell('trap "exit 1" TERM; sleep infinity & wait', extended(EXTENDED.scarce, 2))] },

@@ -9,11 +9,11 @@ const refused: Probe = { tcpSocket: { port: 8081 }, ...fast };
 
 interface Failing {
   readonly probe: Probe;
-  /** It is about a server: there is one when the first probe comes. */
+  /** Whether the probe needs a server, which must be running at the first probe. */
   readonly ofServer?: boolean;
 }
 
-/** What probes fail by, each in its own words. */
+/** Ways in which a probe fails, each with its own failure message. */
 const failing: Readonly<Record<string, Failing>> = {
   'http-not-found': { probe: http('/none'), ofServer: true },
   'http-unavailable': { probe: http('/cgi-bin/unavailable'), ofServer: true },
@@ -25,8 +25,8 @@ const failing: Readonly<Record<string, Failing>> = {
   'grpc-refused': { probe: { grpc: { port: 5000, service: 'x' }, ...fast } },
 };
 
-/** Containers that are ended for what their probes find, and do not begin anew. */
-const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
+/** Containers that are killed because of a failed probe and are not restarted. */
+const killed: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flatMap((kind) =>
   Object.entries(failing).map(([name, { probe, ofServer = false }]) => {
     const container = { [kind]: ofServer ? { ...probe, initialDelaySeconds: 2 } : probe };
     const containers = [ofServer ? serves(container) : runs(container)];
@@ -37,14 +37,14 @@ const ended: readonly Case[] = (['livenessProbe', 'startupProbe'] as const).flat
   }),
 );
 
-/** Containers whose readiness is asked for, by what is asked. */
-const asked = (name: string, readinessProbe: Probe): Case => ({
+/** Pod with a server and a readiness probe. */
+const readinessCase = (name: string, readinessProbe: Probe): Case => ({
   name: `ready-${name}`,
   spec: { containers: [serves({ readinessProbe })] },
 });
 const agent = [{ name: 'User-Agent', value: 'compared' }];
 
-/** Probes by each of their handlers, and what follows from each result. */
+/** Probes with each handler, and the effects of each result. */
 export const probes: readonly Case[] = [
   { name: 'ready-http', spec: { containers: [serves({ readinessProbe: http('/') })] } },
   {
@@ -138,16 +138,16 @@ export const probes: readonly Case[] = [
       containers: [runs()],
     },
   },
-  ...ended,
-  asked('http-slow', { ...http('/cgi-bin/slow'), initialDelaySeconds: 2 }),
-  asked('http-unavailable', { ...http('/cgi-bin/unavailable'), initialDelaySeconds: 2 }),
-  asked('http-away', { ...http('/cgi-bin/away'), initialDelaySeconds: 2 }),
-  asked('http-large', { ...http('/large'), initialDelaySeconds: 2 }),
-  asked('http-agent', { ...http('/cgi-bin/agent', { httpHeaders: agent }), initialDelaySeconds: 2 }),
-  asked('http-other-agent', { ...http('/cgi-bin/agent'), initialDelaySeconds: 2 }),
-  asked('grpc-of-http', { grpc: { port: 8080 }, ...fast, initialDelaySeconds: 2 }),
-  asked('late', { ...http('/none'), initialDelaySeconds: 600 }),
-  asked('often-enough', { ...http('/'), successThreshold: 3 }),
+  ...killed,
+  readinessCase('http-slow', { ...http('/cgi-bin/slow'), initialDelaySeconds: 2 }),
+  readinessCase('http-unavailable', { ...http('/cgi-bin/unavailable'), initialDelaySeconds: 2 }),
+  readinessCase('http-away', { ...http('/cgi-bin/away'), initialDelaySeconds: 2 }),
+  readinessCase('http-large', { ...http('/large'), initialDelaySeconds: 2 }),
+  readinessCase('http-agent', { ...http('/cgi-bin/agent', { httpHeaders: agent }), initialDelaySeconds: 2 }),
+  readinessCase('http-other-agent', { ...http('/cgi-bin/agent'), initialDelaySeconds: 2 }),
+  readinessCase('grpc-of-http', { grpc: { port: 8080 }, ...fast, initialDelaySeconds: 2 }),
+  readinessCase('late', { ...http('/none'), initialDelaySeconds: 600 }),
+  readinessCase('often-enough', { ...http('/'), successThreshold: 3 }),
   {
     name: 'startup-then-live-fails',
     spec: {
@@ -156,7 +156,8 @@ export const probes: readonly Case[] = [
       containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
     },
   },
-  // It ends as a whole pod, with the pod's time: more of it than there is by default before it is looked at, less than there is to go.
+  // The whole pod is terminated, with the pod's grace period. That period is longer than the default 60 s before the
+  // comparison, so that the container is still running then, and shorter than the time limit for deleting the pods.
   {
     name: 'startup-fails-own-grace',
     spec: {

@@ -19,7 +19,7 @@ const ofPod = (change: object): Pick<Case, 'later'> => ({
 const restartsForMemory = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] as const;
 const restarts = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }] as const;
 
-/** Pods whose resources are changed while they run. */
+/** In-place resizes of running pods. */
 export const resizes: readonly Case[] = [
   { ...one('resize-cpu', resources(small)), ...to({ requests: { cpu: '80m' } }) },
   { ...one('resize-cpu-less', resources(small)), ...to({ requests: { cpu: '20m' } }) },

@@ -1,6 +1,6 @@
 import { type Case, one, runs, shell } from './case.ts';
 
-/** What pods may do, and as whom. */
+/** Security contexts, namespaces and runtime classes. */
 export const security: readonly Case[] = [
   one('not-root', { securityContext: { runAsNonRoot: true } }),
   one('not-root-1000', { securityContext: { runAsNonRoot: true, runAsUser: 1000 } }),

@@ -2,11 +2,11 @@ import { ABSENT_IMAGE, type Case, runs, shell } from './case.ts';
 
 const always = { restartPolicy: 'Always' };
 const deleted = { finalizers: ['example.com/compared'], later: ['delete', '--wait=false', 'pod'] };
-/** Ends in its own way when it is told to. */
+/** Sidecar that exits with the given code when it is stopped. */
 const ends = (code: number, name: string) =>
   shell(`trap "exit ${code}" TERM; sleep infinity & wait`, { name, ...always });
 
-/** Init containers that stay: how they begin, begin again, and end after all others. */
+/** Sidecars: start, restart, and stop after all other containers. */
 export const sidecars: readonly Case[] = [
   {
     name: 'sidecar',

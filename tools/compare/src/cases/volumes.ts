@@ -24,7 +24,7 @@ const claimed = (
     { volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }], ...spec },
   );
 
-/** A part of a volume, as variables say. */
+/** Pod that mounts a subdirectory of a volume, given by a variable (`subPathExpr`). */
 const expanded = (name: string, value: string): Case =>
   one(
     `sub-path-of-variable-${name}`,
@@ -55,7 +55,7 @@ const kinds: readonly Volume[] = [
   { name: 'o', configMap: { name: 'absent', optional: true } },
 ];
 
-/** What pods mount. */
+/** Volumes of all types and their mount options. */
 export const volumes: readonly Case[] = [
   {
     name: 'volumes',
@@ -145,7 +145,8 @@ export const volumes: readonly Case[] = [
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
   claimed('claim-of-host-path', 'host-path'),
   claimed('claim-of-host-path-with-options', 'host-path-options'),
-  // Of a volume of its own: whether others have it mounted by then would be told of.
+  // This claim has its own volume: otherwise an event would depend on whether other pods have already mounted the
+  // volume.
   claimed('claim-of-local', 'local', { securityContext: { fsGroup: 4321, supplementalGroups: [77] } }),
   claimed('claim-of-local-in-part', 'local-shared', {}, { subPath: 'a/b' }),
   claimed('claim-of-local-read-only', 'local-shared', {

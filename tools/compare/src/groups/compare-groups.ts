@@ -1,23 +1,23 @@
 import { type Difference, differences } from '../differences.ts';
 import type { GroupFiles, Groups } from './read-groups.ts';
 
-/** What a comparison of two trees came to. */
+/** Result of comparing two cgroup trees. */
 export interface GroupComparison {
-  /** Groups of the Go kubelet; on cgroup v1 one that is in seven hierarchies counts seven times. */
+  /** Number of cgroups of the Go kubelet. On cgroup v1 a cgroup in seven hierarchies counts seven times. */
   readonly groups: number;
   readonly files: number;
-  readonly unknown: readonly Difference[];
-  readonly meant: readonly (Difference & { readonly why: string })[];
+  readonly unexpected: readonly Difference[];
+  readonly intended: readonly (Difference & { readonly why: string })[];
 }
 
-/** A difference that is meant. */
+/** Intended difference. */
 export interface GroupPurpose {
-  /** Of the path of the group and the name of the file: `/kubepods/burstable memory.max`. */
+  /** Matches the path of the cgroup and the name of the file: `/kubepods/burstable memory.max`. */
   readonly pattern: RegExp;
   readonly why: string;
 }
 
-/** Compares the trees of both kubelets file by file. */
+/** Compares the cgroup trees of both kubelets file by file. */
 export function compareGroups(go: Groups, ours: Groups, purposes: readonly GroupPurpose[]): GroupComparison {
   const paths = [...new Set([...go.keys(), ...ours.keys()])].sort();
   const found = paths.flatMap((path) =>
@@ -27,17 +27,20 @@ export function compareGroups(go: Groups, ours: Groups, purposes: readonly Group
   return {
     groups: go.size,
     files: [...go.values()].reduce((sum, files: GroupFiles) => sum + Object.keys(files).length, 0),
-    unknown: judged.flatMap(({ why, ...one }) => (why === undefined ? [one] : [])),
-    meant: judged.flatMap(({ why, ...one }) => (why === undefined ? [] : [{ ...one, why }])),
+    unexpected: judged.flatMap(({ why, ...one }) => (why === undefined ? [one] : [])),
+    intended: judged.flatMap(({ why, ...one }) => (why === undefined ? [] : [{ ...one, why }])),
   };
 }
 
-/** The differences, a paragraph each, and how many there are. */
-export function groupReport({ groups, files, unknown, meant }: GroupComparison, all: boolean): string {
+/** Formats the differences as paragraphs, followed by a summary line. */
+export function groupReport({ groups, files, unexpected, intended }: GroupComparison, all: boolean): string {
   const text = (value: unknown): string => (value === undefined ? '-' : JSON.stringify(value));
   const paragraph = ({ path, go, ours }: Difference, why?: string): string =>
     `${path}\n  Go:   ${text(go)}\n  here: ${text(ours)}${why === undefined ? '' : `\n  (${why})`}`;
-  const shown = [...unknown.map((one) => paragraph(one)), ...(all ? meant.map((one) => paragraph(one, one.why)) : [])];
-  const sum = `${groups} groups, ${files} files: ${unknown.length} differ, and ${meant.length} are meant to`;
+  const shown = [
+    ...unexpected.map((one) => paragraph(one)),
+    ...(all ? intended.map((one) => paragraph(one, one.why)) : []),
+  ];
+  const sum = `${groups} cgroups, ${files} files: ${unexpected.length} unexpected and ${intended.length} intended differences`;
   return `${[...shown, sum].join('\n')}\n`;
 }

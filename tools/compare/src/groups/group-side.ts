@@ -16,28 +16,28 @@ import { groupNames, type ManifestPod, manifestOf } from './pods.ts';
 import { type Groups, readGroups } from './read-groups.ts';
 
 export interface GroupSideOptions {
-  /** Its node, and the group that its groups are in: a word. */
+  /** Name of the node and of the cgroup that contains the side's cgroups. */
   readonly name: string;
-  /** The kubelet; one that ends in `.js` is run by Node. */
+  /** Path of the kubelet. A file that ends in `.js` is run with Node. */
   readonly program: string;
   readonly binaries: ContainerdBinaries;
   readonly subnet: string;
   readonly driver: CgroupDriver;
-  /** Needed for the driver systemd. */
+  /** Connection to systemd. Required for the driver systemd. */
   readonly systemd?: DbusSystemd;
-  /** A directory for all that it has. */
+  /** Directory for all files of the side. */
   readonly directory: string;
-  /** Fields of the kubelet's configuration beside those that each side has. */
+  /** Additional kubelet configuration fields. */
   readonly configuration?: Readonly<Record<string, unknown>>;
-  /** A machine that is emulated takes minutes where another takes seconds. */
+  /** Time limit of each wait, in ms. Default: 120,000. Emulated machines need minutes instead of seconds. */
   readonly timeoutMs?: number;
-  /** How often it is looked how far things are, in milliseconds; 250 by default. A look takes from such a machine what it looks at. */
+  /** Poll interval of each wait, in ms. Default: 250. Polling costs CPU time, which is scarce on emulated machines. */
   readonly everyMs?: number;
 }
 
 const ONLINE_CPUS = '/sys/devices/system/cpu/online';
 
-/** A kubelet without a cluster, with a runtime, a directory of manifests and a root of groups of its own. */
+/** Kubelet without a cluster, with its own runtime, manifest directory and cgroup root. */
 export class GroupSide {
   readonly #options: GroupSideOptions;
   readonly #runtime: Containerd;
@@ -70,7 +70,7 @@ export class GroupSide {
     });
     await runtime.start();
     try {
-      // A slice that has no CPUs of its own loses their controller when systemd thinks of it again.
+      // When systemd updates a slice without its own CPUs, the slice loses the cpuset controller.
       const cpus = manager.version === 2 ? { cpus: (await readFile(ONLINE_CPUS, 'utf8')).trim() } : {};
       await manager.create([name], cpus);
       const [readOnlyPort = 0] = await freePorts(1);
@@ -97,7 +97,7 @@ export class GroupSide {
     return this.#kubelet;
   }
 
-  /** The path of the group that holds all of its groups. */
+  /** Path of the cgroup that contains all cgroups of the side. */
   get root(): string {
     return this.#manager.path([this.#options.name]);
   }
@@ -112,15 +112,15 @@ export class GroupSide {
     await rm(this.#manifest(name), { force: true });
   }
 
-  /** The pods that the kubelet tells; none while it does not answer. */
+  /** Returns the pods that the kubelet reports; an empty list while the kubelet does not respond. */
   async pods(): Promise<readonly Pod[]> {
     const answer = await fetch(`http://127.0.0.1:${this.#readOnlyPort}/pods`).catch(() => undefined);
     if (answer?.ok !== true) return [];
-    // The Go kubelet tells `null` where there are none.
+    // The Go kubelet returns `null` instead of an empty list.
     return ((await answer.json()) as { readonly items: readonly Pod[] | null }).items ?? [];
   }
 
-  /** A page of the kubelet's read-only server. @throws Error where it is not answered by 200 */
+  /** Fetches a path from the kubelet's read-only server. @throws Error if the status is not 200 */
   async page(path: string): Promise<string> {
     const answer = await fetch(`http://127.0.0.1:${this.#readOnlyPort}${path}`);
     const text = await answer.text();
@@ -132,10 +132,10 @@ export class GroupSide {
     return (await this.pods()).find(({ metadata }) => metadata.name === `${name}-${this.#options.name}`);
   }
 
-  /** Waits until these pods run whole. */
+  /** Waits until all containers of these pods are ready. */
   async running(names: readonly string[], signal: AbortSignal): Promise<void> {
     const areRunning = async (): Promise<boolean> => {
-      // Throws where the kubelet has ended.
+      // Throws if the kubelet has exited.
       await this.#kubelet.usage();
       const pods = await this.pods();
       return names.every((name) => {
@@ -144,10 +144,10 @@ export class GroupSide {
         return statuses.length > 0 && statuses.length === pod?.spec.containers.length && statuses.every(isReady);
       });
     };
-    await this.#until(`${this.#options.name}: ${names.join(', ')}`, areRunning, signal);
+    await this.#until(`pods ${names.join(', ')} of ${this.#options.name} are running`, areRunning, signal);
   }
 
-  /** Waits until the kubelet tells no pod, and no pod has a group. */
+  /** Waits until no pod cgroup is left. */
   async empty(signal: AbortSignal): Promise<void> {
     const isEmpty = async (): Promise<boolean> => {
       await this.#kubelet.usage();
@@ -158,10 +158,10 @@ export class GroupSide {
       );
       return !left.flat().some((part) => part.startsWith('pod'));
     };
-    await this.#until(`${this.#options.name}: no groups of pods`, isEmpty, signal);
+    await this.#until(`no pod cgroups of ${this.#options.name} are left`, isEmpty, signal);
   }
 
-  /** Its groups, file by file, with the names that both sides have. */
+  /** Reads the side's cgroup tree. Names that depend on the side are replaced by common names. */
   async groups(): Promise<Groups> {
     const hierarchy = await readHierarchy(nodeFileSystem);
     const mounts = hierarchy.version === 1 ? hierarchy.mounts : new Map([['', hierarchy.mount]]);
@@ -170,21 +170,21 @@ export class GroupSide {
 
   async names(): Promise<ReadonlyMap<string, string>> {
     const { name } = this.#options;
-    // The part of systemd's names that says whose they are.
+    // Prefix of systemd slice names that depends on the side.
     return new Map([...groupNames(await this.pods(), name), [`${name}-kubepods`, '<side>-kubepods']]);
   }
 
-  /** Takes all away: pods that are left are killed in their groups. */
+  /** Stops the kubelet and the runtime, then kills the processes of remaining pods through their cgroups. */
   async stop(): Promise<void> {
     await this.#kubelet.stop();
     await this.#runtime.stop();
     await this.#manager.destroy([this.#options.name], AbortSignal.timeout(60_000));
   }
 
-  async #until(what: string, isSo: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  async #until(what: string, condition: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { timeoutMs = 120_000, everyMs = 250 } = this.#options;
     try {
-      await until(what, isSo, signal, { everyMs, timeoutMs });
+      await until(what, condition, signal, { everyMs, timeoutMs });
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${await this.#kubelet.logTail()}`, {
         cause: error,

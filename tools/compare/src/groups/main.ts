@@ -1,4 +1,5 @@
-// `npm run compare-groups`: the groups of ten pods of all classes, file by file, beside the Go kubelet's.
+// `npm run compare-groups`: compares the cgroups of ten pods of all QoS classes with those of the Go kubelet, file by
+// file.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,13 +12,13 @@ import { groupPurposes } from './on-purpose.ts';
 import { mixedPods } from './pods.ts';
 
 const HELP = `Usage: npm run compare-groups -- [options]
-Runs ten pods of all classes with this kubelet and with the Go kubelet of the release that it follows, at once and without a cluster,
-and compares their cgroups file by file. Needs root. Exits with 1 where a difference is not known of.
+Runs ten pods of all QoS classes with this kubelet and with the Go kubelet of the release that it follows, in parallel and
+without a cluster, and compares their cgroups file by file. Needs root. Exits with 1 if there is an unexpected difference.
   --kubelet FILE  another build of this kubelet
-  --all           tell differences that are meant too, and why
+  --all           also show intended differences and their reasons
   --help
 `;
-/** The groups of classes follow their pods with the next look at all of them. */
+/** Time in ms for the QoS cgroups to be updated: the kubelets update them periodically. */
 const SETTLE_MS = 5000;
 
 function say(text: string): void {
@@ -58,7 +59,7 @@ async function main(argv: readonly string[]): Promise<number> {
       stack.defer(() => side.stop().catch((error: unknown) => say(`${name}: ${error}`)));
       sides.push(side);
     }
-    say(`${mixedPods.length} pods on each`);
+    say(`starting ${mixedPods.length} pods on each side`);
     for (const pod of mixedPods) for (const side of sides) await side.write(pod);
     for (const side of sides)
       await side.running(
@@ -69,7 +70,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const [go, ours] = await Promise.all(sides.map((side) => side.groups()));
     const comparison = compareGroups(go ?? new Map(), ours ?? new Map(), groupPurposes);
     process.stdout.write(groupReport(comparison, values.all));
-    return comparison.unknown.length > 0 ? 1 : 0;
+    return comparison.unexpected.length > 0 ? 1 : 0;
   });
 }
 

@@ -1,4 +1,4 @@
 import type { GroupPurpose } from './compare-groups.ts';
 
-/** Where the groups of this kubelet are other than the Go kubelet's. */
+/** Intended differences between the cgroups of this kubelet and the Go kubelet. */
 export const groupPurposes: readonly GroupPurpose[] = [];

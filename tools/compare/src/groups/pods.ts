@@ -1,7 +1,7 @@
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { runs } from '../cases/case.ts';
 
-/** A pod of a manifest. */
+/** Static pod. */
 export interface ManifestPod {
   readonly name: string;
   readonly spec: PodSpec;
@@ -9,10 +9,10 @@ export interface ManifestPod {
 
 const guaranteed = (cpu: string, memory: string) => ({ requests: { cpu, memory }, limits: { cpu, memory } });
 
-/** Ten pods of all classes, small enough to run on two CPUs at once. Their groups are what is compared. */
+/** Ten pods of all QoS classes, small enough to run in parallel on two CPUs. Their cgroups are compared. */
 export const mixedPods: readonly ManifestPod[] = [
   pod('guaranteed', { containers: [runs({ resources: guaranteed('100m', '32Mi') })] }),
-  // Its quota is no whole percent: what systemd cannot hold.
+  // The pod's CPU quota is not a whole percentage, which systemd cannot represent.
   pod('guaranteed-two', {
     containers: [
       runs({ resources: guaranteed('65m', '24Mi') }),
@@ -29,7 +29,7 @@ export const mixedPods: readonly ManifestPod[] = [
       runs({ resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '333m', memory: '96Mi' } } }),
     ],
   }),
-  // As one container has no limit, the pod has none.
+  // The pod has no limit, because one of its containers has no limit.
   pod('burstable-mixed', {
     containers: [
       runs({ resources: { requests: { memory: '20Mi' }, limits: { cpu: '200m', memory: '40Mi' } } }),
@@ -51,17 +51,19 @@ export const mixedPods: readonly ManifestPod[] = [
 ];
 
 function pod(name: string, spec: PodSpec): ManifestPod {
-  // The groups are the same whatever network a pod has.
+  // The host network saves the setup of pod networks; cgroups do not depend on the network.
   const common = { hostNetwork: true, dnsPolicy: 'Default', terminationGracePeriodSeconds: 1 } as const;
   return { name, spec: { ...common, ...spec } };
 }
 
-/** As a file in a kubelet's directory of manifests has it. */
+/** Formats a pod as a manifest file. */
 export function manifestOf({ name, spec }: ManifestPod): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'groups' }, spec });
 }
 
-/** What the parts of the paths of a kubelet's groups are called: a pod's by its name, a container's by its own. */
+/**
+ * Returns common names for the parts of cgroup paths: the pod's name for its UID, and the container's name for its ID.
+ */
 export function groupNames(pods: readonly Pod[], nodeName: string): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const { metadata, status } of pods) {

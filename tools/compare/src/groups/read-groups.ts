@@ -1,19 +1,22 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The files of a group that say what it is held to, by their names. */
+/** Contents of a cgroup's configuration files, by file name. */
 export type GroupFiles = Readonly<Record<string, string>>;
-/** By the group's path, whose parts are names that both sides have; on cgroup v1 with its controller before it. */
+/**
+ * Configuration files by cgroup path. Paths contain common names instead of UIDs and IDs; on cgroup v1 the controller
+ * is a prefix.
+ */
 export type Groups = ReadonlyMap<string, GroupFiles>;
 
-/** What happened in a group, and not what it is held to. */
+/** Files that report state, statistics or events, or that trigger an action. They are not compared. */
 const HAPPENED =
   /stat|usage|current|peak|events|pressure|procs|threads|tasks|failcnt|numa|effective|slabinfo|io_|throttle|memory_spread|clone_children|_time_recursive|\.(service|wait|merged|queued|sectors|time)|cgroup\.(kill|freeze)|reclaim|event_control|force_empty|pressure_level|cpuacct/;
 
 /**
- * Reads the groups below one, and itself, with the files that say what they are held to.
- * @param mounts where it is looked: by the controller's name on v1, by '' on v2
- * @param names what UIDs and ids in paths are called
+ * Reads the configuration files of a cgroup and its descendants.
+ * @param mounts mount points of the hierarchies: by controller name on cgroup v1, by '' on cgroup v2
+ * @param names common names for UIDs and IDs in paths
  */
 export async function readGroups(
   mounts: ReadonlyMap<string, string>,
@@ -39,7 +42,10 @@ export async function readGroups(
   return groups;
 }
 
-/** A part of a path with the names that both sides have. What is no container that the kubelet tells is the pod's sandbox. */
+/**
+ * Replaces UIDs and IDs in a part of a path by common names. An ID that belongs to no reported container is the pod's
+ * sandbox.
+ */
 export function nameOf(part: string, names: ReadonlyMap<string, string>): string {
   let result = part;
   for (const [id, name] of names) {

@@ -6,15 +6,15 @@ import { type TarEntry, tar } from '@node-agent/tools-containerd';
 import { hostPrograms, withDirectories } from './host-programs.ts';
 import { type Blob, blob, type Image, type ImageConfig, image, parseReference } from './oci.ts';
 
-/** What the images are made of: programs, and the sources of the release for files that go with them. */
+/** Inputs of the images: programs, and the sources of the release for additional files. */
 export interface Ingredients {
   readonly programs: Readonly<Record<'agnhost' | 'busybox' | 'pause' | 'nonewprivs' | 'sampledeviceplugin', string>>;
-  /** The release's sources, as its Go module has them. */
+  /** Directory with the sources of the release's Go module. */
   readonly sources: string;
   readonly architecture: string;
 }
 
-/** What the stand-in of an image is: its layers by name, and how a container of it is started. */
+/** Recipe of a substitute image: names of its layers and the configuration of its containers. */
 interface Recipe {
   readonly layers: readonly LayerName[];
   readonly config: ImageConfig;
@@ -24,7 +24,9 @@ type LayerName = 'busybox' | 'tools' | 'agnhost' | 'pause' | 'nonewprivs' | 'sam
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Programs that specs call in agnhost's image, which its own Dockerfile installs; `nc` is OpenBSD's. */
+/**
+ * Programs that specs call in the agnhost image. The upstream Dockerfile installs them; `nc` is the OpenBSD variant.
+ */
 const TOOLS = [
   'usr/bin/curl',
   'bin/bash',
@@ -36,8 +38,8 @@ const TOOLS = [
 ];
 
 /**
- * The images that the suites ask for, by repository. What the release's own Dockerfiles make of a distribution's packages is
- * made of busybox and of this machine's programs here.
+ * Images that the suites use, by repository. The upstream Dockerfiles install distribution packages; these images
+ * contain busybox and programs of this machine instead.
  */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   'registry.k8s.io/e2e-test-images/busybox': busybox({}),
@@ -69,7 +71,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     layers: ['busybox', 'nginx'],
     config: { Env: [PATH], Entrypoint: ['/docker-entrypoint.sh'], Cmd: ['nginx'], ExposedPorts: ports('80') },
   },
-  // What specs of image volumes mount.
+  // Image for specs of image volumes.
   'registry.k8s.io/e2e-test-images/kitten': {
     layers: ['busybox', 'tools', 'agnhost', 'kitten'],
     config: { Env: [PATH], Entrypoint: ['/agnhost'], Cmd: ['test-webserver'] },
@@ -85,9 +87,9 @@ function ports(...numbers: readonly string[]): Readonly<Record<string, object>> 
 }
 
 /**
- * Makes an image of each reference that there is a recipe for.
- * @returns the images, the references that there is none for, and programs of {@link TOOLS} that this machine has not: specs
- *   that call those fail
+ * Builds an image for each reference that has a recipe.
+ * @returns the images, the references without a recipe, and the programs of {@link TOOLS} that this machine does not
+ * have; specs that call those programs fail
  */
 export async function makeImages(
   references: readonly string[],
@@ -152,7 +154,7 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
     { path: 'uploads', mode: 0o755 },
     await file('localhost.crt', join(from.sources, 'test/images/agnhost/porter/localhost.crt'), 0o644),
     await file('localhost.key', join(from.sources, 'test/images/agnhost/porter/localhost.key'), 0o644),
-    // Of a spec for the groups that an image gives a user.
+    // User and group for a spec about groups that are defined in the image.
     text(
       'etc/passwd',
       'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n',
@@ -174,12 +176,15 @@ const ENTRIES: Readonly<Record<LayerName, (from: Ingredients) => Promise<readonl
   kitten: async ({ sources }) => [
     await file('data.json', join(sources, 'test/images/kitten/html/data.json'), 0o644),
     await file('kitten.jpg', join(sources, 'test/images/kitten/html/kitten.jpg'), 0o644),
-    // They know by this name what it is made of.
+    // Specs check this name to determine the image's distribution.
     text('etc/os-release', 'NAME="a stand-in for Alpine Linux"\n'),
   ],
 };
 
-/** What agnhost's own registry serves: `pause:testing`, as `fakeregistryserver/prepare_registry.sh` lays it out. */
+/**
+ * Returns the content of agnhost's built-in registry: `pause:testing`, in the layout of
+ * `fakeregistryserver/prepare_registry.sh`.
+ */
 async function fakeRegistry(from: Ingredients): Promise<readonly TarEntry[]> {
   const layer = await makeLayer('pause', from);
   const recipe = RECIPES['registry.k8s.io/pause'];

@@ -7,14 +7,14 @@ import type { TarEntry } from '@node-agent/tools-containerd';
 const exec = promisify(execFile);
 const DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
-/** The files that a program is made of when it runs, by what `ldd` prints: libraries, and what loads them. */
+/** Returns the files that `ldd` lists for a program: its libraries and the dynamic loader. */
 export function librariesIn(ldd: string): readonly string[] {
   return [...ldd.matchAll(/(?:=> )?(\/\S+) \(0x[0-9a-f]+\)/g)].flatMap(([, path]) =>
     path === undefined ? [] : [path],
   );
 }
 
-/** Where this machine has a program; `undefined` where it has not. */
+/** Returns the path of a program on this machine; `undefined` if the program is not installed. */
 async function which(name: string): Promise<string | undefined> {
   for (const directory of DIRECTORIES) {
     const path = join(directory, name);
@@ -30,10 +30,10 @@ async function which(name: string): Promise<string | undefined> {
 }
 
 /**
- * Programs of this machine with the libraries that they need, as entries of an image: each program where it is wanted, each
- * library where its loader looks for it.
+ * Returns programs of this machine with their libraries as image entries: each program at its target path, each library
+ * where the loader looks for it.
  * @param targets paths in the image
- * @returns the entries, and the paths of programs that the machine has not
+ * @returns the entries, and the paths of programs that the machine does not have
  */
 export async function hostPrograms(
   targets: readonly string[],
@@ -57,7 +57,7 @@ export async function hostPrograms(
   return { entries, missing };
 }
 
-/** The directories that entries are in, before them, each once. */
+/** Inserts the parent directories of entries, each once, before the entries. */
 export function withDirectories(entries: readonly TarEntry[]): readonly TarEntry[] {
   const known = new Set<string>();
   return entries.flatMap((entry) => {

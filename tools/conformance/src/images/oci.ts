@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a container of an image is started with, as the OCI image specification names it. */
+/** Container configuration of an image, with the field names of the OCI image specification. */
 export interface ImageConfig {
   readonly Entrypoint?: readonly string[];
   readonly Cmd?: readonly string[];
@@ -11,22 +11,22 @@ export interface ImageConfig {
   readonly ExposedPorts?: Readonly<Record<string, object>>;
 }
 
-/** A layer: a tar archive that is not compressed. */
+/** Image layer: an uncompressed tar archive. */
 export interface Layer {
   readonly digest: string;
   readonly data: Uint8Array;
 }
 
-/** An image as a registry has it. */
+/** Image as a registry stores it. */
 export interface Image {
-  /** Its `host/repository:tag`. */
+  /** `host/repository:tag`. */
   readonly reference: string;
   readonly manifest: Blob;
   readonly config: Blob;
   readonly layers: readonly Layer[];
 }
 
-/** Bytes under their digest. */
+/** Bytes with their digest. */
 export interface Blob {
   readonly digest: string;
   readonly data: Uint8Array;
@@ -36,14 +36,14 @@ export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json';
 const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar';
 
-/** Bytes, with the digest that they are asked for by. */
+/** Returns bytes with their SHA-256 digest. */
 export function blob(data: Uint8Array): Blob {
   return { digest: `sha256:${createHash('sha256').update(data).digest('hex')}`, data };
 }
 
 /**
- * An image of layers that may be other images' too. Its reference is among its labels: two tags of the same content are two
- * images, which specs that change a pod's image tell apart.
+ * Builds an image from layers, which several images may share. The reference is stored as a label, so that two tags of
+ * the same content have different image IDs. Specs that change a pod's image need that.
  */
 export function image(reference: string, layers: readonly Layer[], config: ImageConfig, architecture: string): Image {
   const json = (value: unknown): Blob => blob(new TextEncoder().encode(JSON.stringify(value)));
@@ -63,7 +63,7 @@ export function image(reference: string, layers: readonly Layer[], config: Image
   return { reference, manifest, config: configBlob, layers };
 }
 
-/** The parts of `host/repository:tag`. @throws RangeError where it has not all of them */
+/** Splits `host/repository:tag` into its parts. @throws RangeError if a part is missing */
 export function parseReference(reference: string): {
   readonly host: string;
   readonly repository: string;
@@ -71,7 +71,7 @@ export function parseReference(reference: string): {
 } {
   const [, host, repository, tag] = /^([^/]+)\/([^:@]+):([^:/@]+)$/.exec(reference) ?? [];
   if (host === undefined || repository === undefined || tag === undefined) {
-    throw new RangeError(`${reference}: not a host, a repository and a tag`);
+    throw new RangeError(`${reference}: must be HOST/REPOSITORY:TAG`);
   }
   return { host, repository, tag };
 }

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Blob, type Image, MANIFEST_TYPE, parseReference } from './oci.ts';
 
-/** What a registry answers: pure, so that it is known without a server. */
+/** Response of the registry. */
 export interface RegistryAnswer {
   readonly status: number;
   readonly type: string;
@@ -11,8 +11,9 @@ export interface RegistryAnswer {
 }
 
 /**
- * The images of many registries, as one that containerd takes for a mirror of them all: it says in `ns` which one it means
- * (containerd's docs/hosts.md). What is not there is not found, and then containerd asks the one that it means.
+ * Registry that containerd uses as a mirror of all registries. containerd passes the original registry in the query
+ * parameter `ns` (containerd's docs/hosts.md). For unknown images the response is 404, and containerd then asks the
+ * original registry.
  */
 export class Registry {
   readonly #manifests = new Map<string, Blob>();
@@ -28,7 +29,7 @@ export class Registry {
     }
   }
 
-  /** The answer to a GET, by its path with its query. */
+  /** Returns the response to a GET request for a path with its query. */
   answer(url: string): RegistryAnswer {
     const { pathname, searchParams } = new URL(url, 'http://registry');
     if (pathname === '/v2/') return { status: 200, type: 'application/json', data: new TextEncoder().encode('{}') };
@@ -45,7 +46,7 @@ export class Registry {
     return { status: 200, type, digest: found.digest, data: found.data };
   }
 
-  /** Listens on the loopback. @returns its URL */
+  /** Listens on the loopback interface. @returns the registry's URL */
   async start(): Promise<string> {
     const server = createServer((request, response) => this.#serve(request.method ?? '', request.url ?? '', response));
     this.#server = server;

@@ -5,23 +5,23 @@ import { join } from 'node:path';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { corefile } from '../coredns.ts';
 
-/** What a cluster has that pods reach services and find names by. */
+/** Options of the cluster network. */
 export interface ClusterNetworkOptions {
   readonly directory: string;
   readonly logs: string;
   readonly programs: Readonly<Record<'kube-proxy' | 'coredns', string>>;
   readonly nodeName: string;
-  /** Where names are asked for. */
+  /** IP address of the cluster DNS. */
   readonly address: string;
-  /** The addresses of pods. */
+  /** Subnet of the pods. */
   readonly subnet: string;
 }
 
-/** Names are asked for at the node's own address; what says that both are ready nobody but this program asks. */
+/** Readiness endpoints of CoreDNS and kube-proxy. Only this program uses them. */
 const DNS_READY = '127.0.0.1:18181';
 const PROXY_HEALTH = '127.0.0.1:10256';
 
-/** kube-proxy and the cluster's DNS: real ones, as processes of the node. They end with the namespaces that they are in. */
+/** kube-proxy and CoreDNS as processes of the node. They end together with their PID namespace. */
 export class ClusterNetwork {
   readonly #options: ClusterNetworkOptions;
   readonly #ended = new Map<string, string>();
@@ -30,7 +30,7 @@ export class ClusterNetwork {
     this.#options = options;
   }
 
-  /** Starts both, by a control plane that is up. */
+  /** Starts both programs; the control plane must be running. */
   async start(plane: ControlPlane): Promise<void> {
     const { directory, programs, address, nodeName, subnet } = this.#options;
     const kubeconfig = await plane.userKubeconfig('system:kube-proxy');
@@ -42,7 +42,9 @@ export class ClusterNetwork {
     this.#run('coredns', programs.coredns, ['-conf', file]);
   }
 
-  /** Whether services and names are there. @throws Error with the end of a log where either has ended */
+  /**
+   * Returns whether kube-proxy and CoreDNS are ready. @throws Error with the end of the log if one of them has exited
+   */
   async isReady(): Promise<boolean> {
     for (const [name, how] of this.#ended) {
       const log = (await readFile(this.#log(name), 'utf8')).trimEnd().split('\n').slice(-10).join('\n');
@@ -60,7 +62,7 @@ export class ClusterNetwork {
     const child: ChildProcess = spawn(program, [...args], { stdio: ['ignore', log, log] });
     closeSync(log);
     child.on('error', (error) => this.#ended.set(name, error.message));
-    child.on('exit', (code, by) => this.#ended.set(name, `it ended with ${by ?? `exit code ${code}`}`));
+    child.on('exit', (code, by) => this.#ended.set(name, `exited with ${by ?? `exit code ${code}`}`));
   }
 }
 
@@ -70,7 +72,10 @@ async function answers(url: string): Promise<boolean> {
   return response?.status === 200;
 }
 
-/** Upstream's defaults, but for where it is, and for what a network namespace may not set: the size of the table of connections. */
+/**
+ * Returns upstream's defaults with the paths of this node. The size of the connection tracking table is not set,
+ * because a network namespace cannot set it.
+ */
 export function kubeProxyConfiguration(places: {
   readonly kubeconfig: string;
   readonly nodeName: string;

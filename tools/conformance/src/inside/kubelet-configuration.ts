@@ -1,18 +1,21 @@
-/** What the configuration of a kubelet depends on. */
+/** Values that the kubelet configuration depends on. */
 export interface ConfigurationFacts {
   readonly endpoint: string;
   readonly clientCaFile: string;
-  /** The address that pods are told to ask for names. */
+  /** IP address of the cluster DNS. */
   readonly dns: string;
 }
 
-/** As much of a configuration as others look at. */
+/** Fields of the configuration that other code reads. */
 export interface KubeletConfiguration {
   readonly staticPodPath: string;
   readonly [field: string]: unknown;
 }
 
-/** The configuration that every kubelet gets: upstream's defaults, but for where it is and what the machine cannot do. */
+/**
+ * Returns the configuration of every tested kubelet: upstream's defaults with the paths of this node, and without
+ * features that the machine does not support.
+ */
 export function kubeletConfiguration({ endpoint, clientCaFile, dns }: ConfigurationFacts): KubeletConfiguration {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -33,7 +36,7 @@ export function kubeletConfiguration({ endpoint, clientCaFile, dns }: Configurat
     failSwapOn: false,
     failCgroupV1: false,
     maxPods: 250,
-    // Specs that take long should fail by what they are about, not by the speed at which one machine asks.
+    // Image pulls are not rate-limited: otherwise specs would fail because all pulls come from one machine.
     registryPullQPS: 0,
   };
 }

@@ -14,7 +14,7 @@ import { prepareNodeSuite } from './node-suite.ts';
 
 const NODE_NAME = 'conformance';
 const ADDRESS = '10.87.0.1';
-/** What most specs begin with. */
+/** Images that most specs use first. */
 const FIRST_IMAGES = /\/(agnhost:2\.6|busybox|pause)/;
 
 function say(text: string): void {
@@ -37,7 +37,7 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
   });
   say('starting the node');
   const { suite } = plan.selection;
-  // A suite works where its program is, and leaves files there.
+  // A suite uses its program's directory as its working directory and leaves files there.
   const workplace = join(directory, 'suite');
   await mkdir(workplace);
   const file = join(workplace, `${suite}.test`);
@@ -54,13 +54,13 @@ async function inside(plan: Plan, signal: AbortSignal): Promise<void> {
   await node.stop();
 }
 
-/** A suite that is ready to be run, and what can be asked when it has been. */
+/** Suite that is ready to run, with the sources of evidence after the run. */
 interface Prepared {
   readonly program: Pick<SuiteProgram, 'args' | 'path'>;
   readonly witnesses: Witnesses;
 }
 
-/** Starts a cluster of one node for e2e.test. */
+/** Starts a cluster with one node for e2e.test. */
 async function clusterSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
   const { output, controlPlane } = plan;
   await node.start(signal);
@@ -76,26 +76,29 @@ async function clusterSuite(plan: Plan, node: ConformanceNode, signal: AbortSign
   };
 }
 
-/** Starts the runtime, and lays out what e2e_node.test starts the rest with. */
+/** Starts the runtime and prepares the files with which e2e_node.test starts the other components. */
 async function nodeSuite(plan: Plan, node: ConformanceNode, signal: AbortSignal): Promise<Prepared> {
   const { output } = plan;
   await node.startRuntime(signal);
   const { path, ...places } = await prepareNodeSuite(plan);
   const token = randomBytes(16).toString('hex');
-  // The suite's API server has a certificate of its own making.
+  // The API server of the suite has a self-signed certificate.
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   const args = nodeArguments({ ...places, nodeName: NODE_NAME, nodeAddress: ADDRESS, token, output });
   return {
     program: { args, path },
     witnesses: {
-      api: (asked) => fetched(`https://127.0.0.1:6443${asked}`, { authorization: `Bearer ${token}` }),
+      api: (path) => fetched(`https://127.0.0.1:6443${path}`, { authorization: `Bearer ${token}` }),
       explain: (namespace, pod) => fetched(`http://127.0.0.1:10255/explain/pod/${namespace}/${pod}`),
       kubeletLog: node.kubeletLog,
     },
   };
 }
 
-/** Makes the images that the suites name, and serves them. @returns where, and those that are there before the first spec asks */
+/**
+ * Builds and serves the images that the suites use. @returns the registry's URL, and the images that are pulled before
+ * the first spec
+ */
 async function serveImages({ output, programs }: Plan): Promise<{ mirror: string; images: readonly string[] }> {
   const lines = (await run(programs['e2e.test'], ['--list-images'])).split('\n').filter((line) => line !== '');
   const listed = [...new Set([...lines, ...(await manifestImages(programs.sources))])];
@@ -106,7 +109,8 @@ async function serveImages({ output, programs }: Plan): Promise<{ mirror: string
     architecture,
   });
   const made = images.map(({ reference }) => reference);
-  if (missing.length > 0) say(`this machine has no ${missing.join(', ')}: images go without`);
+  if (missing.length > 0)
+    say(`programs missing on this machine: ${missing.join(', ')}; the images are built without them`);
   await writeFile(join(output, 'images.json'), JSON.stringify({ made, unknown, missing }, undefined, 1));
   return {
     mirror: await new Registry(images).start(),
@@ -116,8 +120,9 @@ async function serveImages({ output, programs }: Plan): Promise<{ mirror: string
 
 const [, , file = ''] = process.argv;
 const controller = new AbortController();
-process.stdin.resume().on('end', () => controller.abort(new Error('told to end')));
-// What runs beside this process ends with it, as the first of its namespace does.
+process.stdin.resume().on('end', () => controller.abort(new Error('interrupted by a signal')));
+// The exit of this process, which is the child of the namespace's init process, ends all other processes of the PID
+// namespace.
 inside(JSON.parse(await readFile(file, 'utf8')) as Plan, controller.signal).then(
   () => process.exit(0),
   (error: unknown) => {
@@ -126,7 +131,7 @@ inside(JSON.parse(await readFile(file, 'utf8')) as Plan, controller.signal).then
   },
 );
 
-/** Images that specs of the node suite have from manifests, and that no list has. */
+/** Returns the images of manifests that the node suite uses but `--list-images` does not contain. */
 async function manifestImages(sources: string): Promise<readonly string[]> {
   const manifest = join(sources, 'test/e2e/testing-manifests/sample-device-plugin/sample-device-plugin.yaml');
   return [...(await readFile(manifest, 'utf8')).matchAll(/^ *-? *image: (\S+)$/gm)].map(([, image]) => image ?? '');

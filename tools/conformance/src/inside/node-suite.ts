@@ -3,23 +3,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shebangFlags } from './node.ts';
 
-/** Where the node suite finds what it starts and controls. */
+/** Files and directories for the node suite. */
 export interface NodeSuitePlaces {
-  /** First on PATH: stand-ins for what a machine with systemd has. */
+  /** Directory that is prepended to PATH. It contains substitutes for systemd's programs. */
   readonly path: string;
-  /** Has the kubelet, by that name. */
+  /** Directory with the program `kubelet`. */
   readonly programs: string;
-  /** The configuration that the suite begins with, and makes its own of. */
+  /** Path of the base kubelet configuration, from which the suite derives its own. */
   readonly configuration: string;
 }
 
-/** What the node suite starts its own kubelet with, and by what. */
+/** Options of {@link prepareNodeSuite}. */
 export interface NodeSuiteOptions {
   readonly directory: string;
   readonly kubelet: string;
 }
 
-/** Lays out what e2e_node.test asks a machine for, in a directory. */
+/** Writes the files that e2e_node.test expects on a machine to a directory. */
 export async function prepareNodeSuite({ directory, kubelet }: NodeSuiteOptions): Promise<NodeSuitePlaces> {
   const places = { path: join(directory, 'path'), programs: join(directory, 'programs') };
   const units = join(directory, 'units');
@@ -42,7 +42,10 @@ export async function prepareNodeSuite({ directory, kubelet }: NodeSuiteOptions)
   return { ...places, configuration };
 }
 
-/** Upstream's base (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but for cgroup v1 and swap, and pods' addresses, which are CNI's. */
+/**
+ * Upstream's base configuration (`test/e2e_node/jenkins/default-kubelet-config.yaml`), but it permits cgroup v1 and
+ * swap and sets no pod CIDR, because CNI assigns the pods' addresses.
+ */
 const BASE_CONFIGURATION = {
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',

@@ -8,35 +8,35 @@ import { approveServingRequests, ControlPlane, type ControlPlaneBinaries } from 
 import { ClusterNetwork } from './cluster-network.ts';
 import { kubeletConfiguration } from './kubelet-configuration.ts';
 
-/** What a node is made of. */
+/** Options of a {@link ConformanceNode}. */
 export interface NodeOptions {
-  /** Of its own, short: sockets are in it. */
+  /** Directory for the node's files. Its path must be short, because it contains sockets. */
   readonly directory: string;
-  /** Where its logs stay. */
+  /** Directory for the logs, which are kept after the run. */
   readonly logs: string;
   readonly name: string;
   readonly address: string;
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;
-  /** The kubelet; one that ends in `.js` is run by Node. */
+  /** Path of the kubelet. A file that ends in `.js` is run with Node. */
   readonly kubelet: string;
-  /** What a cluster has beside its control plane. */
+  /** Programs of the cluster in addition to the control plane. */
   readonly programs: Readonly<Record<'kube-proxy' | 'coredns', string>>;
-  /** The registry that has all images. */
+  /** URL of the registry that serves all images. */
   readonly mirror: string;
-  /** Images that are there before the first spec asks. */
+  /** Images that are pulled before the first spec. */
   readonly images: readonly string[];
 }
 
-/** Addresses of pods: of this network namespace alone. */
+/** Subnet of the pods; it exists only in this network namespace. */
 const SUBNET = '10.88.0.0/16';
-/** Addresses of services: specs make hundreds of them at once. */
+/** Subnet of the services. It is large, because specs create hundreds of services at a time. */
 const SERVICE_SUBNET = '10.96.0.0/16';
 const READY_MS = 90_000;
-/** `RestartSec` of containerd.service. */
+/** `RestartSec` of containerd.service, in ms. */
 const RUNTIME_RESTART_MS = 5_000;
 
-/** A cluster of one node: a real control plane, a real containerd, and the kubelet that is looked at. */
+/** Cluster with one node: a real control plane, a real containerd and the tested kubelet. */
 export class ConformanceNode {
   readonly plane: ControlPlane;
   readonly containerd: Containerd;
@@ -71,20 +71,25 @@ export class ConformanceNode {
     return join(this.#options.logs, 'kubelet.log');
   }
 
-  /** Starts all of it, and waits until the node is ready and serves. @throws Error naming what does not start */
+  /**
+   * Starts all components and waits until the node is ready and its server responds. @throws Error that names the
+   * component that does not start
+   */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all([this.plane.start(), this.startRuntime(signal)]);
     await this.#network.start(this.plane);
     await this.#startKubelet();
-    await this.#until('the node to be ready and to serve', async () => this.#isReady(), signal);
+    await this.#until('node to be ready and to serve', async () => this.#isReady(), signal);
     await this.#until('kube-proxy and DNS to be ready', async () => this.#network.isReady(), signal);
   }
 
-  /** Starts the runtime alone, with the images that are there first. @throws Error naming what does not start */
+  /**
+   * Starts only the runtime and pulls the initial images. @throws Error that names the component that does not start
+   */
   async startRuntime(signal: AbortSignal): Promise<void> {
     await this.containerd.start();
     void this.#keepRuntime();
-    // Where specs look for the handlers that the runtime has.
+    // Specs read the runtime handlers from this file.
     await copyFile(join(this.#options.directory, 'c', 'config.toml'), '/etc/containerd/config.toml');
     const { images } = this.#options;
     const cri = new CriClient({}, { endpoint: this.containerd.endpoint });
@@ -95,7 +100,7 @@ export class ConformanceNode {
     }
   }
 
-  /** Starts the runtime again whenever it has ended, as the unit that containerd comes with does: there are specs that kill it. */
+  /** Restarts the runtime whenever it exits, as containerd's systemd unit does. Some specs kill the runtime. */
   async #keepRuntime(): Promise<void> {
     for (;;) {
       await this.containerd.exit;
@@ -109,7 +114,7 @@ export class ConformanceNode {
     }
   }
 
-  /** Ends the kubelet, as the machine would; the rest ends with the namespaces that it is in. */
+  /** Stops the kubelet with SIGTERM. The other components end with their namespaces. */
   async stop(): Promise<void> {
     const child = this.#kubelet;
     if (child === undefined || this.#ended !== undefined) return;
@@ -120,7 +125,7 @@ export class ConformanceNode {
     clearTimeout(timer);
   }
 
-  /** How the kubelet has ended, where it has. */
+  /** How the kubelet exited, if it has. */
   get kubeletEnded(): string | undefined {
     return this.#ended;
   }
@@ -150,7 +155,7 @@ export class ConformanceNode {
       this.#ended = error.message;
     });
     child.on('exit', (code, by) => {
-      this.#ended = `it ended with ${by ?? `exit code ${code}`}`;
+      this.#ended = `exited with ${by ?? `exit code ${code}`}`;
     });
     this.#kubelet = child;
   }
@@ -169,14 +174,14 @@ export class ConformanceNode {
       signal.throwIfAborted();
       if (this.#ended !== undefined || performance.now() > end) {
         const log = (await readFile(this.kubeletLog, 'utf8')).trimEnd().split('\n').slice(-15).join('\n');
-        throw new Error(`waited for ${what} in vain: the kubelet: ${this.#ended ?? 'it runs'}\n${log}`);
+        throw new Error(`timed out waiting for ${what}; kubelet: ${this.#ended ?? 'running'}\n${log}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
   }
 }
 
-/** What a program's first line has Node told. */
+/** Returns the Node options in a program's shebang line. */
 export async function shebangFlags(program: string): Promise<readonly string[]> {
   const [first = ''] = (await readFile(program, 'utf8')).split('\n', 1);
   return first.startsWith('#!') ? first.split(/\s+/).filter((word) => word.startsWith('--')) : [];

@@ -1,12 +1,12 @@
-/** A unit as `systemd-run` is told to make it, as much of it as suites say. */
+/** Unit that `systemd-run` is asked to start; only the parts that the suites use. */
 export interface UnitRequest {
   readonly unit: string;
-  /** Where what it prints goes. */
+  /** File for the output of the command. */
   readonly log: string | undefined;
   readonly command: readonly string[];
 }
 
-/** What `systemctl` is told to do with units. */
+/** Request to `systemctl`. */
 export interface UnitAction {
   readonly verb: string;
   readonly names: readonly string[];
@@ -14,7 +14,7 @@ export interface UnitAction {
   readonly signal: NodeJS.Signals;
 }
 
-/** Reads the arguments of `systemd-run`. @throws Error where no unit or no command is named */
+/** Parses the arguments of `systemd-run`. @throws Error if the unit or the command is missing */
 export function parseRun(argv: readonly string[]): UnitRequest {
   let unit: string | undefined;
   let log: string | undefined;
@@ -27,19 +27,19 @@ export function parseRun(argv: readonly string[]): UnitRequest {
       unit = word.slice('--unit='.length);
     } else if (!word.startsWith('-')) {
       if (unit === undefined) break;
-      // What systemd takes for its own is written twice.
+      // `$` and `%` are doubled in the arguments, because systemd would expand them.
       const command = argv.slice(at).map((text) => text.replaceAll('%%', '%').replaceAll('$$', '$'));
       return { unit, log, command };
     }
   }
-  throw new Error(`systemd-run: no unit and command in ${argv.join(' ')}`);
+  throw new Error(`systemd-run: missing unit or command in ${argv.join(' ')}`);
 }
 
-/** Reads the arguments of `systemctl`. @throws Error where none says what to do */
+/** Parses the arguments of `systemctl`. @throws Error if the verb is missing */
 export function parseControl(argv: readonly string[]): UnitAction {
   const words = argv.filter((word) => !word.startsWith('-'));
   const [verb, ...names] = words;
-  if (verb === undefined) throw new Error('systemctl: nothing to do');
+  if (verb === undefined) throw new Error('systemctl: missing verb');
   const [, signal] = /--signal=(?:SIG)?(\w+)/.exec(argv.join(' ')) ?? [];
   return {
     verb,
@@ -49,7 +49,7 @@ export function parseControl(argv: readonly string[]): UnitAction {
   };
 }
 
-/** Whether a unit is meant by a name, with or without its type, or by a pattern. */
+/** Returns whether a name or glob pattern matches a unit; the suffix `.service` is optional. */
 export function matches(unit: string, name: string): boolean {
   const pattern = name
     .split('*')

@@ -1,5 +1,5 @@
-// Stands in for `systemd-run` and `systemctl` where suites start, kill and restart a kubelet: units are files in a directory, and
-// processes. Its first two arguments are the directory and which of the two it is.
+// Substitute for `systemd-run` and `systemctl`, with which suites start, kill and restart a kubelet. Units are files in
+// a directory, and processes. The first two arguments are the directory and the mode (`run` or `control`).
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const [, , directory = '', as = '', ...argv] = process.argv;
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A process that has ended and was not waited for is still there.
+    // A zombie process still exists, but has exited.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -28,7 +28,7 @@ function start(request: UnitRequest): void {
   const [file = '', ...args] = request.command;
   const child = spawn(file, args, { stdio: ['ignore', log, log], detached: true, cwd: '/' });
   closeSync(log);
-  if (child.pid === undefined) throw new Error(`${file} cannot be started`);
+  if (child.pid === undefined) throw new Error(`start ${file}: cannot be executed`);
   child.unref();
   const unit: Unit = { ...request, pid: child.pid };
   writeFileSync(join(directory, `${request.unit}.json`), JSON.stringify(unit));
@@ -74,7 +74,7 @@ async function control(): Promise<void> {
       case 'reset-failed':
         break;
       default:
-        throw new Error(`systemctl: ${verb} is not known here`);
+        throw new Error(`systemctl: unsupported verb ${verb}`);
     }
   }
 }
