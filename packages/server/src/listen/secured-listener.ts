@@ -48,7 +48,7 @@ export interface ServerLimits {
   readonly maxConnections?: number;
   /** Of connections of which nobody has shown yet that they may use the server; 512 by default. The oldest goes then. */
   readonly maxStrangers?: number;
-  /** Of a request's head: commands to execute are in it. 1 MiB by default, as in Go. HTTP/2, which carries no commands: 256 KiB. */
+  /** Of a request's head: commands to execute are in it. 1 MiB by default, as in Go. HTTP/2, which carries no commands: 64 KiB. */
   readonly maxHeaderBytes?: number;
   /** How long a client may take for a handshake, and for a request, in milliseconds; 10 s by default. */
   readonly receiveMs?: number;
@@ -68,7 +68,9 @@ const CLOSING_MS = 3000;
  */
 const KEEP_ALIVE_MS = 140_000;
 /** Every stream of a connection may send as much at the same time. */
-const MAX_HTTP2_HEADER_BYTES = 256 * 1024;
+const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
+/** Of the request heads of all strangers together, in bytes. */
+const MAX_STRANGERS_HEAD_BYTES = 32 * 1024 * 1024;
 /** As Go's server allows. */
 const MAX_CONCURRENT_STREAMS = 250;
 /** As many as a client may have open: one that cancels all of them is no attacker. */
@@ -111,7 +113,10 @@ export class SecuredListener {
       answerMs: 'positive',
       stallMs: 'positive',
     });
-    this.#ledger = new ConnectionLedger(this.#limits.maxStrangers);
+    this.#ledger = new ConnectionLedger(
+      this.#limits.maxStrangers,
+      Math.max(MAX_STRANGERS_HEAD_BYTES, this.#limits.maxHeaderBytes),
+    );
     this.#shown = new ShownCertificates(this.#components.clock, this.#components.authorities);
   }
 
@@ -231,7 +236,7 @@ export class SecuredListener {
       response.destroy();
       return;
     }
-    using _busy = this.#ledger.begin(keyOf(socket));
+    using _busy = this.#ledger.begin(keyOf(socket), 'stream' in request ? headBytes(request.rawHeaders) : 0);
     // What happens to a connection is heard of by its end.
     response.on('error', () => {});
     response.once('close', () => link.abort(new ServerError('Ended', 'the client has gone')));
@@ -345,6 +350,10 @@ function expectUsable({ current }: ServingCertificate, settings: SecureContextOp
       err,
     );
   }
+}
+
+function headBytes(rawHeaders: readonly string[]): number {
+  return rawHeaders.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Queries hold commands, which may hold secrets (W4). */

@@ -33,6 +33,7 @@ export function trackConnections(
     if (!socket.authorized) clearHandshakeErrors(socket);
     if (socket.alpnProtocol === 'h2') destroyAtEnd(socket);
   });
+  countHeads(server, ledger);
   server.on('session', (session) => {
     // Only that: a session that has said its last word has no hold any more of a client who does not go.
     ledger.setEnds(keyOf(session.socket), { close: () => session.close() });
@@ -42,6 +43,24 @@ export function trackConnections(
     logger.debug({ err, remoteAddress: remoteAddressOf(socket) }, 'TLS handshake failed');
   });
   server.on('sessionError', (err) => logger.debug({ err }, 'HTTP/2 connection failed'));
+}
+
+/** Tells the ledger of the request heads that come by HTTP/1.1, while they come. */
+function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
+  const counters = new WeakMap<Socket, (chunk: Buffer) => void>();
+  // HTTP/1.1 takes the connection before this: otherwise its parser would read it without telling of the bytes.
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') return;
+    const key = keyOf(socket);
+    // A stranger may send the next request while the last one is under way. Bodies of strangers are not read.
+    const count = (chunk: Buffer): void => ledger.receivedPiece(key, chunk.length);
+    counters.set(socket, count);
+    socket.on('data', count);
+  });
+  server.on('upgrade', (_request: unknown, socket: Socket) => {
+    const count = counters.get(socket);
+    if (count !== undefined) socket.off('data', count);
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Attack } from '../attack.ts';
 import { absoluteForm } from './absolute-form.ts';
 import { garbageTls } from './garbage-tls.ts';
+import { headInPieces } from './head-in-pieces.ts';
 import { hostileObjects } from './hostile-objects.ts';
 import { http2Continuation } from './http2-continuation.ts';
 import { http2Goaway } from './http2-goaway.ts';
@@ -20,6 +21,7 @@ import { renegotiation } from './renegotiation.ts';
 import { slowBody } from './slow-body.ts';
 import { slowHeaders } from './slow-headers.ts';
 import { smuggling } from './smuggling.ts';
+import { strangersHeads } from './strangers-heads.ts';
 import { twoHosts } from './two-hosts.ts';
 import { yamlBombs } from './yaml-bombs.ts';
 
@@ -27,6 +29,7 @@ import { yamlBombs } from './yaml-bombs.ts';
 export const ATTACKS: readonly Attack[] = [
   absoluteForm,
   garbageTls,
+  headInPieces,
   hostileObjects,
   http2Continuation,
   http2Goaway,
@@ -46,6 +49,7 @@ export const ATTACKS: readonly Attack[] = [
   slowBody,
   slowHeaders,
   smuggling,
+  strangersHeads,
   twoHosts,
   yamlBombs,
 ];
