@@ -111,6 +111,52 @@ export class Authorities implements AsyncDisposable {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
+  /** Makes clients that OpenSSL and Go judge differently. `accepted` is what Go 1.26's `x509.Certificate.Verify` says. */
+  async laxCases(): Promise<readonly RotationCase[]> {
+    const root = await this.make({ extensions: [CA, SIGNS] });
+    const client = (extensions: readonly string[], issuer = root): Promise<KeyPair> =>
+      this.make({ subject: '/CN=jane', issuer, extensions: [CLIENT, ...extensions] });
+    const constrained = async (constraint: string): Promise<KeyPair> =>
+      await this.make({ extensions: [CA, SIGNS, constraint] });
+    const otherCase = await this.make({ subject: '/CN=Kubernetes', keyOf: root, extensions: [CA, SIGNS] });
+    const noDns = await constrained('nameConstraints=critical,excluded;DNS:a.example.com');
+    // Excludes the directory name CN=x.
+    const noDirectory = '2.5.29.30=%DER:3014a1123010a40e300c310a300806035504030c0178';
+    const [critical, ignored] = [
+      await constrained(noDirectory.replace('%', 'critical,')),
+      await constrained(noDirectory.replace('%', '')),
+    ];
+    const cases: readonly (readonly [string, KeyPair, KeyPair, boolean])[] = [
+      ['a critical type of Netscape', root, await client(['nsCertType=critical,client']), false],
+      ['a critical list of addresses', root, await client(['sbgp-ipAddrBlock=critical,IPv4:inherit']), false],
+      [
+        'a critical name of an unknown kind',
+        root,
+        await client(['subjectAltName=critical,otherName:1.2.3.4;UTF8:x']),
+        false,
+      ],
+      ['a policy that is required', root, await client(['policyConstraints=critical,requireExplicitPolicy:0']), false],
+      ['a boolean that DER does not have', root, await client(['2.5.29.19=critical,DER:3003010101']), false],
+      ['an IP address of three bytes', root, await client(['2.5.29.17=DER:30058703010203']), false],
+      ['a URI that cannot be parsed', root, await client(['2.5.29.17=DER:30068604257a7a3a']), false],
+      ['a DNS name that is not ASCII', root, await client(['2.5.29.17=DER:30048202c3a9']), false],
+      ['an issuer whose name has other capitals', root, await client([], otherCase), false],
+      ['a wildcard for an excluded name', noDns, await client(['subjectAltName=DNS:*.example.com'], noDns), false],
+      ['an authority that excludes directory names', critical, await client([], critical), false],
+      ['an authority that excludes directory names, not critically', ignored, await client([], ignored), true],
+      ['a name that is not excluded', noDns, await client(['subjectAltName=DNS:b.example.com'], noDns), true],
+      [
+        'critical names that are known',
+        root,
+        await client(['subjectAltName=critical,URI:spiffe://c.local/ns/a%20b,IP:::1']),
+        true,
+      ],
+      ['a name of an unknown kind', root, await client(['subjectAltName=otherName:1.2.3.4;UTF8:x']), true],
+      ['critical policies', root, await client(['certificatePolicies=critical,1.2.3']), true],
+    ];
+    return cases.map(([name, authority, pair, accepted]) => ({ name, bundle: [authority], client: pair, accepted }));
+  }
+
   /** Makes the cases of a CA rotation. `accepted` was compared with Go 1.26's `x509.Certificate.Verify` on these certificates. */
   async rotationCases(): Promise<readonly RotationCase[]> {
     const ca = (more: Partial<Wanted> = {}): Promise<KeyPair> => this.make({ extensions: [CA, SIGNS], ...more });

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificateFields } from '../src/access/certificate-fields.ts';
-import { isAuthority, trustedPath } from '../src/access/trusted-path.ts';
+import { isAuthority, isPathForGo, trustedPath } from '../src/access/trusted-path.ts';
 import { alwaysAllow } from '../src/index.ts';
 import { Authorities, type RotationCase, UNTOLD } from './authorities.ts';
 import { type KeyPair, Pki } from './pki.ts';
@@ -10,6 +10,7 @@ import { ask, askHttp2, authoritiesOf, believing, Changing, type Started, startS
 
 const made = await Authorities.create();
 const cases = await made.rotationCases();
+const lax = await made.laxCases();
 const titled = cases.map((rotation) => [rotation.name, rotation.accepted, rotation] as const);
 afterAll(() => made[Symbol.asyncDispose]());
 
@@ -72,6 +73,16 @@ describe('trustedPath', () => {
     expect([certificateFields(third.raw).version, isAuthority(third)]).toEqual([3, false]);
   });
 
+  it('W1: counts an issuer of its own name against the path length, as Go does', async () => {
+    const CA = 'basicConstraints=critical,CA:TRUE';
+    const root = await made.make({ extensions: [`${CA},pathlen:0`] });
+    const ofItsName = await made.make({ issuer: root, extensions: [CA] });
+    const client = await made.make({ subject: '/CN=jane', issuer: ofItsName, extensions: [] });
+    expect(isPathForGo([client, ofItsName, root].map(x509))).toBe(false);
+    expect(isPathForGo([client, ofItsName].map(x509))).toBe(true);
+    expect(isPathForGo([client].map(x509))).toBe(true);
+  });
+
   it('refuses a weak key of a client or of an authority, which Go accepts', async () => {
     const weak = ['-newkey', 'rsa:1024', '-nodes'];
     const extensions = ['basicConstraints=critical,CA:TRUE'];
@@ -129,6 +140,14 @@ describe('a secured server whose CA file has changed', () => {
       },
     ]);
   });
+
+  it.each(lax.map((one) => [one.name, one.accepted, one] as const))(
+    'W1: like Go, and unlike OpenSSL, with %s: accepted is %j',
+    async (_name, accepted, { bundle, client }) => {
+      believed.change(believing(...bundle.map((pair) => ({ ca: pair.cert, fingerprint: x509(pair).fingerprint256 }))));
+      expect((await ask(server.port, '/healthz', { pair: client })).status).toBe(accepted ? 200 : 401);
+    },
+  );
 
   it.each(titled.filter(([name]) => name !== UNTOLD))(
     'W1: like Go, with %s: accepted is %j',

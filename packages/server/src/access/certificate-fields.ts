@@ -15,14 +15,28 @@ export interface CertificateFields {
   readonly extendedUsages: readonly string[] | undefined;
   /** Other extensions that an issuer or its critical flag obliges a verifier to heed. */
   readonly unhandled: readonly string[];
+  /** Of those, the critical ones that Go's verifier does not heed and therefore refuses; OpenSSL heeds more. */
+  readonly unheeded: readonly string[];
+  /** Whether a path with the certificate may need a policy, which OpenSSL does not check unless it is asked to. */
+  readonly requiresPolicy: boolean;
+  readonly constrainsNames: boolean;
+  /** Whether a DNS name has a wildcard, which OpenSSL does not compare with the names that an issuer excludes. */
+  readonly hasWildcard: boolean;
 }
 
 const BASIC_CONSTRAINTS = '551d13';
 const KEY_USAGE = '551d0f';
 const EXTENDED_KEY_USAGE = '551d25';
+const ALTERNATIVE_NAMES = '551d11';
+const NAME_CONSTRAINTS = '551d1e';
+const POLICY_CONSTRAINTS = '551d24';
+/** Extensions that Go heeds beside those handled here: CRL distribution points, policies (32, 33, 54) and those above. */
+const HEEDED_BY_GO: ReadonlySet<string> = new Set([
+  ...['551d1f', '551d20', '551d21', '551d36', ALTERNATIVE_NAMES, NAME_CONSTRAINTS, POLICY_CONSTRAINTS],
+]);
 const HANDLED: ReadonlySet<string> = new Set([BASIC_CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 /** Restrictions on what is below a certificate: names (30), policies (33, 36, 54). They bind although not critical. */
-const CONSTRAINING: ReadonlySet<string> = new Set(['551d1e', '551d21', '551d24', '551d36']);
+const CONSTRAINING: ReadonlySet<string> = new Set([NAME_CONSTRAINTS, '551d21', POLICY_CONSTRAINTS, '551d36']);
 
 const NONE = Buffer.alloc(0);
 const SEQUENCE = 0x30;
@@ -33,6 +47,16 @@ const INTEGER = 0x02;
 const BIT_STRING = 0x03;
 const OCTET_STRING = 0x04;
 const OBJECT_IDENTIFIER = 0x06;
+/** Kinds of names: email address, DNS name, URI and IP address. Go reads no others. */
+const EMAIL = 0x81;
+const DNS = 0x82;
+const URI = 0x86;
+const IP = 0x87;
+const READ_BY_GO: ReadonlySet<number> = new Set([EMAIL, DNS, URI, IP]);
+/** URIs that Go parses too: a scheme, a host of labels, and escapes that are complete. Go parses some more. */
+const PLAIN_URI =
+  /^[a-z][a-z0-9+.-]*:(\/\/[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d+)?(?=[/?#]|$))?([\w.~!$&'()*+,;=:@/?#-]|%[0-9a-f]{2})*$/i;
+
 /** `keyCertSign` in the first byte of a key usage. */
 const CERT_SIGN = 0x04;
 
@@ -57,6 +81,15 @@ export function certificateFields(der: Buffer): CertificateFields {
   if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');
   const extensions = extensionsOf(parts.find(({ tag }) => tag === EXTENSIONS));
   const value = (oid: string): Element | undefined => elements(extensions.get(oid)?.value ?? NONE)[0];
+  const names = alternativeNames(value(ALTERNATIVE_NAMES));
+  const constrained = constrainedNames(value(NAME_CONSTRAINTS));
+  const heedsNames = names.some(({ tag }) => READ_BY_GO.has(tag));
+  const heedsConstraints = constrained.every(({ tag }) => READ_BY_GO.has(tag));
+  const isHeeded = (oid: string): boolean => {
+    if (oid === ALTERNATIVE_NAMES) return heedsNames;
+    if (oid === NAME_CONSTRAINTS) return heedsConstraints;
+    return HANDLED.has(oid) || HEEDED_BY_GO.has(oid);
+  };
   return {
     version: (version ?? 0) + 1,
     issuer: rawOf(issuer, SEQUENCE),
@@ -68,7 +101,32 @@ export function certificateFields(der: Buffer): CertificateFields {
     unhandled: [...extensions]
       .filter(([oid, { critical }]) => CONSTRAINING.has(oid) || (critical && !HANDLED.has(oid)))
       .map(([oid]) => oid),
+    unheeded: [...extensions].filter(([oid, { critical }]) => critical && !isHeeded(oid)).map(([oid]) => oid),
+    requiresPolicy: extensions.has(POLICY_CONSTRAINTS),
+    constrainsNames: extensions.has(NAME_CONSTRAINTS),
+    hasWildcard: names.some(({ tag, content }) => tag === DNS && content.includes('*')),
   };
+}
+
+/** @throws Error for names that Go does not read */
+function alternativeNames(value: Element | undefined): readonly Element[] {
+  if (value === undefined) return [];
+  const names = elements(contentOf(value, SEQUENCE));
+  for (const { tag, content } of names) {
+    const isGood =
+      tag === IP
+        ? content.length === 4 || content.length === 16
+        : !READ_BY_GO.has(tag) || content.every((byte) => byte < 0x80);
+    if (!isGood || (tag === URI && !PLAIN_URI.test(content.toString('latin1')))) throw new Error('a malformed name');
+  }
+  return names;
+}
+
+/** The names that name constraints permit or exclude. */
+function constrainedNames(value: Element | undefined): readonly Element[] {
+  if (value === undefined) return [];
+  const subtrees = elements(contentOf(value, SEQUENCE)).flatMap(({ content }) => elements(content));
+  return subtrees.flatMap((subtree) => elements(contentOf(subtree, SEQUENCE)).slice(0, 1));
 }
 
 function extensionsOf(
@@ -80,7 +138,7 @@ function extensionsOf(
     const parts = elements(contentOf(extension, SEQUENCE));
     const oid = oidOf(parts[0]);
     if (extensions.has(oid)) throw new Error(`the extension ${oid} is there twice`);
-    const critical = parts[1]?.tag === BOOLEAN && parts[1].content[0] !== 0;
+    const critical = isTrue(parts[1]);
     extensions.set(oid, { critical, value: contentOf(parts.at(-1), OCTET_STRING) });
   }
   return extensions;
@@ -89,7 +147,7 @@ function extensionsOf(
 function basicConstraintsOf(value: Element | undefined): CertificateFields['basicConstraints'] {
   if (value === undefined) return undefined;
   const parts = elements(contentOf(value, SEQUENCE));
-  const ca = parts[0]?.tag === BOOLEAN && parts[0].content[0] !== 0;
+  const ca = isTrue(parts[0]);
   const length = parts.find(({ tag }) => tag === INTEGER)?.content;
   if (length === undefined) return { ca, pathLength: undefined };
   const [first = 0x80] = length;
@@ -105,6 +163,15 @@ function signsCertificatesOf(value: Element | undefined): boolean | undefined {
 
 function extendedUsagesOf(value: Element | undefined): readonly string[] | undefined {
   return value === undefined ? undefined : elements(contentOf(value, SEQUENCE)).map(oidOf);
+}
+
+/** @throws Error for a boolean that DER does not have: Go refuses it */
+function isTrue(element: Element | undefined): boolean {
+  if (element?.tag !== BOOLEAN) return false;
+  const [value] = element.content;
+  if (element.content.length !== 1 || (value !== 0 && value !== 0xff))
+    throw new Error('a boolean that DER does not have');
+  return value === 0xff;
 }
 
 /** All elements of DER, one after another. */

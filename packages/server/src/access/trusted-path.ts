@@ -66,6 +66,28 @@ export function trustedPath(
 }
 
 /**
+ * Reports whether Go accepts a path that OpenSSL has verified. OpenSSL is laxer: it heeds critical extensions that Go does not
+ * know, reads certificates that Go refuses to read, compares names without regard to case, does not count issuers of their own
+ * name, takes a key usage for basic constraints, and checks neither policies nor names with wildcards.
+ * @param path the client's certificate first, the authority last
+ */
+export function isPathForGo(path: readonly X509Certificate[]): boolean {
+  const read = readable(path);
+  if (read.length < path.length) return false;
+  const hasWildcard = read.some(({ fields }) => fields.hasWildcard);
+  return read.every(({ x509, fields }, at) => {
+    const { unheeded, requiresPolicy, constrainsNames, basicConstraints } = fields;
+    if (unheeded.length > 0 || requiresPolicy || (constrainsNames && hasWildcard)) return false;
+    if (!isForClients(fields)) return false;
+    const issued = read[at - 1];
+    if (issued === undefined) return true;
+    return (
+      isAuthority(x509) && at - 1 <= (basicConstraints?.pathLength ?? at) && fields.subject.equals(issued.fields.issuer)
+    );
+  });
+}
+
+/**
  * Whether a certificate may be an issuer for Go, which wants it said by basic constraints unless the version has none
  * (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
  */
@@ -90,8 +112,11 @@ function readable(certificates: readonly X509Certificate[]): readonly Certificat
 /** Whether a certificate may be anywhere in a path: it is valid now and restricts neither its use nor what is below it. */
 function isUsable({ x509, fields }: Certificate, nowMs: number): boolean {
   const isValid = Date.parse(x509.validFrom) <= nowMs && nowMs <= Date.parse(x509.validTo);
-  const isForClients = fields.extendedUsages?.some((usage) => CLIENT_USAGES.has(usage)) ?? true;
-  return isValid && isForClients && fields.unhandled.length === 0;
+  return isValid && isForClients(fields) && fields.unhandled.length === 0;
+}
+
+function isForClients({ extendedUsages }: CertificateFields): boolean {
+  return extendedUsages?.some((usage) => CLIENT_USAGES.has(usage)) ?? true;
 }
 
 /** @param below how many certificates are between the issuer and the client's */

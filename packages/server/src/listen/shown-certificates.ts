@@ -4,7 +4,7 @@ import type { Clock } from '@node-agent/async';
 import type { ClientAuthorities } from '../access/client-ca-file.ts';
 import { type ClientCertificate, clientCertificate } from '../access/client-certificate.ts';
 import { certificatesIn } from '../access/pem-certificates.ts';
-import { isAuthority, trustedPath } from '../access/trusted-path.ts';
+import { isPathForGo, trustedPath } from '../access/trusted-path.ts';
 
 /** Client certificates of the handshakes, parsed once for each connection. */
 export class ShownCertificates {
@@ -40,11 +40,17 @@ export class ShownCertificates {
     const shown = clientCertificate(peer, problem);
     const [leaf, ...issuers] = certificatesOf(peer);
     if (leaf === undefined) return shown;
-    const isAnchored = shown.fingerprints.some((fingerprint) => authorities.fingerprints.has(fingerprint));
-    if (problem === undefined && isAnchored && issuers.every(isAuthority)) return shown;
+    const anchor = shown.fingerprints.findIndex((fingerprint) => authorities.fingerprints.has(fingerprint));
+    const isAnchored = anchor >= 0;
+    if (problem === undefined && isAnchored && isPathForGo([leaf, ...issuers].slice(0, anchor + 1))) return shown;
     const path = trustedPath(leaf, issuers, this.#certificates(authorities.pem), this.#clock.now());
     if (path !== undefined) return clientCertificate(peer, undefined, path);
-    return isAnchored ? { ...shown, problem: problem ?? 'certificate signed by one that is not an authority' } : shown;
+    return isAnchored
+      ? {
+          ...shown,
+          problem: problem ?? 'certificate or an issuer of it has an extension or a name that is not accepted',
+        }
+      : shown;
   }
 
   #certificates(pem: string): readonly X509Certificate[] {
