@@ -105,11 +105,17 @@ export class ExecCredentials {
   }
 }
 
+/** The YAML parser holds up everything else for seconds with a longer text; JSON may be longer. */
+const MAX_YAML_LENGTH = 65_536;
+
 /** Parses what a plugin printed: JSON, or YAML, which client-go's decoder takes too. @throws KubeError `CredentialsUnavailable` */
 async function credentialOf(stdout: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     return record(JSON.parse(stdout));
   } catch {
+    if (stdout.length > MAX_YAML_LENGTH) {
+      throw unavailable(`exec: the plugin printed neither JSON nor at most ${MAX_YAML_LENGTH} characters of YAML`);
+    }
     const { parse } = await import('yaml');
     let value: unknown;
     try {

@@ -75,6 +75,8 @@ function segment(what: string, value: string): string {
   if (isInvalid) {
     throw invalid(`${JSON.stringify(value)} is not a ${what}: it may not be empty, "." or "..", nor have "/" or "%"`);
   }
+  // JSON may hold half of a character, which no URL has.
+  if (!value.isWellFormed()) throw invalid(`${JSON.stringify(value)} is not a ${what}: it must be valid Unicode`);
   return encodeURIComponent(value);
 }
 

@@ -268,6 +268,11 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       /failed with exit code 3: who are you\?/,
     ],
     ['prints a word', async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }), /did not print JSON or YAML$/],
+    [
+      'prints more YAML than can be parsed in passing',
+      async () => ({ exitCode: 0, stdout: `kind: secret\n#${' '.repeat(65_536)}`, stderr: '' }),
+      /the plugin printed neither JSON nor at most 65536 characters of YAML$/,
+    ],
     ['prints neither', async () => ({ exitCode: 0, stdout: 'a: [secret', stderr: '' }), /did not print JSON or YAML$/],
     [
       'prints another version',

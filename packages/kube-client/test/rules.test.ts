@@ -139,6 +139,7 @@ test.each([
   [resources.nodes, {} as never, /a name is missing/],
   [resources.pods, { namespace: 'ns', name: null } as never, /null is not a name/],
   [resources.pods, { namespace: 'ns', name: 7 } as never, /7 is not a name/],
+  [resources.pods, { namespace: 'ns', name: 'a\ud800' }, /"a\\ud800" is not a name: it must be valid Unicode/],
   [resources.pods, { namespace: null, name: 'a' } as never, /null is not a namespace/],
 ])('W3: a path of %j %j is refused', (resource, place, message) => {
   expect(() => objectPath(resource, place)).toThrow(message);

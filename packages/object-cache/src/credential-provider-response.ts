@@ -28,6 +28,8 @@ export function providerRequest(
 }
 
 const FIELDS = ['kind', 'apiVersion', 'cacheKeyType', 'cacheDuration', 'auth'];
+/** The YAML parser holds up everything else for seconds with a longer text; JSON may be longer. */
+const MAX_YAML_LENGTH = 65_536;
 const LOGIN_FIELDS = ['username', 'password'];
 
 /**
@@ -87,6 +89,7 @@ function decoded(text: string): unknown {
 }
 
 function yamlOf(text: string): unknown {
+  if (text.length > MAX_YAML_LENGTH) throw undecodable();
   let value: unknown;
   try {
     value = parseYamlText(text);

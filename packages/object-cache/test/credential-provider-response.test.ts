@@ -81,6 +81,10 @@ auth:
     ['that is a word', 'hunter2'],
     ['that is empty', ''],
     ['in YAML with a field twice', `kind: hunter2\nkind: hunter2\napiVersion: ${V1}`],
+    [
+      'in YAML of more than 64 KiB',
+      `kind: CredentialProviderResponse\napiVersion: ${V1}\ncacheKeyType: Image\n#${' '.repeat(65_536)}`,
+    ],
     ['in YAML with an unknown field', `kind: CredentialProviderResponse\napiVersion: ${V1}\nhunter2: 1`],
   ])('%s is refused, and not shown', (_name, text) => {
     expect(() => parseProviderResponse(text, V1)).toThrow(
