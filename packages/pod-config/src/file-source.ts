@@ -120,7 +120,7 @@ export class FileSource {
     this.#remade = new RemadeNames(components.clock);
     this.#wakeUp = new WakeUp(components.clock);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
-    this.#reader = new ManifestReader(components.schema, components.readApart);
+    this.#reader = new ManifestReader(components, components.schema, components.readApart);
   }
 
   /** What is wrong at present: with the path, with manifests in it, among them. */

@@ -97,7 +97,7 @@ export class HttpSource {
     this.#log = new ProblemLog(components.logger);
     this.#target = splitCredentials(options.url);
     this.#memory = new LastGoodMemory(components.lastGood, components.logger);
-    this.#reader = new ManifestReader(components.schema, components.readApart);
+    this.#reader = new ManifestReader(components, components.schema, components.readApart);
   }
 
   /** What is wrong at present with the answer, or with the way to it. */

@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
 import { ManifestReader, type ReadApart, readInWorker } from '../src/manifest-reader.ts';
 import { podSchema } from '../src/pod-schema.ts';
@@ -11,12 +12,14 @@ const largeOf = (name: string): Uint8Array => bytesOf(`# ${'-'.repeat(40_000)}\n
 
 /** A reader whose worker is a test's: it ends when the test says so. */
 function readerWith(schema?: typeof podSchema) {
-  const calls: { readonly location: string; end(): void; fail(error: Error): void }[] = [];
-  const readApart: ReadApart = (_bytes, { location }) =>
+  const calls: { readonly location: string; readonly signal: AbortSignal; end(): void; fail(error: Error): void }[] =
+    [];
+  const clock = new FakeClock();
+  const readApart: ReadApart = (_bytes, { location }, signal) =>
     new Promise((resolve, reject) => {
-      calls.push({ location, end: () => resolve({ pods: [], problems: [] }), fail: reject });
+      calls.push({ location, signal, end: () => resolve({ pods: [], problems: [] }), fail: reject });
     });
-  return { calls, reader: new ManifestReader(schema, readApart) };
+  return { calls, clock, reader: new ManifestReader({ clock }, schema, readApart) };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -44,6 +47,25 @@ describe('ManifestReader', () => {
     expect(await first).toEqual({ pods: [], problems: [] });
     await turn();
     expect(calls.map(({ location }) => location)).toEqual(['/manifests/a.yaml', '/manifests/b.yaml']);
+    calls[1]?.end();
+    await second;
+  });
+
+  it('W6: ends the reading of a manifest that takes too long, and reads the next one', async () => {
+    const { reader, calls, clock } = readerWith();
+    const first = reader.read(largeOf('a'), origin);
+    const second = reader.read(largeOf('b'), { ...origin, location: '/manifests/b.yaml' });
+    await turn();
+    await clock.advance(119_999);
+    expect(calls).toHaveLength(1);
+    await clock.advance(1);
+    const message = 'cannot be read: timed out after 120000 ms';
+    expect(await first).toEqual({ pods: [], problems: [{ source: '/manifests/a.yaml', message }] });
+    await turn();
+    expect(calls.map(({ location, signal }) => [location, signal.aborted])).toEqual([
+      ['/manifests/a.yaml', true],
+      ['/manifests/b.yaml', false],
+    ]);
     calls[1]?.end();
     await second;
   });
@@ -84,7 +106,17 @@ describe('ManifestReader', () => {
 });
 
 it('reads a large manifest in a worker thread as this thread reads it', async () => {
-  const expected = await new ManifestReader(podSchema).read(largeOf('a'), origin);
-  expect(await readInWorker(largeOf('a'), origin)).toEqual(expected);
-  expect(await readInWorker(bytesOf('a: ['), origin)).toMatchObject({ pods: [], problems: [{ line: 1 }] });
+  const expected = await new ManifestReader({ clock: new FakeClock() }, podSchema).read(largeOf('a'), origin);
+  const { signal } = new AbortController();
+  expect(await readInWorker(largeOf('a'), origin, signal)).toEqual(expected);
+  expect(await readInWorker(bytesOf('a: ['), origin, signal)).toMatchObject({ pods: [], problems: [{ line: 1 }] });
+});
+
+it('W6: ends the worker thread of a reading that is given up', async () => {
+  const controller = new AbortController();
+  const deep = bytesOf(`a: ${'['.repeat(1_000_000)}`);
+  const reading = readInWorker(deep, origin, controller.signal);
+  setImmediate(() => controller.abort(new Error('given up')));
+  await expect(reading).rejects.toThrow('given up');
+  await expect(readInWorker(deep, origin, controller.signal)).rejects.toThrow('given up');
 });
