@@ -118,7 +118,11 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     const item = this.#items.get(key);
     if (item === undefined) throw notRegistered(namespace, name);
     item.lastAccessMs = this.#components.clock.monotonic();
-    if (item.unverified) await item.verifying.run(() => this.#verify(key, item, { namespace, name }, signal), signal);
+    if (item.unverified) {
+      await item.verifying.run(() => this.#verify(key, item, { namespace, name }, signal), signal);
+      // A watch that is opened for an item that is gone would be followed for ever (K4).
+      if (this.#items.get(key) !== item) throw notRegistered(namespace, name);
+    }
     if (item.watch === undefined && item.last?.immutable === true) return item.last;
     if (item.watch === undefined && this.#started) this.#open(key, item);
     const { watch } = item;

@@ -37,7 +37,7 @@ function setUp() {
   const remove = () => given.client.delete(resources.secrets, { namespace: 'default', name: 'db' });
   const gets = (): number => given.requests.filter((request) => request.startsWith('get')).length;
   return {
-    ...{ ...given, cache, read, refer, remove, gets, events },
+    ...{ ...given, client, cache, read, refer, remove, gets, events },
     hang(value: boolean) {
       hangs = value;
     },
@@ -113,5 +113,32 @@ describe('a pod that is the first reader of a Secret that another pod uses alrea
     for (const pod of ['b', 'c', 'd']) refer(pod);
     expect(await Promise.all([read(), read(), read()])).toEqual(['old', 'old', 'old']);
     expect(gets()).toBe(1);
+  });
+
+  it('K4: leaves no watch behind if the pods are removed while it waits for the API server', async () => {
+    const { api, cache, client, read, refer, remove, clock, signal, requests } = setUp();
+    api.put(secret('db', 'old', IMMUTABLE));
+    refer('a');
+    await read();
+    await remove();
+    api.put(secret('db', 'new', { metadata: { namespace: 'default', name: 'db', uid: 'another' } }));
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    const { get } = client;
+    client.get = (async (...args: Parameters<typeof get>) => {
+      ask();
+      await answered;
+      return get(...args);
+    }) as typeof get;
+    refer('b');
+    const reading = cache.getSecret('default', 'db', signal);
+    reading.catch(() => {});
+    await asked;
+    for (const pod of ['a', 'b']) cache.unregisterPod(podWithSecret(pod, 'db'));
+    const before = requests.length;
+    answer();
+    await clock.advance(2000);
+    await expect(reading).rejects.toMatchObject({ code: 'NotRegistered' });
+    expect(requests.slice(before)).toEqual(['get secrets db']);
   });
 });
