@@ -219,6 +219,55 @@ describe('C6: a container that was stopped to be started again, and ended with e
     expect(kills).toEqual([text, text]);
   });
 
+  const refused = { kind: 'error', code: 'UNKNOWN' } as const;
+
+  /** Syncs by the same kubelet or the next one, until all back-offs are over. */
+  async function later(machine: Machine, web: Pod, kubelet = machine.kubelet()): Promise<readonly string[]> {
+    for (let n = 0; n < 4; n++) {
+      await machine.clock.advance(20_001);
+      await machine.sync(kubelet, web);
+    }
+    return machine.live();
+  }
+
+  test.each(['the same', 'the next'])('starts again by %s kubelet, though StartContainer failed', async (which) => {
+    let isFirst = true;
+    const hooks: LifecycleHooks = {
+      async postStart() {
+        if (!isFirst) return;
+        isFirst = false;
+        throw new Error('no');
+      },
+      preStop: async () => {},
+    };
+    const machine = new Machine({ ...polite, hooks });
+    const kubelet = machine.kubelet();
+    const hooked = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a', { lifecycle: { postStart: probe } })] });
+    await machine.sync(kubelet, hooked);
+    await machine.clock.advance(20_001);
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: refused });
+    await machine.sync(kubelet, hooked);
+    expect(machine.live()).toEqual([]);
+    expect(await later(machine, hooked, which === 'the same' ? kubelet : undefined)).toEqual(['a/1']);
+  });
+
+  test.each(['the same', 'the next'])(
+    'starts again by %s kubelet, though StartContainer and then CreateContainer failed',
+    async (which) => {
+      const machine = new Machine(polite);
+      const kubelet = machine.kubelet();
+      await machine.sync(kubelet, job());
+      fail(machine);
+      machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: refused });
+      await machine.sync(kubelet, job());
+      await machine.clock.advance(20_001);
+      machine.cri.faults.add({ rpc: 'createContainer', times: 1, fault: refused });
+      await machine.sync(kubelet, job());
+      expect(machine.live()).toEqual([]);
+      expect(await later(machine, job(), which === 'the same' ? kubelet : undefined)).toEqual(['a/1']);
+    },
+  );
+
   test('is killed and started again, though notes cannot be written', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();

@@ -103,6 +103,44 @@ describe('the answer to StartContainer', () => {
   });
 });
 
+describe('C5: a container whose postStart hook failed does not run on', () => {
+  const unavailable: RpcFault = { kind: 'error', code: 'UNAVAILABLE' };
+  const hooked = (restartPolicy: 'Never' | 'OnFailure' | 'Always'): Pod =>
+    pod({ restartPolicy, containers: [sleeper('a', { lifecycle: { postStart } })] });
+
+  test.each([
+    ['Never', 'the same'],
+    ['Never', 'the next'],
+    ['OnFailure', 'the same'],
+    ['OnFailure', 'the next'],
+    ['Always', 'the same'],
+    ['Always', 'the next'],
+  ] as const)('though StopContainer failed at first: policy %s, %s kubelet', async (policy, which) => {
+    const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
+    const kubelet = machine.kubelet();
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
+    await machine.sync(kubelet, hooked(policy));
+    expect(machine.live()).toEqual(['a/0']);
+    await machine.sync(which === 'the same' ? kubelet : machine.kubelet(), hooked(policy));
+    expect(machine.live()).not.toContain('a/0');
+  });
+
+  test.each(['OnFailure', 'Always'] as const)('though the runtime is away at first: policy %s', async (policy) => {
+    let isFirst = true;
+    const { machine } = hookedMachine(() => {
+      const rpcs = isFirst ? (['stopContainer', 'containerStatus'] as const) : [];
+      for (const rpc of rpcs) machine.cri.faults.add({ rpc, times: 1, fault: unavailable });
+      isFirst = false;
+      return Promise.reject(new Error('no'));
+    });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, hooked(policy));
+    expect(machine.live()).toEqual(['a/0']);
+    await machine.sync(kubelet, hooked(policy));
+    expect(machine.live()).not.toContain('a/0');
+  });
+});
+
 describe('K1: the kubelet is killed over the start of a container with a hook', () => {
   const web = pod({ containers: [sleeper('a', { lifecycle: { postStart } }), sleeper('b')] });
 

@@ -14,6 +14,20 @@ export interface ContainerNote {
   readonly postStart?: true;
   /** StartContainer was not answered, or with an error: the container may run all the same. Not kept over a restart of the kubelet. */
   readonly starting?: 'unanswered' | 'refused';
+  /** The restart that the attempt before this container owes. It stays owed until this container has started. */
+  readonly replaces?: OwedAttempt;
+}
+
+/** An attempt of a container that was stopped to be started again. */
+export interface OwedAttempt {
+  readonly id: string;
+  readonly restart: RestartOwed;
+}
+
+/** Returns the restart that a new attempt of the container pays, from the note that the new attempt's note replaces. */
+export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
+  const owed = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
+  return owed === undefined ? {} : { replaces: owed };
 }
 
 const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
@@ -86,6 +100,14 @@ export class ContainerNotes {
     if (durable(note) !== undefined) await this.#save(podUid);
   }
 
+  /** Deletes the note of a container that was removed before it ran. The attempt before that container owes its restart again. */
+  async neverRan(podUid: string, container: string, id: string): Promise<void> {
+    const note = this.get(podUid, container);
+    if (note?.id !== id) return;
+    if (note.replaces === undefined) await this.delete(podUid, container, id);
+    else await this.put(podUid, container, note.replaces);
+  }
+
   /** Forgets a pod that is gone. Its file goes with its directory. */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
@@ -121,8 +143,9 @@ export class ContainerNotes {
 
 /** Adds what is noted of a container to its status. */
 export function withNote(status: RuntimeContainerStatus, note: ContainerNote | undefined): RuntimeContainerStatus {
-  if (note?.id !== status.id) return status;
-  const { restart, postStart, starting } = note;
+  const owed = note?.replaces?.id === status.id ? note.replaces : note;
+  if (owed?.id !== status.id) return status;
+  const { restart, postStart, starting }: ContainerNote = owed;
   const mayRun = status.state !== 'created';
   const isUnfinished = status.state === 'running' && (postStart === true || starting !== undefined);
   return {
@@ -134,7 +157,7 @@ export function withNote(status: RuntimeContainerStatus, note: ContainerNote | u
 
 /** The part of a note that is kept over a restart of the kubelet. */
 function durable(note: ContainerNote | undefined): ContainerNote | undefined {
-  if (note?.restart === undefined && note?.postStart === undefined) return undefined;
+  if (note?.restart === undefined && note?.postStart === undefined && note?.replaces === undefined) return undefined;
   const { starting: _starting, ...kept } = note;
   return kept;
 }
@@ -148,9 +171,17 @@ function parseNotes(bytes: Uint8Array): ReadonlyMap<string, ContainerNote> {
 
 function isNote(value: unknown): value is ContainerNote {
   if (!isRecord(value) || typeof value.id !== 'string') return false;
-  const { restart, postStart } = value;
-  const isRestart = isRecord(restart) && typeof restart.reason === 'string' && typeof restart.message === 'string';
-  return (restart === undefined || isRestart) && (postStart === undefined || postStart === true);
+  const { restart, postStart, replaces } = value;
+  return (
+    (restart === undefined || isRestartOwed(restart)) &&
+    (postStart === undefined || postStart === true) &&
+    (replaces === undefined ||
+      (isRecord(replaces) && typeof replaces.id === 'string' && isRestartOwed(replaces.restart)))
+  );
+}
+
+function isRestartOwed(value: unknown): boolean {
+  return isRecord(value) && typeof value.reason === 'string' && typeof value.message === 'string';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

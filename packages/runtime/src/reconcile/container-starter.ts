@@ -36,7 +36,7 @@ import { beforeCreate, endedUnseen, type ListedContainer } from './before-create
 import type { ConfigContexts } from './container-context.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { containerHash } from './container-hash.ts';
-import type { ContainerNotes } from './container-notes.ts';
+import { type ContainerNotes, owedBefore } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import type { PulledImages, PullOutcome } from './image-volumes.ts';
 import { patiently } from './patience.ts';
@@ -233,18 +233,22 @@ export class ContainerStarter {
 
   /** StartContainer is asked: until its answer has come, and the hook has succeeded, the start is unfinished. */
   async #asked({ pod, container }: Subject, id: string): Promise<void> {
+    const { notes } = this.#components;
+    const { uid } = pod.metadata;
     const hook = container.lifecycle?.postStart != null && { postStart: true as const };
-    await this.#components.notes.put(pod.metadata.uid, container.name, { id, starting: 'unanswered', ...hook });
+    // The start may fail: then the restart is owed still (C6).
+    const owed = owedBefore(notes.get(uid, container.name));
+    await notes.put(uid, container.name, { id, starting: 'unanswered', ...hook, ...owed });
   }
 
-  /** Whether a container runs whose StartContainer failed: an error may come from what follows the start. */
-  async #runs(containerId: string, signal: AbortSignal): Promise<boolean> {
+  /** Returns the state of a container; `undefined` if the runtime does not tell it. */
+  async #stateOf(containerId: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     try {
       const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
-      return status?.state === ContainerState.CONTAINER_RUNNING;
+      return status?.state;
     } catch {
       signal.throwIfAborted();
-      return false;
+      return undefined;
     }
   }
 
@@ -307,7 +311,9 @@ export class ContainerStarter {
       await step('RunContainerError', () => patiently(clock, signal, start), id);
     } catch (err) {
       const isOpen = signal.aborted || isUnanswered(err instanceof StepError ? err.cause : err);
-      if (!isOpen && !(await this.#runs(id, signal))) await this.#refused(request, id);
+      // The container may run all the same: an error may come from what follows the start.
+      const isRefused = !isOpen && (await this.#stateOf(id, signal)) !== ContainerState.CONTAINER_RUNNING;
+      if (isRefused) await this.#refused(request, id);
       throw err;
     }
     this.#event(request, id, 'Normal', eventReasons.startedContainer, 'Container started');
@@ -342,7 +348,7 @@ export class ContainerStarter {
       logger.info(fields, 'Removing a container that never started');
       try {
         await remover.remove(id, false, signal);
-        await this.#components.notes.delete(uid, container.name, id);
+        await this.#components.notes.neverRan(uid, container.name, id);
       } catch (err) {
         signal.throwIfAborted();
         if (startOver !== true || !isLeaked(err)) {
@@ -403,25 +409,30 @@ export class ContainerStarter {
       // Not its words: they may be what a server answered, and hold secrets.
       this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
       const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
-      await this.#noteFailedHook(pod, container, id, signal);
-      await killer.killContainer(pod, kill, signal).catch((killError: unknown) => {
+      const isOwed = await this.#noteRestart(pod, container, id, signal);
+      try {
+        await killer.killContainer(pod, kill, signal);
+        if (!isOwed) await notes.delete(pod.metadata.uid, container.name, id);
+      } catch (killError) {
+        // The note stays: while the container runs, its start is unfinished (C5).
         logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
-      });
+      }
       return { reason: 'PostStartHookError', message: errorText(err) };
     }
   }
 
   /**
-   * A container whose hook failed has failed, though it may end with exit code 0 as it is told to stop. One that has ended by itself has not:
-   * its hook may have failed for that.
+   * Notes that a container is started again whose hook failed: it has failed, though it may end with exit code 0 as it is told to stop. A
+   * container that has ended by itself has not failed: its hook may have failed because of that.
+   * @returns whether that is noted
    */
-  async #noteFailedHook(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<void> {
+  async #noteRestart(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<boolean> {
     const { notes, features } = this.#components;
-    const { uid } = pod.metadata;
     const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
-    const restarts = restartsAfterKill(pod, container, features) && (await this.#runs(id, signal));
-    if (restarts) await notes.put(uid, container.name, { id, restart });
-    else await notes.delete(uid, container.name, id);
+    if (!restartsAfterKill(pod, container, features)) return false;
+    if ((await this.#stateOf(id, signal)) === ContainerState.CONTAINER_EXITED) return false;
+    await notes.put(pod.metadata.uid, container.name, { id, restart });
+    return true;
   }
 
   /** Container ids change with each attempt: left in messages they would make every event a new one. */
