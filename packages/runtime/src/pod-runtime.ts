@@ -72,16 +72,7 @@ export interface PodRuntimeComponents {
   readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
   readonly fs: Pick<
     FileSystem,
-    | 'open'
-    | 'openBeneath'
-    | 'mkdir'
-    | 'readdir'
-    | 'readFile'
-    | 'writeFile'
-    | 'writeFileAtomic'
-    | 'symlink'
-    | 'remove'
-    | 'exists'
+    'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'writeFileAtomic' | 'symlink' | 'remove' | 'exists'
   >;
   /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
@@ -193,18 +184,7 @@ export class PodRuntime {
         'getContainerEvents',
         'imageStatus',
       ],
-      fs: [
-        'mkdir',
-        'open',
-        'readdir',
-        'remove',
-        'symlink',
-        'readFile',
-        'writeFile',
-        'writeFileAtomic',
-        'exists',
-        'openBeneath',
-      ],
+      fs: ['mkdir', 'open', 'readdir', 'remove', 'symlink', 'writeFile', 'writeFileAtomic', 'exists', 'openBeneath'],
       images: ['ensureImageExists'],
       network: ['podDns', 'hostname'],
       mounts: ['containerMounts'],

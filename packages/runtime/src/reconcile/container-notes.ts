@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type FileSystem, isMissing } from '@node-agent/host';
+import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import type { RestartOwed, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { containerFilesPath } from '../config/termination-file.ts';
@@ -30,15 +30,21 @@ export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote,
   return owed === undefined ? {} : { replaces: owed };
 }
 
+type Files = Pick<FileSystem, 'open' | 'mkdir' | 'writeFileAtomic' | 'remove'>;
+
 const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
+/** More than the notes of a pod of thousands of containers. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Notes about containers, by pod and container name. They survive a restart of the kubelet: a container that was stopped for its liveness
  * probe ends with exit code 0 if it handles SIGTERM, and only the note tells that it has not done its work. One note per container name:
  * the note of a later attempt replaces the one before.
+ *
+ * The notes of a pod are kept in memory from its first sync until {@link forget}.
  */
 export class ContainerNotes {
-  readonly #fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic' | 'remove'>;
+  readonly #fs: Files;
   readonly #logger: Logger;
   readonly #rootDirectory: string;
   readonly #byPod = new Map<string, Map<string, ContainerNote>>();
@@ -46,15 +52,17 @@ export class ContainerNotes {
   readonly #writes = new Map<string, Promise<void>>();
 
   constructor(
-    components: {
-      readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic' | 'remove'>;
-      readonly logger: Logger;
-    },
+    components: { readonly fs: Files; readonly logger: Logger },
     { rootDirectory }: { readonly rootDirectory: string },
   ) {
     this.#fs = components.fs;
     this.#logger = components.logger;
     this.#rootDirectory = rootDirectory;
+  }
+
+  /** How many pods have notes in memory: a leak check. */
+  get size(): number {
+    return this.#byPod.size;
   }
 
   /** Returns the note of a container; `undefined` if there is none, or if the notes of its pod are not loaded. */
@@ -65,16 +73,19 @@ export class ContainerNotes {
   /** Reads the notes of a pod that an earlier kubelet left; once per pod. If the file cannot be read, the next call tries again. */
   async load(podUid: string): Promise<void> {
     if (this.#byPod.has(podUid)) return;
-    let notes: ReadonlyMap<string, ContainerNote> = NOTHING;
-    try {
-      notes = parseNotes(await this.#fs.readFile(this.#path(podUid)));
-    } catch (err) {
-      if (!isMissing(err)) {
-        this.#logger.warn({ podUid, err }, 'Cannot read notes about containers');
-        return;
-      }
-    }
-    if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
+    const notes = await this.#fromFile(podUid);
+    if (notes !== undefined && !this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map(notes));
+  }
+
+  /**
+   * Returns the notes of a pod without keeping them: the status of a pod is read before its first sync too, and after the pod was forgotten
+   * (K4).
+   */
+  async read(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
+    const known = this.#byPod.get(podUid);
+    if (known !== undefined) return known;
+    const notes = await this.#fromFile(podUid);
+    return this.#byPod.get(podUid) ?? notes ?? NOTHING;
   }
 
   /** Notes that the runtime has nothing of a pod, so that {@link load} has nothing to read. */
@@ -112,6 +123,17 @@ export class ContainerNotes {
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);
+  }
+
+  /** @returns `undefined` if the file cannot be read */
+  async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote> | undefined> {
+    try {
+      return parseNotes(await readFileBounded(this.#fs, this.#path(podUid), MAX_FILE_BYTES));
+    } catch (err) {
+      if (isMissing(err)) return NOTHING;
+      this.#logger.warn({ podUid, err }, 'Cannot read notes about containers');
+      return undefined;
+    }
   }
 
   #save(podUid: string): Promise<void> {

@@ -94,6 +94,7 @@ export class PodReconciler {
     const status = withRemembered(pod, given, this.#components.features);
     const actions = this.#actions(pod, status);
     if (actions.killPod || actions.createSandbox || actions.containersToReset.length > 0) return;
+    await this.#components.notes.load(pod.metadata.uid);
     for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
       const current = currentStatus(status.containers, container.name);
       if (current?.state !== 'running' || !current.startUnfinished || actions.containersToKill.has(current.id))
@@ -107,6 +108,7 @@ export class PodReconciler {
     if (given.status.sandboxes.length === 0 && given.status.containers.length === 0) {
       this.#components.notes.nothingToLoad(uid);
     }
+    await this.#components.notes.load(uid);
     if (!this.#adopted.has(uid)) {
       this.#adopted.add(uid);
       await this.#components.starts.adopt(given);

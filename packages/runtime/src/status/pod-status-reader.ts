@@ -33,7 +33,7 @@ export interface PodStatusReaderComponents {
   /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
   /** What the kubelet has begun with containers. Absent: nothing is noted. */
-  readonly notes?: Pick<ContainerNotes, 'load' | 'get'> | undefined;
+  readonly notes?: Pick<ContainerNotes, 'read'> | undefined;
 }
 
 /** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
@@ -74,15 +74,15 @@ export class PodStatusReader {
     const items = listed.filter(({ metadata }) => metadata?.uid === uid);
     const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
     const { notes } = this.#components;
-    const [sandboxes, statuses] = await Promise.all([
+    const [sandboxes, statuses, noted] = await Promise.all([
       this.#sandboxes(uid, items, signal),
       Promise.all((pod?.containers ?? []).map((container) => this.#container(uid, container, signal))),
-      pod !== undefined && pod.containers.length > 0 ? notes?.load(uid) : undefined,
+      pod !== undefined && pod.containers.length > 0 ? notes?.read(uid) : undefined,
     ]);
     this.#forgetAllBut(uid, containers);
     const identity = { uid, name: name || (pod?.name ?? ''), namespace: namespace || (pod?.namespace ?? '') };
-    const noted = statuses.flat().map((status) => withNote(status, notes?.get(uid, status.name)));
-    return toRuntimePodStatus(identity, sandboxes, noted, observedAtMs);
+    const withNotes = statuses.flat().map((status) => withNote(status, noted?.get(status.name)));
+    return toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
   }
 
   /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */

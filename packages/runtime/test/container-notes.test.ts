@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { nodeFileSystem } from '@node-agent/host';
+import { MemoryFileSystem } from '@node-agent/host/testing';
+import { silentLogger } from '@node-agent/telemetry';
+import { describe, expect, test } from 'vitest';
+import { ContainerNotes } from '../src/reconcile/container-notes.ts';
+import { PodStatusReader } from '../src/status/pod-status-reader.ts';
+import { pod } from './builders.ts';
+import { Machine, sleeper } from './machine.ts';
+
+const ROOT = '/var/lib/kubelet';
+const DIRECTORY = `${ROOT}/pods/uid-1/containers`;
+const FILE = `${DIRECTORY}/.notes.json`;
+const restart = { reason: 'LivenessProbe', message: 'm' };
+
+async function loaded(content: string): Promise<ContainerNotes> {
+  const files = new MemoryFileSystem();
+  await files.mkdir(DIRECTORY);
+  await files.writeFile(FILE, content);
+  const notes = new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
+  await notes.load('uid-1');
+  return notes;
+}
+
+describe('notes of an earlier kubelet', () => {
+  test.each([
+    ['is empty', ''],
+    ['is cut off', '{"a":{"id":"1","restart":{"reason":"L'],
+    ['holds no object', '[{"id":"1"}]'],
+    ['holds a note without an id', '{"a":{"postStart":true}}'],
+    ['holds a note with a restart that is none', '{"a":{"id":"1","restart":true}}'],
+    ['holds a note that replaces nothing', '{"a":{"id":"1","replaces":{"id":"0"}}}'],
+  ])('are ignored if the file %s', async (_, content) => {
+    expect((await loaded(content)).get('uid-1', 'a')).toBeUndefined();
+  });
+
+  test('are read if they are sound', async () => {
+    const note = { id: '1', postStart: true, replaces: { id: '0', restart } };
+    expect((await loaded(JSON.stringify({ a: note, b: 1 }))).get('uid-1', 'a')).toEqual(note);
+  });
+
+  test('W5: are ignored if the file is larger than any kubelet writes', async () => {
+    const notes = await loaded(JSON.stringify({ a: { id: '1', restart }, b: 'x'.repeat(5 * 1024 * 1024) }));
+    expect(notes.get('uid-1', 'a')).toBeUndefined();
+    await notes.put('uid-1', 'a', { id: '2', restart });
+    expect(notes.get('uid-1', 'a')).toMatchObject({ id: '2' });
+  });
+
+  test.each(['a FIFO', 'a link to an endless device', 'a directory'])(
+    'W6: do not hold up their pod if the file is %s',
+    async (kind) => {
+      const root = fs.mkdtempSync(path.join(os.tmpdir(), 'notes-'));
+      try {
+        const file = path.join(root, 'pods/uid-1/containers/.notes.json');
+        fs.mkdirSync(path.dirname(file), { recursive: true });
+        if (kind === 'a FIFO') execFileSync('mkfifo', [file]);
+        else if (kind === 'a directory') fs.mkdirSync(file);
+        else fs.symlinkSync('/dev/zero', file);
+        const notes = new ContainerNotes({ fs: nodeFileSystem, logger: silentLogger }, { rootDirectory: root });
+        await notes.load('uid-1');
+        await notes.put('uid-1', 'a', { id: '1', restart });
+        expect(notes.get('uid-1', 'a')).toEqual({ id: '1', restart });
+      } finally {
+        fs.rmSync(root, { recursive: true });
+      }
+    },
+  );
+
+  test('K4: are not kept by reading the status of a pod that was forgotten', async () => {
+    const machine = new Machine();
+    await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a'), sleeper('b')] }));
+    const { cri, fs: files, clock } = machine;
+    const notes = new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
+    const reader = new PodStatusReader({ cri, fs: files, clock, notes }, { rootDirectory: ROOT });
+    notes.forget('uid-1');
+    const { containers } = await machine.settle(reader.read('uid-1', 'web', 'default'));
+    expect(containers).toHaveLength(2);
+    expect(notes.size).toBe(0);
+  });
+});
