@@ -408,6 +408,33 @@ describe('a container whose start is not finished', () => {
     expect(calls.filter((call) => ['finish', 'mount', 'sync'].includes(call))).toEqual(['finish', 'mount', 'sync']);
     expect(status.history.map(({ phase }) => phase)).toEqual(['Pending', 'Running']);
   });
+
+  test('is probed, with all others of its pod, while its hook runs', async () => {
+    const { parts, groups, pod, behaviour, probes, clock } = setUp();
+    const unfinished = { ...container('running'), startUnfinished: true } as const;
+    const { promise: hook, resolve: endHook } = Promise.withResolvers<void>();
+    behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
+    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime: { ...parts.runtime, finishStarts: () => hook } });
+    const sync = syncer.syncPod('sync', pod, undefined, emptyStatus(pod, { containers: [unfinished] }), signal);
+    await clock.settle();
+    expect(probes.calls).toEqual(['add uid-a']);
+    endHook();
+    await sync;
+  });
+
+  test('S2: starts nothing more of its pod if the pod has ended when the hook has', async () => {
+    const { parts, groups, pod, behaviour, calls } = setUp();
+    const unfinished = { ...container('running'), startUnfinished: true } as const;
+    behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
+    const runtime = { ...parts.runtime, finishStarts: async () => void calls.push('finish') };
+    const generatePodStatus: GeneratePodStatus = (_pod, { containers }) => ({
+      phase: containers.some(({ state }) => state === 'running') ? 'Running' : 'Failed',
+    });
+    const syncer = new KubeletPodSyncer({ ...parts, groups, runtime, generatePodStatus });
+    const given = emptyStatus(pod, { containers: [unfinished] });
+    expect(await syncer.syncPod('sync', pod, undefined, given, signal)).toEqual({ isTerminal: true });
+    expect(calls).not.toContain('sync');
+  });
 });
 
 describe('syncTerminatingPod', () => {

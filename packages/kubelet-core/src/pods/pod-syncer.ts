@@ -105,9 +105,11 @@ export class KubeletPodSyncer implements PodSyncer {
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
+    // What runs is probed, as after a restart, though its hooks, its volumes or the network are long in coming; upstream waits for them.
+    if (lastStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
     const givenStatus = await this.#finishStarts(pod, lastStatus, signal);
-    // What runs is probed, as after a restart, though its volumes or the network are long in coming; upstream waits for them.
-    if (givenStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
+    // The pod has ended while a hook ran: nothing more of it may start (S2).
+    if (givenStatus === undefined) return { isTerminal: true };
 
     const networkError = runtimeState.networkError();
     if (networkError !== undefined && !pod.spec.hostNetwork) {
@@ -143,8 +145,11 @@ export class KubeletPodSyncer implements PodSyncer {
     return { isTerminal: false, idle: result.results.length === 0 && !result.isOutdated };
   }
 
-  /** Hooks of containers that run do not wait for the pod's volumes: a secret that is gone would keep the pod from being ready for ever. */
-  async #finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
+  /**
+   * Hooks of containers that run do not wait for the pod's volumes: a secret that is gone would keep the pod from being ready for ever.
+   * @returns the pod's runtime status to go on with; `undefined` if the pod has ended
+   */
+  async #finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus | undefined> {
     const { clock, runtime, pleg, podCache, status } = this.#deps;
     const { uid } = pod.metadata;
     if (runtime.finishStarts === undefined || !given.containers.some(({ startUnfinished }) => startUnfinished))
@@ -152,8 +157,9 @@ export class KubeletPodSyncer implements PodSyncer {
     await runtime.finishStarts(pod, given, signal);
     pleg.hint(uid);
     const read = await podCache.getNewerThan(uid, clock.monotonic(), signal);
-    status.setPodStatus(pod, this.#generate(pod, read, false));
-    return read;
+    const podStatus = this.#generate(pod, read, false);
+    status.setPodStatus(pod, podStatus);
+    return isTerminalPhase(podStatus.phase) ? undefined : read;
   }
 
   /** The sandbox of a pod that is being synced, and its network, are up: where its images take a while to come, its status says so. */
