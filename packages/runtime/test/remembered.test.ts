@@ -36,8 +36,11 @@ describe('a container that the runtime has no record of', () => {
     });
   });
 
-  test('has ended with 137, if it is shown as running', () => {
-    const [main] = remembered({}, { containerStatuses: [shown('app', { running: { startedAt: at(5) } })] });
+  test('has ended with 137 under policy Never, if it is shown as running', () => {
+    const [main] = remembered(
+      { restartPolicy: 'Never' },
+      { containerStatuses: [shown('app', { running: { startedAt: at(5) } })] },
+    );
     expect(main).toMatchObject({ state: 'exited', exitCode: 137, startedAtMs: 5_000 });
     expect(main).not.toHaveProperty('restartOwed');
   });
@@ -164,5 +167,20 @@ describe('records are removed from the runtime behind the back of the kubelet', 
     };
     const { results } = await machine.sync(kubelet, told);
     expect(results).toMatchObject([{ action: 'StartContainer', error: { reason: 'CrashLoopBackOff' } }]);
+  });
+
+  test.each<[string, ContainerStatus['state'], ContainerStatus['state']]>([
+    ['is shown as running', { running: { startedAt: at(1) } }, undefined],
+    [
+      'is shown as lost while it ran',
+      { waiting: {} },
+      { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } },
+    ],
+  ])('C2: a container that %s starts again at once', async (_, state, lastState) => {
+    const machine = new Machine();
+    const web = pod({ containers: [sleeper('a')] });
+    const of = shown('a', state, { restartCount: 5, ...(lastState && { lastState }) });
+    await machine.sync(machine.kubelet(), { ...web, status: { containerStatuses: [of] } });
+    expect(machine.live()).toEqual(['a/0']);
   });
 });

@@ -10,6 +10,7 @@ import {
   type RuntimeContainerStatus,
   type RuntimePodStatus,
   type RuntimeSandboxStatus,
+  shouldRestartExited,
 } from '@node-agent/pod-spec';
 import { containerHash } from '../reconcile/container-hash.ts';
 
@@ -28,6 +29,8 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
  * would run a second time, init containers once more in their sandbox (C3), and a crashing container without its back-off (C2). Upstream goes
  * by the runtime's records alone.
  *
+ * A container that was lost while it ran, and that is to run again, is left out.
+ *
  * Where all containers of the pod can begin anew, the kubelet itself removes their records for that: only ephemeral ones are remembered.
  */
 export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | 'sandboxes'>>(
@@ -43,11 +46,17 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
     kind: 'init' | 'main' | 'ephemeral',
     specs: readonly AnyContainer[],
     shown: readonly ContainerStatus[] = [],
-  ): readonly RuntimeContainerStatus[] =>
-    shown.flatMap((one) => {
-      const container = recorded.has(one.name) ? undefined : specs.find(({ name }) => name === one.name);
-      return container === undefined ? [] : (remembered(kind, container, one, sandbox) ?? []);
+  ): readonly RuntimeContainerStatus[] => {
+    const byName = new Map(specs.map((container) => [container.name, container]));
+    return shown.flatMap((one) => {
+      const container = recorded.has(one.name) ? undefined : byName.get(one.name);
+      const last = container && remembered(kind, container, one, sandbox);
+      if (container === undefined || last === undefined) return [];
+      // Nobody knows for how long a lost container ran: its restart must not wait as one after a crash does (C2).
+      const restarts = kind !== 'ephemeral' && shouldRestartExited(pod, container, last, features);
+      return last.reason === LOST.reason && restarts ? [] : [last];
     });
+  };
   const rest = canRestartAll(pod, features)
     ? []
     : [...among('main', containers, containerStatuses), ...among('init', initContainers, initContainerStatuses)];
