@@ -77,6 +77,27 @@ describe('the answer to StartContainer', () => {
     expect(await links(machine)).toEqual(['web_default_b']);
   });
 
+  test.each(faults)('%s: an ephemeral container has its event and the link to its log', async (_, fault) => {
+    const { machine } = hookedMachine();
+    const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
+    await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }));
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault });
+    await syncs(machine, debugged);
+    expect(started(machine, 'debug')).toBe(1);
+    expect(await links(machine)).toEqual(['web_default_b', 'web_default_debug']);
+  });
+
+  test('S7: was lost: an ephemeral container is not reported as unfinished for ever', async () => {
+    const { machine } = hookedMachine();
+    const debugged = pod({ containers: [sleeper('b')], ephemeralContainers: [sleeper('debug')] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, pod({ containers: [sleeper('b')] }));
+    machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'answerLost' } });
+    for (let n = 0; n < 3; n++) await machine.sync(kubelet, debugged);
+    const { containers } = await machine.status(kubelet, debugged);
+    expect(containers.filter(({ startUnfinished }) => startUnfinished)).toEqual([]);
+  });
+
   test('C5: was lost: the hook that fails then ends its container, and the next attempt waits for its back-off', async () => {
     const { machine, happened } = hookedMachine(() => Promise.reject(new Error('no')));
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'answerLost' } });

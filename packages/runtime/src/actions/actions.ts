@@ -66,9 +66,11 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   }
   const here = inThisSandbox(situation, actions);
   for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
-    // Ephemeral containers never run twice; one that was created and not started has not run.
-    const state = currentStatus(here.status.containers, name)?.state;
-    if (state === undefined || state === 'created') actions.ephemeralContainersToStart.push(index);
+    // Ephemeral containers never run twice; one that was created and not started has not run. Of one that runs the start may be unfinished.
+    const current = currentStatus(here.status.containers, name);
+    const isToStart = current === undefined || current.state === 'created';
+    const isUnfinished = current?.state === 'running' && current.startUnfinished === true;
+    if (isToStart || isUnfinished) actions.ephemeralContainersToStart.push(index);
   }
   killSurplus(here, actions);
   const initialized = computeInitActions(here, actions);

@@ -95,7 +95,8 @@ export class PodReconciler {
     const actions = this.#actions(pod, status);
     if (actions.killPod || actions.createSandbox || actions.containersToReset.length > 0) return;
     await this.#components.notes.load(pod.metadata.uid);
-    for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+    const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
+    for (const container of [...initContainers, ...containers, ...ephemeralContainers]) {
       const current = currentStatus(status.containers, container.name);
       if (current?.state !== 'running' || !current.startUnfinished || actions.containersToKill.has(current.id))
         continue;
