@@ -160,6 +160,17 @@ test('R1: a pod that left the configuration keeps its status until its container
   }
 });
 
+test('R1: a pod that left the configuration keeps its status while another pod begins again', async () => {
+  const { handler, podManager, status, workers, setSourcesReady } = setUp();
+  setSourcesReady(true);
+  podManager.addPod(makePod('b'));
+  status.setPodStatus(makePod('a'), { phase: 'Running' });
+  workers.known.set('uid-a', { state: 'terminating', orphan: true, hasConfig: true, static: false });
+  await handler.handlePodCleanups([], new AbortController().signal);
+  expect(workers.updates.map(({ pod }) => pod?.metadata.uid)).toContain('uid-b');
+  expect(status.getPodStatus('uid-a')).toEqual({ phase: 'Running' });
+});
+
 describe('additions', () => {
   test('pods are admitted and given a worker, the oldest first', () => {
     const { handler, workers } = setUp();

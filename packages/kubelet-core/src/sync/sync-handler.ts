@@ -263,7 +263,8 @@ export class SyncHandler {
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
     // A pod that left the configuration is probed and shown by its status until its containers have stopped. Upstream drops the status at once.
-    status.removeOrphanedStatuses(new Set([...uids, ...mayStillRun]));
+    const shown = [...uids, ...mayStillRun];
+    status.removeOrphanedStatuses(new Set(shown));
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
@@ -283,7 +284,7 @@ export class SyncHandler {
     // Known is what there was at the last housekeeping, and what came since.
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
-    this.#beginAgain(plan.restart, uids, signal);
+    this.#beginAgain(plan.restart, shown, signal);
     for (const pod of plan.finish) {
       this.#mayBeActive.add(pod.metadata.uid);
       workers.updatePod({ updateType: 'kill', pod });
