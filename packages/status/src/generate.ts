@@ -11,6 +11,7 @@ import {
   podAddresses,
   podQosClass,
   type RestartFeatures,
+  type RuntimeContainerStatus,
   type RuntimePodStatus,
   showsInitialized,
   withoutStrayAttempts,
@@ -98,7 +99,7 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   const statuses = [...init, ...main];
   const hasInitialized = hasMainContainerInSandbox(pod, runtimeStatus, features);
   const { podIsTerminal } = context;
-  const owed = new Set(restartsOwed(runtimeStatus));
+  const owed = new Set(restartsOwed(pod, runtimeStatus));
   const restartIsOwed = (name: string): boolean => owed.has(name);
   const computed = podPhase(pod, statuses, { podIsTerminal, hasInitialized, restartIsAsked, restartIsOwed, features });
   const phase = settledPhase(pod, old, computed, context.failure !== undefined);
@@ -130,10 +131,17 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
   };
 }
 
-/** The names of the containers that the kubelet stopped to start them again, and that have not started since. */
-function restartsOwed({ containers }: RuntimePodStatus): readonly string[] {
+/**
+ * The names of the containers that start again although their last end may look like their last one: the kubelet stopped them for that, or
+ * the next attempt of a main container has been created, and its start is not finished.
+ */
+function restartsOwed({ spec }: Pod, { containers }: RuntimePodStatus): readonly string[] {
   const newest = new Map(containers.toReversed().map((container) => [container.name, container]));
-  return [...newest.values()].filter((one) => one.state === 'exited' && one.restartOwed).map(({ name }) => name);
+  const isStarting = ({ state, startUnfinished }: RuntimeContainerStatus): boolean =>
+    state === 'created' || (state === 'running' && startUnfinished === true);
+  const starting = spec.containers.flatMap(({ name }) => newest.get(name) ?? []).filter(isStarting);
+  const stopped = [...newest.values()].filter((one) => one.state === 'exited' && one.restartOwed);
+  return [...starting, ...stopped].map(({ name }) => name);
 }
 
 /** Whether the sandbox that serves the pod has a record of any main container: then init containers and sidecars were through once. */

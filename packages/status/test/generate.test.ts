@@ -265,6 +265,21 @@ describe('containers', () => {
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ terminated: { exitCode: 0 } });
     });
 
+    test.each([
+      ['its next attempt was created', { state: 'created' }],
+      ['the postStart hook of its next attempt runs', { state: 'running', startUnfinished: true }],
+    ] as const)('S2: has not ended its pod while %s', (_, attempt) => {
+      const next = runtimeContainer({ id: 'c2', restartCount: 1, ...attempt });
+      const waiting = generateApiPodStatus(pod, ended, makeContext({ oldStatus }));
+      const status = generateApiPodStatus(
+        makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main', livenessProbe: {} }] }),
+        runtimeStatus(next, ...ended.containers),
+        makeContext({ oldStatus: waiting }),
+      );
+      expect(status.containerStatuses?.[0]).toMatchObject({ state: { waiting: {} } });
+      expect(status.phase).toBe('Running');
+    });
+
     test('S1: has succeeded once it has run again and ended by itself', () => {
       const again = runtimeContainer({ id: 'c2', state: 'exited', exitCode: 0, restartCount: 1 });
       const both = runtimeStatus(again, ...ended.containers);
