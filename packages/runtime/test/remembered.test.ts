@@ -4,6 +4,7 @@ import { withRemembered } from '../src/actions/remembered.ts';
 import { container, pod, record, sandbox, sidecar, status } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
+const NOW_MS = 60_000;
 const at = (second: number): string => new Date(second * 1000).toISOString();
 
 function shown(name: string, state: ContainerStatus['state'], extra: Partial<ContainerStatus> = {}): ContainerStatus {
@@ -18,7 +19,7 @@ const ended = (exitCode: number, startedAt = at(5)) => ({
 describe('a container that the runtime has no record of', () => {
   const remembered = (spec: Partial<Pod['spec']>, podStatus: PodStatus, records = status()) => {
     const web: Pod = { ...pod(spec), status: podStatus };
-    return withRemembered(web, records, defaultRestartFeatures).containers.slice(records.containers.length);
+    return withRemembered(web, records, defaultRestartFeatures, NOW_MS).containers.slice(records.containers.length);
   };
 
   test('has ended as the status of its pod shows', () => {
@@ -88,6 +89,28 @@ describe('a container that the runtime has no record of', () => {
     const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
     const podStatus = { initContainerStatuses: [shown('i', ended(0))] };
     expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
+  });
+
+  test('C3: is one of an earlier sandbox, if it started in the future: the clock was set back', () => {
+    const records = status([], [sandbox({ attempt: 1, createdAtMs: 4_000 })]);
+    const podStatus = { initContainerStatuses: [shown('i', ended(0, at(61)))] };
+    const [init] = remembered({ initContainers: [container('i')] }, podStatus, records);
+    expect(init).toMatchObject({ sandboxId: 'earlier' });
+  });
+
+  test.each([
+    ['runs', record('i', 'running', { sandboxId: 'sandbox-0' }), 'earlier'],
+    ['has failed', record('i', 'exited', { sandboxId: 'sandbox-0', exitCode: 1 }), 'earlier'],
+    ['has done its work', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
+    ['runs in another sandbox', record('i', 'running', { sandboxId: 'other' }), 'sandbox-0'],
+  ])('C3: before it comes an init container that %s', (_, first, sandboxId) => {
+    const podStatus = { initContainerStatuses: [shown('s', ended(0))], containerStatuses: [shown('app', ended(1))] };
+    const spec = { initContainers: [container('i'), sidecar('s')] };
+    const all = remembered(spec, podStatus, status([first]));
+    expect(all).toMatchObject([
+      { name: 'app', sandboxId },
+      { name: 's', sandboxId },
+    ]);
   });
 
   test('C2: is to start again as a sidecar that crashed', () => {

@@ -32,11 +32,13 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
  * A container that was lost while it ran, and that is to run again, is left out.
  *
  * Where all containers of the pod can begin anew, the kubelet itself removes their records for that: only ephemeral ones are remembered.
+ * @param nowMs the wall clock
  */
 export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | 'sandboxes'>>(
   pod: Pod,
   status: T,
   features: RestartFeatures,
+  nowMs: number,
 ): T {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec;
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = pod.status ?? {};
@@ -50,7 +52,7 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
     const byName = new Map(specs.map((container) => [container.name, container]));
     return shown.flatMap((one) => {
       const container = recorded.has(one.name) ? undefined : byName.get(one.name);
-      const last = container && remembered(kind, container, one, sandbox);
+      const last = container && remembered(kind, container, one, sandbox, nowMs);
       if (container === undefined || last === undefined) return [];
       // Nobody knows for how long a lost container ran: its restart must not wait as one after a crash does (C2).
       const restarts = kind !== 'ephemeral' && shouldRestartExited(pod, container, last, features);
@@ -60,8 +62,27 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
   const rest = canRestartAll(pod, features)
     ? []
     : [...among('main', containers, containerStatuses), ...among('init', initContainers, initContainerStatuses)];
-  const all = [...rest, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
+  const waiting = waitingForInit(pod, status);
+  const placed = rest.map((last) => (waiting.has(last.name) ? { ...last, sandboxId: EARLIER_SANDBOX } : last));
+  const all = [...placed, ...among('ephemeral', ephemeralContainers, ephemeralContainerStatuses)];
   return all.length === 0 ? status : { ...status, containers: [...status.containers, ...all] };
+}
+
+/**
+ * The names of the containers that have not begun in the pod's sandbox, as an init container before them has a record there and has not done
+ * its work (C3). Times alone do not tell that for certain: clocks are set.
+ */
+function waitingForInit(
+  { spec: { initContainers = [], containers } }: Pod,
+  { containers: records, sandboxes: [sandbox] }: Pick<RuntimePodStatus, 'containers' | 'sandboxes'>,
+): ReadonlySet<string> {
+  const here = records.filter(({ sandboxId }) => sandboxId === sandbox?.id);
+  const begun = new Set(here.map(({ name }) => name));
+  const done = new Set(here.filter((one) => one.state === 'exited' && !initFailed(one)).map(({ name }) => name));
+  const first = initContainers.findIndex(
+    (one) => !isRestartableInit(one) && begun.has(one.name) && !done.has(one.name),
+  );
+  return new Set(first < 0 ? [] : [...initContainers.slice(first), ...containers].map(({ name }) => name));
 }
 
 /** The last run of a container; `undefined` if nothing shows that it has run. */
@@ -70,6 +91,7 @@ function remembered(
   container: AnyContainer,
   { state, lastState, containerID, restartCount, image, imageID }: ContainerStatus,
   sandbox: RuntimeSandboxStatus | undefined,
+  nowMs: number,
 ): RuntimeContainerStatus | undefined {
   const waitsAfter = state?.waiting == null ? undefined : (lastState?.terminated ?? undefined);
   const ended: Ended | undefined =
@@ -98,14 +120,18 @@ function remembered(
     restartCount,
     reason,
     message,
-    sandboxId: sandbox !== undefined && isOf(sandbox, startedAtMs) ? sandbox.id : EARLIER_SANDBOX,
+    sandboxId: sandbox !== undefined && isOf(sandbox, startedAtMs, nowMs) ? sandbox.id : EARLIER_SANDBOX,
     ...(isOwed && { restartOwed: IS_TO_RUN_AGAIN }),
   };
 }
 
-/** Whether a container that started then is one of a sandbox. The API shows whole seconds: in the second in which one sandbox follows another it may be of either. */
-function isOf({ createdAtMs, attempt }: RuntimeSandboxStatus, startedAtMs: number): boolean {
+/**
+ * Whether a container that started then is one of a sandbox. The API shows whole seconds: in the second in which one sandbox follows another it
+ * may be of either. A start that lies in the future was before the clock was set back, as at a boot without a clock that keeps time.
+ */
+function isOf({ createdAtMs, attempt }: RuntimeSandboxStatus, startedAtMs: number, nowMs: number): boolean {
   const [started, created] = [Math.floor(startedAtMs / 1000), Math.floor(createdAtMs / 1000)];
+  if (startedAtMs > nowMs) return false;
   return attempt === 0 ? started >= created : started > created;
 }
 

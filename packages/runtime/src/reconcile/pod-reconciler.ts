@@ -1,4 +1,4 @@
-import { linkAbort } from '@node-agent/async';
+import { type Clock, linkAbort } from '@node-agent/async';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -36,6 +36,7 @@ import { type RuntimePodSyncResult, SyncResults } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
 
 export interface PodReconcilerComponents {
+  readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
   readonly metrics: RuntimeMetrics;
@@ -73,7 +74,7 @@ export class PodReconciler {
   async sync(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const results = new SyncResults();
     try {
-      await this.#sync({ pod, status: withRemembered(pod, status, this.#components.features), results, signal });
+      await this.#sync({ pod, status: this.#withRemembered(pod, status), results, signal });
     } catch (err) {
       results.fail(err instanceof Error ? err : new Error(String(err)));
     }
@@ -91,7 +92,7 @@ export class PodReconciler {
    * Finishes the starts of the containers that run, in their order, and starts none: it needs no volumes, for which a sync may wait for ever.
    */
   async finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<void> {
-    const status = withRemembered(pod, given, this.#components.features);
+    const status = this.#withRemembered(pod, given);
     const actions = this.#actions(pod, status);
     if (actions.killPod || actions.createSandbox || actions.containersToReset.length > 0) return;
     await this.#components.notes.load(pod.metadata.uid);
@@ -132,7 +133,12 @@ export class PodReconciler {
   async #lookedAtAgain(run: Run): Promise<Run> {
     const { uid, name, namespace } = run.pod.metadata;
     const status = await this.#components.reader.read(uid, name, namespace, run.signal);
-    return { ...run, status: withRemembered(run.pod, status, this.#components.features) };
+    return { ...run, status: this.#withRemembered(run.pod, status) };
+  }
+
+  #withRemembered(pod: Pod, status: RuntimePodStatus): RuntimePodStatus {
+    const { clock, features } = this.#components;
+    return withRemembered(pod, status, features, clock.now());
   }
 
   /** A user namespace may turn out not to work at any step of a pod's start. */
