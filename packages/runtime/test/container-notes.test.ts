@@ -69,6 +69,23 @@ describe('notes of an earlier kubelet', () => {
     },
   );
 
+  test('of many containers that are stopped at once take two writes of the file', async () => {
+    const files = new MemoryFileSystem();
+    const { writeFileAtomic } = files;
+    let writes = 0;
+    files.writeFileAtomic = (...args) => {
+      writes++;
+      return writeFileAtomic.apply(files, args);
+    };
+    const notes = new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
+    const names = Array.from({ length: 100 }, (_, index) => `c${index}`);
+    await Promise.all(names.map((name) => notes.put('uid-1', name, { id: name, restart })));
+    const next = new ContainerNotes({ fs: files, logger: silentLogger }, { rootDirectory: ROOT });
+    await next.load('uid-1');
+    expect(names.every((name) => next.get('uid-1', name) !== undefined)).toBe(true);
+    expect(writes).toBeLessThanOrEqual(2);
+  });
+
   test('K4: are not kept by reading the status of a pod that was forgotten', async () => {
     const machine = new Machine();
     await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a'), sleeper('b')] }));

@@ -24,6 +24,13 @@ export interface OwedAttempt {
   readonly restart: RestartOwed;
 }
 
+/** The writes of one file. */
+interface Writes {
+  last: Promise<void>;
+  /** The one that has not begun. */
+  next?: Promise<void> | undefined;
+}
+
 /** Returns the restart that a new attempt of the container pays, from the note that the new attempt's note replaces. */
 export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
   const owed = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
@@ -48,8 +55,7 @@ export class ContainerNotes {
   readonly #logger: Logger;
   readonly #rootDirectory: string;
   readonly #byPod = new Map<string, Map<string, ContainerNote>>();
-  /** The last write of each pod's file: writes of one file are made one after another. */
-  readonly #writes = new Map<string, Promise<void>>();
+  readonly #writes = new Map<string, Writes>();
 
   constructor(
     components: { readonly fs: Files; readonly logger: Logger },
@@ -136,10 +142,16 @@ export class ContainerNotes {
     }
   }
 
+  /** One write of a file after another. A write that has not begun takes along what is noted meanwhile. */
   #save(podUid: string): Promise<void> {
-    const write = (this.#writes.get(podUid) ?? Promise.resolve()).then(() => this.#write(podUid));
-    this.#writes.set(podUid, write);
-    return write;
+    const writes: Writes = this.#writes.get(podUid) ?? { last: Promise.resolve() };
+    this.#writes.set(podUid, writes);
+    writes.next ??= writes.last.then(() => {
+      writes.next = undefined;
+      return this.#write(podUid);
+    });
+    writes.last = writes.next;
+    return writes.next;
   }
 
   async #write(podUid: string): Promise<void> {

@@ -265,12 +265,15 @@ export class PodReconciler {
   /** The main containers that end with their sandbox run again in the next one. */
   async #noteRestarts(pod: Pod, status: RuntimePodStatus): Promise<void> {
     const restart = { reason: 'Unknown', message: 'Pod sandbox changed' };
+    const specs = new Map(pod.spec.containers.map((container) => [container.name, container]));
     const running = status.containers.filter(({ state }) => state === 'running');
-    for (const { id, name } of running) {
-      const container = pod.spec.containers.find((one) => one.name === name);
-      if (container === undefined || !restartsAfterKill(pod, container, this.#components.features)) continue;
-      await this.#noteRestart(pod, name, { id, restart });
-    }
+    await Promise.all(
+      running.map(async ({ id, name }) => {
+        const container = specs.get(name);
+        if (container === undefined || !restartsAfterKill(pod, container, this.#components.features)) return;
+        await this.#noteRestart(pod, name, { id, restart });
+      }),
+    );
   }
 
   /** Notes that a container is stopped to be started again, if its exit code could hide that. */
