@@ -39,6 +39,8 @@ export interface RuntimeContainerStatus {
   readonly restartOwed?: RestartOwed;
   /** The container runs, and its `postStart` hook, its `Started` event or the link to its log is still missing. */
   readonly startUnfinished?: true;
+  /** The container runs although its `postStart` hook has failed: it is to be stopped, and not started again. */
+  readonly hookFailed?: true;
 }
 
 /** Why the kubelet stops a container that is to run again. */

@@ -169,6 +169,9 @@ function killCause(
   if (restartOwed !== undefined) {
     return { message: restartOwed.message, reason: killReason(restartOwed.reason), always: true, begun: true };
   }
+  if (status.hookFailed) {
+    return { message: 'FailedPostStartHook', reason: 'FailedPostStartHook', always: false, begun: true };
+  }
   // A runtime that lost the annotation must not have its containers killed for ever.
   if (status.hash !== '' && status.hash !== containerHash(container)) {
     return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };

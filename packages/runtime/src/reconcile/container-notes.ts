@@ -12,6 +12,8 @@ export interface ContainerNote {
   readonly restart?: RestartOwed;
   /** The `postStart` hook of the container has not succeeded yet. */
   readonly postStart?: true;
+  /** The `postStart` hook of the container has failed, and the container is to be stopped for good. */
+  readonly hookFailed?: true;
   /** StartContainer was not answered, or with an error: the container may run all the same. Not kept over a restart of the kubelet. */
   readonly starting?: 'unanswered' | 'refused';
   /** The restart that the attempt before this container owes. It stays owed until this container has started. */
@@ -179,19 +181,20 @@ export class ContainerNotes {
 export function withNote(status: RuntimeContainerStatus, note: ContainerNote | undefined): RuntimeContainerStatus {
   const owed = note?.replaces?.id === status.id ? note.replaces : note;
   if (owed?.id !== status.id) return status;
-  const { restart, postStart, starting }: ContainerNote = owed;
+  const { restart, postStart, hookFailed, starting }: ContainerNote = owed;
   const mayRun = status.state !== 'created';
   const isUnfinished = status.state === 'running' && (postStart === true || starting !== undefined);
   return {
     ...status,
     ...(restart && mayRun && { restartOwed: restart }),
     ...(isUnfinished && { startUnfinished: true as const }),
+    ...(hookFailed && status.state === 'running' && { hookFailed }),
   };
 }
 
 /** The part of a note that is kept over a restart of the kubelet. */
 function durable(note: ContainerNote | undefined): ContainerNote | undefined {
-  if (note?.restart === undefined && note?.postStart === undefined && note?.replaces === undefined) return undefined;
+  if (note === undefined || !(note.restart || note.postStart || note.hookFailed || note.replaces)) return undefined;
   const { starting: _starting, ...kept } = note;
   return kept;
 }
@@ -205,10 +208,11 @@ function parseNotes(bytes: Uint8Array): ReadonlyMap<string, ContainerNote> {
 
 function isNote(value: unknown): value is ContainerNote {
   if (!isRecord(value) || typeof value.id !== 'string') return false;
-  const { restart, postStart, replaces } = value;
+  const { restart, postStart, hookFailed, replaces } = value;
   return (
     (restart === undefined || isRestartOwed(restart)) &&
     (postStart === undefined || postStart === true) &&
+    (hookFailed === undefined || hookFailed === true) &&
     (replaces === undefined ||
       (isRecord(replaces) && typeof replaces.id === 'string' && isRestartOwed(replaces.restart)))
   );

@@ -414,7 +414,7 @@ export class ContainerStarter {
         await killer.killContainer(pod, kill, signal);
         if (!isOwed) await notes.delete(pod.metadata.uid, container.name, id);
       } catch (killError) {
-        // The note stays: while the container runs, its start is unfinished (C5).
+        // The note stays: the next sync kills the container (C5).
         logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
       }
       return { reason: 'PostStartHookError', message: errorText(err) };
@@ -429,7 +429,10 @@ export class ContainerStarter {
   async #noteRestart(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<boolean> {
     const { notes, features } = this.#components;
     const restart = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
-    if (!restartsAfterKill(pod, container, features)) return false;
+    if (!restartsAfterKill(pod, container, features)) {
+      await notes.put(pod.metadata.uid, container.name, { id, hookFailed: true });
+      return false;
+    }
     if ((await this.#stateOf(id, signal)) === ContainerState.CONTAINER_EXITED) return false;
     await notes.put(pod.metadata.uid, container.name, { id, restart });
     return true;
