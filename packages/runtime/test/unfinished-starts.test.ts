@@ -146,6 +146,19 @@ describe('C5: a container whose postStart hook failed does not run on', () => {
     expect(machine.live()).not.toContain('a/0');
   });
 
+  test('though StopContainer failed at first: a sidecar', async () => {
+    const { machine } = hookedMachine(() => Promise.reject(new Error('no')));
+    const web = pod({
+      initContainers: [sleeper('s', { restartPolicy: 'Always', lifecycle: { postStart } })],
+      containers: [sleeper('b')],
+    });
+    const kubelet = machine.kubelet();
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: unavailable });
+    await machine.sync(kubelet, web);
+    await machine.sync(kubelet, web);
+    expect(machine.live()).not.toContain('s/0');
+  });
+
   test.each(['OnFailure', 'Always'] as const)('though the runtime is away at first: policy %s', async (policy) => {
     let isFirst = true;
     const { machine } = hookedMachine(() => {

@@ -9,7 +9,7 @@ import {
   showsInitialized,
 } from '@node-agent/pod-spec';
 import { currentStatus } from './current-status.ts';
-import type { PodActionsDraft, Situation } from './pod-actions.ts';
+import { killReason, type PodActionsDraft, type Situation } from './pod-actions.ts';
 import { addResize } from './resize-actions.ts';
 
 /** What the look at one init container came to. */
@@ -143,6 +143,14 @@ function runningSidecarStep(
   const kill = (message: string, reason: 'StartupProbe' | 'LivenessProbe' | 'Unknown'): void => {
     actions.containersToKill.set(status.id, { name, message: `Init container ${name} ${message}`, reason });
   };
+  const { restartOwed } = status;
+  if (restartOwed !== undefined) {
+    actions.containersToKill.set(status.id, {
+      ...{ name, message: restartOwed.message },
+      reason: killReason(restartOwed.reason),
+    });
+    return { kind: 'start' };
+  }
   if (container.startupProbe != null) {
     const startup = probes.startup(status.id);
     if (startup === 'failure') {
