@@ -22,12 +22,12 @@ export interface ExecResult {
 }
 
 /**
- * What a port of a scripted container does with a connection: `echo` sends back the received bytes, `{ reply }` sends
+ * Behaviour of a port of a scripted container: `echo` sends back the received bytes, `{ reply }` sends
  * `reply` after the client's first bytes, and a function gets the connection.
  */
 export type PortBehaviour = 'echo' | { readonly reply: string } | PortService;
 
-/** What a container does. All fields are optional: an empty behaviour runs until the container is stopped. */
+/** Behaviour of a container. All fields are optional: an empty behaviour runs until the container is stopped. */
 export interface Behaviour {
   /** Additional duration of StartContainer in milliseconds, on top of the runtime's `startContainerMs` latency. */
   readonly startDelayMs?: number;
@@ -45,11 +45,11 @@ export interface Behaviour {
   readonly output?: readonly ScriptedOutput[];
   /** If true, SIGTERM has no effect. */
   readonly ignoreTerm?: boolean;
-  /** Milliseconds for which the container still runs after SIGTERM. */
+  /** Time that the container keeps running after SIGTERM, in milliseconds. */
   readonly stopDelayMs?: number;
   /** Exit code after SIGTERM. Default: 143. */
   readonly termExitCode?: number;
-  /** Milliseconds for which the container still runs after SIGKILL, like a process in uninterruptible sleep. */
+  /** Time that the container keeps running after SIGKILL, in milliseconds, like a process in uninterruptible sleep. */
   readonly killDelayMs?: number;
   /**
    * Results of commands that are run in the container: a function of the command, or a map whose keys are command lines

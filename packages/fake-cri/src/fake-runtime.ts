@@ -35,7 +35,7 @@ export interface FakeRuntimeComponents {
   readonly clock?: Clock;
   /** Source of ids: the same seed gives the same ids. Default: the system's random numbers. */
   readonly random?: Random;
-  /** The file system to which logs are written, and whose files mounts show. */
+  /** File system of the logs and of the mounted files. */
   readonly fs: FakeCriFileSystem;
 }
 
@@ -79,7 +79,7 @@ export interface FakeRuntimeOptions {
   readonly leaksBrokenStart?: () => boolean;
 }
 
-/** What happened to containers while the runtime was down. */
+/** Changes of containers while the runtime was down. */
 export interface RecoverOptions {
   /**
    * If true, the exit codes of containers that exited while the runtime was down are lost: they become 255 with reason

@@ -14,7 +14,7 @@ import {
 } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 
-/** What the suite needs: the runtime under test and access to the machine on which the runtime runs. */
+/** Needs of the suite: the runtime under test and access to the machine on which the runtime runs. */
 export interface ComplianceOptions {
   /** Connects to both services of the runtime. */
   readonly connect: () => Promise<RuntimeService & ImageService>;

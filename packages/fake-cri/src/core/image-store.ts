@@ -22,7 +22,7 @@ export interface FakeImage {
   readonly workingDir?: string;
   /** Default: `SIGTERM`. */
   readonly stopSignal?: string;
-  /** What containers of the image do, regardless of their command. */
+  /** Behaviour of the containers of the image, regardless of their command. */
   readonly behaviour?: Behaviour;
   /**
    * If true, the image contains only the commands that the fake shell implements: starting a container or an exec with

@@ -72,7 +72,7 @@ export class OpenCall implements Call, Disposable {
     return this.#signal.signal;
   }
 
-  /** @throws the reason for which the call has ended early */
+  /** @throws the reason why the call has ended early */
   throwIfEnded(): void {
     if (this.#ended !== undefined) throw this.#ended.reason;
   }

@@ -6,7 +6,7 @@ import type { Program } from '../process/process.ts';
 import { failure } from './failure.ts';
 import type { ContainerRecord, RuntimeState } from './state.ts';
 
-/** The program that a container will run, or the reason for which it cannot be started. */
+/** The program that a container will run, or the reason why it cannot be started. */
 export type ChosenProgram = { readonly behaviour: Behaviour } & (
   | { readonly program: Program }
   | { readonly program: undefined; readonly refusal: string }

@@ -33,7 +33,7 @@ export interface Call {
   readonly crashed: boolean;
   /**
    * Waits.
-   * @throws the reason for which the call has ended, or the reason of `signal` if `signal` is aborted first
+   * @throws the reason why the call has ended, or the reason of `signal` if `signal` is aborted first
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
