@@ -3,7 +3,7 @@ import { at, isObject, type JsonObject, listAt, textAt } from '../core/json.ts';
 import type { HttpTransport } from '../transport.ts';
 import { ListeningWatch } from './listening-watch.ts';
 
-/** What the suite needs of the server under test. */
+/** Needs of the suite: access to the server under test. */
 export interface ComplianceOptions {
   /** Connects to the server as a user who is allowed everything. */
   readonly connect: () => Promise<HttpTransport>;

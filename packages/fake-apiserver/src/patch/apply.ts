@@ -76,13 +76,13 @@ function conflicts(
 function applyConflict(taken: readonly Conflict[]): ApiFailure {
   const byManager = new Map<string, string[]>();
   const causes: StatusCause[] = taken.map(({ entry, path }) => {
-    const who = `${JSON.stringify(entry.manager)}${entry.subresource === '' ? '' : ` with subresource ${JSON.stringify(entry.subresource)}`} using ${entry.apiVersion}`;
+    const owner = `${JSON.stringify(entry.manager)}${entry.subresource === '' ? '' : ` with subresource ${JSON.stringify(entry.subresource)}`} using ${entry.apiVersion}`;
     const field = showPath(path);
-    byManager.set(who, [...(byManager.get(who) ?? []), field]);
-    return { reason: 'FieldManagerConflict', message: `conflict with ${who}`, field };
+    byManager.set(owner, [...(byManager.get(owner) ?? []), field]);
+    return { reason: 'FieldManagerConflict', message: `conflict with ${owner}`, field };
   });
-  const said = [...byManager].map(([who, fields]) =>
-    fields.length === 1 ? `conflict with ${who}: ${fields[0]}` : `conflicts with ${who}:\n- ${fields.join('\n- ')}`,
+  const said = [...byManager].map(([owner, fields]) =>
+    fields.length === 1 ? `conflict with ${owner}: ${fields[0]}` : `conflicts with ${owner}:\n- ${fields.join('\n- ')}`,
   );
   const count = `${taken.length} conflict${taken.length === 1 ? '' : 's'}`;
   const message = `Apply failed with ${count}: ${said.join('\n')}`;

@@ -114,16 +114,16 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const before = index < 0 ? pod.init : pod.init.slice(0, index);
   const here = (name: string): readonly Life[] => livesHere(life, name, facts);
-  const who = `container ${life.name} of pod ${life.podUid}`;
+  const subject = `container ${life.name} of pod ${life.podUid}`;
   for (const { name } of before) {
     if (isSidecar(pod, name)) continue;
     const passed = here(name).some((earlier) => earlier.end !== undefined && !hasFailed(pod, name, earlier));
-    if (!passed) return { wrong: `${who} started before init container ${name} has completed` };
+    if (!passed) return { wrong: `${subject} started before init container ${name} has completed` };
   }
   if (index < 0) return 'ok';
   const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts);
   const started = pod.containers.find(({ name }) => here(name).some(isKnown));
-  if (started !== undefined) return { wrong: `init ${who} started after main container ${started.name}` };
+  if (started !== undefined) return { wrong: `init ${subject} started after main container ${started.name}` };
   // A start that outlived its kubelet and completed after the next kubelet had requested the removal of the container
   // was not seen by any kubelet.
   const again = here(life.name).some(
@@ -134,7 +134,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
       isKnown(earlier) &&
       !facts.wasRemovedUnstarted(earlier),
   );
-  return judged(again && `init ${who} started again in its sandbox although it has completed there`);
+  return judged(again && `init ${subject} started again in its sandbox although it has completed there`);
 });
 
 /**
@@ -203,10 +203,10 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const { life } = observation;
   // A container that starts late, during the termination, gets no full grace period.
   if (facts.endAskedAtMs(life) <= life.startedAtMs) return undefined;
-  const who = `container ${life.name} of pod ${life.podUid}`;
+  const subject = `container ${life.name} of pod ${life.podUid}`;
   // A container that the runtime refuses to stop is killed after its grace period.
   const toldAtMs = life.termAtMs ?? (facts.mayRefuseStops ? facts.stopAskedAtMs(life.id) : undefined);
-  if (toldAtMs === undefined) return { wrong: `${who} was killed without SIGTERM` };
+  if (toldAtMs === undefined) return { wrong: `${subject} was killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
   const short =
     pod === undefined ||
@@ -220,7 +220,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   const hadMs = facts.nowMs - Math.min(toldAtMs, facts.stopAskedAtMs(life.id) ?? toldAtMs);
   return judged(
     hadMs < graceMs - TOLERANCE_MS &&
-      `${who} was killed ${hadMs} ms after it was asked to stop, before its grace period of ${graceMs} ms was over`,
+      `${subject} was killed ${hadMs} ms after it was asked to stop, before its grace period of ${graceMs} ms was over`,
   );
 });
 

@@ -20,7 +20,7 @@ export const devicesAreOnes: Invariant = invariant('N8', ['containerStarted'], (
   );
   return judged(
     other &&
-      `${who(life)} started with ${mine.join(', ')} while ${who(other)} is running with ${namesOf(other).join(', ')}`,
+      `${subject(life)} started with ${mine.join(', ')} while ${subject(other)} is running with ${namesOf(other).join(', ')}`,
   );
 });
 
@@ -56,7 +56,9 @@ export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'],
     if (given.length === 0 && facts.devices.registeredAtMs(resource) >= facts.decidedAtMs(life)) continue;
     const known = new Set(given.filter((id) => Number(id.slice(1)) < count));
     if (given.length !== wanted || known.size !== wanted) {
-      return { wrong: `${who(life)} requests ${wanted} of ${resource} and started with ${given.join(', ') || 'none'}` };
+      return {
+        wrong: `${subject(life)} requests ${wanted} of ${resource} and started with ${given.join(', ') || 'none'}`,
+      };
     }
   }
   return 'ok';
@@ -82,7 +84,7 @@ export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podR
     const had = namesOf(before);
     return judged(
       had.some((name) => !namesOf(life).includes(name)) &&
-        `${who(life)} had ${had.join(', ')} and was restarted with ${namesOf(life).join(', ') || 'none'}`,
+        `${subject(life)} had ${had.join(', ')} and was restarted with ${namesOf(life).join(', ') || 'none'}`,
     );
   };
 });
@@ -162,6 +164,6 @@ function isSame(a: Life, b: Life): boolean {
   return a.podUid === b.podUid && a.name === b.name;
 }
 
-function who({ podUid, name }: Life): string {
+function subject({ podUid, name }: Life): string {
   return `container ${name} of pod ${podUid}`;
 }

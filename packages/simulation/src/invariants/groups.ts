@@ -7,12 +7,13 @@ import { isOver } from './stops.ts';
 export const groupsGoLast: Invariant = invariant('N5', ['groupRemoved'], () => (observation, facts) => {
   if (observation.kind !== 'groupRemoved') return undefined;
   const { uid, volumes } = observation;
-  const who = `the cgroup of pod ${uid} was removed`;
+  const subject = `the cgroup of pod ${uid} was removed`;
   const [life] = facts.lives.runningOf(uid);
-  if (life !== undefined) return { wrong: `${who} while its container ${life.name} is running` };
-  if (volumes.length > 0) return { wrong: `${who} before ${volumes[0]}` };
-  if (!facts.sourcesReady && !facts.isKnownToKubelet(uid)) return { wrong: `${who} before all sources have reported` };
-  return judged(isToRun(uid, facts) && `${who} although the pod must run`);
+  if (life !== undefined) return { wrong: `${subject} while its container ${life.name} is running` };
+  if (volumes.length > 0) return { wrong: `${subject} before ${volumes[0]}` };
+  if (!facts.sourcesReady && !facts.isKnownToKubelet(uid))
+    return { wrong: `${subject} before all sources have reported` };
+  return judged(isToRun(uid, facts) && `${subject} although the pod must run`);
 });
 
 /** Whether there was no reason to terminate the pod since its last sync. */

@@ -23,12 +23,12 @@ export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
   const seen = new Map<string, number>();
   return (observation, facts) => {
     const { life } = observation.hook;
-    const who = `the postStart hook of container ${life.name} of pod ${life.podUid}`;
+    const subject = `the postStart hook of container ${life.name} of pod ${life.podUid}`;
     // A kubelet that was killed may have run the hook without recording that it completed.
-    if (seen.get(life.id) === observation.kubelet) return { wrong: `${who} ran a second time` };
+    if (seen.get(life.id) === observation.kubelet) return { wrong: `${subject} ran a second time` };
     seen.set(life.id, observation.kubelet);
     const isToEnd = facts.isBeingEnded(life.podUid) || facts.stopAskedAtMs(life.id) !== undefined;
-    return judged(isToEnd && `${who} started although the container is being stopped`);
+    return judged(isToEnd && `${subject} started although the container is being stopped`);
   };
 });
 
@@ -87,14 +87,14 @@ export const hooksEndTheirs: Invariant = invariant('C5', ['health'], () => (obse
     const isToEnd = facts.stopAskedAtMs(life.id) !== undefined || Number.isFinite(facts.endAskedAtMs(life));
     if (life.plan.postStart === undefined || isToEnd) continue;
     isSeen = true;
-    const who = `container ${life.name} of pod ${life.podUid}`;
+    const subject = `container ${life.name} of pod ${life.podUid}`;
     const failedMs = observation.atMs - (facts.hooks.of(life)?.untilMs ?? observation.atMs);
     // The container's preStop hook runs first.
     const latestMs = (life.plan.preStopSeconds ?? 0) * 1000 + PROMPT_MS;
     if (facts.hooks.hasFailed(life) && failedMs > latestMs && isTold(life, facts)) {
-      return { wrong: `${who} is running ${failedMs} ms after its postStart hook failed` };
+      return { wrong: `${subject} is running ${failedMs} ms after its postStart hook failed` };
     }
-    if (isUnreached(life, facts)) return { wrong: `the postStart hook of ${who} was not started` };
+    if (isUnreached(life, facts)) return { wrong: `the postStart hook of ${subject} was not started` };
   }
   return isSeen ? 'ok' : undefined;
 });

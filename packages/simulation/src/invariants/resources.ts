@@ -274,11 +274,11 @@ function shownResizeFault(
   for (const [name, millis] of Object.entries(cpu.asked)) {
     if (!runs(uid, name, facts)) continue;
     const granted = cpu.allocated[name];
-    const who = `container ${name} of pod ${uid}`;
+    const subject = `container ${name} of pod ${uid}`;
     if (resize.pending === undefined && granted !== millis)
-      return `${who} requests ${millis}m and is allocated ${granted}m`;
+      return `${subject} requests ${millis}m and is allocated ${granted}m`;
     if (cpu.running[name] !== granted)
-      return `${who} is reported as running with ${cpu.running[name]}m but was allocated ${granted}m`;
+      return `${subject} is reported as running with ${cpu.running[name]}m but was allocated ${granted}m`;
     const fault = sharesFault(uid, name, granted ?? 0, facts, look);
     if (fault !== undefined) return fault;
   }
