@@ -43,7 +43,7 @@ export interface SimulationResult {
 
 /** Options of {@link simulate}. */
 export interface SimulateOptions {
-  /** Changes between the kubelet and the world. Default: none. */
+  /** Changes of the ports between the kubelet and the world. Default: none. */
   readonly decorations?: Decorations;
   /** The invariants to check. Default: all. */
   readonly invariants?: readonly Invariant[];

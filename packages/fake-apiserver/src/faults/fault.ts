@@ -74,7 +74,7 @@ export interface FaultRule {
   readonly resource?: string | readonly string[] | '*';
   readonly namespace?: string;
   readonly name?: string;
-  /** If set, only requests for which it returns true. */
+  /** If set, the rule applies only to requests for which this function returns true. */
   readonly when?: (request: RequestAttributes) => boolean;
   /** Maximum number of times. Default: unlimited. */
   readonly times?: number;

@@ -56,7 +56,7 @@ export interface FaultLimits {
 export interface RpcFaultRule extends FaultLimits {
   /** One RPC, several RPCs, or all RPCs (`*`). */
   readonly rpc: RpcName | readonly RpcName[] | '*';
-  /** If set, only calls for whose decoded request it returns true. */
+  /** If set, the rule applies only to calls for whose decoded request this function returns true. */
   readonly when?: (request: object, rpc: RpcName) => boolean;
   readonly fault: RpcFault;
 }

@@ -35,7 +35,7 @@ function guarded<T extends object>(target: T, guard: (name: string, method: Meth
   });
 }
 
-/** Binds the runtime services to the lease of a kubelet process. */
+/** Wraps the runtime services for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedCri<T extends RuntimeService & ImageService>(lease: Lease, cri: T): T {
   return guarded(cri, (name, method) => (request, signal) => {
     const call = { port: 'cri', name, args: [request] } as const;
@@ -46,7 +46,7 @@ export function guardedCri<T extends RuntimeService & ImageService>(lease: Lease
   });
 }
 
-/** Binds the file system to the lease of a kubelet process. */
+/** Wraps the file system for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
   return guarded(fs, (name, method) => async (...args) => {
     const call = { port: 'fs', name, args } as const;
@@ -64,17 +64,17 @@ export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
   });
 }
 
-/** Binds access to foreign files to the lease of a kubelet process. */
+/** Wraps access to foreign files for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedForeignFiles(lease: Lease, files: ForeignFiles): ForeignFiles {
   return guardedPort(lease, 'fs', files);
 }
 
-/** Binds the mounter to the lease of a kubelet process. */
+/** Wraps the mounter for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
   return guardedPort(lease, 'mount', mounter);
 }
 
-/** Binds mounts of local disks to the lease of a kubelet process. */
+/** Wraps mounts of local disks for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevices {
   return {
     formatAndMount: (device, target, fsType, options, signal) =>
@@ -84,7 +84,7 @@ export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevice
   };
 }
 
-/** Binds the cgroup manager to the lease of a kubelet process. */
+/** Wraps the cgroup manager for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedCgroups(lease: Lease, cgroups: CgroupManager): CgroupManager {
   return guarded(cgroups, (name, method) =>
     // `path` is synchronous and needs no guard.
@@ -94,13 +94,13 @@ export function guardedCgroups(lease: Lease, cgroups: CgroupManager): CgroupMana
   );
 }
 
-/** Binds HTTP requests to the lease of a kubelet process. */
+/** Wraps HTTP requests for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedFetch(lease: Lease, fetch: Fetch): Fetch {
   return (url, init) =>
     lease.call({ port: 'http', name: 'fetch', args: [url] }, init.signal, (signal) => fetch(url, { ...init, signal }));
 }
 
-/** Binds API requests to the lease of a kubelet process. */
+/** Wraps API requests for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTransport {
   return {
     async request(request, signal) {

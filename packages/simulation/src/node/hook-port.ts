@@ -5,7 +5,7 @@ import type { Lease } from './lease.ts';
 /** Sends the HTTP request of a hook. */
 export type HookHttp = NonNullable<NodePorts['hookHttp']>;
 
-/** Binds the HTTP requests of hooks to the lease of a kubelet process. */
+/** Wraps the HTTP requests of hooks for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function hookPort(lease: Lease, targets: HookTargets): HookHttp {
   return async ({ target }, signal) => {
     const call = { port: 'http', name: 'hook', args: [target] } as const;

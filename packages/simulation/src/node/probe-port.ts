@@ -8,7 +8,7 @@ export type ProbeHttp = NonNullable<NonNullable<NodePorts['probePorts']>['http']
 
 const ANSWERS = { well: 200, badly: 503 } as const;
 
-/** Binds probes to the lease of a kubelet process. */
+/** Wraps probes for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function probePort(lease: Lease, targets: ProbeTargets, tell: (probed: Probed) => void): ProbeHttp {
   const refused = { kind: 'fault', message: 'connection refused' } as const;
   const late = { kind: 'fault', message: 'context deadline exceeded' } as const;

@@ -15,7 +15,7 @@ export interface ShutdownChanges {
   readonly gracePeriods?: (periods: readonly PriorityGracePeriod[]) => readonly PriorityGracePeriod[];
 }
 
-/** Binds logind to the lease of a kubelet process. Empty if the machine does not wait for pods. */
+/** Wraps logind for a kubelet process: after its lease has ended, calls have no effect and never return. Empty if the machine does not wait for pods. */
 export function shutdownPorts(
   lease: Lease,
   { login }: World,

@@ -41,7 +41,7 @@ const CPU_COUNT = 8;
 /** Sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
 
-/** Changes between the kubelet and the world. Tests use them to break invariants on purpose. */
+/** Changes of the ports between the kubelet and the world. Tests use them to break invariants on purpose. */
 export interface Decorations {
   /** Changes the runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
