@@ -15,11 +15,11 @@ const pods = '/api/v1/namespaces/default/pods';
 const spec = { nodeName: 'node-1', containers: [{ name: 'main', image: 'busybox' }] };
 await call('POST', pods, { metadata: { name: 'web' }, spec });
 
-// The server is overloaded once; then the pod begins to go, and waits for the node to let it.
+// The first DELETE is rejected with 429. The second starts the grace period, so the pod stays until the node deletes it.
 api.faults.add({ verb: 'delete', resource: 'pods', times: 1, fault: { kind: 'status', code: 429 } });
 for (const attempt of [1, 2]) {
   const { status, body } = await call('DELETE', `${pods}/web`);
   console.log(`try ${attempt}: ${status} ${body.reason ?? `grace ${body.metadata.deletionGracePeriodSeconds} s`}`);
 }
 const { body } = await call('DELETE', `${pods}/web`, { gracePeriodSeconds: 0 });
-console.log(`gone: ${body.metadata.name}, ${api.objects('pods').length} pods left`);
+console.log(`deleted: ${body.metadata.name}, ${api.objects('pods').length} pods left`);

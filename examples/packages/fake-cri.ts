@@ -6,7 +6,7 @@ const runtime = new FakeRuntime({ fs: nodeFileSystem }, { images: [busyboxImage(
 const config = { metadata: { name: 'web', namespace: 'default', uid: 'u-1', attempt: 0 }, hostname: 'web' };
 const { podSandboxId } = await runtime.runPodSandbox({ config });
 
-// The next answer gets lost: the container is made all the same, and a second one of its name is refused.
+// The response of the next CreateContainer is lost: the container is created anyway, and the retry is rejected.
 runtime.faults.add({ rpc: 'createContainer', fault: { kind: 'answerLost' }, times: 1 });
 const request = {
   podSandboxId,

@@ -5,14 +5,17 @@ import { FakeApiServerHttp } from './fake-api-server-http.ts';
 
 const USAGE = `Usage: fake-apiserver [--host ADDRESS] [--port PORT]
 
-A Kubernetes API server in memory, over plain HTTP: kubectl --server http://127.0.0.1:PORT --validate=false ...
+An in-memory Kubernetes API server over plain HTTP: kubectl --server http://127.0.0.1:PORT --validate=false ...
 
-  --host ADDRESS   127.0.0.1 by default
-  --port PORT      8001 by default; 0 takes a free one
-  --help           print this
+  --host ADDRESS   address to listen on, 127.0.0.1 by default
+  --port PORT      port to listen on, 8001 by default; 0 selects a free port
+  --help           print this help
 `;
 
-/** Runs the command. @returns its exit code */
+/**
+ * Runs the command.
+ * @returns its exit code
+ */
 export async function main(args: readonly string[]): Promise<number> {
   try {
     const { values } = parseArgs({
@@ -27,11 +30,11 @@ export async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(USAGE);
       return 0;
     }
-    if (!/^\d{1,5}$/.test(values.port)) throw new TypeError(`--port ${JSON.stringify(values.port)}: expected a number`);
+    if (!/^\d{1,5}$/.test(values.port)) throw new TypeError(`--port ${JSON.stringify(values.port)}: must be a number`);
     const api = new FakeApiServer({ clock: systemClock, random: systemRandom });
     const server = new FakeApiServerHttp({ api }, { host: values.host, port: Number(values.port) });
     await server.start();
-    process.stdout.write(`fake-apiserver listens at ${server.url}\n`);
+    process.stdout.write(`fake-apiserver is listening at ${server.url}\n`);
     await new Promise<void>((resolve) => {
       process.once('SIGINT', () => resolve());
       process.once('SIGTERM', () => resolve());

@@ -7,27 +7,30 @@ import { ConnectionFault } from './faults/connection-fault.ts';
 import type { UserInfo } from './resources/definition.ts';
 import type { HttpResponse } from './transport.ts';
 
-/** How a {@link FakeApiServerHttp} is reached. */
+/** Options of a {@link FakeApiServerHttp}. */
 export interface FakeApiServerHttpOptions {
-  /** `127.0.0.1` by default. */
+  /** Address to listen on. Default: `127.0.0.1`. */
   readonly host?: string;
-  /** 0, the default, takes a free one. */
+  /** Port to listen on. Default: 0, which selects a free port. */
   readonly port?: number;
-  /** HTTPS; plain HTTP by default. PEM all of it. */
+  /** Certificate and key for HTTPS, in PEM. If absent, the server uses plain HTTP. */
   readonly tls?: {
     readonly cert: string;
     readonly key: string;
-    /** Asks for client certificates of this CA: their common name is the user, their organizations are its groups. */
+    /**
+     * CA certificate in PEM. If set, the server requests client certificates of this CA: the common name is the user,
+     * and the organizations are its groups.
+     */
     readonly clientCa?: string;
   };
 }
 
-/** What of a request's body is kept at most: more than any that is accepted. */
+/** Maximum number of request body bytes that are buffered: more than the API server accepts. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * A {@link FakeApiServer} over HTTP/1.1, with or without TLS. While that one refuses connections, nobody listens here; a client
- * that goes away ends its watch.
+ * Serves a {@link FakeApiServer} over HTTP/1.1, with or without TLS. While the fake refuses connections, the port is
+ * closed. A watch ends when its client disconnects.
  */
 export class FakeApiServerHttp {
   readonly #api: Pick<FakeApiServer, 'request' | 'onReachable'>;
@@ -47,13 +50,16 @@ export class FakeApiServerHttp {
     this.#port = options.port ?? 0;
   }
 
-  /** `http://127.0.0.1:40123`; the port is that which it got at its start. */
+  /** Base URL, for example `http://127.0.0.1:40123`. After `start` it contains the actual port. */
   get url(): string {
     const { host = '127.0.0.1', tls } = this.#options;
     return `${tls === undefined ? 'http' : 'https'}://${host}:${this.#port}`;
   }
 
-  /** Begins to listen. @throws Error where another process listens there */
+  /**
+   * Starts listening.
+   * @throws Error if another process listens at the address
+   */
   async start(): Promise<void> {
     this.#forget = this.#api.onReachable((reachable) => {
       this.#turn = this.#turn.then(() => (reachable ? this.#listen() : this.#stop()));
@@ -61,12 +67,15 @@ export class FakeApiServerHttp {
     await this.#listen();
   }
 
-  /** Waits until what {@link FakeApiServer.refuseConnections} or its reverse began is done: the port is closed, or open. */
+  /**
+   * Waits until a change by {@link FakeApiServer.refuseConnections} or {@link FakeApiServer.acceptConnections} has
+   * taken effect, that is, until the port is closed or open.
+   */
   async settled(): Promise<void> {
     await this.#turn;
   }
 
-  /** Breaks what is under way and stops to listen; the store stays as it is. */
+  /** Breaks open connections and stops listening. The store is not changed. */
   async close(): Promise<void> {
     this.#forget();
     await this.#turn;
@@ -116,7 +125,7 @@ export class FakeApiServerHttp {
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const gone = new AbortController();
-    outgoing.on('close', () => gone.abort(new ConnectionFault('ECONNRESET', 'the client went away')));
+    outgoing.on('close', () => gone.abort(new ConnectionFault('ECONNRESET', 'client disconnected')));
     try {
       const body = await readBody(incoming);
       const request = {
@@ -128,7 +137,8 @@ export class FakeApiServerHttp {
       const response = await this.#api.request(request, gone.signal, certificateUser(incoming.socket));
       await send(response, outgoing, gone.signal);
     } catch (error) {
-      // Whatever broke, the client sees a connection that breaks; what is no fault is a fault of this program.
+      // On any error the client sees a broken connection. An error that is not an injected fault is a bug of this
+      // package and is rethrown.
       incoming.socket.destroy();
       if (!ConnectionFault.is(error) && !gone.signal.aborted) throw error;
     }
@@ -178,7 +188,9 @@ async function send(
   outgoing.end();
 }
 
-/** Who a client certificate says it is; one that the CA did not sign says nothing. */
+/**
+ * Returns the user of a client certificate. Returns `undefined` if the certificate is not signed by the configured CA.
+ */
 function certificateUser(socket: Socket): UserInfo | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const { subject } = socket.getPeerCertificate();

@@ -25,38 +25,47 @@ import { apiVersionOf, keyOf, type UserInfo } from './resources/definition.ts';
 import { registry } from './resources/registry.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
-/** What a {@link FakeApiServer} lives on. */
+/** Dependencies of a {@link FakeApiServer}. */
 export interface FakeApiServerComponents {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** UIDs, generated names and time-outs come from it: the same seed gives the same ones. The machine's own where absent. */
+  /**
+   * Source of UIDs, generated names and watch timeouts: the same seed gives the same values. Default: the system's
+   * random numbers.
+   */
   readonly random?: Random;
 }
 
-/** How a {@link FakeApiServer} is. */
+/** Options of a {@link FakeApiServer}. */
 export interface FakeApiServerOptions {
-  /** Users by their bearer token, beside the tokens of service accounts. */
+  /** Users by bearer token, in addition to service account tokens. */
   readonly tokens?: Readonly<Record<string, UserInfo>>;
-  /** Who sends no credentials; `kubernetes-admin` of `system:masters` by default, and refused with 401 where `null`. */
+  /**
+   * User of requests without credentials. If `null`, such requests are rejected with 401. Default: `kubernetes-admin`
+   * in the group `system:masters`.
+   */
   readonly anonymous?: UserInfo | null;
-  /** Who may do what; everybody everything by default. */
+  /** Authorizes requests. Default: everything is allowed. */
   readonly authorize?: Authorizer;
-  /** Signs certificate signing requests that are approved; nobody by default. */
+  /** Signs approved certificate signing requests. Default: approved requests stay unsigned. */
   readonly signer?: CertificateSigner;
-  /** The server's own audiences; `https://kubernetes.default.svc.cluster.local` by default. */
+  /** The server's own token audiences. Default: `https://kubernetes.default.svc.cluster.local`. */
   readonly audiences?: readonly string[];
-  /** How many writes watches can go back; 5000 by default. */
+  /** Number of past writes that are kept for watches and past lists. Default: 5000. */
   readonly historyLimit?: number;
-  /** 60 s by default, in milliseconds. */
+  /** Interval of watch bookmarks, in milliseconds. Default: 60 s. */
   readonly bookmarkIntervalMs?: number;
-  /** A watch without a time-out of its own ends after this to twice this, in milliseconds; 30 min by default. */
+  /**
+   * Minimum duration of a watch without its own timeout, in milliseconds. The server ends such a watch after a random
+   * time between this value and twice this value. Default: 30 min.
+   */
   readonly minRequestTimeoutMs?: number;
 }
 
-/** A request and what was answered, for tests that count. */
+/** A request and its response status, for tests that count requests. */
 export interface AuditEntry extends RequestAttributes {
   readonly atMs: number;
-  /** The status of the answer; `undefined` where the connection broke. */
+  /** Status code of the response. `undefined` if the connection broke. */
   readonly status: number | undefined;
   readonly fault: RequestFault | undefined;
 }
@@ -68,11 +77,12 @@ const NAMESPACED = registry.filter(
 );
 
 /**
- * A Kubernetes API server in memory, with the real one's rules. It moves only by its clock and by requests, and does the
- * same again for the same seed. No sockets: it is the transport; {@link FakeApiServerHttp} puts it on the network.
+ * An in-memory Kubernetes API server that follows the real server's rules. State changes only through its clock and
+ * requests, so the same seed gives the same run. The server opens no sockets: it implements the transport interface.
+ * {@link FakeApiServerHttp} serves it over the network.
  */
 export class FakeApiServer implements HttpTransport {
-  /** What goes wrong. */
+  /** The faults to inject. */
   readonly faults: FaultInjector = new FaultInjector();
   readonly #state: ServerState;
   readonly #options: FakeApiServerOptions;
@@ -113,28 +123,29 @@ export class FakeApiServer implements HttpTransport {
     this.#makeNamespaces();
   }
 
-  /** Whether it answers at all. */
+  /** Whether the server accepts connections. */
   get reachable(): boolean {
     return !this.#life.signal.aborted;
   }
 
-  /** The resource version of the newest write. */
+  /** Resource version of the latest write. */
   get revision(): number {
     return this.#state.store.revision;
   }
 
-  /** How many watches are open. */
+  /** Number of open watches. */
   get watchCount(): number {
     return this.#watches.size;
   }
 
   /**
-   * Answers a request. `user` is who a client certificate says it is; without one, the bearer token decides.
-   * @throws ConnectionFault where the connection is refused or breaks; the signal's reason
+   * Handles a request. `user` is the user of a client certificate. If it is absent, the bearer token identifies the
+   * user.
+   * @throws ConnectionFault if the connection is refused or breaks; the signal's reason if the signal is aborted
    */
   async request(request: HttpRequest, signal?: AbortSignal, user?: UserInfo): Promise<HttpResponse> {
     signal?.throwIfAborted();
-    if (!this.reachable) throw new ConnectionFault('ECONNREFUSED', 'the API server is not there');
+    if (!this.reachable) throw new ConnectionFault('ECONNREFUSED', 'API server refuses connections');
     const { path, query } = parsePath(request.path);
     let to: Route = { kind: 'path', path };
     let who = user;
@@ -166,52 +177,56 @@ export class FakeApiServer implements HttpTransport {
     }
   }
 
-  /** Calls `listener` for each request, once it is answered; one listener at a time. */
+  /** Calls `listener` for each request after its response. Replaces the previous listener. */
   onRequest(listener: (entry: AuditEntry) => void): void {
     this.#onRequest = listener;
   }
 
-  /** The objects of a collection by its plural name, in their stored form; they must not be changed. */
+  /** Returns the objects of a collection in their stored form, by plural name. The caller must not modify them. */
   objects(plural: string): readonly JsonObject[] {
     return [...this.#state.store.list(plural).values()];
   }
 
   /**
-   * Puts an object as it is, with neither checks nor defaults; what the server always sets is set where it is not there.
-   * @throws TypeError where no resource has its kind, or it has no name
+   * Stores an object without validation and defaulting. The fields that the server always sets, such as the UID, are
+   * set if they are absent.
+   * @throws TypeError if the kind is unknown or the object has no name
    */
   put(object: JsonObject): JsonObject {
     const definition = registry.find((one) => one.kind === object.kind && apiVersionOf(one) === object.apiVersion);
     if (definition === undefined)
-      throw new TypeError(`${String(object.apiVersion)} ${String(object.kind)}: no such kind`);
+      throw new TypeError(`put ${String(object.apiVersion)} ${String(object.kind)}: unknown kind`);
     const stored = clone(definition.strategy.toStored?.(object) ?? object);
     const metadata = metadataOf(stored);
     const name = textAt(metadata, 'name');
-    if (name === '') throw new TypeError(`${definition.kind}: metadata.name is missing`);
+    if (name === '') throw new TypeError(`put ${definition.kind}: metadata.name is missing`);
     if (definition.namespaced) metadata.namespace ??= 'default';
     metadata.uid ??= this.#state.uid();
     metadata.creationTimestamp ??= timestamp(this.#state.clock.now());
     return this.#state.store.put(definition.storage, keyOf(definition, textAt(metadata, 'namespace'), name), stored);
   }
 
-  /** Forgets the past: watches and lists that want it get 410. */
+  /** Compacts the store: watches and lists of older resource versions get 410. */
   compact(): void {
     this.#state.store.compact();
   }
 
-  /** Breaks the connection of every watch, or ends them as a server does, or has them end with an error of 410. */
+  /**
+   * Ends every watch: `cut` breaks its connection, `end` ends the response normally, and `expire` ends it with a 410
+   * error event.
+   */
   endWatches(how: 'cut' | 'end' | 'expire'): void {
     this.#watches.end(how);
   }
 
-  /** Sends a bookmark on every watch that asked for them. */
+  /** Sends a bookmark on every watch that requested bookmarks. */
   sendBookmarks(): void {
     this.#watches.sendBookmarks();
   }
 
-  /** Refuses connections, and breaks those that there are, until {@link acceptConnections}. */
+  /** Breaks open connections and refuses new ones until {@link acceptConnections} is called. */
   refuseConnections(): void {
-    this.#life.abort(new ConnectionFault('ECONNRESET', 'the API server went away'));
+    this.#life.abort(new ConnectionFault('ECONNRESET', 'API server closed the connection'));
     this.endWatches('cut');
     for (const listener of this.#reachability) listener(false);
   }
@@ -222,13 +237,19 @@ export class FakeApiServer implements HttpTransport {
     for (const listener of this.#reachability) listener(true);
   }
 
-  /** Calls `listener` when connections begin to be refused or accepted; what is returned ends it. */
+  /**
+   * Calls `listener` when the server starts to refuse or to accept connections.
+   * @returns a function that removes the listener
+   */
   onReachable(listener: (reachable: boolean) => void): () => void {
     this.#reachability.add(listener);
     return () => void this.#reachability.delete(listener);
   }
 
-  /** The store is lost: nothing is there but the namespaces of the beginning, and resource versions begin again at `revision` (100). */
+  /**
+   * Deletes the whole store. Only the initial namespaces remain, and resource versions restart at `revision` (default:
+   * 100).
+   */
   wipe(revision: number = FIRST_REVISION): void {
     this.endWatches('cut');
     this.#state.store.wipe(revision);
@@ -245,7 +266,7 @@ export class FakeApiServer implements HttpTransport {
       );
       if (to.kind === 'resource' && to.verb === 'watch') return await this.#watches.open(to.target, call, signal);
       const answer = await this.#answer(call, linked);
-      if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'the answer was lost');
+      if (fault?.kind === 'answerLost') throw new ConnectionFault('ECONNRESET', 'response was lost');
       return fault?.kind === 'truncate' ? truncated(answer, fault.clean === true) : toResponse(answer);
     } catch (error) {
       if (ConnectionFault.is(error) || linked.aborted) throw error;
@@ -270,7 +291,10 @@ export class FakeApiServer implements HttpTransport {
     return this.#api.answer(to.verb, { request, query, target: to.target, user, stale, signal });
   }
 
-  /** What controllers do in a cluster, where nothing works without them. */
+  /**
+   * Performs the work of controllers without which a cluster does not function: signing approved certificate requests
+   * and removing empty namespaces.
+   */
   #control({ type, storage, key, object }: Change): void {
     const { store, clock } = this.#state;
     const { signer } = this.#options;
@@ -279,7 +303,7 @@ export class FakeApiServer implements HttpTransport {
     }
     if (storage === 'namespaces' || type === 'DELETED') {
       const name = storage === 'namespaces' ? key : (key.split('/')[0] ?? '');
-      // Not while the write that this is about is still under way.
+      // Deferred until the current write has completed.
       queueMicrotask(() => removeEmptyNamespace(store, name, NAMESPACED));
     }
   }

@@ -1,24 +1,24 @@
-/** One HTTP request. */
+/** An HTTP request. */
 export interface HttpRequest {
   readonly method: string;
-  /** The path with its query: `/api/v1/pods?watch=true`. */
+  /** Path with query: `/api/v1/pods?watch=true`. */
   readonly path: string;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: string | Uint8Array;
 }
 
-/** What came back; the body must be read to its end, left by `return`, or aborted. */
+/** An HTTP response. The caller must read the body to its end, leave it by `return`, or abort the request. */
 export interface HttpResponse {
   readonly status: number;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /**
- * How requests reach an API server; a client's own port of this shape fits. Once `signal` is aborted the request and its
- * body fail with the signal's reason.
+ * Sends requests to an API server. A client's own port with this shape is compatible. When `signal` is aborted, the
+ * request and its body fail with the signal's reason.
  */
 export interface HttpTransport {
   request(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse>;

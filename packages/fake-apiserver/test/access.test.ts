@@ -5,8 +5,8 @@ import { call, PODS, pod, world } from './support.ts';
 const NODE = { name: 'system:node:n', groups: ['system:nodes', 'system:authenticated'] };
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-describe('who asks', () => {
-  test('a bearer token says it, an unknown one is 401, and none is the administrator', async () => {
+describe('authentication and authorization', () => {
+  test('a bearer token identifies the user, an unknown token gets 401, and a request without token is the administrator', async () => {
     const { api } = world({ tokens: { secret: NODE } });
     const entries: AuditEntry[] = [];
     api.onRequest((entry) => entries.push(entry));
@@ -21,12 +21,12 @@ describe('who asks', () => {
     ]);
   });
 
-  test('where nobody may be anonymous, no credentials are 401', async () => {
+  test('a request without credentials gets 401 if anonymous is null', async () => {
     const { api } = world({ anonymous: null });
     expect((await call(api, 'GET', PODS)).status).toBe(401);
   });
 
-  test('a service account’s token is a credential', async () => {
+  test('a service account’s token authenticates the service account', async () => {
     const { api } = world({ anonymous: null, tokens: { root: NODE } });
     const as = bearer('root');
     await call(api, 'POST', '/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'a' } }, as);
@@ -45,7 +45,7 @@ describe('who asks', () => {
     expect((await call(api, 'GET', PODS, undefined, bearer(`${head}.${forged}.${mac}`))).status).toBe(401);
   });
 
-  test('a token ends at its time', async () => {
+  test('a token expires', async () => {
     const { api, clock } = world();
     await call(api, 'POST', '/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'a' } });
     const path = '/api/v1/namespaces/default/serviceaccounts/a/token';
@@ -57,7 +57,7 @@ describe('who asks', () => {
     expect((await call(api, 'GET', PODS, undefined, as)).status).toBe(401);
   });
 
-  test('who may not is told so in the real server’s words', async () => {
+  test('a denied request gets the real server’s message', async () => {
     const { api } = world({
       tokens: { secret: NODE },
       authorize: ({ user, resource }) => user !== NODE || resource !== 'secrets' || { denied: 'no relationship found' },
@@ -77,7 +77,7 @@ describe('who asks', () => {
   });
 });
 
-describe('what controllers do', () => {
+describe('controllers', () => {
   const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
   const request = Buffer.from('-----BEGIN CERTIFICATE REQUEST-----\n').toString('base64');
   const spec = {
@@ -96,11 +96,11 @@ describe('what controllers do', () => {
     return (await call(api, 'GET', `${CSRS}/c`)).body.status;
   }
 
-  test('an approved request is signed', async () => {
+  test('an approved certificate signing request is signed', async () => {
     expect(await approve(() => 'PEM')).toMatchObject({ certificate: Buffer.from('PEM').toString('base64') });
   });
 
-  test('a signer that fails is told in a condition', async () => {
+  test('the error of a signer is recorded in a condition', async () => {
     const fails = (): never => {
       throw new Error('no key');
     };
@@ -109,11 +109,11 @@ describe('what controllers do', () => {
     });
   });
 
-  test('a signer that it is none of the business of leaves it', async () => {
+  test('a request of another signer stays unsigned', async () => {
     expect(await approve(() => undefined)).not.toHaveProperty('certificate');
   });
 
-  test('a namespace goes when the last of its pods has gone', async () => {
+  test('a deleted namespace is removed when its last pod is gone', async () => {
     const { api, clock } = world();
     await call(api, 'POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
     const pods = '/api/v1/namespaces/n/pods';
@@ -130,7 +130,7 @@ describe('what controllers do', () => {
     expect((await call(api, 'GET', '/api/v1/namespaces/n')).status).toBe(404);
   });
 
-  test('a priority class gives its value; one that is not there is refused', async () => {
+  test('a pod gets the value of its priority class, and a missing class is rejected', async () => {
     const { api } = world();
     api.put({ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1000 });
     const made = await call(api, 'POST', PODS, pod('a', { priorityClassName: 'high' }));

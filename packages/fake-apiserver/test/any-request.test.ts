@@ -50,8 +50,8 @@ const json = fc.letrec<{ value: unknown }>((tie) => ({
 
 const patchTypes = ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', 'apply-patch+yaml'] as const;
 
-describe('a request of any content gets an answer of the right kind', () => {
-  test('creates and replacements', async () => {
+describe('requests with random content get a valid response', () => {
+  test('random creates and replacements get a valid response', async () => {
     await fc.assert(
       fc.asyncProperty(
         json,
@@ -72,7 +72,7 @@ describe('a request of any content gets an answer of the right kind', () => {
     );
   });
 
-  test('patches of every type', async () => {
+  test('random patches of every type get a valid response', async () => {
     await fc.assert(
       fc.asyncProperty(
         json,
@@ -84,7 +84,7 @@ describe('a request of any content gets an answer of the right kind', () => {
           const headers = { 'content-type': `application/${type}` };
           const patch = (body ?? {}) as object;
           const { status, text } = await call(api, 'PATCH', `${PODS}/web${part}?fieldManager=m`, patch, headers);
-          // 500 is what the real server answers to a strategic merge patch that does not fit the type.
+          // The real server responds with 500 to a strategic merge patch that does not fit the type.
           const known = status === 500 ? !text.includes('InternalError') : [200, 400, 409, 415, 422].includes(status);
           expect(known, `${type} ${JSON.stringify(body)}: ${text}`).toBe(true);
         },
@@ -93,7 +93,7 @@ describe('a request of any content gets an answer of the right kind', () => {
     );
   });
 
-  test('paths and queries', async () => {
+  test('random paths and queries get a valid response', async () => {
     const word = fc.constantFrom(
       'api',
       'apis',
@@ -133,7 +133,7 @@ describe('a request of any content gets an answer of the right kind', () => {
             `/${words.join('/')}${tail}`,
             method === 'GET' ? undefined : {},
           );
-          // The real server, too, has 500 for a version that is no number.
+          // The real server also responds with 500 to a resource version that is not a number.
           const expected = tail.includes('1e9') && text.includes('strconv.ParseUint') ? [500] : [];
           expect([200, 201, 400, 404, 405, 415, 422, ...expected], text).toContain(status);
         },

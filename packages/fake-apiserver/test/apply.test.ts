@@ -40,7 +40,7 @@ function owners(object: JsonObject): Record<string, string[]> {
 }
 
 describe('server-side apply', () => {
-  test('containers merge by name, ports by port and protocol, conditions of secrets as one value', () => {
+  test('apply merges containers by name, and their ports by port and protocol', () => {
     const first = apply(undefined, 'one', containers({ name: 'a', image: '1', ports: [{ containerPort: 80 }] }));
     const second = apply(
       first,
@@ -55,7 +55,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('an item that its manager drops goes, unless another applied it too', () => {
+  test('apply removes an item that its manager dropped, unless another manager applied it too', () => {
     const both = apply(
       apply(undefined, 'one', containers({ name: 'a' }, { name: 'b' })),
       'two',
@@ -65,7 +65,7 @@ describe('server-side apply', () => {
     expect(after.spec).toEqual({ containers: [{ name: 'b' }, { name: 'c' }] });
   });
 
-  test('a shared value is no conflict; a different one names the owner and the field', () => {
+  test('applying a shared value is no conflict, and applying a different value names the owner and the field', () => {
     const live = apply(undefined, 'one', containers({ name: 'a', image: '1' }));
     expect(() => apply(live, 'two', containers({ name: 'a', image: '1' }))).not.toThrow();
     expect(() => apply(live, 'two', containers({ name: 'a', image: '2' }))).toThrow(
@@ -73,7 +73,7 @@ describe('server-side apply', () => {
     );
   });
 
-  test('an update takes what it changes, and what is gone is nobody’s', () => {
+  test('an update takes ownership of the fields that it changes, and removed fields have no owner', () => {
     const live = apply(undefined, 'one', { metadata: { labels: { a: '1', b: '2', c: '3' } } });
     const changed = update(live, 'editor', { ...live, metadata: { labels: { a: '1', b: 'new' } } });
     expect(owners(changed)).toEqual({
@@ -82,7 +82,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('what is atomic has one owner, whatever is in it', () => {
+  test('an atomic field has one owner for its whole content', () => {
     const live = apply(undefined, 'one', { spec: { nodeSelector: { a: '1' } } });
     expect(owners(live)).toEqual({ 'one/Apply': ['.spec.nodeSelector'] });
     const forced = apply(live, 'two', { spec: { nodeSelector: { b: '2' } } }, true);
@@ -101,7 +101,7 @@ describe('field sets', () => {
     spec: fc.record({ containers: fc.uniqueArray(item, { selector: ({ name }) => name }) }),
   });
 
-  test('FieldsV1 and back is the same set, and every field is found in the object', () => {
+  test('a field set converted to FieldsV1 and back is unchanged, and every field is found in the object', () => {
     fc.assert(
       fc.property(podLike, (object) => {
         const set = fieldsOf(object as JsonObject, 'Pod');
@@ -111,12 +111,12 @@ describe('field sets', () => {
     );
   });
 
-  test('what is removed is not there any more, and nothing else is touched', () => {
+  test('removeAt removes a field and nothing else', () => {
     fc.assert(
       fc.property(podLike, fc.nat(), (object, pick) => {
         const before = fieldsOf(object as JsonObject, 'Pod');
         const path = [...before.values()][pick % before.size];
-        // An item is known by its name: without it, it is another.
+        // An item is identified by its name, so a name is not removed alone.
         if (path === undefined || path.at(-1) === 'f:name') return;
         const copy = structuredClone(object);
         removeAt(copy, path);
@@ -129,7 +129,7 @@ describe('field sets', () => {
     );
   });
 
-  test('applying twice changes nothing', () => {
+  test('applying the same configuration twice changes nothing', () => {
     fc.assert(
       fc.property(podLike, podLike, (live, config) => {
         const seeded = apply(undefined, 'other', live as JsonObject);

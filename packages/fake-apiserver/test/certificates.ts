@@ -1,12 +1,12 @@
 import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
-/** PEM. */
+/** A certificate and its key in PEM. */
 export interface Issued {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Who signs certificates. */
+/** A certificate authority. */
 export interface Authority {
   readonly cert: string;
   issue(subject: { readonly commonName: string; readonly organization?: string }): Issued;
@@ -18,7 +18,7 @@ const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13];
 const ECDSA_WITH_SHA256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 let serial = 0;
 
-/** A certificate authority for tests, of the little DER that it takes. */
+/** Creates a certificate authority for tests, with a minimal DER encoder. */
 export function authority(commonName: string): Authority {
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = distinguishedName({ commonName });

@@ -5,8 +5,8 @@ import { call, listen, MAPS, PODS, pod, types, world } from './support.ts';
 
 const map = (name: string): object => ({ metadata: { name }, data: { a: '1' } });
 
-describe('faults of requests', () => {
-  test('429 says when to come again, and nothing was done', async () => {
+describe('request faults', () => {
+  test('status 429 has a Retry-After header, and the server does nothing', async () => {
     const { api } = world();
     api.faults.add({ verb: 'create', times: 1, fault: { kind: 'status', code: 429, retryAfterSeconds: 7 } });
     const refused = await call(api, 'POST', MAPS, map('a'));
@@ -16,7 +16,7 @@ describe('faults of requests', () => {
     expect((await call(api, 'POST', MAPS, map('a'))).status).toBe(201);
   });
 
-  test('500 comes as a Status, or as whatever body is said', async () => {
+  test('status 500 returns a Status, or the body of the fault', async () => {
     const { api } = world();
     api.faults.add({ times: 1, fault: { kind: 'status', code: 500 } });
     api.faults.add({ times: 1, fault: { kind: 'status', code: 502, body: '<html>bad gateway' } });
@@ -24,7 +24,7 @@ describe('faults of requests', () => {
     expect(await call(api, 'GET', MAPS)).toMatchObject({ status: 502, text: '<html>bad gateway' });
   });
 
-  test('a rule strikes whom it names, after it skipped, as often as it may', async () => {
+  test('a fault rule applies to matching requests only, after skip and at most times', async () => {
     const { api } = world();
     const struck: RequestFault[] = [];
     api.faults.onFault(({ fault }) => struck.push(fault));
@@ -40,7 +40,7 @@ describe('faults of requests', () => {
     expect(struck).toEqual([fault, fault]);
   });
 
-  test('a rule that is taken back strikes no more, and bad numbers are refused', async () => {
+  test('a removed fault rule no longer applies, and negative numbers are rejected', async () => {
     const { api } = world();
     const takeBack = api.faults.add({ fault: { kind: 'status', code: 500 } });
     takeBack();
@@ -48,7 +48,7 @@ describe('faults of requests', () => {
     expect(() => api.faults.add({ times: -1, fault: { kind: 'reset' } })).toThrow(TypeError);
   });
 
-  test('a delayed request is begun after its time', async () => {
+  test('delay handles the request after the delay', async () => {
     const { api, clock } = world();
     api.faults.add({ times: 1, fault: { kind: 'delay', delayMs: 500 } });
     const answered = call(api, 'POST', MAPS, map('a'));
@@ -58,7 +58,7 @@ describe('faults of requests', () => {
     expect((await answered).status).toBe(201);
   });
 
-  test('a request that hangs ends with its caller, or with the connection', async () => {
+  test('hang ends with the caller’s abort or with a broken connection', async () => {
     const { api, clock } = world();
     api.faults.add({ fault: { kind: 'hang', timeoutMs: 1000 } });
     const stopped = new AbortController();
@@ -71,7 +71,7 @@ describe('faults of requests', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('a lost answer leaves the work done; a reset, and a refusal, leave nothing', async () => {
+  test('answerLost completes the work, and reset and refuse do not', async () => {
     const { api } = world();
     api.faults.add({ times: 1, fault: { kind: 'reset' } });
     api.faults.add({ times: 1, fault: { kind: 'refuse' } });
@@ -84,7 +84,7 @@ describe('faults of requests', () => {
     expect(api.objects('configmaps')).toHaveLength(1);
   });
 
-  test('half a body comes, and then the connection breaks, or does not', async () => {
+  test('truncate sends half the body and then breaks the connection, or with clean ends it normally', async () => {
     const { api } = world();
     const whole = await call(api, 'GET', MAPS);
     api.faults.add({ times: 1, fault: { kind: 'truncate', clean: true } });
@@ -97,7 +97,7 @@ describe('faults of requests', () => {
     await expect(call(api, 'GET', MAPS)).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('a stale read shows what was, and its version', async () => {
+  test('stale returns a past state and its version', async () => {
     const { api } = world();
     await call(api, 'POST', MAPS, map('a'));
     await call(api, 'POST', MAPS, map('b'));
@@ -109,7 +109,7 @@ describe('faults of requests', () => {
     expect((await call(api, 'DELETE', `${MAPS}/b`)).status).toBe(200);
   });
 
-  test('faults by chance are the same for the same seed', async () => {
+  test('the same seed gives the same faults', async () => {
     const trace = async (seed: number): Promise<unknown[]> => {
       const { api, clock } = world();
       const entries: Pick<AuditEntry, 'status' | 'fault'>[] = [];
@@ -129,11 +129,11 @@ describe('faults of requests', () => {
   });
 });
 
-describe('faults of watches', () => {
+describe('watch faults', () => {
   test.each([
     ['cut', { error: expect.objectContaining({ code: 'ECONNRESET' }) }],
     ['end', 'end'],
-  ] as const)('after two events: %s', async (kind, expected) => {
+  ] as const)('fault %s applies after two events', async (kind, expected) => {
     const { api, clock } = world();
     api.faults.add({ fault: { kind: 'watch', watch: { kind, afterEvents: 2 } } });
     const watch = await listen(api, `${MAPS}?watch=true&resourceVersion=${api.revision}`);
@@ -147,7 +147,7 @@ describe('faults of watches', () => {
     expect([api.watchCount, clock.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('a hung watch stays open, and tells nothing more', async () => {
+  test('a hung watch stays open and sends no more events', async () => {
     const { api, clock } = world();
     api.faults.add({ fault: { kind: 'watch', watch: { kind: 'hang', afterMs: 1000 } } });
     const watch = await listen(api, `${MAPS}?watch=true&resourceVersion=0&allowWatchBookmarks=true`);
@@ -161,7 +161,7 @@ describe('faults of watches', () => {
     expect([api.watchCount, clock.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('a watch expires with an ERROR, and half an event breaks it', async () => {
+  test('expire ends a watch with an ERROR event, and garble breaks it after half an event', async () => {
     const { api, clock } = world();
     api.faults.add({ times: 1, fault: { kind: 'watch', watch: { kind: 'expire', afterMs: 10 } } });
     api.faults.add({ times: 1, fault: { kind: 'watch', watch: { kind: 'garble', afterMs: 10 } } });
@@ -177,15 +177,15 @@ describe('faults of watches', () => {
     expect(garbled.ended()).toMatchObject({ error: { code: 'ECONNRESET' } });
   });
 
-  test('the injector leaves other verbs alone where a fault is of watches', async () => {
+  test('a watch fault does not affect other verbs', async () => {
     const { api } = world();
     api.faults.add({ fault: { kind: 'watch', watch: { kind: 'cut' } } });
     expect((await call(api, 'GET', MAPS)).status).toBe(200);
   });
 });
 
-describe('the server as a whole', () => {
-  test('while it refuses connections nothing gets through, and what was open is cut', async () => {
+describe('the whole server', () => {
+  test('while the server refuses connections, requests fail and open ones are cut', async () => {
     const { api, clock } = world();
     const watch = await listen(api, `${PODS}?watch=true`);
     api.refuseConnections();
@@ -196,7 +196,7 @@ describe('the server as a whole', () => {
     expect((await call(api, 'GET', PODS)).status).toBe(200);
   });
 
-  test('a wiped store is empty, and its versions begin again', async () => {
+  test('wipe empties the store and resets resource versions', async () => {
     const { api, clock } = world();
     await call(api, 'POST', PODS, pod('web'));
     for (let i = 0; i < 50; i++) await call(api, 'POST', MAPS, map(`m${i}`));
@@ -213,7 +213,7 @@ describe('the server as a whole', () => {
     expect((await late).status).toBe(504);
   });
 
-  test('a bookmark comes every minute to whoever allows it', async () => {
+  test('a bookmark is sent every minute to clients that allow bookmarks', async () => {
     const { api, clock } = world();
     const watch = await listen(api, `${PODS}?watch=true&allowWatchBookmarks=true&resourceVersion=${api.revision}`);
     await clock.advance(60_000);
@@ -225,7 +225,7 @@ describe('the server as a whole', () => {
     watch.stop();
   });
 
-  test('a watch without a time-out ends between half an hour and an hour', async () => {
+  test('a watch without a timeout ends between half an hour and an hour', async () => {
     const { api, clock } = world();
     const watch = await listen(api, `${PODS}?watch=true`);
     await clock.advance(1_799_000);

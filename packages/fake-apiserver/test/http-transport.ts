@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { HttpTransport } from '../src/index.ts';
 
-/** A client over real sockets; each request has its own connection. */
+/** A client over real sockets. Each request uses its own connection. */
 export function httpTransport(url: string, tls: RequestOptions = {}, token?: string): HttpTransport {
   const { protocol, hostname, port } = new URL(url);
   const open = protocol === 'https:' ? httpsRequest : httpRequest;

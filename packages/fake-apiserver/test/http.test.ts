@@ -30,8 +30,8 @@ async function eventually(check: () => boolean): Promise<void> {
   expect(check()).toBe(true);
 }
 
-describe('over HTTP', () => {
-  test('while connections are refused nobody listens, and the same port answers again', async () => {
+describe('a fake API server over HTTP', () => {
+  test('while connections are refused the port is closed, and afterwards the same port serves again', async () => {
     const { api, server } = await serve();
     const transport = httpTransport(server.url);
     await call(transport, 'POST', MAPS, { metadata: { name: 'a' } });
@@ -46,7 +46,7 @@ describe('over HTTP', () => {
     expect((await call(transport, 'GET', `${MAPS}/a`)).status).toBe(200);
   });
 
-  test('a client that goes away ends its watch', async () => {
+  test('a watch ends when its client disconnects', async () => {
     const { api, server } = await serve();
     const watch = await listen(httpTransport(server.url), `${MAPS}?watch=true`);
     expect(api.watchCount).toBe(1);
@@ -54,7 +54,7 @@ describe('over HTTP', () => {
     await eventually(() => api.watchCount === 0);
   });
 
-  test('a lost answer and half a body are connections that break', async () => {
+  test('answerLost and truncate break the connection of the client', async () => {
     const { api, server } = await serve();
     const transport = httpTransport(server.url);
     api.faults.add({ times: 1, fault: { kind: 'answerLost' } });
@@ -66,7 +66,7 @@ describe('over HTTP', () => {
     expect((await call(transport, 'GET', `${MAPS}/a`)).status).toBe(200);
   });
 
-  test('a body that is too large is refused', async () => {
+  test('a body that is too large is rejected', async () => {
     const { server } = await serve();
     const data = { a: 'x'.repeat(3_200_000) };
     const answer = await call(httpTransport(server.url), 'POST', MAPS, { metadata: { name: 'a' }, data });
@@ -74,7 +74,7 @@ describe('over HTTP', () => {
   });
 });
 
-describe('over HTTPS', () => {
+describe('a fake API server over HTTPS', () => {
   async function secure(): Promise<{ api: FakeApiServer; url: string; ca: Authority; entries: AuditEntry[] }> {
     const ca = authority('test-ca');
     const { cert, key } = ca.issue({ commonName: '127.0.0.1' });
@@ -84,7 +84,7 @@ describe('over HTTPS', () => {
     return { api, url: server.url, ca, entries };
   }
 
-  test('a client certificate says who asks', async () => {
+  test('a client certificate identifies the user', async () => {
     const { url, ca, entries } = await secure();
     const client = ca.issue({ commonName: 'system:node:n', organization: 'system:nodes' });
     const tls = {
@@ -102,7 +102,7 @@ describe('over HTTPS', () => {
     expect(entries.map(({ user }) => user)).toEqual(['system:node:n']);
   });
 
-  test('a certificate of another authority says nothing', async () => {
+  test('a client certificate of another CA does not identify a user', async () => {
     const { url, ca, entries } = await secure();
     const stranger = authority('other-ca').issue({ commonName: 'system:node:n' });
     const tls = {

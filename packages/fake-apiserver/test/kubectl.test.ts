@@ -3,8 +3,8 @@ import { call, PODS, pod, world } from './support.ts';
 
 const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' };
 
-describe('what kubectl shows', () => {
-  test('pods, with their readiness, state, restarts and age', async () => {
+describe('tables for kubectl', () => {
+  test('the table of pods shows readiness, state, restarts and age', async () => {
     const { api, clock } = world();
     await call(api, 'POST', PODS, pod('web', { nodeName: 'n' }));
     const containerStatuses = [{ name: 'main', ready: true, restartCount: 3, image: 'busybox', imageID: '' }];
@@ -20,7 +20,7 @@ describe('what kubectl shows', () => {
     expect(await rows()).toEqual([['web', '1/1', 'Terminating', 3, '2m5s']]);
   });
 
-  test('nodes, with their condition and roles', async () => {
+  test('the table of nodes shows condition and roles', async () => {
     const { api } = world();
     const labels = { 'node-role.kubernetes.io/worker': '', 'node-role.kubernetes.io/edge': '' };
     const conditions = [{ type: 'Ready', status: 'True' }];
@@ -41,14 +41,14 @@ describe('what kubectl shows', () => {
     [3 * 3600 + 60, '3h1m'],
     [8 * 3600 + 60, '8h'],
     [3 * 86_400, '3d'],
-  ])('an age of %i s is %s', async (seconds, expected) => {
+  ])('an age of %i s is shown as %s', async (seconds, expected) => {
     const { api, clock } = world();
     await clock.advance(seconds * 1000);
     const { body } = await call(api, 'GET', '/api/v1/namespaces/default', undefined, TABLE);
     expect((body.rows as { cells: unknown[] }[])[0]?.cells.at(-1)).toBe(expected);
   });
 
-  test('every resource that discovery names is there', async () => {
+  test('every resource that discovery names is served', async () => {
     const { api } = world();
     const { body } = await call(api, 'GET', '/apis');
     const groups = (body.groups as { preferredVersion: { groupVersion: string } }[]).map(

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { examine } from './compliance.ts';
 import { httpTransport } from './http-transport.ts';
 
-// What the fake is held to, the real one is held to as well: a case that it does not pass would be wrong.
+// The real API server runs the same cases as the fake. A case that the real server fails would be wrong.
 const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
 if ('reason' in found) test('kube-apiserver complies', (context) => context.skip(found.reason));
 else {

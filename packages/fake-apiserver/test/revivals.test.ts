@@ -11,7 +11,7 @@ function statuses(state: object): object {
   return { status: { containerStatuses: containers.map(({ name }) => ({ name, restartCount: 0, state })) } };
 }
 
-/** What comes of a pod's containers that ended, and are said to wait again. */
+/** Returns the status code of an update that reports a pod's terminated containers as waiting. */
 async function revived(action: string): Promise<number> {
   const { api } = world();
   const rule = { action, exitCodes: { operator: 'In', values: [3] } };
@@ -24,7 +24,7 @@ async function revived(action: string): Promise<number> {
   return (await call(api, 'PATCH', path, statuses({ waiting: {} }), patch)).status;
 }
 
-test('a container that has ended for good stays so, unless the exit of another one may have all begin anew', async () => {
+test('a terminated container that must not restart cannot become waiting, unless another container’s exit may restart all containers', async () => {
   expect(await revived('Restart')).toBe(422);
   expect(await revived('RestartAllContainers')).toBe(200);
 });

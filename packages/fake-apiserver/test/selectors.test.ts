@@ -21,15 +21,18 @@ describe('label selectors', () => {
     ['example.com/n<5', false],
     ['app>4', false],
     ['app in (web),example.com/n=5,empty', true],
-  ])('%s: %s', (text, expected) => {
+  ])('the label selector %s matches: %s', (text, expected) => {
     expect(parseLabelSelector(text)?.(labels)).toBe(expected);
   });
 
-  test.each(['a==b=c', '=a', 'a in b', 'a in (b', 'a b', '-a', 'a=b c', 'a>x', 'a=-'])('%s is none', (text) => {
-    expect(() => parseLabelSelector(text)).toThrow(expect.objectContaining({ code: 400 }));
-  });
+  test.each(['a==b=c', '=a', 'a in b', 'a in (b', 'a b', '-a', 'a=b c', 'a>x', 'a=-'])(
+    'the label selector %s is rejected',
+    (text) => {
+      expect(() => parseLabelSelector(text)).toThrow(expect.objectContaining({ code: 400 }));
+    },
+  );
 
-  test('an empty one selects everything', () => {
+  test('an empty label selector selects everything', () => {
     expect(parseLabelSelector(' ')).toBeUndefined();
   });
 });
@@ -41,15 +44,18 @@ describe('field selectors', () => {
     ['a==1,b.c=x', true],
     ['a!=1', false],
     ['a=1,b.c!=x', false],
-  ])('%s: %s', (text, expected) => {
+  ])('the field selector %s matches: %s', (text, expected) => {
     expect(fieldSelector(parseFieldTerms(text), fields)?.({ a: 1 })).toBe(expected);
   });
 
-  test('escapes stand for themselves', () => {
+  test('escapes in a field selector are decoded', () => {
     expect(parseFieldTerms('a=x\\,y\\=z\\\\')).toEqual([{ field: 'a', equal: true, value: 'x,y=z\\' }]);
   });
 
-  test.each(['a', 'a>1', 'd=1', 'toString=1'])('%s is none, or of a field that is not selectable', (text) => {
-    expect(() => fieldSelector(parseFieldTerms(text), fields)).toThrow(expect.objectContaining({ code: 400 }));
-  });
+  test.each(['a', 'a>1', 'd=1', 'toString=1'])(
+    'the field selector %s is rejected as malformed or not selectable',
+    (text) => {
+      expect(() => fieldSelector(parseFieldTerms(text), fields)).toThrow(expect.objectContaining({ code: 400 }));
+    },
+  );
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Store } from '../src/core/store.ts';
 
 describe('the store', () => {
-  test('every past state can be read back, and the changes since lead from it to now', () => {
+  test('the store returns every past state, and the changes since that state lead to the current one', () => {
     const write = fc.record({ key: fc.constantFrom('a', 'b', 'c'), value: fc.option(fc.nat(9)) });
     fc.assert(
       fc.property(fc.array(write, { maxLength: 30 }), (writes) => {
@@ -28,7 +28,7 @@ describe('the store', () => {
     );
   });
 
-  test('what is older than the history, or compacted, cannot be read', () => {
+  test('the store returns nothing older than its history or its compaction', () => {
     const store = new Store({ historyLimit: 10 });
     for (let value = 0; value < 100; value++) store.put('maps', 'a', { value });
     expect(store.changesSince('maps', 1)).toBeUndefined();
@@ -39,7 +39,7 @@ describe('the store', () => {
     expect(store.listAt('maps', store.revision)?.size).toBe(1);
   });
 
-  test('what was put is not changed by whoever put it', () => {
+  test('the store is not affected when the caller modifies an object after put', () => {
     const store = new Store();
     const object = { data: { a: '1' } };
     store.put('maps', 'a', object);

@@ -8,13 +8,13 @@ const containers = (...items: object[]): { spec: { containers: object[] } } => (
 describe('strategic merge', () => {
   test.each([
     [
-      'items merge by their key, the patch’s come first where both sides do not know the order',
+      'items merge by their key, and new items of the patch come first',
       containers({ name: 'a', image: '1' }, { name: 'b', image: '1' }),
       containers({ name: 'c', image: '2' }, { name: 'b', image: '2' }),
       containers({ name: 'c', image: '2' }, { name: 'a', image: '1' }, { name: 'b', image: '2' }),
     ],
     [
-      'lists in items merge too',
+      'lists inside merged items merge too',
       containers({
         name: 'a',
         env: [
@@ -44,7 +44,7 @@ describe('strategic merge', () => {
       { spec: { volumes: [{ name: 'v', hostPath: { path: '/x' } }] } },
     ],
     [
-      'null takes a field away, and adds none',
+      'null deletes a field and never adds one',
       { spec: { hostname: 'a', nodeName: 'n' } },
       { spec: { hostname: null, subdomain: null } },
       { spec: { nodeName: 'n' } },
@@ -56,7 +56,7 @@ describe('strategic merge', () => {
       { metadata: { labels: {} } },
     ],
     [
-      'directives of what is not there leave nothing behind',
+      'directives and nulls for absent items leave no trace in the result',
       { spec: {} },
       {
         spec: {
@@ -69,7 +69,7 @@ describe('strategic merge', () => {
       containers({ name: 'b' }),
     ],
     [
-      '$setElementOrder keeps the server’s own items where they were',
+      '$setElementOrder keeps the position of items that only the server has',
       containers({ name: 'a' }, { name: 'server' }, { name: 'b' }),
       {
         spec: {
@@ -80,13 +80,13 @@ describe('strategic merge', () => {
       containers({ name: 'a' }, { name: 'server' }, { name: 'b', image: '2' }),
     ],
     [
-      'a deletion that is no list is passed over',
+      '$deleteFromPrimitiveList is ignored if it is not a list',
       { metadata: { finalizers: ['a'] } },
       { metadata: { '$deleteFromPrimitiveList/finalizers': 'a' } },
       { metadata: { finalizers: ['a'] } },
     ],
     [
-      '$setElementOrder alone puts in order',
+      '$setElementOrder without changes reorders the list',
       containers({ name: 'a' }, { name: 'b' }),
       { spec: { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }] } },
       containers({ name: 'b' }, { name: 'a' }),
@@ -106,11 +106,11 @@ describe('strategic merge', () => {
       { spec: { '$setElementOrder/containers': [{ name: 'a' }], containers: [{ name: 'b' }] } },
     ],
     ['a directive that names no field', { metadata: {} }, { metadata: { $deleteFromPrimitiveList: ['a'] } }],
-  ])('%s is refused', (_name, original, patch) => {
+  ])('rejects %s', (_name, original, patch) => {
     expect(() => applyStrategicMerge(original, patch, 'Pod')).toThrow(PatchProblem);
   });
 
-  test('a patch applied twice gives what it gave once, and no two items of a key', () => {
+  test('applying a patch twice gives the same result as once, without duplicate keys', () => {
     const item = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), image: fc.constantFrom('1', '2') });
     const list = fc.uniqueArray(item, { selector: ({ name }) => name });
     fc.assert(

@@ -2,7 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { FakeApiServer, type FakeApiServerOptions, type HttpTransport, type JsonObject } from '../src/index.ts';
 
-/** A server under a clock that stands still. */
+/** A server under a fake clock. */
 export function world(options: FakeApiServerOptions = {}, seed: number = 1): { clock: FakeClock; api: FakeApiServer } {
   const clock = new FakeClock();
   return { clock, api: new FakeApiServer({ clock, random: seededRandom(seed) }, options) };
@@ -15,7 +15,7 @@ export interface Called {
   readonly body: JsonObject;
 }
 
-/** One request, read to its end. */
+/** Sends a request and reads the whole response. */
 export async function call(
   transport: HttpTransport,
   method: string,
@@ -47,10 +47,10 @@ export function pod(name: string, spec: JsonObject = {}): JsonObject {
   return { metadata: { name }, spec: { containers: [{ name: 'main', image: 'busybox' }], ...spec } };
 }
 
-/** The lines of a watch as they come, and how it ended. */
+/** The lines of a watch as they arrive, and how the watch ended. */
 export interface Listener {
   readonly lines: string[];
-  /** `undefined` while it is open. */
+  /** `undefined` while the watch is open. */
   ended(): 'end' | { readonly error: unknown } | undefined;
   stop(): void;
 }

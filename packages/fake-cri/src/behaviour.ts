@@ -3,84 +3,100 @@ import type { PortService, Program } from './process/process.ts';
 
 /** A line that a scripted container prints. */
 export interface ScriptedOutput {
-  /** When, counted from the container's start, in milliseconds; 0 by default. */
+  /** Milliseconds after the container's start. Default: 0. */
   readonly atMs?: number;
-  /** `stdout` by default. */
+  /** Default: `stdout`. */
   readonly stream?: 'stdout' | 'stderr';
-  /** What is printed; a newline is not added. */
+  /** The printed text. No newline is added. */
   readonly text: string;
 }
 
-/** What a command run in a scripted container gives. */
+/** Result of a command that is run in a scripted container. */
 export interface ExecResult {
   readonly stdout?: string;
   readonly stderr?: string;
-  /** 0 by default. */
+  /** Default: 0. */
   readonly exitCode?: number;
-  /** How long it runs, in milliseconds; 0 by default. */
+  /** Run time of the command, in milliseconds. Default: 0. */
   readonly durationMs?: number;
 }
 
-/** What a port of a scripted container does: says what it hears, or says `reply` to whoever has said something, or what a function does. */
+/**
+ * Behaviour of a port of a scripted container: `echo` sends back the received bytes, `{ reply }` sends
+ * `reply` after the client's first bytes, and a function gets the connection.
+ */
 export type PortBehaviour = 'echo' | { readonly reply: string } | PortService;
 
-/** What a container does. Everything may be left out: such a container runs until it is told to stop. */
+/** Behaviour of a container. All fields are optional: an empty behaviour runs until the container is stopped. */
 export interface Behaviour {
-  /** How long StartContainer takes, in milliseconds, beyond the runtime's own latency. */
+  /** Additional duration of StartContainer in milliseconds, on top of the runtime's `startContainerMs` latency. */
   readonly startDelayMs?: number;
-  /** StartContainer fails with this message; the container is then exited, 128, StartError. */
+  /** Makes StartContainer fail with this message. The container is then exited with code 128 and reason StartError. */
   readonly startError?: string;
-  /** Exits by itself, this many milliseconds after its start; never where absent. */
+  /**
+   * Milliseconds after its start at which the container exits. If absent, the container does not exit until it is
+   * stopped.
+   */
   readonly exitAfterMs?: number;
-  /** The exit code of that; 0 by default. */
+  /** Exit code for `exitAfterMs`. Default: 0. */
   readonly exitCode?: number;
-  /** That exit is the kernel's doing: code 137, reason OOMKilled. */
+  /** If true, the exit after `exitAfterMs` is an out-of-memory kill: code 137, reason OOMKilled. */
   readonly oomKilled?: boolean;
   readonly output?: readonly ScriptedOutput[];
-  /** SIGTERM does nothing. */
+  /** If true, SIGTERM has no effect. */
   readonly ignoreTerm?: boolean;
-  /** How long it goes on after SIGTERM, in milliseconds. */
+  /** Time that the container keeps running after SIGTERM, in milliseconds. */
   readonly stopDelayMs?: number;
-  /** What it exits with after SIGTERM; 143 by default. */
+  /** Exit code after SIGTERM. Default: 143. */
   readonly termExitCode?: number;
-  /** How long it lives on after SIGKILL, in milliseconds, as a process in uninterruptible sleep does. */
+  /** Time that the container keeps running after SIGKILL, in milliseconds, like a process in uninterruptible sleep. */
   readonly killDelayMs?: number;
-  /** Answers of commands run in it: a function of the command, or by the command line joined with spaces. */
+  /**
+   * Results of commands that are run in the container: a function of the command, or a map whose keys are command lines
+   * (arguments joined with spaces).
+   */
   readonly exec?: Readonly<Record<string, ExecResult>> | ((command: readonly string[]) => ExecResult | undefined);
-  /** The ports that it serves in its pod's network, by number; another that serves one of them ends with 1. */
+  /**
+   * The ports that the container serves in its pod's network, by number. If another container of the pod already serves
+   * one of them, this container exits with code 1.
+   */
   readonly ports?: Readonly<Record<string, PortBehaviour>>;
-  /** What stats show while it runs. */
+  /** Usage that stats report while the container runs. */
   readonly usage?: { readonly cpuNanoCores?: number; readonly memoryBytes?: number };
-  /** The whole program, in place of all that is scripted above about its running. */
+  /** The complete program. It replaces the scripted exit, output and signal handling above. */
   readonly program?: Program;
 }
 
-/** A container, as a {@link Script} sees it when it is about to start. */
+/** The container that is about to start, as a {@link Script} gets it. */
 export interface ScriptedContainer {
   readonly id: string;
   /** The container's name in its pod. */
   readonly name: string;
   readonly attempt: number;
-  /** The image as it was asked for. */
+  /** The image as the container's configuration names it. */
   readonly image: string;
-  /** Command and arguments, the image's own where the container has none. */
+  /** Command and arguments. If the container sets no command, the image's own. */
   readonly command: readonly string[];
   readonly config: ContainerConfig;
   readonly sandboxConfig: PodSandboxConfig;
 }
 
-/** Decides what a container does; `undefined` leaves it to its annotation, its image and its command. */
+/** Decides what a container does. If it returns `undefined`, the container's annotation, image and command decide. */
 export type Script = (container: ScriptedContainer) => Behaviour | undefined;
 
-/** The annotation of a pod or container whose value is a {@link Behaviour} in JSON; the container's own goes first. */
+/**
+ * The annotation of a pod or container whose value is a {@link Behaviour} in JSON. The container's annotation takes
+ * precedence over the pod's.
+ */
 export const BEHAVIOUR_ANNOTATION = 'fake-cri.node-agent.dev/behaviour';
 
 const NUMBERS = ['startDelayMs', 'exitAfterMs', 'exitCode', 'stopDelayMs', 'termExitCode', 'killDelayMs'];
 const BOOLEANS = ['oomKilled', 'ignoreTerm'];
 
 /**
- * Reads a {@link Behaviour} from the JSON of {@link BEHAVIOUR_ANNOTATION}; functions cannot be given so.
- * @throws TypeError that names the field which is wrong
+ * Parses a {@link Behaviour} from the JSON of {@link BEHAVIOUR_ANNOTATION}. JSON cannot express the fields that are
+ * functions.
+ * @throws TypeError that names the invalid field
  */
 export function parseBehaviour(json: string): Behaviour {
   const where = `annotation ${BEHAVIOUR_ANNOTATION}`;
@@ -88,9 +104,9 @@ export function parseBehaviour(json: string): Behaviour {
   try {
     value = JSON.parse(json);
   } catch (cause) {
-    throw new TypeError(`${where}: not JSON`, { cause });
+    throw new TypeError(`${where}: must be JSON`, { cause });
   }
-  if (!isRecord(value)) throw new TypeError(`${where}: expected an object`);
+  if (!isRecord(value)) throw new TypeError(`${where}: must be an object`);
   for (const [field, given] of Object.entries(value)) {
     const problem = fieldProblem(field, given);
     if (problem !== undefined) throw new TypeError(`${where}: ${field}: ${problem}`);
@@ -100,53 +116,55 @@ export function parseBehaviour(json: string): Behaviour {
 
 function fieldProblem(field: string, value: unknown): string | undefined {
   if (NUMBERS.includes(field)) {
-    return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? undefined : 'expected a whole number';
+    return typeof value === 'number' && Number.isInteger(value) && value >= 0
+      ? undefined
+      : 'must be a non-negative integer';
   }
-  if (BOOLEANS.includes(field)) return typeof value === 'boolean' ? undefined : 'expected true or false';
-  if (field === 'startError') return typeof value === 'string' ? undefined : 'expected a string';
+  if (BOOLEANS.includes(field)) return typeof value === 'boolean' ? undefined : 'must be true or false';
+  if (field === 'startError') return typeof value === 'string' ? undefined : 'must be a string';
   if (field === 'output') return outputProblem(value);
   if (field === 'exec') return execProblem(value);
   if (field === 'ports') return portsProblem(value);
   if (field === 'usage') {
     return isRecord(value) && Object.entries(value).every(([key, n]) => isUsage(key, n))
       ? undefined
-      : 'expected { cpuNanoCores, memoryBytes }';
+      : 'must be { cpuNanoCores, memoryBytes }';
   }
   return 'unknown field';
 }
 
 function outputProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'expected an array';
+  if (!Array.isArray(value)) return 'must be an array';
   for (const [index, line] of value.entries()) {
-    if (!isRecord(line) || typeof line.text !== 'string') return `[${index}].text: expected a string`;
+    if (!isRecord(line) || typeof line.text !== 'string') return `[${index}].text: must be a string`;
     if (line.stream !== undefined && line.stream !== 'stdout' && line.stream !== 'stderr') {
-      return `[${index}].stream: expected stdout or stderr`;
+      return `[${index}].stream: must be stdout or stderr`;
     }
-    if (line.atMs !== undefined && typeof line.atMs !== 'number') return `[${index}].atMs: expected a number`;
+    if (line.atMs !== undefined && typeof line.atMs !== 'number') return `[${index}].atMs: must be a number`;
   }
   return undefined;
 }
 
 function execProblem(value: unknown): string | undefined {
-  if (!isRecord(value)) return 'expected an object of command lines';
+  if (!isRecord(value)) return 'must be an object whose keys are command lines';
   for (const [command, result] of Object.entries(value)) {
-    if (!isRecord(result)) return `${JSON.stringify(command)}: expected an object`;
+    if (!isRecord(result)) return `${JSON.stringify(command)}: must be an object`;
     for (const [field, given] of Object.entries(result)) {
       const type = { stdout: 'string', stderr: 'string', exitCode: 'number', durationMs: 'number' }[field];
       if (type === undefined) return `${JSON.stringify(command)}.${field}: unknown field`;
-      if (typeof given !== type) return `${JSON.stringify(command)}.${field}: expected a ${type}`;
+      if (typeof given !== type) return `${JSON.stringify(command)}.${field}: must be a ${type}`;
     }
   }
   return undefined;
 }
 
 function portsProblem(value: unknown): string | undefined {
-  if (!isRecord(value)) return 'expected an object of ports';
+  if (!isRecord(value)) return 'must be an object whose keys are ports';
   for (const [port, does] of Object.entries(value)) {
     if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
-      return `${JSON.stringify(port)}: not a port`;
+      return `${JSON.stringify(port)}: must be a port number`;
     const isReply = isRecord(does) && typeof does.reply === 'string' && Object.keys(does).length === 1;
-    if (does !== 'echo' && !isReply) return `${JSON.stringify(port)}: expected "echo" or { reply }`;
+    if (does !== 'echo' && !isReply) return `${JSON.stringify(port)}: must be "echo" or { reply }`;
   }
   return undefined;
 }

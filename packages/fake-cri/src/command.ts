@@ -10,17 +10,20 @@ import { FakeStreamingServer } from './streaming/streaming-server.ts';
 
 const USAGE = `Usage: fake-cri --listen ENDPOINT [--image NAME]... [--pod-cidr CIDR]... [--instant]
 
-A container runtime in memory that speaks CRI v1 over gRPC. Its containers run a small shell; their logs are real files.
-Exec, attach and port-forward are served on a free port of the loopback.
+A container runtime in memory that serves CRI v1 over gRPC. Its containers run a small shell and write real log files.
+Exec, attach and port-forward are served on a free port of the loopback interface.
 
   --listen ENDPOINT   unix:///path/of/socket or tcp://host:port
-  --image NAME        a local image with busybox's well-known commands (any other can be pulled)
-  --pod-cidr CIDR     where pod IPs come from, 10.88.0.0/16 by default; a second one makes it dual stack
-  --instant           do not take the time that a real runtime takes
-  --help              print this
+  --image NAME        a local image with the commands of the small shell (any other image can be pulled)
+  --pod-cidr CIDR     range of pod IPs, 10.88.0.0/16 by default; a second range enables dual stack
+  --instant           complete every operation without delay; by default, durations are typical of a real runtime
+  --help              print this help
 `;
 
-/** Runs the command. @returns its exit code */
+/**
+ * Runs the command.
+ * @returns its exit code
+ */
 export async function main(args: readonly string[]): Promise<number> {
   let values: ReturnType<typeof parse>;
   try {
@@ -51,7 +54,7 @@ export async function main(args: readonly string[]): Promise<number> {
     const streaming = new FakeStreamingServer({ runtime });
     await streaming.start();
     await server.start();
-    process.stdout.write(`fake-cri listens at ${server.endpoint}\n`);
+    process.stdout.write(`fake-cri is listening at ${server.endpoint}\n`);
     await new Promise<void>((resolve) => {
       process.once('SIGINT', () => resolve());
       process.once('SIGTERM', () => resolve());

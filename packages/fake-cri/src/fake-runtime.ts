@@ -29,61 +29,71 @@ import { StreamRequests } from './core/stream-requests.ts';
 import { FaultInjector } from './faults/injector.ts';
 import type { FakeCriFileSystem } from './process/container-files.ts';
 
-/** What a {@link FakeRuntime} lives on. */
+/** Dependencies of a {@link FakeRuntime}. */
 export interface FakeRuntimeComponents {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Ids come from it: the same seed gives the same ids. The machine's own where absent. */
+  /** Source of ids: the same seed gives the same ids. Default: the system's random numbers. */
   readonly random?: Random;
-  /** Where logs go, and what mounts show. */
+  /** File system of the logs and of the mounted files. */
   readonly fs: FakeCriFileSystem;
 }
 
-/** How a {@link FakeRuntime} is. */
+/** Options of a {@link FakeRuntime}. */
 export interface FakeRuntimeOptions {
-  /** What containers do; it goes before annotations, images and commands. */
+  /** Decides what containers do. It takes precedence over annotations, images and commands. */
   readonly script?: Script;
-  /** The local images at first; `registry.k8s.io/pause:3.10`, pinned, is always there. */
+  /** The initial local images. `registry.k8s.io/pause:3.10`, pinned, is always added. */
   readonly images?: readonly FakeImage[];
-  /** What can be pulled; {@link anyImage} by default. */
+  /** The images that can be pulled. Default: {@link anyImage}. */
   readonly registry?: Registry;
-  /** All 0 by default; see {@link typicalLatencies}. */
+  /** Durations of operations. Default: all 0. See {@link typicalLatencies}. */
   readonly latencies?: Partial<Latencies>;
-  /** One range or two (dual stack); `10.88.0.0/16` by default. */
+  /** Pod IP ranges: one, or two for dual stack. Default: `10.88.0.0/16`. */
   readonly podCidrs?: readonly string[];
-  /** The default one (`''`) and `runc` by default. */
+  /** Names of the supported runtime handlers. Default: the default handler (`''`) and `runc`. */
   readonly runtimeHandlers?: readonly string[];
-  /** RPCs that this runtime does not have, as older ones lack some; none by default. */
+  /** RPCs that return UNIMPLEMENTED, as older runtimes lack some RPCs. Default: none. */
   readonly unimplemented?: readonly RpcName[];
-  /** How many items one message of a streaming list holds; 5000 by default, as in containerd. */
+  /** Maximum number of items in one message of a streaming list RPC. Default: 5000, as in containerd. */
   readonly streamBatchSize?: number;
-  /** Where the URLs of exec, attach and port-forward point before a `FakeStreamingServer` is started; `http://127.0.0.1:10350` by default. */
+  /**
+   * Base of the URLs that Exec, Attach and PortForward return until a `FakeStreamingServer` is started. Default:
+   * `http://127.0.0.1:10350`.
+   */
   readonly streamingUrl?: string;
-  /** `cgroupfs` by default. */
+  /** Default: `cgroupfs`. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
-  /** Where the disk of images and containers is said to be: a kubelet measures it, so it is one that is there; `/var/lib/fake-cri` by default. */
+  /**
+   * Reported mount point of the disk of images and containers. A kubelet measures this path, so it must exist on the
+   * machine. Default: `/var/lib/fake-cri`.
+   */
   readonly mountpoint?: string;
-  /** What Version says; `1.0.0` by default. */
+  /** The runtime version that Version reports. Default: `1.0.0`. */
   readonly version?: string;
   /**
-   * Asked for each StartContainer whose caller goes away half-way: whether its task stays behind, as sometimes with
-   * containerd 1.6 to 2.4; its container cannot be removed then before the runtime has crashed and recovered. Never by default.
+   * Called for each StartContainer whose caller goes away before it has completed. If it returns true, the container's
+   * task stays behind, as sometimes happens with containerd 1.6 to 2.4: the container cannot be removed until the
+   * runtime has crashed and recovered. Default: never.
    */
   readonly leaksBrokenStart?: () => boolean;
 }
 
-/** What became of containers while the runtime was down. */
+/** Changes of containers while the runtime was down. */
 export interface RecoverOptions {
   /**
-   * Whether the exit codes of those that ended meanwhile are lost, and are 255 with reason Unknown, as with containerd
-   * 2.x; containerd 1.6 knows them. False by default.
+   * If true, the exit codes of containers that exited while the runtime was down are lost: they become 255 with reason
+   * Unknown, as with containerd 2.x. containerd 1.6 keeps them. Default: false.
    */
   readonly exitCodesLost?: boolean;
-  /** Those for which it returns true have died meanwhile, with their shim: exit code 255, reason Unknown. */
+  /**
+   * Called for each running container. If it returns true, the container and its shim died while the runtime was down:
+   * exit code 255, reason Unknown.
+   */
   readonly died?: (container: { readonly id: string; readonly name: string; readonly podUid: string }) => boolean;
 }
 
-/** A container whose first process runs, for invariants. */
+/** A container whose first process is running. Used by invariant checks. */
 export interface LiveContainer {
   readonly id: string;
   readonly name: string;
@@ -97,21 +107,21 @@ export interface LiveContainer {
 const PAUSE_IMAGE: FakeImage = { tags: [SANDBOX_IMAGE], sizeBytes: 320_000, pinned: true };
 
 /**
- * A container runtime in memory, with containerd's semantics: names are reserved, stopping and removing can be repeated,
- * containers outlive the runtime's crash. It moves only by its clock and by calls, and does the same again for the
- * same seed.
+ * A container runtime in memory with containerd's semantics: names are reserved, stopping and removing are idempotent,
+ * and containers survive a crash of the runtime. State changes only through its clock and calls, so the same seed gives
+ * the same run.
  */
 export class FakeRuntime extends DispatchedService {
-  /** What goes wrong. */
+  /** The faults to inject. */
   readonly faults: FaultInjector = new FaultInjector();
-  /** What a `FakeStreamingServer` serves of it. */
+  /** The exec, attach and port-forward streams that a `FakeStreamingServer` serves. */
   readonly streams: RuntimeStreams;
   readonly #state: RuntimeState;
   readonly #events: EventHub;
   readonly #dispatcher: Dispatcher;
   #crashedAtNs = 0;
 
-  /** @throws TypeError where an image reference or a pod CIDR of the options is malformed */
+  /** @throws TypeError if an image reference or a pod CIDR of the options is malformed */
   constructor(
     { clock = systemClock, random = systemRandom, fs }: FakeRuntimeComponents,
     options: FakeRuntimeOptions = {},
@@ -153,7 +163,8 @@ export class FakeRuntime extends DispatchedService {
       podCidr: '',
       stampNs: () => {
         const wallMs = clock.now();
-        // As a number, a time of today in nanoseconds is exact to 256: steps of 1024 keep two of one instant apart.
+        // A current time in nanoseconds is a number with a precision of 256 ns. Steps of 1024 ns keep two timestamps of
+        // the same instant apart.
         lastStamp = { wallMs, step: wallMs === lastStamp.wallMs ? lastStamp.step + 1 : 0 };
         return Math.round(wallMs * 1e6) + lastStamp.step * 1024;
       },
@@ -171,19 +182,19 @@ export class FakeRuntime extends DispatchedService {
     serve(this, { dispatcher: this.#dispatcher, handlers });
   }
 
-  /** Whether it is crashed. */
+  /** Whether the runtime has crashed and not yet recovered. */
   get down(): boolean {
     return this.#dispatcher.down;
   }
 
-  /** Whether starts that were broken off have left tasks behind; see {@link FakeRuntimeOptions.leaksBrokenStart}. */
+  /** Whether interrupted starts have left tasks behind. See {@link FakeRuntimeOptions.leaksBrokenStart}. */
   get hasLeakedTasks(): boolean {
     return [...this.#state.containers.values()].some(({ taskLeaked }) => taskLeaked);
   }
 
   /**
-   * The runtime's process dies: every call and stream ends with `UNAVAILABLE`, until {@link recover}. Containers run on
-   * under their shims; the events of what happens to them meanwhile are lost.
+   * Simulates the death of the runtime's process: every call and stream ends with `UNAVAILABLE` until {@link recover}
+   * is called. Containers keep running under their shims. Events of changes that happen before recovery are lost.
    */
   crash(): void {
     this.#crashedAtNs = this.#state.stampNs();
@@ -192,7 +203,10 @@ export class FakeRuntime extends DispatchedService {
     this.#events.crash(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
 
-  /** The runtime is there again and knows its sandboxes and containers as they are now; tasks that were left behind are gone. */
+  /**
+   * Restarts the runtime's process. The runtime then reports the current state of its sandboxes and containers. Leaked
+   * tasks are removed.
+   */
   recover(options: RecoverOptions = {}): void {
     for (const container of this.#state.containers.values()) {
       container.taskLeaked = false;
@@ -210,9 +224,9 @@ export class FakeRuntime extends DispatchedService {
   }
 
   /**
-   * The machine loses its power: nothing that runs survives it, and the runtime is away until {@link recover}. It finds its sandboxes
-   * not ready then, and its containers ended with exit code 255.
-   * @returns the sandboxes that were ready
+   * Simulates a power loss of the machine: all processes die, and the runtime is down until {@link recover} is called.
+   * After recovery, sandboxes are not ready and containers have exited with code 255.
+   * @returns the ids of the sandboxes that were ready
    */
   powerOff(): readonly string[] {
     if (!this.down) this.crash();
@@ -227,12 +241,18 @@ export class FakeRuntime extends DispatchedService {
     return ready.map(({ id }) => id);
   }
 
-  /** Sets a condition of Status, `RuntimeReady` or `NetworkReady`; without a network, only host-network pods start. */
+  /**
+   * Sets a condition of Status: `RuntimeReady` or `NetworkReady`. While `NetworkReady` is false, only host-network pods
+   * start.
+   */
   setCondition(type: string, status: boolean, reason: string = '', message: string = ''): void {
     this.#state.conditions.set(type, { status, reason, message });
   }
 
-  /** The container's first process dies by itself. @throws CriError NOT_FOUND; does nothing where it does not run */
+  /**
+   * Kills the container's first process from outside the runtime. Does nothing if the container is not running.
+   * @throws CriError NOT_FOUND
+   */
   killContainer(id: string, end: { readonly exitCode?: number; readonly oomKilled?: boolean } = {}): void {
     const container = this.#state.containers.get(id);
     if (container === undefined) throw failure('NOT_FOUND', `container "${id}": not found`);
@@ -242,8 +262,9 @@ export class FakeRuntime extends DispatchedService {
   }
 
   /**
-   * The sandbox's own process dies: it is not ready any more, and containers in its PID namespace die with it; the others
-   * and its network stay. @throws CriError NOT_FOUND
+   * Kills the sandbox's own process. The sandbox becomes not ready, and containers that share its PID namespace die.
+   * Other containers and the sandbox's network stay.
+   * @throws CriError NOT_FOUND
    */
   killSandbox(id: string): void {
     sandboxStopped(this.#state, sandboxOf(this.#state, id, 'killSandbox'));
@@ -251,8 +272,9 @@ export class FakeRuntime extends DispatchedService {
   }
 
   /**
-   * Removes the records of all containers that have ended, without a call: what somebody else does by `crictl rm -a`.
-   * @returns their ids
+   * Removes the records of all exited containers without a call through the CRI, as an administrator does with `crictl
+   * rm -a`.
+   * @returns the ids of the removed containers
    */
   forgetDeadContainers(): string[] {
     if (this.down) return [];
@@ -268,7 +290,7 @@ export class FakeRuntime extends DispatchedService {
     return dead.map(({ id }) => id);
   }
 
-  /** The containers that run, in order of their creation. */
+  /** Returns the running containers in order of creation. */
   liveContainers(): LiveContainer[] {
     const live: LiveContainer[] = [];
     for (const container of this.#state.containers.values()) {
@@ -287,12 +309,15 @@ export class FakeRuntime extends DispatchedService {
     return live;
   }
 
-  /** How many commands run beside the first processes of containers. */
+  /** Number of running exec processes in all containers. */
   get liveExecs(): number {
     return [...this.#state.containers.values()].reduce((count, { execs }) => count + execs.size, 0);
   }
 
-  /** Adds a local image, as an import does. @throws TypeError where a tag is not an image reference */
+  /**
+   * Adds a local image, as an image import does.
+   * @throws TypeError if a tag is not an image reference
+   */
   addImage(image: FakeImage): void {
     this.#state.images.add(image);
   }

@@ -14,21 +14,21 @@ import { CriError, grpcStatus, type ImageService, type MessageType, type Runtime
 import { type RpcName, rpcs } from './core/rpcs.ts';
 import type { FakeRuntime, RecoverOptions } from './fake-runtime.ts';
 
-/** The largest message of CRI, in bytes. */
+/** Maximum size of a CRI message, in bytes. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** How a {@link FakeCriServer} is reached. */
+/** Options of a {@link FakeCriServer}. */
 export interface FakeCriServerOptions {
-  /** `unix:///absolute/path` or `tcp://host:port`; port 0 takes a free one. */
+  /** `unix:///absolute/path` or `tcp://host:port`. Port 0 selects a free port. */
   readonly endpoint: string;
 }
 
-/** A {@link FakeRuntime}, or what can be crashed as one. */
+/** A {@link FakeRuntime}, or another implementation that can crash and recover. */
 export type ServedRuntime = RuntimeService & ImageService & Pick<FakeRuntime, 'crash' | 'recover'>;
 
 /**
- * A {@link FakeRuntime} over gRPC. A client that goes away cancels its calls; a crash of the runtime drops every
- * connection, and the same endpoint answers again after {@link recover}.
+ * Serves a {@link FakeRuntime} over gRPC. A call is cancelled when its client disconnects. A crash of the runtime drops
+ * every connection. After {@link recover} the same endpoint serves again.
  */
 export class FakeCriServer {
   readonly #runtime: ServedRuntime;
@@ -38,25 +38,28 @@ export class FakeCriServer {
   #grpc: Server | undefined;
   #port = 0;
 
-  /** @throws TypeError where the endpoint is not one */
+  /** @throws TypeError if the endpoint is malformed */
   constructor({ runtime }: { readonly runtime: ServedRuntime }, { endpoint }: FakeCriServerOptions) {
     this.#runtime = runtime;
     this.#address = parseAddress(endpoint);
   }
 
-  /** Where it listens; of a TCP endpoint, with the port that it got. */
+  /** The listening endpoint. For TCP, it contains the actual port. */
   get endpoint(): string {
     const address = this.#address;
     return address.kind === 'unix' ? `unix://${address.path}` : `tcp://${address.host}:${this.#port || address.port}`;
   }
 
-  /** Begins to listen. @throws Error where another process listens there */
+  /**
+   * Starts listening.
+   * @throws Error if another process listens at the endpoint
+   */
   async start(): Promise<void> {
     const address = this.#address;
     if (address.kind === 'unix') await removeStaleSocket(address.path);
     const grpc = newServer(this.#runtime);
     const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
-    // The sockets are ours, so that a crash can drop them without a farewell, as a killed process does.
+    // The server owns its sockets so that a crash can drop them without a GOAWAY, as a killed process does.
     const listener = createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
@@ -73,7 +76,7 @@ export class FakeCriServer {
     this.#grpc = grpc;
   }
 
-  /** Ends what is under way and stops to listen; the runtime and its containers stay as they are. */
+  /** Ends all calls and stops listening. The runtime and its containers are not changed. */
   async close(): Promise<void> {
     const listener = this.#listener;
     if (listener === undefined) return;
@@ -84,13 +87,15 @@ export class FakeCriServer {
     await closed;
   }
 
-  /** The runtime's process dies: connections drop, nobody listens; containers run on. */
+  /**
+   * Simulates a crash of the runtime's process: connections drop and the endpoint is closed. Containers keep running.
+   */
   async crash(): Promise<void> {
     this.#runtime.crash();
     await this.close();
   }
 
-  /** The runtime's process is started again, at the same endpoint. */
+  /** Restarts the runtime's process and listens at the same endpoint. */
   async recover(options: RecoverOptions = {}): Promise<void> {
     this.#runtime.recover(options);
     await this.start();
@@ -110,12 +115,12 @@ function parseAddress(endpoint: string): Address {
   if (path !== undefined) return { kind: 'unix', path };
   const [, host, port] = /^tcp:\/\/([^:/]+|\[[^\]]+\]):(\d{1,5})$/.exec(endpoint) ?? [];
   if (host === undefined || port === undefined) {
-    throw new TypeError(`endpoint ${JSON.stringify(endpoint)}: expected unix:///path or tcp://host:port`);
+    throw new TypeError(`endpoint ${JSON.stringify(endpoint)}: must be unix:///path or tcp://host:port`);
   }
   return { kind: 'tcp', host, port: Number(port) };
 }
 
-/** A socket that nobody listens at is left by a killed server, and in the way. */
+/** Removes a socket file without a listener. A killed server leaves such a file, and it would prevent listening. */
 async function removeStaleSocket(path: string): Promise<void> {
   const answers = await new Promise<boolean>((resolve) => {
     const socket = connect(path);
@@ -125,7 +130,7 @@ async function removeStaleSocket(path: string): Promise<void> {
     });
     socket.on('error', () => resolve(false));
   });
-  if (answers) throw new Error(`${path}: another process listens there`);
+  if (answers) throw new Error(`listen at ${path}: another process listens there`);
   await rm(path, { force: true });
 }
 
@@ -180,7 +185,7 @@ function streamHandler(runtime: ServedRuntime, name: string) {
   return async (call: ServerWritableStream<object, object>): Promise<void> => {
     const gone = new AbortController();
     call.on('cancelled', () => gone.abort());
-    // Headers go at once: a client knows that it is heard, before the first event.
+    // Sends the headers immediately, so that the client knows before the first event that the stream is established.
     call.sendMetadata(new Metadata());
     try {
       for await (const message of method(call.request, gone.signal) as AsyncIterable<object>) call.write(message);

@@ -13,7 +13,7 @@ async function status(it: World & { containerId: string }) {
 }
 
 describe('a scripted container', () => {
-  test('exits after its time with its code, having printed what was due', async () => {
+  test('a scripted container exits at its time with its code, after printing the due output', async () => {
     const output = [
       { text: 'late\n', atMs: 900 },
       { text: 'first\n' },
@@ -30,13 +30,13 @@ describe('a scripted container', () => {
     expect(it.clock.pendingTimers).toBe(0);
   });
 
-  test('killed for its memory says so', async () => {
+  test('a container with oomKilled exits with reason OOMKilled', async () => {
     const it = await scripted({ exitAfterMs: 10, oomKilled: true });
     await it.clock.advance(10);
     expect(await status(it)).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
   });
 
-  test('ends on SIGTERM with 143, with another code, late, or not at all', async () => {
+  test('SIGTERM ends a scripted container with 143, with another code, after a delay, or not at all', async () => {
     const stop = async (behaviour: Behaviour): Promise<[number | undefined, number]> => {
       const it = await scripted(behaviour);
       await it.clock.settle();
@@ -58,7 +58,7 @@ describe('a scripted container', () => {
     expect(await stop({ ignoreTerm: true, killDelayMs: 2000 })).toEqual([137, 12_000]);
   });
 
-  test('of an image whose command is not known runs until it is told to stop', async () => {
+  test('a container with an unknown command runs until it is stopped', async () => {
     const it = await world();
     await it.runtime.pullImage({ image: { image: 'nginx' } });
     const { containerId } = await startPod(it, ['nginx', '-g', 'daemon off;'], { image: { image: 'nginx' } });
@@ -68,7 +68,7 @@ describe('a scripted container', () => {
     expect((await it.runtime.containerStatus({ containerId })).status?.exitCode).toBe(143);
   });
 
-  test('starts slowly', async () => {
+  test('startDelayMs delays the start of a container', async () => {
     const it = await world({ script: () => ({ startDelayMs: 5000 }) });
     const started = startPod(it, ['sleep', '1000']);
     await it.clock.advance(4999);
@@ -78,7 +78,7 @@ describe('a scripted container', () => {
     expect(it.runtime.liveContainers()).toHaveLength(1);
   });
 
-  test('fails to start with its message', async () => {
+  test('startError makes StartContainer fail with its message', async () => {
     const it = await world({ script: () => ({ startError: 'no such device' }) });
     await expect(startPod(it, ['x'])).rejects.toMatchObject({
       code: 'UNKNOWN',
@@ -94,7 +94,7 @@ describe('a scripted container', () => {
     });
   });
 
-  test('answers commands as scripted, and the well-known ones by itself', async () => {
+  test('exec returns scripted results, and runs commands of the small shell otherwise', async () => {
     const it = await scripted({ exec: { 'check health': { stdout: 'bad', exitCode: 1 } } });
     const exec = (...cmd: string[]) => it.runtime.execSync({ containerId: it.containerId, cmd });
     const checked = await exec('check', 'health');
@@ -103,7 +103,7 @@ describe('a scripted container', () => {
     await expect(exec('unheard-of')).rejects.toThrow('not found in $PATH');
   });
 
-  test('uses what it is said to use', async () => {
+  test('stats report the scripted usage', async () => {
     const it = await scripted({ usage: { cpuNanoCores: 250_000_000, memoryBytes: 1000 } });
     await it.clock.advance(4000);
     const { stats } = await it.runtime.containerStats({ containerId: it.containerId });
@@ -111,7 +111,7 @@ describe('a scripted container', () => {
     expect(stats?.memory?.workingSetBytes?.value).toBe(1000);
   });
 
-  test('is scripted by an annotation of its own, or of its pod', async () => {
+  test('the annotation of a container or of its pod scripts the container', async () => {
     const it = await world();
     const annotations = { [BEHAVIOUR_ANNOTATION]: '{"exitAfterMs":50,"exitCode":9}' };
     const { containerId } = await startPod(it, ['sleep', 'infinity'], { annotations });
@@ -127,16 +127,16 @@ describe('a scripted container', () => {
 });
 
 test.each([
-  ['{', 'not JSON'],
-  ['[]', 'expected an object'],
-  ['{"exitCode":1.5}', 'exitCode: expected a whole number'],
-  ['{"exitCode":-1}', 'exitCode: expected a whole number'],
-  ['{"ignoreTerm":"yes"}', 'ignoreTerm: expected true or false'],
-  ['{"output":[{"text":1}]}', 'output: [0].text: expected a string'],
-  ['{"output":[{"text":"a","stream":"x"}]}', 'output: [0].stream: expected stdout or stderr'],
+  ['{', 'must be JSON'],
+  ['[]', 'must be an object'],
+  ['{"exitCode":1.5}', 'exitCode: must be a non-negative integer'],
+  ['{"exitCode":-1}', 'exitCode: must be a non-negative integer'],
+  ['{"ignoreTerm":"yes"}', 'ignoreTerm: must be true or false'],
+  ['{"output":[{"text":1}]}', 'output: [0].text: must be a string'],
+  ['{"output":[{"text":"a","stream":"x"}]}', 'output: [0].stream: must be stdout or stderr'],
   ['{"exec":{"a b":{"code":1}}}', 'exec: "a b".code: unknown field'],
-  ['{"usage":{"cpu":1}}', 'usage: expected'],
+  ['{"usage":{"cpu":1}}', 'usage: must be'],
   ['{"program":"x"}', 'program: unknown field'],
-])('the behaviour %s is refused: %s', (json, words) => {
+])('parseBehaviour rejects %s with %s', (json, words) => {
   expect(() => parseBehaviour(json)).toThrow(words);
 });

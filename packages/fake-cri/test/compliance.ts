@@ -11,7 +11,7 @@ export function examine(name: string, options: ComplianceOptions, concurrent: bo
   });
 }
 
-/** Both services, with time passing while a call is under way. */
+/** Wraps both services so that time passes while a call is in progress. */
 export function driven<T extends RuntimeService & ImageService>(cri: T, advance: () => Promise<void>): T {
   return new Proxy(cri, {
     get(target, property, receiver) {

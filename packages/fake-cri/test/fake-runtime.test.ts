@@ -2,7 +2,7 @@ import { ContainerState } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
 import { LOGS, readText, startPod, world } from './support.ts';
 
-test('a container prints into its log, exits by itself and is recorded so', async () => {
+test('a container writes its output to its log, exits on its own and is recorded as exited', async () => {
   const it = await world();
   const { containerId } = await startPod(it, ['sh', '-c', 'echo one; sleep 1; echo two >&2; exit 3']);
   await it.clock.advance(999);
@@ -15,7 +15,7 @@ test('a container prints into its log, exits by itself and is recorded so', asyn
   );
 });
 
-test('the first process of a container ignores SIGTERM unless it handles it, and is killed after the grace period', async () => {
+test('the first process of a container ignores SIGTERM without a handler and is killed after the grace period', async () => {
   const it = await world();
   const { containerId } = await startPod(it, ['sleep', 'infinity']);
   const stopped = it.runtime.stopContainer({ containerId, timeout: 10 });
@@ -27,7 +27,7 @@ test('the first process of a container ignores SIGTERM unless it handles it, and
   expect(it.clock.pendingTimers).toBe(0);
 });
 
-test('a trapped SIGTERM ends a loop within the sleep under way', async () => {
+test('a trapped SIGTERM ends a loop as soon as the current sleep is over', async () => {
   const it = await world();
   const { containerId } = await startPod(it, ['sh', '-c', "trap 'exit 0' TERM; while true; do sleep 1; done"]);
   await it.clock.advance(300);
@@ -41,7 +41,7 @@ test('a trapped SIGTERM ends a loop within the sleep under way', async () => {
   expect(it.clock.pendingTimers).toBe(0);
 });
 
-test('forgets the records of containers that have ended, and of no others', async () => {
+test('forgetDeadContainers removes the records of exited containers only', async () => {
   const it = await world();
   const { containerId: ended } = await startPod(it, ['sh', '-c', 'exit 3']);
   await it.clock.advance(1);

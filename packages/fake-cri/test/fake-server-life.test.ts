@@ -21,7 +21,7 @@ function newRuntime(): FakeRuntime {
   return new FakeRuntime(components, { images: [busyboxImage()] });
 }
 
-test('K2: a crash drops clients; after it the same endpoint has the same pods', async () => {
+test('K2: a crash disconnects clients, and after recovery the same endpoint serves the same pods', async () => {
   const runtime = newRuntime();
   await using server = new FakeCriServer({ runtime }, { endpoint: `unix://${directory}/crash.sock` });
   await server.start();
@@ -41,7 +41,7 @@ test('K2: a crash drops clients; after it the same endpoint has the same pods', 
   await again.close();
 });
 
-test('a client that goes away cancels its call', async () => {
+test('a client that disconnects cancels its call', async () => {
   const runtime = newRuntime();
   await using server = new FakeCriServer({ runtime }, { endpoint: 'tcp://127.0.0.1:0' });
   await server.start();
@@ -65,7 +65,7 @@ test('a client that goes away cancels its call', async () => {
   await client.close();
 });
 
-test('a socket that a killed server left is replaced, one that is listened at is not', async () => {
+test('start replaces the socket file of a killed server and fails if another process listens at it', async () => {
   const path = `${directory}/stale.sock`;
   await writeFile(path, '');
   const first = new FakeCriServer({ runtime: newRuntime() }, { endpoint: `unix://${path}` });
@@ -76,13 +76,13 @@ test('a socket that a killed server left is replaced, one that is listened at is
 });
 
 test.each(['unix://relative', 'unix://', 'http://x', 'tcp://host', '/run/x.sock'])(
-  'the endpoint %s is refused',
+  'the endpoint %s is rejected',
   (endpoint) => {
     expect(() => new FakeCriServer({ runtime: newRuntime() }, { endpoint })).toThrow(TypeError);
   },
 );
 
-/** Starts the command as users do, from source. */
+/** Starts the command from source, as users do. */
 function command(args: readonly string[]): {
   child: ChildProcess;
   output: Promise<string>;
@@ -103,11 +103,11 @@ function command(args: readonly string[]): {
   return { child, output, ended };
 }
 
-test('the command listens, answers, and ends on SIGTERM', async () => {
+test('the command listens, serves calls and exits on SIGTERM', async () => {
   const endpoint = `unix://${directory}/bin.sock`;
   const { child, output, ended } = command(['--listen', endpoint, '--image', 'busybox', '--instant']);
   try {
-    expect(await output).toContain(`fake-cri listens at ${endpoint}`);
+    expect(await output).toContain(`fake-cri is listening at ${endpoint}`);
     const client = new CriClient({}, { endpoint });
     expect(await client.version({})).toMatchObject({ runtimeName: 'fake-cri', runtimeApiVersion: 'v1' });
     expect((await client.imageStatus({ image: { image: 'busybox' } })).image).not.toBeNull();
@@ -120,10 +120,10 @@ test('the command listens, answers, and ends on SIGTERM', async () => {
 
 test.each([
   [[], '--listen is missing', 2],
-  [['--listen', 'nonsense'], 'expected unix:///path', 1],
+  [['--listen', 'nonsense'], 'must be unix:///path', 1],
   [['--no-such-flag'], "Unknown option '--no-such-flag'", 2],
-  [['--listen', 'tcp://127.0.0.1:0', '--pod-cidr', 'x'], 'not a range of pod IPs', 1],
-])('the command refuses %j: %s', async (args, words, exitCode) => {
+  [['--listen', 'tcp://127.0.0.1:0', '--pod-cidr', 'x'], 'must be an address range', 1],
+])('the command rejects the arguments %j with %s', async (args, words, exitCode) => {
   const { output, ended } = command(args);
   expect(await output).toContain(words);
   expect(await ended).toBe(exitCode);

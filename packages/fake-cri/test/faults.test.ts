@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type RpcFault, seededFaults } from '../src/index.ts';
 import { containerConfig, sandboxConfig, startPod, type World, world } from './support.ts';
 
-/** What becomes of a call, and when. */
+/** Returns the outcome of a call and the time that it took. */
 async function outcome(it: World, call: Promise<unknown>): Promise<{ code: string; afterMs: number }> {
   const before = it.clock.monotonic();
   let result: { code: string; afterMs: number } | undefined;
@@ -27,7 +27,7 @@ async function sandboxes(it: World): Promise<number> {
   return (await it.runtime.listPodSandbox({})).items.length;
 }
 
-describe('a call with a fault', () => {
+describe('a call with an injected fault', () => {
   const run = async (fault: RpcFault) => {
     const it = await world();
     it.runtime.faults.add({ rpc: 'runPodSandbox', fault, times: 1 });
@@ -35,25 +35,25 @@ describe('a call with a fault', () => {
     return { it, result };
   };
 
-  test('error: nothing is done', async () => {
+  test('error: the call fails and the runtime does nothing', async () => {
     const { it, result } = await run({ kind: 'error', code: 'RESOURCE_EXHAUSTED', message: 'no room' });
     expect(result).toEqual({ code: 'RESOURCE_EXHAUSTED', afterMs: 0 });
     expect(await sandboxes(it)).toBe(0);
   });
 
-  test('delay: it is done later', async () => {
+  test('delay: the call succeeds after the delay', async () => {
     const { it, result } = await run({ kind: 'delay', delayMs: 700 });
     expect(result).toEqual({ code: 'OK', afterMs: 700 });
     expect(await sandboxes(it)).toBe(1);
   });
 
-  test('hang: nothing is done, and the deadline ends it', async () => {
+  test('hang: the call ends with DEADLINE_EXCEEDED after 2 min and the runtime does nothing', async () => {
     const { it, result } = await run({ kind: 'hang' });
     expect(result).toEqual({ code: 'DEADLINE_EXCEEDED', afterMs: 120_000 });
     expect(await sandboxes(it)).toBe(0);
   });
 
-  test('hang: the caller can give up', async () => {
+  test('hang: the caller can abort the call', async () => {
     const it = await world();
     it.runtime.faults.add({ rpc: '*', fault: { kind: 'hang', timeoutMs: Number.POSITIVE_INFINITY } });
     const abort = new AbortController();
@@ -63,7 +63,7 @@ describe('a call with a fault', () => {
     expect(it.clock.pendingTimers).toBe(0);
   });
 
-  test('C1: late success: the caller times out, the runtime does it all the same, and refuses a second one', async () => {
+  test('C1: lateSuccess: the caller times out, the runtime still creates the sandbox and rejects a second one', async () => {
     const { it, result } = await run({ kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 300 });
     expect(result).toEqual({ code: 'DEADLINE_EXCEEDED', afterMs: 100 });
     expect(await sandboxes(it)).toBe(0);
@@ -72,14 +72,14 @@ describe('a call with a fault', () => {
     await expect(it.runtime.runPodSandbox({ config: sandboxConfig() })).rejects.toThrow('is reserved for');
   });
 
-  test('C1: answer lost: it is done, the caller hears otherwise, and a second one is refused', async () => {
+  test('C1: answerLost: the runtime creates the sandbox, the caller gets UNAVAILABLE, and a second sandbox is rejected', async () => {
     const { it, result } = await run({ kind: 'answerLost' });
     expect(result).toEqual({ code: 'UNAVAILABLE', afterMs: 0 });
     expect(await sandboxes(it)).toBe(1);
     await expect(it.runtime.runPodSandbox({ config: sandboxConfig() })).rejects.toThrow('is reserved for');
   });
 
-  test('nonsense: the answer is useless, in the way that was asked for', async () => {
+  test('nonsense: the response is unusable in the requested way', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sleep', 'infinity']);
     const list = async (nonsense: 'empty' | 'noMetadata' | 'unknownState' | 'noIds' | 'noLabels') => {
@@ -95,7 +95,7 @@ describe('a call with a fault', () => {
     expect((await it.runtime.containerStatus({ containerId })).status?.id).toBe(containerId);
   });
 
-  test('is limited by number, by those that it lets by, by a condition, and can be taken back', async () => {
+  test('a fault rule respects times, skip and when, and can be removed', async () => {
     const it = await world();
     const code = async (podSandboxId: string): Promise<string> =>
       (await outcome(it, it.runtime.podSandboxStatus({ podSandboxId }))).code;
@@ -122,7 +122,7 @@ describe('a call with a fault', () => {
   });
 });
 
-describe('events', () => {
+describe('container events', () => {
   async function heardBy(it: World, act: () => Promise<unknown>): Promise<string[]> {
     const heard: ContainerEventResponse[] = [];
     const abort = new AbortController();
@@ -138,12 +138,12 @@ describe('events', () => {
   }
   const made = (it: World) => () => startPod(it, ['sh', '-c', 'sleep 1; exit 3']);
 
-  test('tell a pod’s life, with the statuses of then', async () => {
+  test('events report a pod’s life with the statuses at that time', async () => {
     const it = await world();
     expect(await heardBy(it, made(it))).toEqual(['created 0', 'started 0', 'created 1', 'started 1', 'stopped 1']);
   });
 
-  test('are dropped, doubled and overtaken as told', async () => {
+  test('fault rules drop, duplicate and delay events', async () => {
     const it = await world();
     it.runtime.faults.add({ event: 'created', fault: { kind: 'drop' }, times: 1 });
     it.runtime.faults.add({ event: 'created', fault: { kind: 'delay', delayMs: 500 } });
@@ -151,7 +151,7 @@ describe('events', () => {
     expect(await heardBy(it, made(it))).toEqual(['started 0', 'started 1', 'created 1', 'stopped 1', 'stopped 1']);
   });
 
-  test('wait five minutes for a first listener, and no longer', async () => {
+  test('events are kept for five minutes for a first subscriber and then dropped', async () => {
     const it = await world();
     await startPod(it, ['sleep', 'infinity']);
     await it.clock.advance(299_000);
@@ -164,7 +164,7 @@ describe('events', () => {
 });
 
 describe('a crash of the runtime', () => {
-  test('K2: containers run on and end as they would; their ids and states are known afterwards', async () => {
+  test('K2: containers keep running and exit as scripted during a crash, and the runtime knows their ids and states after recovery', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sh', '-c', 'sleep 5; exit 3']);
     it.runtime.crash();
@@ -178,7 +178,7 @@ describe('a crash of the runtime', () => {
     expect((await it.runtime.containerStatus({ containerId })).status).toMatchObject({ exitCode: 3, reason: 'Error' });
   });
 
-  test('ends what is under way, and the event streams; what happens meanwhile is not told', async () => {
+  test('a crash ends open calls and event streams, and events during the downtime are lost', async () => {
     const it = await world({ latencies: { startContainerMs: 1000 } });
     const listening = (async () => {
       const heard: number[] = [];
@@ -205,7 +205,7 @@ describe('a crash of the runtime', () => {
     expect((await it.runtime.containerStatus({ containerId })).status?.state).toBe(ContainerState.CONTAINER_CREATED);
   });
 
-  test('can lose the exit codes of what ended meanwhile, and of nothing else', async () => {
+  test('recover with exitCodesLost loses only the exit codes of containers that exited during the downtime', async () => {
     const it = await world();
     const { podSandboxId, containerId: before } = await startPod(it, ['false']);
     await it.clock.settle();
@@ -222,7 +222,7 @@ describe('a crash of the runtime', () => {
     expect((await it.runtime.containerStatus({ containerId: before })).status?.exitCode).toBe(1);
   });
 
-  test('can take containers with it', async () => {
+  test('recover with died ends the selected containers', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sleep', 'infinity']);
     it.runtime.crash();
@@ -236,7 +236,7 @@ describe('a crash of the runtime', () => {
   });
 });
 
-test('a machine without power loses all that runs, and says so when it is back', async () => {
+test('a power loss ends all containers and sandboxes, and the runtime reports so after recovery', async () => {
   const it = await world();
   const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
   expect(it.runtime.powerOff()).toEqual([podSandboxId]);
@@ -252,7 +252,7 @@ test('a machine without power loses all that runs, and says so when it is back',
   });
 });
 
-test('a killed container, a killed sandbox and a missing network show as such', async () => {
+test('the runtime reports a killed container, a killed sandbox and a missing network', async () => {
   const it = await world();
   const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
   it.runtime.killContainer(containerId, { oomKilled: true });
@@ -272,7 +272,7 @@ test('a killed container, a killed sandbox and a missing network show as such', 
   });
 });
 
-test('a dead sandbox takes along what shares its PID namespace, and nothing else', async () => {
+test('a killed sandbox ends only the containers that share its PID namespace', async () => {
   const it = await world();
   const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
   const config = containerConfig(['sleep', 'infinity'], {
@@ -287,7 +287,7 @@ test('a dead sandbox takes along what shares its PID namespace, and nothing else
   expect(it.runtime.liveContainers().map((live) => live.id)).toEqual([containerId]);
 });
 
-test('the same seed has the same faults and gives the same ids, another one others', async () => {
+test('the same seed gives the same faults and ids, and another seed gives others', async () => {
   const trace = async (seed: number): Promise<string> => {
     const it = await world({}, seed);
     const lines: string[] = [];

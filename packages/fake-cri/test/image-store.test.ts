@@ -12,19 +12,19 @@ test.each([
   ['quay.io/a/b_c-d.e:T', 'quay.io/a/b_c-d.e:T'],
   [`quay.io/a@sha256:${'0'.repeat(64)}`, `quay.io/a@sha256:${'0'.repeat(64)}`],
   [`quay.io/a:v1@sha256:${'0'.repeat(64)}`, `quay.io/a@sha256:${'0'.repeat(64)}`],
-])('%s is %s in full', (reference, full) => {
+])('the image reference %s is completed to %s', (reference, full) => {
   const name = parseImageName(reference);
   expect(name && fullReference(name)).toBe(full);
 });
 
 test.each(['', 'UPPER', 'a//b', 'a:b:c', 'a@sha256:12', 'a/b/', ':tag', 'a b', '-a'])(
-  '%j is no image reference',
+  '%j is rejected as an image reference',
   (text) => {
     expect(parseImageName(text)).toBeUndefined();
   },
 );
 
-test('a pull takes its time, its size shows, and the image is found by tag, digest and id', async () => {
+test('a pull takes its time, and the pulled image has its size and is found by tag, digest and id', async () => {
   const { clock, runtime } = await world({
     registry: (reference) => ({ image: { tags: [reference], sizeBytes: 123 }, pullMs: 5000 }),
   });
@@ -43,7 +43,7 @@ test('a pull takes its time, its size shows, and the image is found by tag, dige
   expect(await runtime.pullImage({ image: { image: digest } })).toMatchObject({ imageRef });
 });
 
-test('a pull without the credentials that the registry wants fails', async () => {
+test('a pull without the credentials that the registry requires fails', async () => {
   const credentials = { username: 'me', password: 'secret' };
   const { runtime } = await world({ registry: (reference) => ({ image: { tags: [reference] }, credentials }) });
   const image = { image: 'quay.io/private:v1' };
@@ -54,7 +54,7 @@ test('a pull without the credentials that the registry wants fails', async () =>
   await runtime.pullImage({ image, auth: credentials });
 });
 
-test('an absent image, and an error of the registry, are told apart', async () => {
+test('a pull of an absent image and an error of the registry give different errors', async () => {
   const { runtime } = await world({
     registry: (reference) =>
       reference.includes('broken') ? { error: { code: 'UNAVAILABLE', message: 'the registry is down' } } : undefined,
@@ -63,7 +63,7 @@ test('an absent image, and an error of the registry, are told apart', async () =
   await expect(runtime.pullImage({ image: { image: 'x/broken' } })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('a tag that is pulled again with another content moves, and leaves the old image without it', async () => {
+test('a pull of a tag with new content moves the tag from the old image to the new one', async () => {
   let content = 'one';
   const { runtime } = await world({ registry: (reference) => ({ image: { tags: [reference], content } }) });
   const first = await runtime.pullImage({ image: { image: 'app:v1' } });
@@ -74,7 +74,7 @@ test('a tag that is pulled again with another content moves, and leaves the old 
   expect((await runtime.imageStatus({ image: { image: first.imageRef } })).image?.repoTags).toEqual([]);
 });
 
-test('the pause image is there, pinned; a malformed tag is refused', async () => {
+test('the pause image is present and pinned, and a malformed tag is rejected', async () => {
   const it = await world();
   const { images } = await it.runtime.listImages({});
   expect(images.filter((image) => image.pinned).map((image) => image.repoTags)).toEqual([

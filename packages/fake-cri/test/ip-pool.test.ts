@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { IpPool } from '../src/core/ip-pool.ts';
 
-test('addresses are handed out one after another, and again only when all others had their turn', () => {
+test('addresses are allocated in order and reused only after all others', () => {
   const pool = new IpPool('10.1.2.0/29');
   expect([pool.allocate(), pool.allocate()]).toEqual(['10.1.2.2', '10.1.2.3']);
   pool.release('10.1.2.2');
@@ -10,7 +10,7 @@ test('addresses are handed out one after another, and again only when all others
   expect([pool.allocate(), pool.allocate()]).toEqual(['10.1.2.2', undefined]);
 });
 
-test('IPv6 addresses are written as RFC 5952 has them', () => {
+test('IPv6 addresses are formatted as RFC 5952 specifies', () => {
   expect(new IpPool('fd00:10:88::/64').allocate()).toBe('fd00:10:88::2');
   expect(new IpPool('2001:db8:0:1:0:0:1:0/112').allocate()).toBe('2001:db8:0:1::1:2');
 });
@@ -25,11 +25,11 @@ test.each([
   ':::/64',
   'fd00::1::/64',
   'fd00::/127',
-])('%j is refused', (cidr) => {
+])('the pod CIDR %j is rejected', (cidr) => {
   expect(() => new IpPool(cidr)).toThrow(TypeError);
 });
 
-test('no address is given to two at once', () => {
+test('no address is allocated twice at the same time', () => {
   const steps = fc.array(fc.oneof(fc.constant('take' as const), fc.nat(20)), { maxLength: 60 });
   fc.assert(
     fc.property(steps, fc.integer({ min: 24, max: 29 }), (todo, prefix) => {

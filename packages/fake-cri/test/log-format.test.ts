@@ -26,11 +26,11 @@ test.each([
   ['abcde', 4, ['P:abcd', 'P:e']],
   ['abcd\n', 4, ['F:abcd']],
   ['', 4, []],
-])('%j with lines of at most %i bytes', (text, maxBytes, expected) => {
+])('splits %j into lines of at most %i bytes', (text, maxBytes, expected) => {
   expect(split(text, [], maxBytes).map((line) => `${line.partial ? 'P' : 'F'}:${textOf(line)}`)).toEqual(expected);
 });
 
-test('N7: the lines are the same wherever the writes end, and put together they are what was written', () => {
+test('N7: the boundaries of writes do not change the lines, and the lines joined give the written text', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', 'ü'), maxLength: 60 });
   fc.assert(
     fc.property(text, fc.array(fc.nat(200), { maxLength: 8 }), fc.integer({ min: 1, max: 9 }), (written, cuts, max) => {
@@ -43,7 +43,7 @@ test('N7: the lines are the same wherever the writes end, and put together they 
   );
 });
 
-test('a timestamp has nine digits of its second', () => {
+test('a timestamp has nine fractional digits', () => {
   expect(logTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 6))).toBe('2026-01-02T03:04:05.006000000Z');
   expect(logTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 6) + 0.25)).toBe('2026-01-02T03:04:05.006250000Z');
   const line = formatLogLine(0, 'stderr', { partial: true, content: new TextEncoder().encode('x') });

@@ -112,7 +112,7 @@ const SCRIPTS: readonly string[] = [
 
 const busybox = '/bin/busybox';
 
-describe('the small shell does what busybox does', () => {
+describe('the small shell gives the same results as busybox', () => {
   for (const script of SCRIPTS) {
     test(JSON.stringify(script), async (context) => {
       const fake = await run(['sh', '-c', script], { PATH: '/bin' });
@@ -125,7 +125,7 @@ describe('the small shell does what busybox does', () => {
   }
 });
 
-describe('standard input is read as by busybox', () => {
+describe('the small shell reads standard input like busybox', () => {
   const cases: readonly (readonly [argv: readonly string[], typed: string])[] = [
     [['cat'], 'one\ntwo'],
     [['cat', '-'], 'one\n'],
@@ -147,7 +147,7 @@ describe('standard input is read as by busybox', () => {
   }
 });
 
-test('time passes while it sleeps, and only then', async () => {
+test('sleep advances the clock by exactly its duration', async () => {
   expect(await run(['sleep', '1.5', '2s', '1m'])).toMatchObject({ exitCode: 0, tookMs: 63_500 });
   expect(await run(['sh', '-c', 'echo x; sleep 1; exit 3'])).toMatchObject({
     exitCode: 3,
@@ -158,13 +158,13 @@ test('time passes while it sleeps, and only then', async () => {
   expect(await run(['sleep', 'x'])).toMatchObject({ exitCode: 1 });
 });
 
-test('a loop that never sleeps does not stop the clock', async () => {
+test('a loop that never sleeps still advances the clock', async () => {
   const { exitCode, stdout } = await run(['sh', '-c', 'while true; do echo x; done'], {}, 100);
   expect(exitCode).toBeUndefined();
   expect(stdout.length).toBeGreaterThan(500);
 });
 
-test('files are there for the commands that come after', async () => {
+test('a file written by one command can be read by the next', async () => {
   const script =
     'mkdir /data; echo a > /data/f; echo b >> /data/f; cat /data/f; ls /data; rm /data/f; cat /data/f; echo $?';
   expect(await run(['sh', '-c', script])).toMatchObject({ stdout: 'a\nb\nf\n1\n' });
@@ -182,14 +182,14 @@ test.each([
   ['echo $(open', 'unterminated $('],
   ['done', 'unexpected "done"'],
   ['echo a &&', 'unexpected end'],
-])('%s is refused by name', async (script, words) => {
+])('the parser rejects %s with a message that names the problem', async (script, words) => {
   expect(() => parseShell(script)).toThrow(words);
   const { exitCode, stderr } = await run(['sh', '-c', script]);
   expect(exitCode).toBe(2);
   expect(stderr).toContain(words);
 });
 
-test('any text is either a script or a ShellSyntaxError', () => {
+test('the parser accepts any text or throws ShellSyntaxError', () => {
   const pieces = [
     'echo',
     'while',
@@ -225,7 +225,7 @@ test('any text is either a script or a ShellSyntaxError', () => {
   );
 });
 
-test('words in single quotes come out as they went in', async () => {
+test('echo prints single-quoted words unchanged', async () => {
   const word = fc.string({ maxLength: 10 }).filter((text) => !text.includes("'") && !text.includes('\0'));
   await fc.assert(
     fc.asyncProperty(fc.array(word, { minLength: 1, maxLength: 4 }), async (words) => {

@@ -67,7 +67,7 @@ async function exec(
 }
 
 describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
-  it('tells output, errors and the exit code apart', async () => {
+  it('delivers stdout, stderr and the exit code separately', async () => {
     const command = await exec(way, protocols, ['sh', '-c', 'echo out; echo err >&2; exit 3']);
     if (command.stdout === undefined || command.stderr === undefined) throw new Error('no streams');
     expect(await Promise.all([text(command.stdout), text(command.stderr)])).toEqual(['out\n', 'err\n']);
@@ -79,11 +79,11 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
     await command.closed;
   });
 
-  it('of what succeeds, and of what is not there', async () => {
+  it('reports success of a command that succeeds', async () => {
     expect(await (await exec(way, protocols, ['true'])).outcome).toEqual({ status: 'Success' });
   });
 
-  it('of what is not there tells so', async () => {
+  it('reports an error if the container does not have the command', async () => {
     const command = await exec(way, protocols, ['no-such-program']);
     const { status, message } = await command.outcome;
     expect(status).toBe('Failure');
@@ -93,7 +93,7 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
     expect(message).toContain('exec: "no-such-program": executable file not found in $PATH');
   });
 
-  it('takes what a terminal is and tells of its size', async () => {
+  it('provides a terminal and applies the sizes that the client sends', async () => {
     const wanted = { stdin: true, stdout: true, tty: true };
     const command = await exec(way, protocols, ['sh'], wanted);
     const { stdin, stdout } = command;
@@ -118,7 +118,7 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
 });
 
 describe('exec', () => {
-  it('gives back what it is given, byte for byte, and ends with its input', async () => {
+  it('exec of cat returns its input unchanged and ends when the input ends', async () => {
     const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['cat'], { stdin: true, stdout: true });
     const sent = randomBytes(3_000_000);
     const got: Buffer[] = [];
@@ -128,7 +128,7 @@ describe('exec', () => {
     expect(Buffer.concat(got).equals(sent)).toBe(true);
   });
 
-  it('over v5 of WebSocket ends with its input, where the server is told to speak it', async () => {
+  it('exec over WebSocket v5 ends when its input ends if the server has v5 enabled', async () => {
     await server.close();
     await serve({ webSocketV5: true });
     const wanted = { stdin: true, stdout: true };
@@ -141,11 +141,11 @@ describe('exec', () => {
     expect(await command.outcome).toEqual({ status: 'Success' });
   });
 
-  it('v5 of WebSocket is not spoken otherwise, as by containerd', async () => {
+  it('exec over WebSocket v5 is refused by default, as by containerd', async () => {
     await expect(exec(commandOverWebSocket, ['v5.channel.k8s.io'], ['true'])).rejects.toMatchObject({ status: 403 });
   });
 
-  it('of an interrupted command ends with 130', async () => {
+  it('an exec command that is interrupted with Ctrl-C exits with 130', async () => {
     const wanted = { stdin: true, stdout: true, tty: true };
     const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sleep', 'infinity'], wanted);
     command.stdin?.write('\u0003');
@@ -156,7 +156,7 @@ describe('exec', () => {
     ['SPDY', commandOverSpdy, false],
     ['SPDY', commandOverSpdy, true],
     ['WebSocket', commandOverWebSocket, false],
-  ])('over %s is killed when its client has gone, as by containerd 2.4', async (_name, way, tty) => {
+  ])('an exec command over %s is killed when its client disconnects, as by containerd 2.4', async (_name, way, tty) => {
     const { containerId } = await pod(['sleep', 'infinity']);
     const wanted = { stdin: true, stdout: true, tty };
     const command = await exec(way, ['v4.channel.k8s.io'], ['sh', '-c', 'echo up; cat'], wanted, containerId);
@@ -166,7 +166,7 @@ describe('exec', () => {
     await vi.waitFor(() => expect([runtime.liveExecs, server.connections]).toEqual([0, 0]));
   });
 
-  it('writes no faster than its client reads', async () => {
+  it('an exec command writes only as fast as its client reads', async () => {
     const script = 'i=0; while true; do echo 0123456789012345678901234567890123456789012345678901234567890; done';
     const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['sh', '-c', script], { stdout: true });
     const before = process.memoryUsage().rss;
@@ -177,7 +177,7 @@ describe('exec', () => {
 });
 
 describe('attach', () => {
-  it('gives what is written from then on, and ends with the container', async () => {
+  it('attach delivers output from then on and ends when the container exits', async () => {
     const { containerId } = await pod(['sh', '-c', 'echo before; read go; echo after; echo err >&2; exit 5'], {
       stdin: true,
       stdinOnce: true,
@@ -193,7 +193,7 @@ describe('attach', () => {
     expect(await readText(fs, `${LOGS}/main_0.log`)).toContain('stdout F after');
   });
 
-  it('leaves the container as it is when the client goes, and another may come', async () => {
+  it('a container keeps running when an attached client disconnects, and another client can attach', async () => {
     const { containerId } = await pod(['cat'], { stdin: true });
     for (const word of ['first', 'second']) {
       const wanted = { stdin: true, stdout: true };
@@ -214,7 +214,7 @@ describe('attach', () => {
 });
 
 describe('port-forward', () => {
-  it('joins any number of connections with a port; what ends one direction leaves the other a while', async () => {
+  it('port-forward serves several connections, and after one direction ends the other continues for a while', async () => {
     const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
     const { url } = await runtime.portForward({ podSandboxId });
     const ports = await portsOverSpdy(url, { protocols: ['portforward.k8s.io'] });
@@ -231,7 +231,7 @@ describe('port-forward', () => {
     ports.destroy();
   });
 
-  it('tells what nothing listens on, and goes on', async () => {
+  it('port-forward reports a port that no process serves and continues to serve others', async () => {
     const behaviour = { ports: { '80': { reply: 'HTTP/1.1 200 OK\r\n\r\nhello' } } };
     const annotations = { 'fake-cri.node-agent.dev/behaviour': JSON.stringify(behaviour) };
     const { podSandboxId } = await pod(['sleep', 'infinity'], { annotations });
@@ -248,10 +248,10 @@ describe('port-forward', () => {
     ports.destroy();
   });
 
-  it('over WebSocket names each port before what is said', async () => {
+  it('port-forward over WebSocket sends the port number first on each channel', async () => {
     const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
     const { url } = await runtime.portForward({ podSandboxId, port: [8080] });
-    // Of exec's channels, 0 and 1 are those of a first port's data and errors.
+    // Channels 0 and 1, which exec uses for stdin and stdout, are here the first port's data and error channels.
     const wanted = { stdin: true, stdout: true };
     const joined = await commandOverWebSocket(url, wanted, { protocols: ['v4.channel.k8s.io'] });
     let heard = Buffer.alloc(0);
@@ -264,8 +264,8 @@ describe('port-forward', () => {
   });
 });
 
-describe('URLs', () => {
-  it('are good once, and of one kind', async () => {
+describe('streaming URLs', () => {
+  it('a streaming URL is valid once and for one kind of request', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     const wanted = { stdout: true };
     const { url } = await runtime.exec({ containerId, cmd: ['true'], ...wanted });
@@ -276,7 +276,7 @@ describe('URLs', () => {
     await expect(commandOverSpdy(other, wanted, options)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('are no more after a crash, which breaks every stream off', async () => {
+  it('a crash invalidates streaming URLs and breaks every stream', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     const wanted = { stdout: true };
     const { url } = await runtime.exec({ containerId, cmd: ['sleep', 'infinity'], ...wanted });
@@ -285,20 +285,20 @@ describe('URLs', () => {
     const unused = await runtime.exec({ containerId, cmd: ['true'], ...wanted });
     runtime.crash();
     await command.closed;
-    await expect(command.outcome).rejects.toThrow('before the outcome was told');
+    await expect(command.outcome).rejects.toThrow('before the outcome was received');
     runtime.recover();
     await expect(commandOverSpdy(unused.url, wanted, options)).rejects.toMatchObject({ status: 404 });
     expect(runtime.liveContainers()).toHaveLength(1);
   });
 
-  it('are not made without an end', async () => {
+  it('the number of unused streaming URLs is limited', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     const ask = () => runtime.exec({ containerId, cmd: ['true'], stdout: true });
     for (let count = 0; count < 1000; count++) await ask();
     await expect(ask()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   });
 
-  it('a client without a protocol, or with none that is known, is told so', async () => {
+  it('a client that offers no protocol or only unknown ones gets an error', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     const url = async () => (await runtime.exec({ containerId, cmd: ['true'], stdout: true })).url;
     const refused = await commandOverSpdy(await url(), {}, { protocols: ['v9.channel.k8s.io'] }).catch(
@@ -316,7 +316,7 @@ describe('URLs', () => {
   });
 });
 
-describe('faults', () => {
+describe('streaming faults', () => {
   const options = { protocols: ['v4.channel.k8s.io'] };
   const url = async (containerId: string): Promise<string> =>
     (await runtime.exec({ containerId, cmd: ['sh', '-c', 'echo 0123456789; read line'], stdin: true, stdout: true }))
@@ -328,8 +328,8 @@ describe('faults', () => {
     ['refuse', { kind: 'refuse', status: 503, body: 'not now' } as const, 'refused with 503: not now'],
     ['redirect', { kind: 'redirect', location: 'http://10.0.0.1/' } as const, 'refused with 302'],
     ['noise', { kind: 'noise' } as const, 'the connection is closed'],
-    ['break at once', { kind: 'break', afterBytes: 5 } as const, 'the connection is closed'],
-  ])('%s, once', async (_name, fault, message) => {
+    ['break after 5 bytes', { kind: 'break', afterBytes: 5 } as const, 'the connection is closed'],
+  ])('fault %s affects one request', async (_name, fault, message) => {
     const { containerId } = await pod(['sleep', 'infinity']);
     server.faults.add({ on: 'exec', fault, times: 1 });
     await expect(commandOverSpdy(await url(containerId), { stdout: true, stdin: true }, options)).rejects.toThrow(
@@ -340,9 +340,9 @@ describe('faults', () => {
     expect(await command.outcome).toEqual({ status: 'Success' });
   });
 
-  it('a break in the midst of what is said', async () => {
+  it('fault break resets the connection in the middle of the output', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
-    // Far more than the answers to the streams have, far less than the command says.
+    // The limit is far above the size of the stream replies and far below the size of the command's output.
     server.faults.add({ on: '*', fault: { kind: 'break', afterBytes: 1000 } });
     const wanted = { stdin: true, stdout: true };
     const { url } = await runtime.exec({ containerId, cmd: ['cat'], ...wanted });
@@ -352,7 +352,7 @@ describe('faults', () => {
     await expect(command.outcome).rejects.toThrow();
   });
 
-  it('an endpoint that hangs', async () => {
+  it('fault hang never responds', async () => {
     const { containerId } = await pod(['sleep', 'infinity']);
     server.faults.add({ on: 'exec', fault: { kind: 'hang' } });
     const asked = commandOverSpdy(await url(containerId), { stdout: true }, options).then(

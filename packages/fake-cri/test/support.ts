@@ -5,7 +5,7 @@ import { NamespaceMode } from '@node-agent/cri-client';
 import { MemoryFileSystem } from '@node-agent/host/testing';
 import { busyboxImage, FakeRuntime, type FakeRuntimeOptions } from '../src/index.ts';
 
-/** A runtime under a clock that stands still, with an image that has the well-known commands. */
+/** A runtime under a fake clock, with an image that has the commands of the small shell. */
 export interface World {
   readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
@@ -46,7 +46,7 @@ export function containerConfig(
   };
 }
 
-/** Runs a sandbox and one container in it, started. */
+/** Runs a sandbox and starts one container in it. */
 export async function startPod(
   { runtime }: World,
   command: readonly string[],

@@ -17,20 +17,20 @@ function terminal() {
 }
 
 describe('a terminal', () => {
-  it('shows what is typed and hands it on line by line', async () => {
+  it('a terminal echoes input and passes it on line by line', async () => {
     const { made, read, shown } = terminal();
     await made.type(Buffer.from('ab'));
     await made.type(Buffer.from('c\rd\n'));
     expect([await read(), await read(), shown()]).toEqual(['abc\n', 'd\n', 'abc\r\nd\r\n']);
   });
 
-  it('rubs out what was typed, and nothing else', async () => {
+  it('backspace removes only characters of the current line', async () => {
     const { made, read, shown } = terminal();
     await made.type(Buffer.from('\u007fax\u007fb\n'));
     expect([await read(), shown()]).toEqual(['ab\n', 'ax\b \bb\r\n']);
   });
 
-  it('ends its input with Ctrl-D on an empty line, and hands on a line that is not', async () => {
+  it('Ctrl-D ends the input on an empty line and passes on a partial line otherwise', async () => {
     const { made, read } = terminal();
     await made.type(Buffer.from('half\u0004'));
     expect(await read()).toBe('half');
@@ -38,19 +38,19 @@ describe('a terminal', () => {
     expect(await read()).toBe('END');
   });
 
-  it('interrupts with Ctrl-C, and forgets the line', async () => {
+  it('Ctrl-C sends SIGINT and discards the current line', async () => {
     const { made, signals, read, shown } = terminal();
     await made.type(Buffer.from('lost\u0003kept\n'));
     expect([signals, await read(), shown()]).toEqual([[2], 'kept\n', 'lost^Ckept\r\n']);
   });
 
-  it('ends what is written with CR LF', async () => {
+  it('a terminal ends output lines with CR LF', async () => {
     const { made, shown } = terminal();
     await made.show(Buffer.from('a\nb\r\nc'));
     expect(shown()).toBe('a\r\nb\r\r\nc');
   });
 
-  it('tells of another size once, and takes none without an extent', () => {
+  it('a terminal signals each new size once and ignores sizes with zero columns or rows', () => {
     const { made, signals } = terminal();
     expect(made.size).toEqual({ columns: 0, rows: 0 });
     for (const columns of [80, 80, 0, 100]) made.resize({ columns, rows: 24 });
@@ -59,7 +59,7 @@ describe('a terminal', () => {
 });
 
 describe('a pipe', () => {
-  test('gives what it was given, in order, whatever the pieces', async () => {
+  test('a pipe delivers data in order regardless of the sizes of writes', async () => {
     const property = fc.asyncProperty(
       fc.array(fc.uint8Array({ maxLength: 40_000 }), { maxLength: 20 }),
       async (pieces) => {
@@ -77,7 +77,7 @@ describe('a pipe', () => {
     await fc.assert(property, { numRuns: 30 });
   });
 
-  test('holds who writes while it is full, until it is read or nobody will', async () => {
+  test('a full pipe blocks its writer until data is read or the reader closes', async () => {
     const pipe = new Pipe();
     const held: string[] = [];
     const full = new Uint8Array(64 * 1024);
@@ -93,7 +93,7 @@ describe('a pipe', () => {
     expect(await pipe.read(never)).toBeUndefined();
   });
 
-  test('a read ends with its signal', async () => {
+  test('aborting the signal ends a read', async () => {
     const ending = new AbortController();
     const read = new Pipe().read(ending.signal);
     ending.abort(new Error('killed'));

@@ -6,24 +6,27 @@ import { runSeed, type SeedReport } from './seed-run.ts';
 
 const USAGE = `usage: npm run simulate -- [--seeds N] [--from S] [--seed S] [--events N] [--cluster] [--scarce] [--devices] [--shutdown] [--workers N] [--no-shrink] [--verbose]
 
-  --seeds N    how many seeds to run; 1000 by default
-  --from S     the first of them; 1 by default
-  --seed S     this seed alone
-  --events N   how many things are done to the node in each run; 12 by default
-  --cluster    the node is one of a cluster, with an API server and its faults
-  --scarce     every node has little to give, not three of ten: resizes, pressure, preemption, ephemeral containers
-  --devices    every node has device plugins, not one of ten
-  --shutdown   the machine of every node shuts down or loses its power, not of one in eight
-  --workers N  how many seeds run at a time, each on a core; as many as there are cores by default
-  --no-shrink  tells what is wrong with a seed that fails, and does not look for its shortest trace
-  --verbose    all that happens, line by line, one seed at a time
+  --seeds N    number of seeds to run; 1000 by default
+  --from S     first seed; 1 by default
+  --seed S     run only this seed
+  --events N   number of random actions in each run; 12 by default
+  --cluster    the node is part of a cluster, with an API server and its faults
+  --scarce     every node has scarce resources (by default, three of ten): resizes, pressure, preemption, ephemeral containers
+  --devices    every node has device plugins (by default, one of ten)
+  --shutdown   the machine of every node shuts down or loses its power (by default, one of eight)
+  --workers N  number of seeds that run in parallel; by default, the number of cores
+  --no-shrink  report a failing seed without searching for its shortest trace
+  --verbose    print every observation; seeds then run one after another
 
-Exits with 1 where an invariant is broken, after it has printed the seed and the shortest trace.`;
+Exits with 1 if an invariant is broken, after printing the seed and the shortest trace.`;
 
-/** How often progress is told. */
+/** Number of seeds between two progress messages. */
 const PROGRESS = 250;
 
-/** Runs seeds as the command line says. @returns the exit code */
+/**
+ * Runs the seeds that the command line selects.
+ * @returns the exit code
+ */
 async function main(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
@@ -50,12 +53,12 @@ async function main(args: readonly string[]): Promise<number> {
   const seeds = values.seed === undefined ? (wholeNumber('--seeds', values.seeds) ?? 1000) : 1;
   const events = wholeNumber('--events', values.events) ?? 12;
   const workers = values.verbose ? 1 : (wholeNumber('--workers', values.workers) ?? availableParallelism());
-  if (workers < 1) throw new TypeError('--workers needs one at least');
+  if (workers < 1) throw new TypeError('--workers must be at least 1');
   const { cluster, scarce, devices, shutdown } = values;
   const options = { events, cluster, scarce, devices, shutdown, shrink: !values['no-shrink'] };
   const totals = new Totals();
   const exitCode = (): number => (totals.failed === 0 ? 0 : 1);
-  // Whoever reads may have read enough (`| head`): nobody is left to tell the rest to.
+  // If the reader of stdout has closed its end (`| head`), there is nothing left to print to.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     process.exit(exitCode());
@@ -64,7 +67,7 @@ async function main(args: readonly string[]): Promise<number> {
     totals.add(report);
     for (const line of report.lines) say(line);
     if (totals.seeds % PROGRESS === 0)
-      say(`${totals.seeds} seeds, the last is ${report.seed}; ${totals.failed} failed`);
+      say(`${totals.seeds} seeds run, last seed ${report.seed}; ${totals.failed} failed`);
   };
   if (workers > 1 && seeds > 1) {
     await runInWorkers({ from, count: seeds }, workers, options, { onFailure: say, onReport });
@@ -82,7 +85,7 @@ function say(line: string): void {
 
 function wholeNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new TypeError(`${name} needs a whole number, not ${JSON.stringify(text)}`);
+  if (!/^\d+$/.test(text)) throw new TypeError(`${name} must be a whole number, not ${JSON.stringify(text)}`);
   return Number(text);
 }
 

@@ -1,7 +1,7 @@
 import type { Observation } from './observation.ts';
 import type { Life } from './world/ledger.ts';
 
-/** Calls that only look; a trace need not have them. */
+/** Read-only calls, which are left out of the trace. */
 const LOOKS = new Set([
   'listPodSandbox',
   'listContainers',
@@ -12,7 +12,7 @@ const LOOKS = new Set([
   'imageStatus',
 ]);
 
-/** One line of a trace; `undefined` where an observation is not worth one. */
+/** Formats an observation as a line of the trace. Returns `undefined` if the observation is left out of the trace. */
 export function describe(observation: Observation): string | undefined {
   const text = body(observation);
   return text && `${(observation.atMs / 1000).toFixed(3).padStart(8)} s  ${text}`;
@@ -25,23 +25,23 @@ function body(observation: Observation): string | undefined {
       return `-> ${what} ${JSON.stringify(rest)}`;
     }
     case 'kubeletStarted':
-      return `kubelet ${observation.kubelet} starts`;
+      return `kubelet ${observation.kubelet} started`;
     case 'kubeletEnded':
-      return `kubelet ${observation.kubelet} is ${observation.how}`;
+      return `kubelet ${observation.kubelet} was ${observation.how}`;
     case 'kubeletFailed':
-      return `kubelet ${observation.kubelet} has fallen over: ${String(observation.error)}`;
+      return `kubelet ${observation.kubelet} failed: ${String(observation.error)}`;
     case 'containerStarted':
-      return `${name(observation.life)} starts`;
+      return `${name(observation.life)} started`;
     case 'containerSignalled':
-      return `${name(observation.life)} gets SIGTERM`;
+      return `${name(observation.life)} received SIGTERM`;
     case 'containerEnded':
-      return `${name(observation.life)} ends: ${observation.life.end} ${observation.life.exitCode}`;
+      return `${name(observation.life)} ended: ${observation.life.end} ${observation.life.exitCode}`;
     case 'call': {
       const { port, name: called, args } = observation.call;
       return port !== 'cri' || LOOKS.has(called) ? undefined : `${called} ${target(args[0])}`;
     }
     case 'probed':
-      return `${name(observation.probed.life)} answers ${observation.probed.answer} to its ${observation.probed.kind} probe`;
+      return `${name(observation.probed.life)} answered ${observation.probed.answer} to its ${observation.probed.kind} probe`;
     case 'hookBegan': {
       const { life, by, fails } = observation.hook;
       return `${name(life)} runs its ${by} hook${fails ? ', which fails' : ''}`;
@@ -49,45 +49,45 @@ function body(observation: Observation): string | undefined {
     case 'preStopBegan':
       return `${name(observation.life)} runs its preStop hook`;
     case 'stepBegan':
-      return `${observation.step} ${observation.uid} begins${observation.reason ? `: ${observation.reason}` : ''}`;
+      return `${observation.step} ${observation.uid} started${observation.reason ? `: ${observation.reason}` : ''}`;
     case 'stepEnded':
-      return `${observation.step} ${observation.uid} ends ${observation.ok ? 'well' : 'with an error'}${observation.isTerminal ? ', terminal' : ''}`;
+      return `${observation.step} ${observation.uid} ${observation.ok ? 'succeeded' : 'failed'}${observation.isTerminal ? ', terminal' : ''}`;
     case 'status': {
       const { pod, status, finished } = observation.status;
       return `status ${pod.metadata.uid} ${status.phase}${finished ? ' finished' : ''}`;
     }
     case 'sandboxLost':
-      return `sandbox ${observation.id.slice(0, 8)} dies`;
+      return `sandbox ${observation.id.slice(0, 8)} died`;
     case 'recordRemoved':
-      return `the record of ${observation.id.slice(0, 8)} is removed`;
+      return `record of container ${observation.id.slice(0, 8)} was removed`;
     case 'podCreated':
       return `pod ${observation.pod.uid} is bound to the node`;
     case 'podDeleted':
       return `pod ${observation.uid} is deleted in the API`;
     case 'podResized':
-      return `pod ${observation.uid} asks for ${JSON.stringify(observation.cpu)}`;
+      return `pod ${observation.uid} requests ${JSON.stringify(observation.cpu)}`;
     case 'podEndedByNode':
       return `pod ${observation.uid}: ${observation.reason} ${observation.of ?? ''}`;
     case 'podRefused':
-      return `pod ${observation.uid} is refused: ${observation.reason}`;
+      return `pod ${observation.uid} was rejected: ${observation.reason}`;
     case 'shutdownSaid':
-      return `the machine ${observation.isShuttingDown ? 'shuts down' : 'does not shut down'}`;
+      return `logind announced ${observation.isShuttingDown ? 'a shutdown' : 'no shutdown'}`;
     case 'shutdownHeard':
-      return `the kubelet hears that the machine ${observation.isShuttingDown ? 'shuts down' : 'does not shut down'}`;
+      return `kubelet received the announcement of ${observation.isShuttingDown ? 'a shutdown' : 'no shutdown'}`;
     case 'bus':
-      return `the bus ${observation.up ? 'comes' : 'goes'}`;
+      return `system bus ${observation.up ? 'is up' : 'is down'}`;
     case 'lock':
-      return `a lock is ${observation.how}: ${observation.held} held`;
+      return `inhibitor lock ${observation.how}: ${observation.held} held`;
     case 'groupRemoved':
-      return `the group of pod ${observation.uid} goes`;
+      return `cgroup of pod ${observation.uid} is removed`;
     case 'pressure':
-      return `the kubelet sees a lack of: ${listed(observation.pressure)}`;
+      return `kubelet reports pressure: ${listed(observation.pressure)}`;
     case 'figures': {
       const short = listed(observation.figures.low);
-      return short === '' ? undefined : `the kubelet is told of a lack of: ${short}`;
+      return short === '' ? undefined : `stats show pressure: ${short}`;
     }
     case 'apiCured':
-      return `the API server is over its ${observation.what}`;
+      return `API server recovered from ${observation.what}`;
     case 'apiRequest': {
       const { verb, resource, name: object, status } = observation.request;
       const quiet = verb === 'get' || verb === 'watch' || resource === 'leases' || resource.startsWith('nodes');
@@ -106,7 +106,7 @@ function body(observation: Observation): string | undefined {
   }
 }
 
-/** Of the disks of the node: other mounts are of no interest. */
+/** Only mounts of local volumes are part of the trace. */
 function mountText(source: string, target: string): string | undefined {
   return target.includes('local-volume') ? `${source} is mounted at ${target}` : undefined;
 }
@@ -121,7 +121,7 @@ function name({ podUid, name: container, attempt, id }: Life): string {
   return `${podUid}/${container} #${attempt} (${id.slice(0, 8)})`;
 }
 
-/** What a request is about. */
+/** Returns the object of a request, for the trace. */
 function target(request: unknown): string {
   const { containerId, podSandboxId, config, timeout, image } = (request ?? {}) as {
     containerId?: string;

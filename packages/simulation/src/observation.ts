@@ -11,18 +11,18 @@ import type { Figures, Scarce } from './world/pressure.ts';
 import type { Probed } from './world/probe-targets.ts';
 import type { RuntimeTruth } from './world/world.ts';
 
-/** The steps that a pod worker takes. */
+/** The operations of a pod worker. */
 export type WorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
 
-/** Something that was seen to happen. */
+/** An observed event. */
 export type Happening =
   | { readonly kind: 'action'; readonly action: Action }
   | { readonly kind: 'faultsEnded' }
-  /** A call to the runtime hangs from now on, by a fault. */
+  /** An injected fault makes a call to the runtime hang. */
   | { readonly kind: 'callHangs'; readonly forMs: number }
   | { readonly kind: 'kubeletStarted' }
   | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
-  /** The kubelet's `run` ended by itself. */
+  /** The kubelet's `run` ended without being stopped. */
   | { readonly kind: 'kubeletFailed'; readonly error: unknown }
   | { readonly kind: 'sourcesReady' }
   | { readonly kind: 'runtimeDown' }
@@ -32,17 +32,17 @@ export type Happening =
   | { readonly kind: 'containerSignalled'; readonly life: Life }
   | { readonly kind: 'containerEnded'; readonly life: Life }
   | { readonly kind: 'call'; readonly call: PortCall }
-  /** A probe has reached its container, and this is what comes of it. */
+  /** A probe reached its container and got this result. */
   | { readonly kind: 'probed'; readonly probed: Probed }
-  /** A `postStart` hook has reached its container. */
+  /** A `postStart` hook reached its container. */
   | { readonly kind: 'hookBegan'; readonly hook: BegunHook }
-  /** A `preStop` hook that is no sleep has reached its container. */
+  /** A `preStop` hook other than a sleep reached its container. */
   | { readonly kind: 'preStopBegan'; readonly life: Life }
   | {
       readonly kind: 'stepBegan';
       readonly step: WorkerStep;
       readonly uid: string;
-      /** Why the pod is ended, as its status is to say, where somebody says why. */
+      /** Reason of the termination for the pod's status, if the caller gave one. */
       readonly reason?: string | undefined;
     }
   | {
@@ -53,90 +53,99 @@ export type Happening =
       readonly isTerminal: boolean;
     }
   | { readonly kind: 'status'; readonly status: VersionedStatus }
-  /** From time to time: what the kubelet says of the runtime, and which pods it knows. */
+  /** Periodic sample: the kubelet's message about the runtime, and the pods it tracks. */
   | {
       readonly kind: 'health';
       readonly runtime: string | undefined;
       readonly podUids: readonly string[];
       readonly cluster?: ClusterLook | undefined;
     }
-  /** The kubelet's request of the API server was answered. `shown`: the pod, where it was about one; `paths`: of all files, then. */
+  /**
+   * The API server responded to a request of the kubelet. `shown` is the pod of the request, if any. `paths` are all
+   * paths of the file system at that time.
+   */
   | {
       readonly kind: 'apiRequest';
       readonly request: ApiRequest;
       readonly shown: ShownPod | undefined;
       readonly paths: readonly string[];
-      /** The UIDs of pods that have a group, then. */
+      /** UIDs of the pods that had a cgroup at that time. */
       readonly groups: readonly string[];
     }
-  /** The runtime's record of a container that has ended is gone, and no kubelet has asked for that. */
+  /** The runtime's record of an exited container was removed without a request from a kubelet. */
   | { readonly kind: 'recordRemoved'; readonly id: string }
-  /** A pod is bound to the node in the API right after this. */
+  /** A pod will be bound to the node in the API immediately after this. */
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
-  /** The user's deletion of a pod is done right after this. `graceSeconds`: what it has to end, where the user says so. */
+  /**
+   * A user's deletion of a pod takes effect immediately after this. `graceSeconds` is the grace period, if the user
+   * sets one.
+   */
   | { readonly kind: 'podDeleted'; readonly uid: string; readonly graceSeconds?: number }
-  /** A secret or config map has this content from now on; none: it is gone. */
+  /** A secret or config map now has this content. `undefined` means that it is deleted. */
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
-  /** A pod asks for other resources from now on. */
+  /** A pod now requests other resources. */
   | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }
-  /** The kubelet was told how much memory and disk there is. */
+  /** The kubelet received stats of memory and disk. */
   | { readonly kind: 'figures'; readonly figures: Figures }
-  /** The kubelet is of another opinion about what the node is short of. */
+  /** The kubelet's opinion about the node's resource pressure changed. */
   | { readonly kind: 'pressure'; readonly pressure: Readonly<Record<Scarce, boolean>> }
-  /** The kubelet says that it ends a pod so that the node (`of`: for a lack of what), or another pod, has what it needs. */
+  /**
+   * The kubelet reports that it terminates a pod to free resources for the node (`of` names the resource) or for
+   * another pod.
+   */
   | {
       readonly kind: 'podEndedByNode';
       readonly uid: string;
       readonly reason: 'Evicted' | 'Preempting';
       readonly of?: Scarce | undefined;
     }
-  /** The kubelet says that it does not let a pod begin. `Evicted`: for the condition of the node. */
+  /** The kubelet rejects a pod at admission. The reason `Evicted` means that the node has a pressure condition. */
   | { readonly kind: 'podRefused'; readonly uid: string; readonly reason: string }
-  /** The machine says that it shuts down, or that it does not. */
+  /** logind announced a shutdown, or that no shutdown is in progress. */
   | { readonly kind: 'shutdownSaid'; readonly isShuttingDown: boolean }
-  /** The kubelet takes that in; it may ask, too, and be told what it knows. */
+  /** The kubelet received this announcement, or the answer to its own query. */
   | { readonly kind: 'shutdownHeard'; readonly isShuttingDown: boolean }
-  /** The bus goes or comes by which that is told. */
+  /** The system bus that carries these announcements went down or came up. */
   | { readonly kind: 'bus'; readonly up: boolean }
-  /** A lock that delays the shutdown came or went; so many are held from now on. */
+  /** An inhibitor lock, which delays the shutdown, was taken or released. `held` is the new number of locks. */
   | { readonly kind: 'lock'; readonly how: LockEvent; readonly held: number }
-  /** The group of a pod is about to be gone. `volumes`: of the pod, on the disk. */
+  /** The cgroup of a pod is about to be removed. `volumes` are the pod's volumes on disk. */
   | { readonly kind: 'groupRemoved'; readonly uid: string; readonly volumes: readonly string[] }
-  /** The API server can be reached again, or requests fail no more. */
+  /** The API server is reachable again, or requests no longer fail. */
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
-  /** Something was mounted, or nothing is any more (`source`: `undefined`). */
+  /** A file system was mounted, or unmounted if `source` is `undefined`. */
   | { readonly kind: 'mount'; readonly target: string; readonly source: string | undefined }
-  /** All that can happen at this instant has happened. */
+  /** Everything that can happen at this instant has happened. */
   | { readonly kind: 'settled' }
-  /** The quiet is over; what is left is in the last look. */
+  /** The quiet period is over. `look` is the final state. */
   | { readonly kind: 'end'; readonly look: LastLook };
 
-/** What there is at the end. */
+/** The final state of a run. */
 export interface LastLook {
   /** All paths of the file system. */
   readonly paths: readonly string[];
   readonly mountPoints: readonly string[];
   readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
   readonly containers: RuntimeTruth['containers'];
-  /** The pods that have a group. */
+  /** UIDs of the pods that have a cgroup. */
   readonly groups: readonly string[];
   readonly kubeletTimers: number;
   readonly cachedUids: readonly string[];
   readonly cluster?: ClusterLook | undefined;
 }
 
-/** Pods as the API server shows them, and as the kubelet says they are. */
+/** Pods as the API server stores them, and as the kubelet reports them. */
 export interface ClusterLook {
   /** Whether the node is registered. */
   readonly registered: boolean;
-  /** Its condition, where it has one. */
+  /** The node's condition MemoryPressure, if present. */
   readonly memoryPressure: boolean | undefined;
-  /** What its condition Ready says, where it has one. */
+  /** Status and message of the node's condition Ready, if present. */
   readonly ready: string | undefined;
   readonly mounted: readonly MountedObject[];
   readonly shown: readonly ShownPod[];
   readonly said: readonly { readonly uid: string; readonly phase: string | undefined; readonly containers: string }[];
 }
 
-/** A happening, when it was, and in which of the kubelet's lives (0: before the first). */
+/** An observed event with its time and the number of the kubelet's life (0: before the first). */
 export type Observation = Happening & { readonly atMs: number; readonly kubelet: number };

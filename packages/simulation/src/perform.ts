@@ -6,14 +6,14 @@ import { devicePath, FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scen
 import { writeHostile } from './world/hostile-writer.ts';
 import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
 
-/** What actions are performed on. */
+/** The objects on which actions are performed. */
 export interface Stage {
   readonly world: World;
   readonly node: SimulatedNode;
   readonly tell: (happening: Happening) => void;
 }
 
-/** Does what an action says, now. Ends of faults are timers of the world's clock. */
+/** Performs an action immediately. Faults end by timers of the world's clock. */
 export async function perform(action: Action, stage: Stage): Promise<void> {
   const { world, node } = stage;
   const { fs, runtime, clock } = world;
@@ -53,7 +53,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
       return crashRuntime(stage, action);
     case 'hostileFiles': {
       const runs = world.ledger.live.some(({ podUid }) => podUid === action.uid);
-      // A fault of the disk is one for containers, too.
+      // Injected disk faults also affect containers.
       if (runs) await writeHostile(fs, action.uid, action.what).catch(() => {});
       return;
     }
@@ -74,7 +74,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
     }
     case 'restartKubelet':
       node.stop();
-      // As a service manager does: what has not ended by then is killed.
+      // Like a service manager, kills the kubelet if it has not exited by then.
       clock.setTimer(action.downMs, () => {
         node.kill('cancelled');
         node.start();
@@ -171,7 +171,10 @@ function apiBack({ world, tell }: Stage): void {
   tell({ kind: 'apiCured', what: 'away' });
 }
 
-/** Ends every fault, and has everything up. The runtime is started again: nothing else rids it of tasks that were left behind. */
+/**
+ * Ends every fault and starts everything that is down. The runtime is restarted, because only a restart removes leaked
+ * tasks.
+ */
 export function endFaults({ world, node, tell }: Stage): void {
   world.runtime.faults.clear();
   world.leaksOver = true;

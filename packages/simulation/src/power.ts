@@ -8,10 +8,13 @@ interface Stage {
   readonly tell: (happening: Happening) => void;
 }
 
-/** What the machine needs to go down, when nobody delays that any more. */
+/** Time from the last released inhibitor lock to power-off. */
 const GOES_DOWN_MS = 200;
 
-/** The machine shuts down: for so long, or until it has no power, which it is without for `downMs`. */
+/**
+ * Starts a shutdown. Without `downMs`, the shutdown is cancelled after `forMs`. With `downMs`, the machine powers off
+ * when no lock delays it any more, or after `forMs`, and is off for `downMs`.
+ */
 export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: number; readonly downMs?: number }): void {
   const { world } = stage;
   const { login, clock } = world;
@@ -27,7 +30,7 @@ export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: numb
   clock.setTimer(forMs, downMs === undefined ? () => ifStill(() => login.cancel()) : goDown);
 }
 
-/** All that runs is gone at once, and what the kernel had; the disk stays. */
+/** Powers off the machine: all processes and all kernel state are lost, and the disk stays. */
 export function powerFails(stage: Stage, downMs: number): void {
   const { world, node, tell } = stage;
   const { runtime, ledger, mounter, cgroups, login, clock } = world;
@@ -43,7 +46,7 @@ export function powerFails(stage: Stage, downMs: number): void {
   clock.setTimer(downMs, () => powerOn(stage));
 }
 
-/** The machine is there again, where it was off. */
+/** Powers on the machine if it is off. */
 export function powerOn({ world, node, tell }: Stage): void {
   if (!world.off) return;
   world.off = false;

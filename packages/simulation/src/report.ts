@@ -2,13 +2,13 @@ import type { InvariantId } from './invariants/invariant.ts';
 import type { ShrunkTrace } from './shrink.ts';
 import type { SimulationResult } from './simulate.ts';
 
-/** What many runs came to. */
+/** Accumulated results of many runs. */
 export class Totals {
-  /** How many runs there were. */
+  /** Number of runs. */
   seeds = 0;
-  /** How many of them broke an invariant. */
+  /** Number of runs that broke an invariant. */
   failed = 0;
-  /** All their virtual time. */
+  /** Sum of the virtual time of all runs. */
   virtualMs = 0;
   readonly faults: Map<string, number> = new Map();
   readonly checks: Map<InvariantId, number> = new Map();
@@ -21,7 +21,7 @@ export class Totals {
     merge(this.checks, result.checks);
   }
 
-  /** The totals as lines of text. */
+  /** Returns the totals as lines of text. */
   lines(): readonly string[] {
     return [
       `seeds run: ${this.seeds}, of which ${this.failed} broke an invariant; ${Math.round(this.virtualMs / 60_000)} min of virtual time`,
@@ -31,11 +31,11 @@ export class Totals {
   }
 }
 
-/** What to print of a failure: the seed, what is wrong, and the shortest trace. */
+/** Returns the lines to print for a failure: the seed, the violation and the shortest trace. */
 export function failureLines(seed: number, { scenario, violation, runs }: ShrunkTrace): readonly string[] {
   return [
     `seed ${seed}: ${violation.invariant} is broken after ${(violation.atMs / 1000).toFixed(3)} s: ${violation.message}`,
-    `the shortest trace that breaks it (${scenario.actions.length} actions, found in ${runs} runs):`,
+    `shortest trace that breaks it (${scenario.actions.length} actions, found in ${runs} runs):`,
     `  node ${JSON.stringify(scenario.node)}`,
     ...scenario.actions.map((action) => `  ${JSON.stringify(action)}`),
     'what happened last:',

@@ -2,12 +2,15 @@ import { Worker } from 'node:worker_threads';
 import type { SeedListener, SeedOptions, SeedReport } from './seed-run.ts';
 import type { WorkerMessage } from './seed-worker.ts';
 
-/** A whole world is made for every seed and thrown away after it: with room for it, little of it is ever moved. */
+/**
+ * Each seed creates a world and discards it afterwards. A large young generation means that little of this memory is
+ * ever copied.
+ */
 const YOUNG_GENERATION_MB = 64;
 
 /**
- * Runs seeds in worker threads, each the next one that nobody has.
- * @throws what a seed's run has thrown, with its seed
+ * Runs seeds in worker threads. Each worker takes the next seed that no other worker has taken.
+ * @throws the error that a run threw, with its seed
  */
 export async function runInWorkers(
   seeds: { readonly from: number; readonly count: number },

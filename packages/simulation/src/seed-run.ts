@@ -3,35 +3,35 @@ import { generateScenario } from './scenario/generate.ts';
 import { shrink } from './shrink.ts';
 import { type SimulationResult, simulate } from './simulate.ts';
 
-/** How each seed of a row is run. */
+/** Options for the runs of all seeds. */
 export interface SeedOptions {
-  /** How many things are done to the node. */
+  /** Number of random actions in each run. */
   readonly events: number;
-  /** Whether the node is one of a cluster. */
+  /** Whether the node is part of a cluster. */
   readonly cluster: boolean;
-  /** Whether every node has little to give. */
+  /** Whether every node has scarce resources. */
   readonly scarce: boolean;
   readonly devices: boolean;
   readonly shutdown: boolean;
-  /** Whether the shortest trace of a failure is looked for: that takes up to 300 runs. */
+  /** Whether to search for the shortest trace of a failure, which takes up to 300 runs. */
   readonly shrink: boolean;
 }
 
-/** What a seed came to; it can be sent from one thread to another. */
+/** Result of a seed. It can be sent between threads. */
 export interface SeedReport extends Pick<SimulationResult, 'faults' | 'checks' | 'elapsedMs' | 'violation'> {
   readonly seed: number;
-  /** What to print of it, where it has failed. */
+  /** Lines to print if the seed failed. */
   readonly lines: readonly string[];
 }
 
-/** What is told of a row of seeds while it runs. */
+/** Receives progress while seeds run. */
 export interface SeedListener {
-  /** A seed has failed; its report follows when its shortest trace is found. */
+  /** Called when a seed has failed. Its report follows when the shortest trace has been found. */
   readonly onFailure: (line: string) => void;
   readonly onObservation?: (text: string) => void;
 }
 
-/** Runs one seed. The same seed gives the same report, whoever runs it. */
+/** Runs one seed. The same seed gives the same report in every thread. */
 export async function runSeed(seed: number, options: SeedOptions, listener: SeedListener): Promise<SeedReport> {
   const { onFailure, onObservation } = listener;
   const { events, cluster, scarce, devices, shutdown } = options;

@@ -17,39 +17,39 @@ import { mountedObjects } from './world/mounted-objects.ts';
 import { volumesOf } from './world/volumes-of.ts';
 import { World } from './world/world.ts';
 
-/** A rule that was broken. */
+/** A broken invariant. */
 export interface Violation {
   readonly invariant: InvariantId;
   readonly message: string;
   /** Milliseconds of virtual time since the start. */
   readonly atMs: number;
-  /** The last things that happened before, the newest last. */
+  /** The last trace lines before the violation, newest last. */
   readonly history: readonly string[];
 }
 
-/** How a run went. */
+/** Result of a run. */
 export interface SimulationResult {
   readonly scenario: Scenario;
   readonly violation: Violation | undefined;
-  /** Faults that struck, by kind. */
+  /** Number of injected faults by kind. */
   readonly faults: ReadonlyMap<string, number>;
-  /** How often each invariant had something to judge. */
+  /** Number of judgements by invariant. */
   readonly checks: ReadonlyMap<InvariantId, number>;
-  /** Of all that was observed: the same for the same scenario. */
+  /** Hash of the whole trace. It is the same for the same scenario. */
   readonly traceHash: string;
-  /** Virtual time that has passed. */
+  /** Virtual time of the run. */
   readonly elapsedMs: number;
 }
 
-/** How to run. */
+/** Options of {@link simulate}. */
 export interface SimulateOptions {
-  /** What stands between kubelet and world: nothing by default. */
+  /** Changes of the ports between the kubelet and the world. Default: none. */
   readonly decorations?: Decorations;
-  /** All by default. */
+  /** The invariants to check. Default: all. */
   readonly invariants?: readonly Invariant[];
-  /** Where the kubelet's log goes: nowhere by default. */
+  /** Receives the kubelet's log. Default: the log is discarded. */
   readonly logger?: Logger;
-  /** Told of all that is observed, as it happens. */
+  /** Called with each trace line when it is observed. */
   readonly onObservation?: (text: string) => void;
 }
 
@@ -60,16 +60,21 @@ interface OneWatch {
 }
 
 const HISTORY = 60;
-/** More timers than the longest run needs, an hour without an API server at some 17 a second, and than one instant does. */
+/**
+ * Limit of timers that fire in a run. It exceeds what the longest runs need: about 17 timers per second for an hour
+ * without an API server.
+ */
 const MAX_STEPS = 100_000;
-/** And so many more for each second of virtual time: some outages last an hour, and probes go on. */
+/** Additional limit for each second of virtual time, because some outages last an hour and probes continue. */
 const MORE_STEPS_PER_SECOND = 30;
 const MAX_STEPS_AT_ONCE = 2000;
 const LOOK_PERIOD_MS = 5000;
-/** So many looks in a row must find everything as it is wanted before a run ends early. */
+/** A run ends early after this number of consecutive samples with the desired state. */
 const QUIET_LOOKS = 4;
 
-/** Runs a scenario to its end, or to the first rule that is broken. Does no I/O; the same scenario gives the same result. */
+/**
+ * Runs a scenario to its end, or until an invariant is broken. Does no I/O. The same scenario gives the same result.
+ */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
   return new Run(scenario, options).run();
 }
@@ -81,7 +86,7 @@ class Run {
   readonly #node: SimulatedNode;
   readonly #facts: Facts;
   readonly #watches: readonly OneWatch[];
-  /** Who looks at observations of a kind: most of them are calls that nobody judges. */
+  /** The invariants that check observations of a kind. Most observations are calls that no invariant checks. */
   readonly #watchesOf = new Map<Observation['kind'], OneWatch[]>();
   readonly #hash = new TraceHash();
   readonly #history: string[] = [];
@@ -89,7 +94,7 @@ class Run {
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
   #quietLooks = 0;
-  /** Until when a call to the runtime may hang that struck before the faults ended. */
+  /** Time at which the last hanging runtime call ends that was injected before the faults ended. */
   #hangUntilMs = 0;
   #steps = 0;
   #stepsNow = 0;
@@ -161,7 +166,7 @@ class Run {
       if (!lookDue) continue;
       lookDue = false;
       await this.#health();
-      // What is as it is wanted for a while need not be watched for longer.
+      // After the faults have ended, the run ends early once the state has been as desired for some time.
       if (this.#facts.faultsEnded) over = await this.#isQuiet();
     }
     if (this.#violation === undefined) this.#tell({ kind: 'end', look: await this.#look() });
@@ -189,14 +194,14 @@ class Run {
     this.#tell({ kind: 'settled' });
   }
 
-  /** K4: at one instant only so much can happen, or the kubelet runs in a circle. */
+  /** K4: limits the number of timers per instant and per run; otherwise the kubelet is in an endless loop. */
   #countStep(): void {
     const nowMs = this.#world.clock.monotonic();
     this.#stepsNow = nowMs === this.#lastStepMs ? this.#stepsNow + 1 : 0;
     this.#lastStepMs = nowMs;
     const most = MAX_STEPS + (nowMs / 1000) * MORE_STEPS_PER_SECOND;
     if (++this.#steps > most || this.#stepsNow > MAX_STEPS_AT_ONCE) {
-      this.#violate('K4', `the node is not at rest after ${this.#steps} timers`);
+      this.#violate('K4', `node does not come to rest after ${this.#steps} timers`);
     }
   }
 
@@ -248,7 +253,7 @@ class Run {
     return {
       ...truth,
       groups: this.#world.cgroups?.podUids ?? [],
-      // Few looks ask for them, and there may be thousands.
+      // Lazy, because few observers use the paths and there may be thousands.
       get paths() {
         paths ??= fs.paths();
         return paths;

@@ -1,7 +1,7 @@
 import type { VersionedStatus } from '@node-agent/status';
 import type { SimulatedNode } from './node/simulated-node.ts';
 
-/** Sees which published statuses have changed since the last look. */
+/** Detects which published statuses have changed since the last call. */
 export class Statuses {
   #life = 0;
   readonly #seen = new Map<string, VersionedStatus>();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const BATCH_LENGTH = 1 << 14;
 
-/** The hash of all lines of a trace, which are short and many: they are hashed in batches. */
+/** Hash of all lines of a trace. The lines are many and short, so they are hashed in batches. */
 export class TraceHash {
   readonly #hash = createHash('sha1');
   #batch = '';
@@ -12,7 +12,7 @@ export class TraceHash {
     if (this.#batch.length > BATCH_LENGTH) this.#flush();
   }
 
-  /** To be called once, at the end. */
+  /** Returns the hash. Must be called only once, at the end. */
   digest(): string {
     this.#flush();
     return this.#hash.digest('hex');

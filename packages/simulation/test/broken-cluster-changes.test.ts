@@ -7,7 +7,7 @@ const pod: PodPlan = { ...healthy, name: 'a1', uid: 'a1-u' };
 const secret = { kind: 'secret', name: 's1' } as const;
 const withSecret: PodPlan = { ...pod, objects: [{ ...secret, optional: false }] };
 
-/** A pod of the API and a static one, and a new cluster that knows neither. */
+/** A pod of the API and a static pod, then a new cluster without them. */
 const wiped: Scenario = {
   ...cluster,
   actions: [
@@ -17,7 +17,9 @@ const wiped: Scenario = {
   ],
 };
 
-/** A kubelet that starts when a pod has just gone, and whose API server's cache does not know that yet. */
+/**
+ * A kubelet that starts when a pod has just been deleted, and an API server with a stale cache that still has the pod.
+ */
 const stale: Scenario = {
   ...cluster,
   actions: [
@@ -28,7 +30,7 @@ const stale: Scenario = {
   ],
 };
 
-/** A pod whose secret comes late, and changes. */
+/** A pod whose secret is created late and then changes. */
 const changing: Scenario = {
   ...cluster,
   actions: [
@@ -38,12 +40,12 @@ const changing: Scenario = {
   ],
 };
 
-/** The kubelet's requests, changed on their way. */
+/** Changes the kubelet's API requests. */
 function requests(change: (inner: ApiRequester) => ApiRequester): () => Decorations {
   return () => ({ api: change });
 }
 
-/** Requests of which all but the first are only tried. */
+/** For each matching path, only the first request takes effect. */
 function onlyOnce(isMeant: (method: string, path: string) => boolean): () => Decorations {
   const seen = new Set<string>();
   return requests((inner) => (request, signal) => {
@@ -54,7 +56,7 @@ function onlyOnce(isMeant: (method: string, path: string) => boolean): () => Dec
   });
 }
 
-/** Watches that do not tell of changes. */
+/** Watches without MODIFIED events. */
 function deafToChanges(isMeant: (path: string) => boolean): () => Decorations {
   return requests((inner) => async (request, signal) => {
     const response = await inner(request, signal);
@@ -66,7 +68,7 @@ async function* without(text: string, body: AsyncIterable<Uint8Array>): AsyncGen
   for await (const chunk of body) if (!Buffer.from(chunk).toString().includes(text)) yield chunk;
 }
 
-/** The pods are listed at the start and when the node is registered, and not after that. */
+/** Pods are listed only at the start and after the registration of the node. */
 function listedOnlyAtTheStart(): Decorations {
   let lists = 0;
   return {
@@ -87,20 +89,20 @@ function volumesOptional(one: Pod): Pod {
 seenBroken([
   [
     'N6',
-    'a node is registered only once',
+    'the kubelet does not register its node again',
     onlyOnce((method, path) => method === 'POST' && path === '/api/v1/nodes'),
     wiped,
   ],
   [
     'F3',
-    'mirror pods are made only once',
+    'the kubelet does not recreate mirror pods',
     onlyOnce((method, path) => method === 'POST' && path.endsWith('/pods')),
     wiped,
   ],
-  ['P7', 'that a new cluster does not know a pod is not heard', listedOnlyAtTheStart, wiped],
+  ['P7', 'the kubelet does not notice that a new cluster has no pods', listedOnlyAtTheStart, wiped],
   [
     'P7',
-    'a watch does not begin where its list has ended',
+    'a watch does not start at the version of its list',
     requests((inner) => (request, signal) => {
       const watches = request.path.startsWith('/api/v1/pods?') && request.path.includes('watch=');
       return inner(watches ? { ...request, path: request.path.replace(/resourceVersion=\d+/, '') } : request, signal);
@@ -109,14 +111,19 @@ seenBroken([
   ],
   [
     'W4',
-    'a secret that is missing is done without',
+    'a pod starts without a secret that is missing',
     () => steps((inner) => ({ syncPod: (type, one, ...rest) => inner.syncPod(type, volumesOptional(one), ...rest) })),
     changing,
   ],
-  ['W4', 'a secret that changes is not heard of', deafToChanges((path) => path.includes('/secrets?')), changing],
   [
     'W4',
-    'of two files that change one stays as it was',
+    'the kubelet does not notice the change of a secret',
+    deafToChanges((path) => path.includes('/secrets?')),
+    changing,
+  ],
+  [
+    'W4',
+    'only one of two changed files of a volume is updated',
     () => {
       const first = new Map<string, string | Uint8Array>();
       return {

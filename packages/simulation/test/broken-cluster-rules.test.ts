@@ -32,7 +32,10 @@ const comeAndGo: Scenario = {
   ],
 };
 
-/** The manifest of a static pod gets another UID while no kubelet runs, and the API server is away from then on. */
+/**
+ * The manifest of a static pod gets another UID while no kubelet is running, and the API server is unreachable from
+ * then on.
+ */
 const uidChangedUnseen: Scenario = {
   ...cluster,
   actions: [
@@ -67,14 +70,14 @@ function sandboxesNeedTheApi(): Decorations {
   };
 }
 
-/** The kubelet's requests, changed on their way. */
+/** Changes the kubelet's API requests. */
 function requests(change: (inner: ApiRequester) => ApiRequester): Decorations {
   return { api: change };
 }
 
 const isStatus = (path: string): boolean => path.endsWith('/status') && path.includes('/pods/');
 
-/** A streamed list of no pods, which ends when it is left. */
+/** A streamed list without pods, which ends when the client leaves. */
 async function* noPods(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const metadata = { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } };
   const event = { type: 'BOOKMARK', object: { kind: 'Pod', apiVersion: 'v1', metadata } };
@@ -88,7 +91,7 @@ interface Condition {
   readonly $patch?: string;
 }
 
-/** The kubelet's status patches, with their conditions changed. */
+/** Changes the conditions in the kubelet's status patches. */
 function conditions(change: (conditions: readonly Condition[]) => readonly Condition[]): Decorations {
   return requests((inner) => (request, signal) => {
     const body = request.body as string | undefined;
@@ -102,7 +105,7 @@ function conditions(change: (conditions: readonly Condition[]) => readonly Condi
   });
 }
 
-/** The kubelet of this number says of the pod that it is not ready, once it has begun to work. */
+/** The kubelet with this number reports the pod as not ready after it has started to work. */
 function unready(number: number): Decorations {
   let kubelets = 0;
   return requests((inner) => {
@@ -117,11 +120,11 @@ function unready(number: number): Decorations {
   });
 }
 
-/** What is broken on purpose, and which rule is to notice it. */
+/** Each violation, and the invariant that must detect it. */
 const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[] = [
   [
     'S2',
-    'a pod is shown as ended while it is being ended',
+    'a terminating pod is reported as terminated',
     comeAndGo,
     requests((inner) => (request, signal) => {
       const body = request.body as string | undefined;
@@ -136,7 +139,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'S5',
-    'the object of a pod is deleted as soon as its end is reported',
+    'the API object of a pod is deleted before the pod is cleaned up',
     comeAndGo,
     requests((inner) => async (request, signal) => {
       const answer = await inner(request, signal);
@@ -153,11 +156,11 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'S8',
-    'the last status is lost, and nobody tries again',
+    'the final status update is lost and not retried',
     { ...cluster, actions: [{ atMs: 100, do: 'apiCreate', pod }] },
     requests((inner) => (request, signal) => {
       if (!isStatus(request.path)) return inner(request, signal);
-      // The answer is that of a read: nothing was written.
+      // The request becomes a read, so nothing is written but the response looks right.
       const { body: _body, ...read } = {
         ...request,
         method: 'GET' as const,
@@ -168,13 +171,13 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'S4',
-    'the kubelet takes away a condition that is not its own',
+    'the kubelet deletes a condition that it does not own',
     comeAndGo,
     conditions((own) => [...own, { $patch: 'delete', type: 'example.com/foreign' }]),
   ],
   [
     'S6',
-    'a pod is shown as not ready by a kubelet that has just started',
+    'a restarted kubelet reports a ready pod as not ready',
     {
       ...cluster,
       actions: [
@@ -186,7 +189,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'S7',
-    'a readiness gate without a condition counts as open',
+    'a pod is reported as ready although its readiness gate has no condition',
     {
       ...cluster,
       actions: [
@@ -201,7 +204,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'F3',
-    'mirror pods are not made',
+    'the kubelet does not create mirror pods',
     { ...cluster, actions: [{ atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod: staticPod }] },
     requests((inner) => (request, signal) => {
       const creates = request.method === 'POST' && request.path.endsWith('/pods');
@@ -210,7 +213,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
   ],
   [
     'K3',
-    'a kubelet that starts while the API server is away takes it for one without pods',
+    'a kubelet that starts without the API server assumes that there are no pods',
     {
       ...cluster,
       actions: [
@@ -228,10 +231,10 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
       }
     }),
   ],
-  ['F4', 'no sandbox is made while the API server does not answer', uidChangedUnseen, sandboxesNeedTheApi()],
+  ['F4', 'the kubelet creates no sandbox while the API server is unreachable', uidChangedUnseen, sandboxesNeedTheApi()],
   [
     'N6',
-    'the lease is read, and not renewed',
+    'the kubelet reads the lease but does not renew it',
     { ...cluster, actions: [] },
     requests((inner) => (request, signal) => {
       if (request.method !== 'PUT' || !request.path.includes('/leases/')) return inner(request, signal);
@@ -242,7 +245,7 @@ const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[]
 ];
 
 for (const [id, what, scenario, decorations] of BROKEN) {
-  test(`${id} is seen broken: ${what}`, async () => {
+  test(`${id}: the violation is detected if ${what}`, async () => {
     expect((await simulate(scenario)).violation).toBeUndefined();
     const { violation } = await simulate(scenario, { decorations });
     expect(violation?.invariant).toBe(id);

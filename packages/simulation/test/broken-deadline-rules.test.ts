@@ -7,7 +7,7 @@ const overdue: Scenario = {
   ...quietNode,
   actions: [{ atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod }],
 };
-/** As that, on a machine where something else went wrong before. */
+/** The same on a machine with an earlier fault. */
 const overdueLater: Scenario = {
   ...overdue,
   actions: [...overdue.actions, { atMs: 5000, do: 'killContainer', nth: 0, exitCode: 1, oomKilled: false }],
@@ -22,7 +22,7 @@ function withDeadline(seconds: number | undefined): () => ReturnType<typeof step
 }
 
 seenBroken([
-  ['C6', 'a deadline is not looked at', withDeadline(undefined), overdue],
-  ['P7', 'a deadline is not looked at', withDeadline(undefined), overdueLater],
-  ['C6', 'a deadline is too short', withDeadline(5), overdueLater],
+  ['C6', 'the kubelet ignores activeDeadlineSeconds', withDeadline(undefined), overdue],
+  ['P7', 'the kubelet ignores activeDeadlineSeconds', withDeadline(undefined), overdueLater],
+  ['C6', 'activeDeadlineSeconds is applied too early', withDeadline(5), overdueLater],
 ]);

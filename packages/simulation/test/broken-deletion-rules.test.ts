@@ -8,7 +8,9 @@ const pod: PodPlan = {
   containers: [{ name: 'main', runs: [{}], version: 1, ignoreTerm: true }],
 };
 
-/** A pod is taken out of the API at once, and another one comes under its name while the first still ends. */
+/**
+ * A pod is force-deleted in the API, and a pod with the same name is created while the first one is still terminating.
+ */
 const succeeded: Scenario = {
   ...cluster,
   actions: [
@@ -18,7 +20,10 @@ const succeeded: Scenario = {
   ],
 };
 
-/** A pod is deleted with less time than its spec gives it; or as that says, and once more with less. */
+/**
+ * A pod is deleted with these grace periods, one deletion after another. `undefined` stands for the grace period of the
+ * spec.
+ */
 const hurried = (...graces: readonly (number | undefined)[]): Scenario => ({
   ...cluster,
   actions: [
@@ -33,7 +38,7 @@ const hurried = (...graces: readonly (number | undefined)[]): Scenario => ({
 seenBroken([
   [
     'S3',
-    'a status is written to whatever pod has the name',
+    'a status is written to another pod of the same name',
     () => ({
       api: (inner) => (request, signal) => {
         if (request.method !== 'PATCH') return inner(request, signal);
@@ -45,7 +50,7 @@ seenBroken([
   ],
   [
     'C5',
-    'who deletes a pod does not say how long it has',
+    'the kubelet ignores the grace period of a deletion',
     () =>
       steps((inner) => ({
         syncTerminatingPod: (one, status, _seconds, ...rest) => inner.syncTerminatingPod(one, status, 30, ...rest),
@@ -54,7 +59,7 @@ seenBroken([
   ],
   [
     'C5',
-    'a grace period does not become shorter',
+    'the kubelet does not shorten the grace period',
     () => {
       let first: number | undefined;
       return steps((inner) => ({
@@ -68,7 +73,7 @@ seenBroken([
   ],
 ]);
 
-test('pods come again under their names, and are deleted with less and less time', () => {
+test('generated scenarios recreate pods under the same name and shorten grace periods', () => {
   const actions = Array.from({ length: 200 }, (_, seed) => generateScenario(seed, { cluster: true }).actions).flat();
   const created = actions.filter((action) => action.do === 'apiCreate').map((action) => action.pod);
   const deleted = actions.filter((action) => action.do === 'apiDelete');

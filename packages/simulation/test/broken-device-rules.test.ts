@@ -17,7 +17,7 @@ function asking(name: string, more: Partial<PodPlan> = {}): PodPlan {
 
 const onePod = scenario(2, [{ atMs: 6000, do: 'writeManifest', file: 'p1.yaml', pod: asking('p1') }]);
 
-/** The second asks for what the first one has, of whom another kubelet knows. */
+/** The second pod requests the device of the first pod, which was allocated by an earlier kubelet. */
 const twoPods = scenario(1, [
   { atMs: 2000, do: 'writeManifest', file: 'p1.yaml', pod: asking('p1') },
   { atMs: 9000, do: 'restartKubelet', downMs: 1000 },
@@ -41,7 +41,7 @@ const hanging = scenario(
   70_000,
 );
 
-/** The kubelet finds no file of who holds what. */
+/** The kubelet does not find its checkpoint of device allocations. */
 function forgetful(): Decorations {
   const open: FileSystem['open'] = async (path) => {
     throw Object.assign(new Error(`ENOENT: no such file, open '${path}'`), { code: 'ENOENT' });
@@ -56,7 +56,7 @@ function forgetful(): Decorations {
 
 type Unary = ReturnType<GrpcTransport['client']>['unary'];
 
-/** Plugins are asked for devices in another way. */
+/** Changes the calls of Allocate. */
 function allocating(change: (allocate: () => Promise<object>) => Promise<object>): Decorations {
   return {
     devices: (transport) => ({
@@ -78,7 +78,7 @@ function allocating(change: (allocate: () => Promise<object>) => Promise<object>
   };
 }
 
-/** While a plugin is asked, no sandbox is made. */
+/** No sandbox is created while a plugin call is in progress. */
 function stalling(): Decorations {
   let asked: Promise<unknown> = Promise.resolve();
   return {
@@ -98,11 +98,11 @@ function stalling(): Decorations {
 }
 
 seenBroken([
-  ['N8', 'it is forgotten who holds a device', forgetful, twoPods],
-  ['N8', 'a container that begins anew is given another device', forgetful, beginsAnew],
+  ['N8', 'the kubelet forgets its device allocations', forgetful, twoPods],
+  ['N8', 'a restarted container gets another device', forgetful, beginsAnew],
   [
     'N8',
-    'a container does not get what its plugin gave',
+    'a container does not get the environment of its device plugin',
     () =>
       allocating(async () => ({
         containerResponses: [{ envs: {}, mounts: [], devices: [], annotations: {}, cdiDevices: [] }],
@@ -111,20 +111,20 @@ seenBroken([
   ],
   [
     'N8',
-    'a pod is refused in other words than upstream’s',
+    'the message of a rejected pod differs from upstream’s',
     () => allocating(() => Promise.reject(new Error('sorry'))),
     onePod,
   ],
   [
     'N8',
-    'a pod is refused though there are devices for it',
+    'a pod is rejected although enough devices are free',
     () => allocating(() => Promise.reject(new GrpcError({ code: 'UNKNOWN', details: 'sorry' }))),
     onePod,
   ],
-  ['W6', 'a plugin that does not answer holds up other pods', stalling, hanging],
+  ['W6', 'a hanging device plugin delays other pods', stalling, hanging],
 ]);
 
-test('N8: a pod is given the device of one that is being ended when that has ended', async () => {
+test('N8: a pod gets the device of a terminating pod after that pod has ended', async () => {
   const slow = asking('p1', {
     graceSeconds: 10,
     containers: [{ name: 'main', runs: [{}], version: 1, stopDelayMs: 4000 }],
@@ -139,9 +139,9 @@ test('N8: a pod is given the device of one that is being ended when that has end
     { onObservation: (text) => seen.push(text) },
   );
   expect(result.violation).toBeUndefined();
-  expect(seen.flatMap((text) => /p\d-u\/main .*(starts|ends)/.exec(text)?.[0].replace(/ .* /, ' ') ?? [])).toEqual([
-    'p1-u/main starts',
-    'p1-u/main ends',
-    'p2-u/main starts',
+  expect(seen.flatMap((text) => /p\d-u\/main .*(started|ended)/.exec(text)?.[0].replace(/ .* /, ' ') ?? [])).toEqual([
+    'p1-u/main started',
+    'p1-u/main ended',
+    'p2-u/main started',
   ]);
 });

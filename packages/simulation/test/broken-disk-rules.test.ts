@@ -16,7 +16,7 @@ const scenario: Scenario = {
 type ChangeMounter = NonNullable<Decorations['mounter']>;
 type Mounter = Parameters<ChangeMounter>[0];
 
-/** Mounts some of which are made in another way. */
+/** Changes some methods of the mounter. */
 function changed(change: (mounter: Mounter) => Partial<Mounter>): () => Decorations {
   return () => ({
     mounter: (mounter) => {
@@ -36,7 +36,7 @@ const isStaged = (target: string): boolean => target.includes('/plugins/kubernet
 seenBroken([
   [
     'N5',
-    'a disk that is mounted is not seen to be',
+    'the kubelet does not see that a disk is mounted',
     changed((mounter) => ({
       mountPoints: async () => new Map([...(await mounter.mountPoints())].filter(([target]) => !isStaged(target))),
     })),
@@ -50,7 +50,7 @@ seenBroken([
   ],
   [
     'N5',
-    'a disk is unmounted before it is taken from the last pod',
+    'a disk is unmounted while a pod still uses it',
     changed((mounter) => ({
       unmount: async (target, ...rest) => {
         const [staged] = [...(await mounter.mountPoints()).keys()].filter(isStaged);
@@ -60,10 +60,10 @@ seenBroken([
     })),
     scenario,
   ],
-  ['N5', 'disks are not bound into pods', changed(() => ({ bind: async () => {} })), scenario],
+  ['N5', 'disks are not bind-mounted into pods', changed(() => ({ bind: async () => {} })), scenario],
   [
     'P7',
-    'a disk that no pod has is left',
+    'a disk stays mounted although no pod uses it',
     changed((mounter) => ({
       unmount: async (target, ...rest) => (isStaged(target) ? undefined : mounter.unmount(target, ...rest)),
     })),

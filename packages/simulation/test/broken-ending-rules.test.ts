@@ -4,7 +4,7 @@ import { changed, healthy, quietNode, seenBroken, steps } from './mutants.ts';
 
 const cluster: Omit<Scenario, 'actions'> = { ...quietNode, node: { ...quietNode.node, cluster: true } };
 
-/** A container that drains for long when it is told to stop. */
+/** A container that drains for a long time when it is stopped. */
 const draining: ContainerPlan = {
   ...{ name: 'main', runs: [{}], version: 1, ignoreTerm: true },
   probes: { readiness: { periodSeconds: 1, wellAfterMs: 0, drains: true } },
@@ -15,7 +15,7 @@ const KILL: Action = {
   ...{ afterCalls: 0, effect: 'before', inFlight: 'cancelled' },
 };
 
-/** A pod of the API that is deleted; the kubelet is killed meanwhile, where that is asked for. */
+/** A pod of the API that is deleted. If `isKilled`, the kubelet is killed during the termination. */
 function deleted(container: ContainerPlan, isKilled: boolean): Scenario {
   const pod: PodPlan = { ...healthy, name: 'a1', uid: 'a1-u', graceSeconds: 30, containers: [container] };
   return {
@@ -28,7 +28,7 @@ function deleted(container: ContainerPlan, isKilled: boolean): Scenario {
   };
 }
 
-/** Probes of a container that was told to stop are answered without the container: for them nobody asks. */
+/** From the tenth probe on, probes succeed without reaching the container. */
 function unasked(): Decorations {
   let count = 0;
   return {
@@ -44,7 +44,7 @@ const deaf: () => Decorations = () => ({
   },
 });
 
-/** A sandbox takes long to stop, though all containers in it have ended. */
+/** Stopping a sandbox takes a long time, although its containers have exited. */
 const lingering: () => Decorations = () => ({
   cri: (cri, { clock }) =>
     changed(cri, {
@@ -58,11 +58,11 @@ const lingering: () => Decorations = () => ({
 const preStop: ContainerPlan = { name: 'main', runs: [{}], version: 1, preStopSeconds: 4, preStopBy: 'exec' };
 
 seenBroken([
-  ['R1', 'readiness of a pod that ends is not probed', unasked, deleted(draining, false)],
-  ['R1', 'a pod that ends is shown as ready though its probe fails', deaf, deleted(draining, false)],
+  ['R1', 'the readiness of a terminating pod is not probed', unasked, deleted(draining, false)],
+  ['R1', 'a terminating pod is reported as ready although its probe fails', deaf, deleted(draining, false)],
   [
     'C5',
-    'a restart of the kubelet begins the grace period of a deletion again',
+    'a kubelet restart restarts the grace period of a deletion',
     () =>
       steps((inner) => ({
         syncTerminatingPod: (one, status, _seconds, ...rest) => inner.syncTerminatingPod(one, status, 30, ...rest),
@@ -71,7 +71,7 @@ seenBroken([
   ],
   [
     'C5',
-    'a pod whose containers have ended is waited for',
+    'a pod stays terminating although its containers have exited',
     lingering,
     deleted(healthy.containers[0] ?? draining, false),
   ],

@@ -2,7 +2,7 @@ import type { FileSystem } from '@node-agent/host';
 import type { Scenario } from '../src/index.ts';
 import { changedFiles, healthy, quietNode, seenBroken } from './mutants.ts';
 
-/** A pod that links to what is not its own, and goes. */
+/** A pod whose volume contains links to foreign files, and that is removed later. */
 const linking: Scenario = {
   ...quietNode,
   actions: [
@@ -12,7 +12,7 @@ const linking: Scenario = {
   ],
 };
 
-/** A pod that mounts what hangs, and another one. */
+/** A pod that mounts the hanging file system, and another pod. */
 const hanging: Scenario = {
   ...quietNode,
   faultsEndMs: 80_000,
@@ -23,7 +23,7 @@ const hanging: Scenario = {
   ],
 };
 
-/** Takes away what a link leads to, too. */
+/** Removes a directory and also the targets of its links. */
 async function removeThroughLinks(fs: FileSystem, path: string): Promise<void> {
   for (const { name, kind } of await fs.readdir(path).catch(() => [])) {
     const at = `${path}/${name}`;
@@ -36,13 +36,13 @@ async function removeThroughLinks(fs: FileSystem, path: string): Promise<void> {
 seenBroken([
   [
     'W5',
-    'removal follows the links of a volume',
+    'the removal of a volume follows symbolic links',
     () => ({ files: (fs) => changedFiles(fs, { removeAll: (path) => removeThroughLinks(fs, path) }) }),
     linking,
   ],
   [
     'W6',
-    'the directory of every pod waits for a file system that hangs',
+    'a hanging file system delays all pods',
     () => ({
       files: (fs) =>
         changedFiles(fs, {

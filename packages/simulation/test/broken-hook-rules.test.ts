@@ -2,7 +2,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { Action, ContainerPlan, Decorations, PodPlan, PostStartPlan, Scenario } from '../src/index.ts';
 import { type Cri, changed, healthy, noSandboxDuring, quietNode, seenBroken, steps } from './mutants.ts';
 
-/** A pod of two containers, of which the first has this hook. */
+/** A pod with two containers, the first of which has this hook. */
 function hooked(postStart: PostStartPlan): PodPlan {
   const main: ContainerPlan = { name: 'main', runs: [{}], version: 1, postStart };
   return { ...healthy, graceSeconds: 10, containers: [main, { name: 'two', runs: [{}], version: 1 }] };
@@ -32,7 +32,7 @@ const inCluster: Scenario = {
 
 const NOTHING = new Uint8Array();
 
-/** The kubelet hears at once that a command is through, which goes on. */
+/** The kubelet gets the result of a command immediately, while the command is still running. */
 function hasty(exitCode = 0): Decorations {
   return {
     cri: (cri) =>
@@ -45,7 +45,7 @@ function hasty(exitCode = 0): Decorations {
   };
 }
 
-/** Pods of which the kubelet never sees that they have hooks. */
+/** The kubelet sees pods without their hooks. */
 function withoutHooks(): Decorations {
   const stripped = (pod: Pod): Pod => {
     const containers = pod.spec.containers.map(({ lifecycle: _, ...container }) => container);
@@ -61,7 +61,7 @@ function exec(change: (execSync: Cri['execSync']) => Cri['execSync']): Decoratio
 seenBroken([
   [
     'C5',
-    'each command of a hook is run twice',
+    'the command of a hook runs twice',
     () =>
       exec((execSync) => async (request, signal) => {
         await execSync(request, signal);
@@ -71,7 +71,7 @@ seenBroken([
   ],
   [
     'C5',
-    'a hook is run when its container is to end',
+    'a postStart hook runs when its container stops',
     () => ({
       cri: (cri) =>
         changed(cri, {
@@ -83,10 +83,10 @@ seenBroken([
     }),
     comesAndGoes,
   ],
-  ['C5', 'nobody waits for the command of a hook', hasty, scenario(comes(hooked(byExec)))],
+  ['C5', 'the kubelet does not wait for the command of a hook', hasty, scenario(comes(hooked(byExec)))],
   [
     'C5',
-    'nobody waits for the answer to a hook',
+    'the kubelet does not wait for the response to a hook',
     () => ({
       hooks: (ask) => async (request, signal) => {
         void ask(request, signal);
@@ -95,17 +95,17 @@ seenBroken([
     }),
     scenario(comes(hooked(byRequest))),
   ],
-  ['C5', 'nobody waits for a hook that sleeps', withoutHooks, scenario(comes(hooked(bySleep)))],
-  ['C5', 'no hook is run', withoutHooks, scenario(comes(hooked(byExec)))],
+  ['C5', 'the kubelet does not wait for a sleep hook', withoutHooks, scenario(comes(hooked(bySleep)))],
+  ['C5', 'hooks are not run', withoutHooks, scenario(comes(hooked(byExec)))],
   [
     'C5',
-    'hooks that fail are taken for ones that succeed',
+    'failed hooks count as succeeded',
     () => exec((execSync) => async (request, signal) => ({ ...(await execSync(request, signal)), exitCode: 0 })),
     scenario(comes(hooked(failing))),
   ],
   [
     'C2',
-    'each run that a hook ends seems to have been long, and over for long',
+    'runs that end by a failed hook appear to have lasted long and ended long ago',
     () => ({
       cri: (cri) =>
         changed(cri, {
@@ -118,10 +118,10 @@ seenBroken([
     }),
     scenario(comes(hooked(alwaysFailing))),
   ],
-  ['C6', 'hooks that succeed are taken for ones that fail', () => hasty(1), scenario(comes(hooked(byExec)))],
+  ['C6', 'succeeded hooks count as failed', () => hasty(1), scenario(comes(hooked(byExec)))],
   [
     'S7',
-    'nobody waits for the answer to a hook',
+    'the kubelet does not wait for the response to a hook',
     () => ({
       hooks: (ask) => async (request, signal) => {
         void ask(request, signal);
@@ -130,5 +130,5 @@ seenBroken([
     }),
     inCluster,
   ],
-  ['W6', 'no sandbox is made while a hook runs', () => noSandboxDuring('execSync'), hasNeighbour],
+  ['W6', 'no sandbox is created while a hook runs', () => noSandboxDuring('execSync'), hasNeighbour],
 ]);

@@ -8,21 +8,21 @@ function scenario(pod: Partial<PodPlan>, actions: Scenario['actions'] = []): Sce
   return { ...quietNode, actions: [comes, ...actions] };
 }
 
-/** Fails its liveness probe three times, and ends with exit code 0 each time. */
+/** Fails its liveness probe in its first three runs, and exits with code 0 each time. */
 const ill: ContainerPlan = {
   ...{ name: 'main', runs: [{}], version: 1, termExitCode: 0 },
   probes: { liveness: { periodSeconds: 1, wellAfterMs: 0, illAfterMs: 2000, illRuns: 3 } },
 };
 const illUnderOnFailure = scenario({ restartPolicy: 'OnFailure', containers: [ill] });
 
-/** A kubelet whose syncs look at statuses in which something is missing. */
+/** The kubelet's syncs see a changed runtime status of the pod. */
 function seeing(change: (status: RuntimePodStatus) => RuntimePodStatus): Decorations {
   return steps((inner) => ({
     syncPod: (type, pod, mirror, status, signal) => inner.syncPod(type, pod, mirror, change(status), signal),
   }));
 }
 
-/** A runtime of which every container is taken to run. */
+/** The runtime reports every container as running. */
 function deafToEnds(): Decorations {
   const state = ContainerState.CONTAINER_RUNNING;
   return {
@@ -40,7 +40,7 @@ function deafToEnds(): Decorations {
   };
 }
 
-/** One container runs for a long time to its end after SIGTERM, the other one ends at once. */
+/** After SIGTERM, one container runs for a long time and the other exits immediately. */
 const slowEnd = scenario(
   {
     graceSeconds: 120,
@@ -55,7 +55,7 @@ const slowEnd = scenario(
 seenBroken([
   [
     'P7',
-    'the decision to start a container again is forgotten once it has ended with 0',
+    'the decision to restart a container is lost after it has exited with 0',
     () =>
       seeing((status) => ({
         ...status,
@@ -63,5 +63,5 @@ seenBroken([
       })),
     illUnderOnFailure,
   ],
-  ['S7', 'the runtime is not believed that a container has ended before the last one of its pod', deafToEnds, slowEnd],
+  ['S7', 'an exited container is reported as running until all containers of the pod have exited', deafToEnds, slowEnd],
 ]);

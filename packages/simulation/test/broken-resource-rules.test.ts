@@ -13,7 +13,7 @@ function pod(name: string, more: Partial<PodPlan> = {}): PodPlan {
   return { ...healthy, name, uid: `${name}-u`, cpu: { main: 400 }, ...more };
 }
 
-/** Three pods of which one is critical, and too little memory for a while. */
+/** Three pods, one of them critical, and memory pressure for some time. */
 const shortOfMemory: Scenario = {
   ...scenario,
   actions: [
@@ -34,13 +34,13 @@ const shortForLong: Scenario = {
   ],
 };
 
-/** The same, and what it is measured by is 15 s old at times. */
+/** The same with stats that can be 15 s old. */
 const seldomMeasured: Scenario = {
   ...shortForLong,
   node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 60_000, figuresEveryMs: 15_000 } },
 };
 
-/** An image that nobody uses takes the disk. */
+/** An unused image fills the disk. */
 const shortOfDisk: Scenario = {
   ...shortOfMemory,
   actions: [
@@ -74,7 +74,7 @@ const resizedStatic: Scenario = {
   ],
 };
 
-/** Three pods ask for more than there is. */
+/** Three pods request more than the node has. */
 const tooMuch: Scenario = {
   ...scenario,
   actions: ['a1', 'a2', 'a3'].map((name, index) => ({
@@ -83,7 +83,7 @@ const tooMuch: Scenario = {
   })),
 };
 
-/** A pod does its work, and another one comes that has room only when that is over. */
+/** The second pod fits only after the first one has completed. */
 const oneAfterAnother: Scenario = {
   ...scenario,
   actions: [
@@ -98,7 +98,7 @@ const oneAfterAnother: Scenario = {
   ],
 };
 
-/** A pod comes that has room, long after the API server was away when another one had just been resized. */
+/** A pod that fits is added long after an API outage that followed a resize of another pod. */
 const longAfterTrouble: Scenario = {
   ...scenario,
   faultsEndMs: 161_000,
@@ -110,7 +110,7 @@ const longAfterTrouble: Scenario = {
   ],
 };
 
-/** A resize waits for room, and the kubelet is started anew meanwhile. */
+/** A resize is pending while the kubelet is restarted. */
 const waitsOverRestart: Scenario = {
   ...scenario,
   actions: [
@@ -123,7 +123,7 @@ const waitsOverRestart: Scenario = {
 
 type Summary = NonNullable<NonNullable<Decorations['resources']>['changeSummary']>;
 
-/** The kubelet is told something else of the node than is true. */
+/** The kubelet receives wrong memory stats of the node. */
 function told(change: (memory: Told, nth: number) => Told): Decorations {
   let nth = 0;
   const changeSummary: Summary = (summary) => async (options, signal) => {
@@ -144,7 +144,7 @@ const SHORT: Told = { availableBytes: 1, workingSetBytes: 2 ** 34 };
 const ENOUGH: Told = { availableBytes: 2 ** 32, workingSetBytes: 2 ** 32 };
 const isShort = ({ availableBytes = 0 }: Told): boolean => availableBytes < 2 ** 30;
 
-/** The kubelet is told once that memory is short, and never again. */
+/** The kubelet receives stats with memory pressure once, and later stats without it. */
 function forgetful(): Decorations {
   let isTold = false;
   return told((memory) => {
@@ -155,7 +155,7 @@ function forgetful(): Decorations {
   });
 }
 
-/** Figures are said to be of this moment, whenever they were measured. */
+/** Stats always have a new timestamp, regardless of the time of measurement. */
 function alwaysNew(): Decorations {
   let nowMs = 0;
   return told(({ time }) => {
@@ -164,12 +164,12 @@ function alwaysNew(): Decorations {
   });
 }
 
-/** What was applied is not what was asked for, and the runtime says that it is. */
+/** The runtime ignores resource updates but reports success. */
 function deafRuntime(): Decorations {
   return { cri: (cri) => changed(cri, { updateContainerResources: async () => ({}) }) };
 }
 
-/** The groups with some of what is done to them changed. */
+/** Changes some methods of the cgroup manager. */
 function groups(change: (inner: CgroupManager) => Partial<CgroupManager>): Decorations['resources'] {
   return {
     changeCgroups: (cgroups) => {
@@ -184,7 +184,7 @@ function groups(change: (inner: CgroupManager) => Partial<CgroupManager>): Decor
   };
 }
 
-/** The group of a pod of the API is removed when this happens, whatever else there is of it. */
+/** Removes the cgroup of an API pod at the given operation, regardless of what else exists of the pod. */
 function removedEarly(at: 'syncPod' | 'syncTerminatingPod' | 'syncTerminatedPod', again = false): Decorations {
   let cgroups: CgroupManager | undefined;
   const remove = async (uid: string): Promise<void> => {
@@ -214,7 +214,7 @@ function removedEarly(at: 'syncPod' | 'syncTerminatingPod' | 'syncTerminatedPod'
   };
 }
 
-/** Pods of which nobody tells the kubelet that the node must not lose them. */
+/** The kubelet sees critical pods without their priority. */
 function ordinary(): Decorations {
   return {
     api:
@@ -230,7 +230,7 @@ async function* replaced(what: RegExp, by: string, body: AsyncIterable<Uint8Arra
   for await (const chunk of body) yield Buffer.from(Buffer.from(chunk).toString().replace(what, by));
 }
 
-/** The kubelet's own file of what it has granted is not there when it looks. */
+/** The kubelet does not find its file of allocated resources. */
 function forgottenGrants(): Decorations {
   return {
     files: (fs) =>
@@ -241,36 +241,41 @@ function forgottenGrants(): Decorations {
 }
 
 seenBroken([
-  ['N1', 'the node is taken to be larger than it is', () => ({ resources: { cpuCount: 8 } }), tooMuch],
-  ['N1', 'what has ended is taken to hold what it had', () => ({ resources: { cpuCount: 1 } }), oneAfterAnother],
-  ['N1', 'the node is taken to be smaller than it is', () => ({ resources: { cpuCount: 1 } }), longAfterTrouble],
-  ['N1', 'what was granted is forgotten over a restart', forgottenGrants, waitsOverRestart],
-  ['N2', 'memory is said to be short that is not', () => told(() => SHORT), shortOfMemory],
-  ['N2', 'memory is said to be enough that is not', () => told(() => ENOUGH), shortForLong],
-  ['N2', 'figures are said to be newer than they are', alwaysNew, seldomMeasured],
-  ['N2', 'nobody removes images first', () => ({ resources: { keepImages: true } }), shortOfDisk],
+  ['N1', 'the kubelet assumes more CPUs than the node has', () => ({ resources: { cpuCount: 8 } }), tooMuch],
+  [
+    'N1',
+    'terminated pods still count against the node’s resources',
+    () => ({ resources: { cpuCount: 1 } }),
+    oneAfterAnother,
+  ],
+  ['N1', 'the kubelet assumes fewer CPUs than the node has', () => ({ resources: { cpuCount: 1 } }), longAfterTrouble],
+  ['N1', 'allocated resources are lost when the kubelet restarts', forgottenGrants, waitsOverRestart],
+  ['N2', 'the stats show memory pressure that does not exist', () => told(() => SHORT), shortOfMemory],
+  ['N2', 'the stats do not show existing memory pressure', () => told(() => ENOUGH), shortForLong],
+  ['N2', 'old stats have a new timestamp', alwaysNew, seldomMeasured],
+  ['N2', 'pods are evicted before unused images are removed', () => ({ resources: { keepImages: true } }), shortOfDisk],
   [
     'N2',
-    'pods are said to have ended that run',
+    'running pods are reported as terminated',
     () => steps(() => ({ syncTerminatingPod: async () => ({}) })),
     shortForLong,
   ],
   [
     'N2',
-    'pods are said to be gone that hold volumes and groups',
+    'pods with volumes and cgroups are reported as cleaned up',
     () => steps(() => ({ syncTerminatedPod: async () => {} })),
     shortForLong,
   ],
-  ['N2', 'critical pods count as any others', ordinary, shortForLong],
-  ['N3', 'the transition period is counted from when memory was short first', forgetful, shortForLong],
+  ['N2', 'critical pods are treated like other pods', ordinary, shortForLong],
+  ['N3', 'the transition period is counted from the start of the memory pressure', forgetful, shortForLong],
   [
     'N5',
-    'groups are left when their pods go',
+    'cgroups of removed pods are left behind',
     () => ({ resources: groups(() => ({ destroy: async () => {} })) ?? {} }),
     comesAndGoes,
   ],
-  ['N5', 'groups are removed while containers run in them', () => removedEarly('syncTerminatingPod'), comesAndGoes],
-  ['N5', 'groups are removed before the volumes of their pods', () => removedEarly('syncTerminatedPod'), comesAndGoes],
-  ['P7', 'what a resize applies does not reach the container', deafRuntime, resized],
-  ['P7', 'what a manifest asks for anew does not reach the container', deafRuntime, resizedStatic],
+  ['N5', 'cgroups are removed while containers run in them', () => removedEarly('syncTerminatingPod'), comesAndGoes],
+  ['N5', 'cgroups are removed before the volumes of their pods', () => removedEarly('syncTerminatedPod'), comesAndGoes],
+  ['P7', 'a resize does not reach the container', deafRuntime, resized],
+  ['P7', 'changed resources of a manifest do not reach the container', deafRuntime, resizedStatic],
 ]);

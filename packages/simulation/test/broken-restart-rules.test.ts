@@ -28,7 +28,7 @@ const initRestarts = scenario({
 const noRuleHolds = scenario({
   containers: [{ ...done, restartRules: [{ operator: 'In', codes: [2] }], runs: [{ exitAfterMs: 1000, exitCode: 1 }] }],
 });
-/** The first rule has the one container run again, the second would have all. */
+/** The first rule restarts only the container. The second would restart all containers. */
 const firstDecides = scenario({
   containers: [
     { ...source, restartRules: [{ operator: 'In', codes: [3] }, all] },
@@ -36,7 +36,7 @@ const firstDecides = scenario({
   ],
 });
 
-/** Pods whose containers have other rules, as the kubelet sees them. */
+/** The kubelet sees pods with changed restart rules. */
 function rules(change: (rules: Rules) => Rules): Decorations {
   const with_ = (containers: Pod['spec']['containers'] = []): Pod['spec']['containers'] =>
     containers.map((container) => {
@@ -54,7 +54,7 @@ function rules(change: (rules: Rules) => Rules): Decorations {
 
 type Rules = NonNullable<Pod['spec']['containers'][number]['restartPolicyRules']>;
 
-/** A sync that is to have all containers begin anew sees main containers alone. */
+/** The sync that must restart all containers sees only the main containers. */
 function mainOnes(): Decorations {
   return steps((inner) => ({
     syncPod: (type, pod, mirror, status, signal) => {
@@ -68,18 +68,18 @@ function mainOnes(): Decorations {
 seenBroken([
   [
     'P7',
-    'an exit that has all containers begin anew has the one do so',
+    'an exit that must restart all containers restarts only one',
     () => rules((given) => given.map((rule) => ({ ...rule, action: 'Restart' }))),
     restartsAll,
   ],
-  ['P7', 'rules of an init container are not looked at', () => rules(() => []), initRestarts],
+  ['P7', 'restart rules of an init container are ignored', () => rules(() => []), initRestarts],
   [
     'C6',
-    'rules hold for other exit codes',
+    'restart rules apply to wrong exit codes',
     () => rules((given) => given.map((rule) => ({ ...rule, exitCodes: { operator: 'NotIn', values: [7] } }))),
     noRuleHolds,
   ],
-  ['C6', 'the last rule that holds decides', () => rules((given) => given.toReversed()), firstDecides],
-  ['C4', 'sidecars do not begin anew where all containers are to', mainOnes, restartsAll],
-  ['C3', 'init containers do not begin anew where all containers are to', mainOnes, restartsAll],
+  ['C6', 'the last matching restart rule decides', () => rules((given) => given.toReversed()), firstDecides],
+  ['C4', 'sidecars are not restarted when all containers must be', mainOnes, restartsAll],
+  ['C3', 'init containers are not restarted when all containers must be', mainOnes, restartsAll],
 ]);

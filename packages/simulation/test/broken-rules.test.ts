@@ -15,7 +15,7 @@ const comeAndStay: Scenario = {
 
 const main: ContainerPlan = { name: 'main', runs: [{}], stopDelayMs: 1500, version: 1 };
 
-/** A pod with a sidecar, which goes. */
+/** A pod with a sidecar that is removed later. */
 const withSidecar: Scenario = {
   ...quietNode,
   actions: [
@@ -29,7 +29,7 @@ const withSidecar: Scenario = {
   ],
 };
 
-/** A pod whose image is slow to come, and another one. */
+/** A pod whose image takes a long time to pull, and another pod. */
 const slowPull: Scenario = {
   ...quietNode,
   faultsEndMs: 60_000,
@@ -44,7 +44,7 @@ const slowPull: Scenario = {
   ],
 };
 
-/** One healthy pod that comes and goes. */
+/** One healthy pod that is added and removed. */
 const comeAndGo: Scenario = {
   ...quietNode,
   actions: [
@@ -58,11 +58,11 @@ const comeAndGo: Scenario = {
   ],
 };
 
-/** Each rule, and a node that breaks it. */
+/** For each invariant, a change of the node that breaks it. */
 seenBroken([
   [
     'P1',
-    'the last step comes before the one that stops the pod',
+    'syncTerminatedPod runs before syncTerminatingPod',
     () =>
       steps((inner) => ({
         syncTerminatingPod: async (pod, status, grace, statusFn, signal) => {
@@ -73,7 +73,7 @@ seenBroken([
   ],
   [
     'P2',
-    'each sync runs twice at once',
+    'each sync runs twice concurrently',
     () =>
       steps((inner) => ({
         syncPod: async (...args) => {
@@ -85,7 +85,7 @@ seenBroken([
   ],
   [
     'P3',
-    'a pod is synced once more after its last step',
+    'a pod is synced after syncTerminatedPod',
     () =>
       steps((inner) => ({
         syncTerminatedPod: async (pod, status, signal) => {
@@ -96,7 +96,7 @@ seenBroken([
   ],
   [
     'P4',
-    'the lists of the runtime are empty, so that nobody sees what ran before',
+    'the runtime’s lists are empty, so that containers of an earlier kubelet are not seen',
     () => ({
       cri: (cri) =>
         changed(cri, {
@@ -109,7 +109,7 @@ seenBroken([
   ],
   [
     'P6',
-    'an orphan is synced as if it was wanted',
+    'an orphaned pod is synced like a desired pod',
     () => {
       const specs = new Map<string, Pod>();
       return steps((inner) => ({
@@ -149,7 +149,7 @@ seenBroken([
   ],
   [
     'C2',
-    'each run seems to have been long, and over for long',
+    'all runs appear to have lasted long and ended long ago, so that there is no back-off',
     () => ({
       cri: (cri) =>
         changed(cri, {
@@ -171,7 +171,7 @@ seenBroken([
   ],
   [
     'C4',
-    'all containers stop at once, sidecars too',
+    'sidecars stop together with the main containers',
     () =>
       steps((inner) => ({
         syncTerminatingPod: (pod, ...rest) => inner.syncTerminatingPod(withSpec(pod, { initContainers: [] }), ...rest),
@@ -180,7 +180,7 @@ seenBroken([
   ],
   [
     'C5',
-    'stopping gives no grace',
+    'containers are stopped without a grace period',
     () => ({
       cri: (cri) =>
         changed(cri, {
@@ -190,7 +190,7 @@ seenBroken([
   ],
   [
     'C6',
-    'every container is always started again',
+    'every exited container is restarted',
     () =>
       steps((inner) => ({
         syncPod: (type, pod, ...rest) => {
@@ -201,15 +201,15 @@ seenBroken([
         },
       })),
   ],
-  ['C7', 'no sandbox is made while an image is pulled', () => noSandboxDuring('pullImage'), slowPull],
+  ['C7', 'no sandbox is created while an image is pulled', () => noSandboxDuring('pullImage'), slowPull],
   [
     'S2',
-    'a pod counts as stopped without being stopped',
+    'a pod is reported as terminated without being stopped',
     () => steps(() => ({ syncTerminatingPod: async () => ({}) })),
   ],
   [
     'K4',
-    'the runtime never forgets a sandbox',
+    'the runtime never removes a sandbox',
     () => ({
       cri: (cri) => {
         const ghosts = new Map<string, Awaited<ReturnType<Cri['listPodSandbox']>>['items'][number]>();
@@ -233,7 +233,7 @@ seenBroken([
   ],
 ]);
 
-test('a failure is cut down to the few actions that it takes, which break the same rule again', async () => {
+test('shrink reduces a failure to the few actions that are needed to break the same invariant', async () => {
   const startContainer: Cri['startContainer'] = () => Promise.reject(new Error('no'));
   const options = { decorations: { cri: (cri: Cri) => changed(cri, { startContainer }) } };
   const failed = await simulate(generateScenario(1), options);

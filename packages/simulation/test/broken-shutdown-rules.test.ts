@@ -51,7 +51,7 @@ const long = scenario([...three, { atMs: 20_000, do: 'shutdown', forMs: 90_000 }
 });
 const calm = scenario(three, { faultsEndMs: 120_000 });
 
-/** logind, or the locks, in another way. */
+/** Changes logind or its locks. */
 function changedPorts(ports: (ports: ShutdownPorts) => ShutdownPorts): () => Decorations {
   return () => ({ shutdown: { ports } });
 }
@@ -86,7 +86,7 @@ function changedLock(change: (lock: Lock) => Partial<Lock>): () => Decorations {
   }));
 }
 
-/** The lock is given back as soon as the kubelet hears of a shutdown. */
+/** The lock is released as soon as the kubelet receives the announcement. */
 function hasty(): Decorations {
   const locks: Lock[] = [];
   return {
@@ -120,7 +120,7 @@ async function* onlyCancellations({ shutdowns }: Session): AsyncGenerator<boolea
   for await (const isShuttingDown of shutdowns) if (!isShuttingDown) yield false;
 }
 
-/** The node's status does not say why it is not ready. */
+/** The node's status does not give the reason why the node is not ready. */
 function silent(): Decorations {
   return {
     api: (request) => (what, signal) => {
@@ -135,13 +135,13 @@ function silent(): Decorations {
 seenBroken([
   [
     'N9',
-    'all pods are told to end together',
+    'all pods are stopped at the same time regardless of priority',
     () => ({ shutdown: { gracePeriods: () => [{ priority: 0, shutdownGracePeriodSeconds: 20 }] } }),
     cancelled,
   ],
   [
     'N9',
-    'the next priority is told to end before the time of the one below is over',
+    'a priority group is stopped before the time of the lower one is over',
     () => ({
       shutdown: {
         gracePeriods: (periods) =>
@@ -154,7 +154,7 @@ seenBroken([
   ],
   [
     'N9',
-    'a pod has more time than its group',
+    'a pod gets a longer grace period than its group',
     () => ({
       shutdown: {
         gracePeriods: (periods) => periods.map((period) => ({ ...period, shutdownGracePeriodSeconds: 25 })),
@@ -164,7 +164,7 @@ seenBroken([
   ],
   [
     'N9',
-    'a pod has more time than it asks for',
+    'a pod gets a longer grace period than its spec',
     () =>
       steps((inner) => ({
         syncTerminatingPod: (ended, status, grace, ...rest) =>
@@ -172,30 +172,35 @@ seenBroken([
       })),
     cancelled,
   ],
-  ['N9', 'the lock is given back before the pods have ended', hasty, cancelled],
-  ['N9', 'the lock is never given back', changedLock(() => ({ release: async () => {} })), long],
+  ['N9', 'the inhibitor lock is released before the pods have ended', hasty, cancelled],
+  ['N9', 'the inhibitor lock is never released', changedLock(() => ({ release: async () => {} })), long],
   [
     'N9',
-    'no lock is taken',
+    'no inhibitor lock is taken',
     changedPorts(({ logind }) => ({ logind, inhibitor: { acquire: () => Promise.reject(new Error('no')) } })),
     calm,
   ],
-  ['N9', 'a pod begins meanwhile', changedSession((session) => ({ shutdowns: onlyCancellations(session) })), cancelled],
   [
     'N9',
-    'pods are refused though the machine does not shut down',
+    'a pod is started during a shutdown',
+    changedSession((session) => ({ shutdowns: onlyCancellations(session) })),
+    cancelled,
+  ],
+  [
+    'N9',
+    'pods are rejected although no shutdown is in progress',
     changedSession(() => ({ isPreparingForShutdown: async () => true })),
     scenario([comes(8000, low)]),
   ],
   [
     'N9',
-    'a shutdown is missed that began while the bus was away',
+    'the kubelet misses a shutdown that started while the system bus was down',
     changedSession((_session, number) => (number > 1 ? new Promise<never>(() => {}) : {})),
     missed,
   ],
   [
     'N9',
-    'a status does not say that its pod was ended for a shutdown',
+    'a status does not give the shutdown as the reason of the termination',
     () =>
       steps((inner) => ({
         syncTerminatingPod: (ended, status, grace, statusFn, signal) =>
@@ -209,43 +214,43 @@ seenBroken([
       })),
     cancelled,
   ],
-  ['N9', 'the node does not say that it shuts down', silent, long],
+  ['N9', 'the node does not report its shutdown', silent, long],
 ]);
 
-/** What happens to containers and locks from the shutdown on, and after how many seconds. */
+/** Returns the events of containers and locks from the shutdown on, with their times in seconds. */
 async function story(of: Scenario): Promise<readonly string[]> {
   const seen: string[] = [];
   const result = await simulate(of, { onObservation: (text) => seen.push(text) });
   expect(result.violation).toBeUndefined();
-  const told = /^ *(\d+)\.\d+ s {2}(?:(?:(\w+)-u\/main .*(starts|gets SIGTERM|ends))|(a lock .*))/;
+  const told = /^ *(\d+)\.\d+ s {2}(?:(?:(\w+)-u\/main .*(started|received SIGTERM|ended))|(inhibitor lock .*))/;
   return seen.flatMap((text) => {
     const [, seconds, name, what, lock] = told.exec(text) ?? [];
-    // The last one goes when the run is over.
-    const isOfRun = Number(seconds) >= 20 && lock !== 'a lock is gone: 0 held';
+    // The last lock is dropped when the run is over.
+    const isOfRun = Number(seconds) >= 20 && lock !== 'inhibitor lock gone: 0 held';
     return isOfRun ? [`${seconds} s: ${lock ?? `${name} ${what}`}`] : [];
   });
 }
 
-test('N9: pods end by their priorities, what is stuck when its group has had its time, and the machine goes on', async () => {
+test('N9: pods end by priority, a stuck pod is killed when the time of its group is over, and the machine powers off', async () => {
   const off: Action = { atMs: 20_000, do: 'shutdown', forMs: 60_000, downMs: 5000 };
   const lines = await story(scenario([comes(500, stuck), comes(500, low), comes(500, high), off]));
   expect(lines).toEqual([
-    '20 s: low gets SIGTERM',
-    '20 s: stuck gets SIGTERM',
-    '21 s: low ends',
-    '30 s: high gets SIGTERM',
-    '30 s: stuck ends',
-    '31 s: high ends',
-    '31 s: a lock is released: 0 held',
-    // Those of manifests begin anew when the machine is there again.
-    '36 s: a lock is taken: 1 held',
-    '37 s: high starts',
-    '37 s: low starts',
-    '37 s: stuck starts',
+    '20 s: low received SIGTERM',
+    '20 s: stuck received SIGTERM',
+    '21 s: low ended',
+    '30 s: high received SIGTERM',
+    '30 s: stuck ended',
+    '31 s: high ended',
+    '31 s: inhibitor lock released: 0 held',
+    // Static pods are started again after the machine has restarted.
+    '36 s: inhibitor lock taken: 1 held',
+    '37 s: high started',
+    '37 s: low started',
+    '37 s: stuck started',
   ]);
 });
 
-test('N9: a shutdown that is cancelled ends nobody else, and whoever comes then begins', async () => {
+test('N9: after a cancelled shutdown no further pod is terminated, and new pods start', async () => {
   const lines = await story(
     scenario([
       ...three,
@@ -254,5 +259,5 @@ test('N9: a shutdown that is cancelled ends nobody else, and whoever comes then 
       comes(22_000, pod('later')),
     ]),
   );
-  expect(lines.map((line) => line.slice(6))).toEqual(['low gets SIGTERM', 'low ends', 'later starts']);
+  expect(lines.map((line) => line.slice(6))).toEqual(['low received SIGTERM', 'low ended', 'later started']);
 });

@@ -6,7 +6,7 @@ const stubborn: PodPlan = {
   containers: [{ name: 'main', runs: [{}], version: 1, ignoreTerm: true }],
 };
 
-/** Memory is low for so long, on a node with these soft thresholds, on which a pod runs that does not end by itself. */
+/** Memory is below the soft threshold for a time, on a node with a pod that keeps running. */
 function lowFor(forMs: number, soft: SoftThresholdsPlan, ...more: readonly Action[]): Scenario {
   return {
     ...{ ...quietNode, faultsEndMs: 100_000 },
@@ -25,7 +25,7 @@ function lowFor(forMs: number, soft: SoftThresholdsPlan, ...more: readonly Actio
 const slow: SoftThresholdsPlan = { graceSeconds: 25, maxPodGraceSeconds: 10 };
 const quick: SoftThresholdsPlan = { graceSeconds: 2, maxPodGraceSeconds: 10 };
 
-/** The kubelet is set in another way than the node is to be. */
+/** The kubelet has other soft thresholds than the node's plan. */
 function set(change: (soft: SoftThresholdsPlan) => SoftThresholdsPlan | undefined): () => Decorations {
   return () => ({ resources: { changeSoft: (soft) => soft && change(soft) } });
 }
@@ -40,13 +40,13 @@ seenBroken([
   ['N2', 'there are no soft thresholds', set(() => undefined), lowFor(80_000, quick)],
   [
     'N2',
-    'who goes for a soft threshold has as long as it likes',
+    'a pod evicted by a soft threshold gets its full grace period',
     set((soft) => ({ ...soft, maxPodGraceSeconds: -1 })),
     lowFor(60_000, { ...quick, maxPodGraceSeconds: 3 }),
   ],
   [
     'C5',
-    'who goes for a soft threshold has no time',
+    'a pod evicted by a soft threshold gets no grace period',
     set((soft) => ({ ...soft, maxPodGraceSeconds: 0 })),
     lowFor(60_000, quick),
   ],

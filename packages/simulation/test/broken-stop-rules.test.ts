@@ -1,7 +1,7 @@
 import type { Decorations, Scenario } from '../src/index.ts';
 import { changed, changedFiles, healthy, quietNode, seenBroken, twoContainers } from './mutants.ts';
 
-/** Containers whose spec seems to have changed, from a time on. */
+/** From a given time on, the hashes of container specs appear to have changed. */
 function forgedHashes(when: (kubelet: number, wasDown: boolean) => boolean): Decorations {
   let kubelets = 0;
   return {
@@ -25,7 +25,7 @@ function forgedHashes(when: (kubelet: number, wasDown: boolean) => boolean): Dec
   };
 }
 
-/** One healthy pod, and a runtime that is away for three seconds. */
+/** One healthy pod, and a runtime that is down for three seconds. */
 const runtimeRestart: Scenario = {
   ...quietNode,
   actions: [
@@ -35,7 +35,7 @@ const runtimeRestart: Scenario = {
   ],
 };
 
-/** One healthy pod, whose manifest is broken when the kubelet comes back. */
+/** One healthy pod, whose manifest is broken while the kubelet restarts. */
 const brokenAtRestart: Scenario = {
   ...quietNode,
   actions: [
@@ -45,12 +45,12 @@ const brokenAtRestart: Scenario = {
   ],
 };
 
-/** What stops containers, or has them stopped, without a cause. */
+/** Changes that stop containers, or cause the kubelet to stop them, without a reason. */
 seenBroken([
-  ['F2', 'specs seem to change all the time', () => forgedHashes(() => true)],
+  ['F2', 'container specs appear to change all the time', () => forgedHashes(() => true)],
   [
     'F2',
-    'no manifest is remembered over a restart',
+    'the last good manifests are lost when the kubelet restarts',
     () => ({
       files: (fs) =>
         changedFiles(fs, {
@@ -62,7 +62,7 @@ seenBroken([
   ],
   [
     'K1',
-    'manifests that cannot be listed at the start count as none',
+    'the kubelet assumes that there are no manifests if it cannot list them at start',
     () => ({
       files: (fs) => changedFiles(fs, { readdir: (path) => fs.readdir(path).catch(() => []) }),
     }),
@@ -77,10 +77,14 @@ seenBroken([
       ],
     },
   ],
-  ['K1', 'specs seem to have changed after a restart of the kubelet', () => forgedHashes((kubelet) => kubelet > 1)],
+  [
+    'K1',
+    'container specs appear to have changed after a kubelet restart',
+    () => forgedHashes((kubelet) => kubelet > 1),
+  ],
   [
     'K2',
-    'specs seem to have changed after a restart of the runtime',
+    'container specs appear to have changed after a runtime restart',
     () => forgedHashes((_kubelet, down) => down),
     runtimeRestart,
   ],

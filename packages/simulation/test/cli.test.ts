@@ -15,7 +15,7 @@ async function simulated(...args: string[]): Promise<{ readonly stdout: string; 
   );
 }
 
-test('many workers come to what one comes to', async () => {
+test('several workers give the same report as one worker', async () => {
   const seeds = ['--from', '1', '--seeds', '6', '--events', '3'];
   const one = await simulated(...seeds, '--workers', '1');
   const more = await simulated(...seeds, '--workers', '3');
@@ -24,7 +24,7 @@ test('many workers come to what one comes to', async () => {
   expect(more).toEqual(one);
 }, 120_000);
 
-test('it ends quietly when nobody reads on', async () => {
+test('the command exits without an error when the reader closes stdout', async () => {
   const args = ['--conditions=@node-agent/source', cli, '--seeds', '500', '--verbose'];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
   const errors: Buffer[] = [];
@@ -34,6 +34,6 @@ test('it ends quietly when nobody reads on', async () => {
   expect(Buffer.concat(errors).toString()).toBe('');
 }, 60_000);
 
-test('an option that makes no sense is told with the usage, and the exit code is 2', async () => {
+test('an invalid option prints the usage and gives exit code 2', async () => {
   expect(await simulated('--workers', 'x')).toEqual({ stdout: '', code: 2 });
 });

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
 
-/** Chosen so that all take about a minute on one core; `npm run simulate -- --cluster --seeds N` runs more, and larger ones. */
+/**
+ * The number is chosen so that the seeds take about a minute on one core. `npm run simulate -- --cluster --seeds N`
+ * runs more and larger scenarios.
+ */
 const SEEDS = 200;
 const FIRST = 1000;
 const EVENTS = 6;
@@ -10,7 +13,7 @@ const BATCH = 50;
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`S, F3, K3, N6, W4 and all others: every invariant holds in a cluster, seeds ${from} to ${last}`, async () => {
+  test(`S, F3, K3, N6, W4 and all others: seeds ${from} to ${last} break no invariant in a cluster`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS, cluster: true }));
       totals.add(result);
@@ -19,7 +22,7 @@ for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   }, 120_000);
 }
 
-test('in them the API server has failed in every way, and its invariants were judged', () => {
+test('the seeds inject every kind of API server fault and judge the cluster invariants', () => {
   for (const kind of ['status', 'delay', 'hang', 'reset', 'answerLost', 'watch', 'stale']) {
     expect(totals.faults.get(`api ${kind}`), kind).toBeGreaterThan(5);
   }

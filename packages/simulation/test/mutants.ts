@@ -14,14 +14,14 @@ import {
 
 export type Cri = RuntimeService & ImageService;
 
-/** The runtime with some of its calls changed. */
+/** Replaces some calls of the runtime. */
 export function changed(cri: Cri, calls: Partial<Cri>): Cri {
   return new Proxy(cri, {
     get: (target, name) => Reflect.get(calls, name) ?? Reflect.get(target, name, target),
   });
 }
 
-/** A runtime that is asked for no sandbox while calls of one kind are under way. */
+/** The runtime creates no sandbox while calls of one RPC are in progress. */
 export function noSandboxDuring(rpc: 'pullImage' | 'execSync'): Decorations {
   return {
     cri: (cri) => {
@@ -43,7 +43,7 @@ export function noSandboxDuring(rpc: 'pullImage' | 'execSync'): Decorations {
   };
 }
 
-/** The files with some operations changed. */
+/** Replaces some operations of the file system. */
 export function changedFiles(fs: FileSystem, operations: Partial<FileSystem>): FileSystem {
   return new Proxy(fs, {
     get: (target, name) => {
@@ -53,7 +53,7 @@ export function changedFiles(fs: FileSystem, operations: Partial<FileSystem>): F
   });
 }
 
-/** The steps with some of them changed. */
+/** Replaces some operations of the pod worker. */
 export function steps(change: (inner: PodSyncer) => Partial<PodSyncer>): Decorations {
   return { podSyncer: (inner) => ({ ...inner, ...change(inner) }) };
 }
@@ -79,15 +79,18 @@ export const quietNode: Omit<Scenario, 'actions'> = {
   quietMs: 200_000,
 };
 
-/** A rule, how it is broken, and where that is to be seen: in one of the first seeds where nothing is said. */
+/**
+ * An invariant, a change that breaks it, and the scenario in which the violation must be detected. Default: one of the
+ * first seeds.
+ */
 export type Mutant = readonly [id: InvariantId, how: string, decorations: () => Decorations, scenario?: Scenario];
 
 const SEEDS = 100;
 
-/** Tests that each is seen to be broken, and that nothing is where the rule is not. */
+/** Registers a test for each mutant: the change breaks the invariant, and without the change the invariant holds. */
 export function seenBroken(mutants: readonly Mutant[]): void {
   for (const [id, how, decorations, scenario] of mutants) {
-    test(`${id}: is seen to be broken where ${how}`, async () => {
+    test(`${id}: the violation is detected if ${how}`, async () => {
       const invariants = allInvariants.filter((invariant) => invariant.id === id);
       if (scenario !== undefined) expect((await simulate(scenario)).violation).toBeUndefined();
       for (let seed = 1; seed <= SEEDS; seed++) {

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { type Scenario, simulate } from '../src/index.ts';
 
 interface OnceBroken {
-  /** What holds. */
+  /** The behaviour that must hold. */
   readonly title: string;
-  /** What was said to be broken. */
+  /** The message of the former violation. */
   readonly message: string;
   /** The shortest trace that showed it. */
   readonly scenario: Scenario;
@@ -13,7 +13,10 @@ interface OnceBroken {
 
 const directory = new URL('./once-broken/', import.meta.url);
 
-/** The shortest traces of seeds that failed: kept as data, as what a seed draws changes. */
+/**
+ * The shortest traces of seeds that once failed. They are stored as data, because the scenario of a seed changes with
+ * the code.
+ */
 test.each(
   readdirSync(directory).map((file): [string, Scenario] => {
     const { title, scenario } = JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as OnceBroken;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
 
-/** Chosen so that all take about a minute on one core, as those of `simulation-more.test.ts`; `npm run simulate -- --seeds N` runs more, and larger ones. */
+/**
+ * The number is chosen so that the seeds take about a minute on one core, like those of `simulation-more.test.ts`. `npm
+ * run simulate -- --seeds N` runs more and larger scenarios.
+ */
 const SEEDS = 1000;
 const EVENTS = 5;
 const BATCH = 125;
@@ -9,7 +12,7 @@ const BATCH = 125;
 const totals = new Totals();
 for (let from = 1; from <= SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`P, C, F, S, K: every invariant holds in the scenarios of the seeds ${from} to ${last}`, async () => {
+  test(`P, C, F, S, K: seeds ${from} to ${last} break no invariant`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS }));
       totals.add(result);
@@ -18,19 +21,19 @@ for (let from = 1; from <= SEEDS; from += BATCH) {
   }, 120_000);
 }
 
-test('in them every kind of fault has struck, and all but the rarest invariants were judged', () => {
+test('the seeds inject every kind of fault and judge all but the rarest invariants', () => {
   const kinds = ['delay', 'error', 'hang', 'lateSuccess', 'answerLost'].map((kind) => `rpc ${kind}`);
   const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
   const ofDevices = ['deviceIll', 'restartPlugin', 'pluginFault'];
   for (const kind of [...kinds, ...others, ...ofDevices]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
-  // Those of a node in a cluster are judged there.
+  // These invariants are judged only for a node in a cluster, in `cluster.test.ts`.
   const inCluster = ['S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4'];
   for (const [id, checks] of totals.checks)
     if (![...rare, ...inCluster].includes(id)) expect(checks, id).toBeGreaterThan(0);
 });
 
-test('the same seed gives the same trace, and another seed another one', async () => {
+test('the same seed gives the same trace, and another seed gives another one', async () => {
   const first = await simulate(generateScenario(7));
   const second = await simulate(generateScenario(7));
   const other = await simulate(generateScenario(8));

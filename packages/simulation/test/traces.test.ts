@@ -24,10 +24,10 @@ function trace(actions: readonly Action[]): Scenario {
   };
 }
 
-/** What the kubelet does rightly, and a rule once took for wrong. */
+/** Correct behaviour of the kubelet that an invariant once reported as a violation. */
 test.each<[what: string, scenario: Scenario, lives: number]>([
   [
-    'C6: a pod that was taken away while its container was being started, and came again, ends before it begins anew',
+    'C6: a pod that was removed during the start of its container and added again is terminated before it is restarted',
     trace([
       { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod },
       { atMs: 1700, do: 'removeManifest', file: 'p1.yaml' },
@@ -36,7 +36,7 @@ test.each<[what: string, scenario: Scenario, lives: number]>([
     2,
   ],
   [
-    'P3: a pod that was taken away and came again while the runtime was down begins anew after it has ended',
+    'P3: a pod that was removed and added again while the runtime was down is restarted after its termination',
     trace([
       { atMs: 400, do: 'writeManifest', file: 'p1.yaml', pod: short },
       { atMs: 3500, do: 'crashRuntime', downMs: 100_000, lost: 'none' },
@@ -46,7 +46,7 @@ test.each<[what: string, scenario: Scenario, lives: number]>([
     2,
   ],
   [
-    'C6: a main container that exits with 0 has done its work, though a process of it was killed for its memory',
+    'C6: a main container that exits with 0 has completed although one of its processes was OOM-killed',
     trace([
       { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod: { ...pod, restartPolicy: 'OnFailure' } },
       { atMs: 10_000, do: 'killContainer', nth: 0, exitCode: 0, oomKilled: true },
@@ -54,7 +54,7 @@ test.each<[what: string, scenario: Scenario, lives: number]>([
     2,
   ],
   ...(['OnFailure', 'Never'] as const).map((restartPolicy): [string, Scenario, number] => [
-    `C6: an init container of which a process was killed for its memory has failed, though it exits with 0: ${restartPolicy}`,
+    `C6: an init container with an OOM-killed process has failed although it exits with 0: ${restartPolicy}`,
     trace([
       { atMs: 200, do: 'writeManifest', file: 'p1.yaml', pod: { ...pod, init: [init], restartPolicy } },
       { atMs: 10_000, do: 'killContainer', nth: 0, exitCode: 0, oomKilled: true },
@@ -65,5 +65,5 @@ test.each<[what: string, scenario: Scenario, lives: number]>([
   const seen: string[] = [];
   const result = await simulate(scenario, { onObservation: (text) => seen.push(text) });
   expect(result.violation).toBeUndefined();
-  expect(seen.filter((text) => text.includes('syncTerminatedPod p1-u1 ends well'))).toHaveLength(lives - 1);
+  expect(seen.filter((text) => text.includes('syncTerminatedPod p1-u1 succeeded'))).toHaveLength(lives - 1);
 });

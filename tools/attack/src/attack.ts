@@ -1,19 +1,21 @@
 import type { Connections } from './connections.ts';
 import type { Victim } from './victim.ts';
 
-/** How much an attack may do. */
+/** Limits of an attack. */
 export interface Bounds {
-  /** Multiplies the number of connections, requests and objects: 1 is the whole attack, tests use less. */
+  /** Factor for the number of connections, requests and objects. 1 is the complete attack; tests use less. */
   readonly share: number;
-  /** How long the attack may take, in milliseconds. */
+  /** Maximum duration of the attack, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** What an attack saw. */
+/** Observations of an attack. */
 export interface Observation {
-  /** What the victim did, in a few words for the table. */
+  /** The victim's reaction, in a few words for the table. */
   readonly did: string;
-  /** Why the attack succeeded; `undefined` if it did not. The runner adds leaks, stalls, deaths and clients that were not served. */
+  /**
+   * Why the attack succeeded. `undefined` if it did not. The runner adds leaks, stalls, deaths and unserved clients.
+   */
   readonly success?: string | undefined;
 }
 
@@ -27,11 +29,11 @@ export interface AttackScene {
   readonly signal: AbortSignal;
 }
 
-/** One attack. Each has a file of its own in `src/attacks` and an entry in `src/attacks/index.ts`. */
+/** An attack. Each has its own file in `src/attacks` and an entry in `src/attacks/index.ts`. */
 export interface Attack {
-  /** Short, and unique: `--only` matches it. */
+  /** A short unique name, matched by `--only`. */
   readonly name: string;
-  /** What is sent, for the table. */
+  /** The input that the attack sends, for the table. */
   readonly input: string;
   run(scene: AttackScene): Promise<Observation>;
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 
-/** Opens connections to the victim, and keeps them so that they can be closed together. */
+/** Opens connections to the victim and keeps them, so that they can be closed together. */
 export class Connections {
   readonly #open = new Set<Socket>();
 
@@ -10,17 +10,23 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Opens a TCP or unix connection that stays half open. @throws the system's error */
+  /**
+   * Opens a TCP or Unix connection that stays half-open when the other end closes.
+   * @throws the system's error
+   */
   async connect(options: NetConnectOpts): Promise<Socket> {
     const socket = this.#follow(connectTcp({ ...options, allowHalfOpen: true }));
     await once(socket, 'connect');
     return socket;
   }
 
-  /** Opens a TLS connection. @throws what TLS says */
+  /**
+   * Opens a TLS connection.
+   * @throws the TLS error
+   */
   async connectTls(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
     const tcp = await this.connect({ host: '127.0.0.1', port });
-    // The option is Node.js' own, but its types do not have it.
+    // Node.js supports this option, but its types do not declare it.
     const halfOpen: object = { allowHalfOpen: true };
     const tls = connectTls({ socket: tcp, rejectUnauthorized: false, ...halfOpen, ...options });
     this.#follow(tls);
@@ -29,7 +35,10 @@ export class Connections {
     return tls;
   }
 
-  /** Sends bytes over a TLS connection of HTTP/1.1. Returns all bytes that come until it ends or `waitMs` have passed. */
+  /**
+   * Sends bytes over a TLS connection with HTTP/1.1.
+   * @returns all bytes received until the connection ends or `waitMs` have passed
+   */
   async exchange(port: number, bytes: string | Buffer, waitMs = 2000): Promise<string> {
     const tls = await this.connectTls(port, { ALPNProtocols: ['http/1.1'] });
     tls.write(bytes);
@@ -48,14 +57,14 @@ export class Connections {
 
   #follow<T extends Socket>(socket: T): T {
     this.#open.add(socket);
-    // An attacker does not mind; whether the victim closed the connection is seen by its end.
+    // Errors are ignored. The `end` and `close` events show whether the victim closed the connection.
     socket.on('error', () => {});
     socket.once('close', () => this.#open.delete(socket));
     return socket;
   }
 }
 
-/** Returns what comes until the other end closes or `waitMs` have passed. */
+/** Returns the data received until the other end closes or `waitMs` have passed. */
 export async function received(socket: Socket, waitMs = 2000): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -63,7 +72,7 @@ export async function received(socket: Socket, waitMs = 2000): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** Resolves when the other end has ended its side. */
+/** Resolves when the other end has closed its side. */
 export function ended(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed || socket.readableEnded) resolve();
@@ -72,7 +81,7 @@ export function ended(socket: Socket): Promise<void> {
   });
 }
 
-/** Waits for something, but no longer than `ms`. */
+/** Waits for a promise, but at most `ms` milliseconds. */
 export async function within(something: Promise<unknown>, ms: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -84,7 +93,7 @@ export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Writes, and waits until the other end has taken it or has closed the connection. */
+/** Writes bytes, and waits until the other end has taken them or has closed the connection. */
 export function written(socket: Socket, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (!socket.writable) {
@@ -100,7 +109,7 @@ export function written(socket: Socket, bytes: Uint8Array): Promise<void> {
   });
 }
 
-/** The status of an answer of HTTP/1.1; 0 if there is none. */
+/** Returns the status code of an HTTP/1.1 response, or 0 if there is none. */
 export function statusOf(answer: string): number {
   return Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? 0);
 }

@@ -5,7 +5,7 @@ import { within } from './connections.ts';
 import { hello, request } from './http2-frames.ts';
 import { TOKEN } from './token.ts';
 
-/** Opens connections of HTTP/2 that each ask for a path as a client who may. */
+/** Opens HTTP/2 connections that each request a path with valid credentials. */
 export async function http2Clients(
   { victim, connections }: AttackScene,
   count: number,
@@ -18,7 +18,7 @@ export async function http2Clients(
     Array.from({ length: count }, () => connections.connectTls(victim.port, { ALPNProtocols: ['h2'] })),
   );
   for (const client of clients) client.resume().write(asking);
-  // What the server says at first: its settings.
+  // The first bytes from the server are its settings.
   await Promise.all(clients.map((client) => within(once(client, 'data'), 1000)));
   return clients;
 }

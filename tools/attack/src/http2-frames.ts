@@ -1,4 +1,4 @@
-/** Frames of HTTP/2 (RFC 9113) as a client writes them byte by byte, which no library would let an attacker do. */
+/** HTTP/2 frames (RFC 9113), encoded by hand because no library lets a client send invalid sequences. */
 const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const [HEADERS, RST_STREAM, SETTINGS, GOAWAY, CONTINUATION] = [1, 3, 4, 7, 9];
@@ -15,7 +15,10 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array 
   return Buffer.concat([head, payload]);
 }
 
-/** A preface and the settings of a client. @param windowBytes what the client takes of each stream before it says more */
+/**
+ * Returns a client's preface and settings.
+ * @param windowBytes initial flow-control window of each stream
+ */
 export function hello(windowBytes = 65_535): Buffer {
   const setting = Buffer.alloc(6);
   setting.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
@@ -23,15 +26,15 @@ export function hello(windowBytes = 65_535): Buffer {
   return Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, setting)]);
 }
 
-/** What a request has beside its path. */
+/** Properties of a request other than its path. */
 interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the block of headers ends with this frame; true by default. */
+  /** Whether the header block ends with this frame. Default: true. */
   readonly isWhole?: boolean;
 }
 
-/** A request without a body. */
+/** Returns a request without a body. */
 export function request(
   stream: number,
   path: string,
@@ -41,7 +44,7 @@ export function request(
   return frame(HEADERS, END_STREAM | (isWhole ? END_HEADERS : 0), stream, block(fields));
 }
 
-/** More headers of a request whose block has not ended. */
+/** Returns further headers of a request whose header block has not ended. */
 export function continuation(stream: number, headers: Readonly<Record<string, string>>): Buffer {
   return frame(CONTINUATION, 0, stream, block(headers));
 }
@@ -64,7 +67,7 @@ function number(value: number): Buffer {
   return bytes;
 }
 
-/** HPACK's form of a text below 127 bytes, as it is. */
+/** Encodes a string of less than 127 bytes as an HPACK literal without compression. */
 function string(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
 }

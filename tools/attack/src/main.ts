@@ -4,13 +4,13 @@ import { type Result, runAttack } from './run.ts';
 import { attackTable } from './table.ts';
 
 const HELP = `Usage: npm run attack -- [options]
-Attacks the ports, sockets, manifests and API objects of a kubelet on loopback. Each attack has a victim of its own: a process with
-limits. Prints a table. Exits with 1 if an attack succeeds.
+Attacks the ports, sockets, manifests and API objects of a kubelet on the loopback interface. Each attack runs against its
+own victim: a process with resource limits. Prints a table. Exits with 1 if an attack succeeds.
   --only REGEXP   only the attacks whose names match
   --json          print JSON
-  --help
+  --help          print this help
 `;
-/** How long one attack may take. */
+/** Maximum duration of an attack. */
 const TIMEOUT_MS = 30_000;
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -28,7 +28,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const only = new RegExp(values.only);
   const attacks = ATTACKS.filter(({ name }) => only.test(name));
-  if (attacks.length === 0) throw new Error('--only: no attack has such a name');
+  if (attacks.length === 0) throw new Error('--only must match the name of an attack');
   const results: Result[] = [];
   for (const attack of attacks) {
     process.stderr.write(`attack: ${attack.name}\n`);
@@ -39,7 +39,7 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 main(process.argv.slice(2)).then(
-  // What a failed attack has left behind shall not keep the program.
+  // Exits explicitly, because a failed attack may have left open handles.
   (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`attack: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -4,7 +4,7 @@ import { Connections, delay } from './connections.ts';
 import { TOKEN } from './token.ts';
 import { Victim } from './victim.ts';
 
-/** One row of the table. */
+/** A row of the table. */
 export interface Result {
   readonly attack: string;
   readonly input: string;
@@ -15,24 +15,30 @@ export interface Result {
   readonly longestStallMs: number | undefined;
   readonly served: number;
   readonly notServed: number;
-  /** Why the attack succeeded; empty if it did not. */
+  /** Reasons why the attack succeeded. Empty if it did not. */
   readonly successes: readonly string[];
 }
 
-/** A stall above this makes an attack a success: probes and heartbeats of a node take that long at most. */
+/**
+ * Maximum stall of the event loop. A longer one makes an attack a success, because probes and heartbeats of a node
+ * tolerate no more.
+ */
 const MOST_STALL_MS = 2000;
-/** How long the victim has to close what the attack has left. */
+/** Time for the victim to close what the attack has left open. */
 const SETTLE_MS = 8000;
-/** Descriptors that the victim may open for itself meanwhile: files that it reads, a worker thread and its event loop. */
+/**
+ * Number of descriptors that the victim may open for its own work during the attack: files that it reads, a worker
+ * thread and its event loop.
+ */
 const OWN_DESCRIPTORS = 10;
 
-/** Runs one attack on a victim of its own. */
+/** Runs an attack on a new victim. */
 export async function runAttack(attack: Attack, bounds: Bounds): Promise<Result> {
   await using victim = await Victim.start();
   return await attackVictim(victim, attack, bounds);
 }
 
-/** Runs one attack on a victim that others may have attacked before. */
+/** Runs an attack on a victim that earlier attacks may have used. */
 export async function attackVictim(victim: Victim, attack: Attack, bounds: Bounds): Promise<Result> {
   const client = new WellBehavedClient(victim.port);
   await client.askOnce();
@@ -72,19 +78,19 @@ export async function attackVictim(victim: Victim, attack: Attack, bounds: Bound
   };
 }
 
-/** What is known when an attack is over. */
+/** What is known after an attack. */
 interface Outcome {
   readonly observation: Observation;
   readonly isAlive: boolean;
   /** `undefined` if the victim does not answer. */
   readonly longestStallMs: number | undefined;
-  /** How many descriptors the victim has more than before. */
+  /** Number of descriptors that the victim has more than before. */
   readonly leaked: number;
-  /** Why a well-behaved client was not served; `undefined` if it was, each time. */
+  /** Why a well-behaved client was not served. `undefined` if it always was. */
   readonly notServed: string | undefined;
 }
 
-/** Says why an attack has succeeded: each reason, none if the victim held. */
+/** Returns the reasons why an attack has succeeded. Empty if the victim withstood the attack. */
 export function successesOf({ observation, isAlive, longestStallMs, leaked, notServed }: Outcome): readonly string[] {
   const stalled = longestStallMs !== undefined && longestStallMs > MOST_STALL_MS;
   return [
@@ -116,7 +122,10 @@ async function observe(
   return await Promise.race([attack.run({ victim, connections, count, signal }).catch(failed), late]);
 }
 
-/** Waits until the victim has no more descriptors than before. Returns how many it has. */
+/**
+ * Waits until the victim has no more descriptors than before, but at most `SETTLE_MS`.
+ * @returns the number of descriptors
+ */
 async function settled(victim: Victim, before: number): Promise<number> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
@@ -126,7 +135,7 @@ async function settled(victim: Victim, before: number): Promise<number> {
   }
 }
 
-/** Asks for the pods again and again, over one connection and over new ones in turn. */
+/** Requests the pods repeatedly, alternating between one kept connection and new ones. */
 class WellBehavedClient {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });

@@ -1,7 +1,10 @@
 import type { AttackScene } from './attack.ts';
 import { delay } from './connections.ts';
 
-/** Waits until the kubelet has started a pod. Returns why not, if it does not or does not answer. */
+/**
+ * Waits until the kubelet has started a pod.
+ * @returns the reason if the kubelet does not start the pod or does not respond; `undefined` if the pod was started
+ */
 export async function notStarted({ victim, signal }: AttackScene, key: string): Promise<string | undefined> {
   while (!signal.aborted) {
     const figures = await victim.figures();

@@ -2,7 +2,7 @@ import type { Result } from './run.ts';
 
 const HEADING = ['attack', 'input', 'the server', 'descriptors', 'longest stall', 'client served', 'verdict'];
 
-/** The results as a Markdown table; the reasons of successes follow it. */
+/** Returns the results as a Markdown table, followed by the reasons of successes. */
 export function attackTable(results: readonly Result[]): string {
   const rows = results.map((result) => [
     result.attack,

@@ -1,2 +1,2 @@
-/** The bearer token of a client who may use the victim. Attackers have it only if their attack says so. */
+/** Bearer token of an authorized client. An attack uses it only if its description mentions an authorized client. */
 export const TOKEN = 'well-behaved';

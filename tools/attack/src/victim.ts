@@ -9,20 +9,20 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { FromVictim, ToVictim } from './victim/messages.ts';
 
 const PROGRAM = fileURLToPath(new URL('victim/main.ts', import.meta.url));
-/** What a victim may use: an attack must not harm the machine if it succeeds. */
+/** Resource limits of a victim. A successful attack must not harm the machine. */
 const LIMITS = { openFiles: 1024, heapMiB: 256 };
-/** How long a victim whose event loop is blocked is waited for. */
+/** Maximum time to wait for a victim whose event loop is blocked. */
 const ANSWER_MS = 15_000;
 
 export type Figures = Extract<FromVictim, { readonly kind: 'figures' }>;
 
-/** A kubelet's servers and pod sources in a process of their own, on loopback. */
+/** A kubelet's servers and pod sources in a separate process, on the loopback interface. */
 export class Victim implements AsyncDisposable {
   readonly port: number;
   readonly healthzPort: number;
-  /** Of the pod-resources API. */
+  /** Socket of the pod-resources API. */
   readonly socketPath: string;
-  /** Static pod manifests. */
+  /** Directory of static pod manifests. */
   readonly manifestDirectory: string;
   readonly #child: ChildProcess;
   readonly #directory: string;
@@ -65,12 +65,15 @@ export class Victim implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** How many descriptors the process has, as the kernel counts them. */
+  /** Returns the number of open descriptors of the process according to the kernel. */
   async descriptors(): Promise<number> {
     return this.isAlive ? (await readdir(`/proc/${this.#child.pid}/fd`)).length : 0;
   }
 
-  /** What the process says of itself; `undefined` if it does not answer. The longest stall is counted from the last call. */
+  /**
+   * Returns the figures of the process, or `undefined` if it does not respond. The longest stall is counted from the
+   * last call.
+   */
   async figures(): Promise<Figures | undefined> {
     if (!this.isAlive) return undefined;
     const answered = new Promise<Figures | undefined>((resolve) => {
@@ -87,12 +90,12 @@ export class Victim implements AsyncDisposable {
     return await answered;
   }
 
-  /** Shows pods to the kubelet as the API server would. */
+  /** Sends pods to the kubelet as an API server would. */
   showPods(pods: readonly Pod[]): void {
     this.#send({ kind: 'pods', pods });
   }
 
-  /** A file of the victim's own directory. */
+  /** Reads a file of the victim's own directory. */
   async read(name: string): Promise<string> {
     return await readFile(join(this.#directory, name), 'utf8');
   }

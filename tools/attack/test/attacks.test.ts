@@ -6,7 +6,7 @@ import { Victim } from '../src/victim.ts';
 
 const BOUNDS = { share: 0.2, timeoutMs: 20_000 };
 
-describe('attacks, with a fifth of their connections and requests', () => {
+describe('all attacks, scaled to a fifth', () => {
   let victim: Victim;
   beforeAll(async () => {
     victim = await Victim.start();
@@ -21,13 +21,13 @@ describe('attacks, with a fifth of their connections and requests', () => {
     },
   );
 
-  it('have names of their own', () => {
+  it('every attack has a unique name', () => {
     expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
   });
 });
 
-describe('an attack that does harm', () => {
-  it('is a success if it fails, or does not end in time', { timeout: 60_000 }, async () => {
+describe('verdicts of attacks', () => {
+  it('an attack that throws or exceeds its time counts as a success', { timeout: 60_000 }, async () => {
     await using victim = await Victim.start();
     const bounds = { share: 1, timeoutMs: 300 };
     const fails = await runAttack(
@@ -49,12 +49,12 @@ describe('an attack that does harm', () => {
     [{ longestStallMs: 2001 }, ['the event loop stood still for 2001 ms']],
     [{ leaked: 11 }, ['11 descriptors were left']],
     [{ notServed: 'reset' }, ['a well-behaved client was not served: reset']],
-  ])('%j is a success for %j', (outcome, successes) => {
+  ])('the outcome %j counts as a success with the reasons %j', (outcome, successes) => {
     expect(successesOf({ ...well, ...outcome })).toEqual(successes);
   });
 });
 
-it('the table has a row for each attack, and the reasons of successes below it', () => {
+it('the table has a row for each attack, followed by the reasons of successes', () => {
   const held = {
     ...{ attack: 'a', input: 'x | y', did: 'refused', descriptorsBefore: 1, descriptorsAfter: 2 },
     ...{ longestStallMs: 5, served: 3, notServed: 0, successes: [] },

@@ -20,10 +20,10 @@ function claimsOf(token: string): JsonObject {
   return objectAt({ value }, 'value');
 }
 
-/** Tokens, and who may do what. */
+/** Examinations of tokens and access reviews. */
 export const accessExaminations: readonly Examination[] = [
   [
-    'a service account gets a token for a pod, which says whose it is and until when',
+    'a service account gets a token for a pod that contains the account, the pod and an expiry time',
     async (scene) => {
       const { name, uid, tokenPath } = await account(scene);
       const pod = await scene.pod({ serviceAccountName: name });
@@ -45,7 +45,7 @@ export const accessExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a token request of under ten minutes is invalid; without a time it is for an hour',
+    'a token request of less than ten minutes is invalid, and one without a duration gets an hour',
     async (scene) => {
       const { tokenPath } = await account(scene);
       const status = await scene.refused(422, 'Invalid', 'POST', tokenPath, {
@@ -58,7 +58,7 @@ export const accessExaminations: readonly Examination[] = [
     },
   ],
   [
-    'no token is bound to a pod of another account, another UID, or none',
+    'a token request bound to a pod of another account, to another UID or to a missing pod is rejected',
     async (scene) => {
       const { name, tokenPath } = await account(scene);
       const other = await scene.pod();
@@ -75,7 +75,7 @@ export const accessExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a token holds no longer than the object that it is bound to, and for no other audience',
+    'a token is invalid after its bound object is deleted, and for other audiences',
     async (scene) => {
       const { name, tokenPath } = await account(scene);
       const pod = await scene.pod({ serviceAccountName: name });
@@ -85,13 +85,13 @@ export const accessExaminations: readonly Examination[] = [
       assert.equal((await reviewed(scene, token, ['a'])).authenticated, true);
       assert.notEqual((await reviewed(scene, token, ['b'])).authenticated, true);
       await scene.ok('DELETE', pod.path, { body: { gracePeriodSeconds: 0 } });
-      await scene.eventually('the token holds no more', async () =>
+      await scene.eventually('the token is no longer valid', async () =>
         (await reviewed(scene, token, ['a'])).authenticated === true ? undefined : true,
       );
     },
   ],
   [
-    'a token that is none is nobody’s',
+    'a token review of a malformed token reports it as not authenticated',
     async (scene) => {
       const status = await reviewed(scene, 'nonsense');
       assert.notEqual(status.authenticated, true);
@@ -99,7 +99,7 @@ export const accessExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an access review says whether somebody may',
+    'a subject access review reports whether a user is allowed to act',
     async (scene) => {
       const resourceAttributes = { verb: 'get', resource: 'nodes', subresource: 'proxy', name: 'n' };
       const body = { spec: { resourceAttributes, user: 'admin', groups: ['system:masters'] } };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { at, textAt } from '../core/json.ts';
 import { type Examination, has, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE } from './scene.ts';
 
-/** How objects go. */
+/** Examinations of deletion. */
 export const deletionExaminations: readonly Examination[] = [
   [
-    'an object without finalizers goes at once, and the answer says which it was',
+    'an object without finalizers is deleted immediately, and the response names it',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const answer = await scene.ok('DELETE', path);
@@ -16,7 +16,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a finalizer holds an object, which cannot get another, until it is taken away',
+    'an object with a finalizer stays until the finalizer is removed, and no finalizer can be added during deletion',
     async (scene) => {
       const { path } = await scene.configMap({}, { finalizers: ['example.com/hold'] });
       const held = await scene.ok('DELETE', path);
@@ -34,7 +34,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod that has no node goes at once',
+    'a pod without a node is deleted immediately',
     async (scene) => {
       const { path } = await scene.pod();
       const answer = await scene.ok('DELETE', path);
@@ -43,7 +43,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod on a node waits for its grace period, with a new generation, until it is deleted without one',
+    'a pod on a node stays, with a new generation, until it is deleted with a grace period of 0',
     async (scene) => {
       const { path } = await scene.pod({ nodeName: 'some-node', terminationGracePeriodSeconds: 40 });
       const going = await scene.ok('DELETE', path);
@@ -57,7 +57,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a grace period can become shorter, and not longer',
+    'the grace period of a pod can be shortened but not extended',
     async (scene) => {
       const { path } = await scene.pod({ nodeName: 'some-node' });
       await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 20 } });
@@ -71,7 +71,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod that has ended goes at once',
+    'a terminated pod is deleted immediately',
     async (scene) => {
       const { path } = await scene.pod({ nodeName: 'some-node' });
       await scene.ok('PATCH', `${path}/status`, { type: STRATEGIC_MERGE, body: { status: { phase: 'Succeeded' } } });
@@ -80,7 +80,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod with a finalizer stays after its grace period is given up',
+    'a pod with a finalizer stays after a deletion with a grace period of 0',
     async (scene) => {
       const { path } = await scene.pod({ nodeName: 'some-node' }, { finalizers: ['example.com/hold'] });
       await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 0 } });
@@ -91,7 +91,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a finalizer that is taken away while the grace period runs does not end it',
+    'removing a finalizer during the grace period does not delete the pod',
     async (scene) => {
       const { path } = await scene.pod({ nodeName: 'some-node' }, { finalizers: ['example.com/hold'] });
       await scene.ok('DELETE', path, { body: { gracePeriodSeconds: 30 } });
@@ -100,7 +100,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a deletion with another UID, or another resource version, is a conflict',
+    'a deletion with another UID or resource version as precondition is a conflict',
     async (scene) => {
       const { path, name, object } = await scene.pod();
       const uid = textAt(object, 'metadata', 'uid');
@@ -114,7 +114,7 @@ export const deletionExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a collection is deleted as far as it is selected',
+    'a collection delete with a selector deletes the selected objects only',
     async (scene) => {
       await scene.configMap({}, { labels: { group: 'a' } });
       await scene.configMap({}, { labels: { group: 'a' } });

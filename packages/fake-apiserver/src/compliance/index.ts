@@ -11,9 +11,11 @@ import { watchExaminations } from './watches.ts';
 export type { CaseContext, ComplianceCase, ComplianceOptions } from './scene.ts';
 
 /**
- * What a node relies on in an API server, as cases for any test runner: each stands alone and removes what it made. They may
- * run at once, but for those that expire old versions where `compact` is given.
- * @param name a short name of the run, of lower case letters, digits and dashes: objects are called after it
+ * Returns the behaviour that a node relies on in an API server, as cases for any test runner. Each case is independent
+ * and removes what it has created. The cases may run concurrently, except that the cases about expired versions affect
+ * others if `compact` is given.
+ * @param name a short name of the run, of lower case letters, digits and dashes; the names of the test objects contain
+ * it
  */
 export function apiServerCompliance(name: string, options: ComplianceOptions): readonly ComplianceCase[] {
   const groups = {

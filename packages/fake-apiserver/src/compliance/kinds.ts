@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, listAt, objectAt, textAt } from '../core/json.ts';
 import { causesOf, type Examination, has, MERGE_PATCH, namesOf, type Scene, STRATEGIC_MERGE } from './scene.ts';
 
-// Of a key that nobody has any more: O=system:nodes, CN=system:node:compliance.
+// Certificate request with O=system:nodes and CN=system:node:compliance. Its private key was discarded.
 const CSR_PEM = `-----BEGIN CERTIFICATE REQUEST-----
 MIHzMIGaAgEAMDgxFTATBgNVBAoMDHN5c3RlbTpub2RlczEfMB0GA1UEAwwWc3lz
 dGVtOm5vZGU6Y29tcGxpYW5jZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABLA9
@@ -17,10 +17,10 @@ function involved(scene: Scene): Record<string, string> {
   return { kind: 'Pod', name: scene.name(), namespace: scene.namespace, apiVersion: 'v1', uid: 'some-uid' };
 }
 
-/** What a node uses of the kinds that are not pods. */
+/** Examinations of the kinds other than pods that a node uses. */
 export const kindExaminations: readonly Examination[] = [
   [
-    'a lease is renewed by whoever has its newest version',
+    'a lease can be renewed only with its latest resource version',
     async (scene) => {
       const leases = `/apis/coordination.k8s.io/v1/namespaces/${scene.namespace}/leases`;
       const name = scene.name();
@@ -38,7 +38,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an event of v1 is counted up by a patch, and seen in events.k8s.io by its names there',
+    'an event of v1 can be counted up by a patch and appears in events.k8s.io with that group’s field names',
     async (scene) => {
       const name = scene.name();
       const involvedObject = involved(scene);
@@ -61,7 +61,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'events are found by what they are about',
+    'events can be selected by the object they are about',
     async (scene) => {
       const name = scene.name();
       const involvedObject = involved(scene);
@@ -74,7 +74,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an event of events.k8s.io must say when, what was done and by whom',
+    'an event of events.k8s.io requires a time, an action and a reporting controller',
     async (scene) => {
       const events = `/apis/events.k8s.io/v1/namespaces/${scene.namespace}/events`;
       const name = scene.name();
@@ -96,7 +96,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an event about a pod of another namespace is invalid',
+    'an event about a pod in another namespace is invalid',
     async (scene) => {
       const involvedObject = { ...involved(scene), namespace: 'elsewhere' };
       const status = await scene.refused(422, 'Invalid', 'POST', scene.path('events'), {
@@ -106,7 +106,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a node’s status is its own part; labels can be patched with it',
+    'a node’s status subresource changes status and labels but not the spec',
     async (scene) => {
       const { path } = await scene.node();
       const body = {
@@ -125,7 +125,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod is bound once, by its UID',
+    'a pod can be bound once, and only with its UID',
     async (scene) => {
       const { path, name, object } = await scene.pod();
       const bind = (node: string, uid: string): { body: object } => ({
@@ -144,7 +144,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod with scheduling gates says that it is not scheduled',
+    'a pod with scheduling gates has the condition PodScheduled=False',
     async (scene) => {
       const { object } = await scene.pod({ schedulingGates: [{ name: 'example.com/gate' }] });
       const [condition] = listAt(object, 'status', 'conditions');
@@ -152,7 +152,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an ephemeral container is added by its subresource alone',
+    'an ephemeral container can be added only by its subresource',
     async (scene) => {
       const { path, object } = await scene.pod();
       const spec = { ...objectAt(object, 'spec'), ephemeralContainers: [{ name: 'debug', image: 'busybox' }] };
@@ -167,7 +167,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'resources of a container are changed by the resize subresource',
+    'the resize subresource changes the resources of a container',
     async (scene) => {
       const resources = { requests: { cpu: '100m' } };
       const { path } = await scene.pod({ containers: [{ name: 'main', image: 'busybox', resources }] });
@@ -183,7 +183,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an eviction deletes a pod and says why',
+    'an eviction deletes a pod and records the reason in a condition',
     async (scene) => {
       const { path, name } = await scene.pod({ nodeName: 'some-node' });
       const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } };
@@ -195,7 +195,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a secret keeps stringData as data, and its type',
+    'a secret stores stringData as data and keeps its type',
     async (scene) => {
       const name = scene.name();
       const secret = await scene.create(scene.path('secrets'), { metadata: { name }, stringData: { a: 'text' } });
@@ -208,7 +208,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a certificate signing request keeps who asked; its approval and its status are parts of their own',
+    'a certificate signing request records its requester, and has approval and status subresources',
     async (scene) => {
       const csrs = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
       const name = scene.name();
@@ -234,7 +234,7 @@ export const kindExaminations: readonly Examination[] = [
     },
   ],
   [
-    'what is of the whole cluster has no namespace',
+    'a cluster-scoped object has no namespace',
     async (scene) => {
       const classes = '/apis/node.k8s.io/v1/runtimeclasses';
       const made = await scene.create(classes, { metadata: { name: scene.name() }, handler: 'runc' });

@@ -13,9 +13,9 @@ const PATIENCE_MS = 15_000;
 
 /** A watch that is read in the background. */
 export class ListeningWatch {
-  /** What was told so far. */
+  /** The events received so far. */
   readonly heard: HeardEvent[] = [];
-  /** Whether the server ended it. */
+  /** Whether the server has ended the watch. */
   ended = false;
   readonly #transport: HttpTransport;
   readonly #path: string;
@@ -34,11 +34,11 @@ export class ListeningWatch {
     const response = await this.#transport.request({ method: 'GET', path: this.#path, headers }, this.#stopped.signal);
     assert.equal(response.status, 200, `watch ${this.#path}`);
     this.#reading = this.#read(response.body);
-    // An error while it is read is told by whoever waits for an event.
+    // A read error is reported by the method that waits for an event.
     this.#reading.catch(() => {});
   }
 
-  /** Waits until so many events that fit were told; bookmarks count where they fit. */
+  /** Waits until at least `count` matching events have been received. Bookmarks are counted if they match. */
   async until(count: number, fits: (event: HeardEvent) => boolean = () => true): Promise<HeardEvent[]> {
     for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
       const found = this.heard.filter(fits);
@@ -47,17 +47,17 @@ export class ListeningWatch {
       await this.#wait(POLL_MS);
     }
     throw new assert.AssertionError({
-      message: `${this.#path}: wanted ${count} events, heard ${JSON.stringify(this.summary())}${this.ended ? ' and the end' : ''}`,
+      message: `${this.#path}: expected ${count} events, received ${JSON.stringify(this.summary())}${this.ended ? ' and the end' : ''}`,
     });
   }
 
-  /** Waits until the server ends it. */
+  /** Waits until the server ends the watch. */
   async untilEnd(patienceMs: number = PATIENCE_MS): Promise<void> {
     for (let waited = 0; waited < patienceMs && !this.ended; waited += POLL_MS) await this.#wait(POLL_MS);
-    assert.ok(this.ended, `${this.#path}: the server did not end it`);
+    assert.ok(this.ended, `${this.#path}: expected the server to end the watch`);
   }
 
-  /** Each event as `TYPE name`. */
+  /** Returns each event as `TYPE name`. */
   summary(): string[] {
     return this.heard.map(({ type, object }) => `${type} ${textAt(object, 'metadata', 'name')}`.trim());
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, listAt, textAt } from '../core/json.ts';
 import { causesOf, type Examination, has, namesOf, type Scene, STRATEGIC_MERGE, versionOf } from './scene.ts';
 
-/** The config maps of the case, in the namespace. */
+/** Returns the path that lists the config maps of the case. */
 function own(scene: Scene, query: string = ''): string {
   return `${scene.path('configmaps')}?labelSelector=case%3D${scene.id}${query}`;
 }
@@ -13,10 +13,10 @@ async function three(scene: Scene): Promise<string[]> {
   return names;
 }
 
-/** Lists: what is in them, and of when. */
+/** Examinations of lists: their content and version. */
 export const listExaminations: readonly Examination[] = [
   [
-    'a list says what it is and of which version, and its items are in the order of their names',
+    'a list has a kind, an API version and a resource version, and its items are sorted by name',
     async (scene) => {
       const names = await three(scene);
       const list = await scene.ok('GET', own(scene));
@@ -28,13 +28,13 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a list that is empty has an empty list of items',
+    'an empty list has an empty items field',
     async (scene) => {
       assert.deepEqual((await scene.ok('GET', own(scene))).items, []);
     },
   ],
   [
-    'a list over all namespaces has those of each',
+    'a list over all namespaces contains the objects of each namespace',
     async (scene) => {
       const names = await three(scene);
       const list = await scene.ok('GET', `/api/v1/configmaps?labelSelector=case%3D${scene.id}`);
@@ -42,7 +42,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'label selectors: equality, sets, existence and their negations',
+    'label selectors support equality, sets, existence and their negations',
     async (scene) => {
       await scene.configMap({ k: 'a' }, { labels: { tier: 'a' } });
       await scene.configMap({ k: 'b' }, { labels: { tier: 'b', extra: 'x' } });
@@ -65,7 +65,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a selector that cannot be read is a bad request',
+    'a malformed label selector is a bad request',
     async (scene) => {
       await scene.refused(400, 'BadRequest', 'GET', `${scene.path('configmaps')}?labelSelector=a%3D%3D%3Db`);
       await scene.refused(400, 'BadRequest', 'GET', `${scene.path('configmaps')}?fieldSelector=a`);
@@ -74,7 +74,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'field selectors of pods: node, phase, restart policy, name, namespace',
+    'pods can be selected by the fields node, phase, restart policy, name and namespace',
     async (scene) => {
       const node = scene.name();
       const bound = await scene.pod({ nodeName: node, restartPolicy: 'Never' });
@@ -96,9 +96,9 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a list comes in pages, all of one version, and says how many remain',
+    'all pages of a list have the same version, and a continue token leads to the next page',
     async (scene) => {
-      // The count is only given where nothing is selected: the nodes' leases are nobody else's.
+      // remainingItemCount is only set for lists without selectors, so it is checked in the next case.
       const names = await three(scene);
       const first = await scene.ok('GET', own(scene, '&limit=2'));
       assert.deepEqual(namesOf(first), names.sort().slice(0, 2));
@@ -112,7 +112,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a page without a selector says how many remain',
+    'a page of a list without selector reports how many items remain',
     async (scene) => {
       await three(scene);
       const all = await scene.ok('GET', scene.path('configmaps'));
@@ -121,7 +121,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a continue token that is none, and one with a resource version, are bad requests',
+    'a malformed continue token is a bad request, and so is a token together with a resource version',
     async (scene) => {
       await scene.refused(400, 'BadRequest', 'GET', own(scene, '&limit=1&continue=nonsense'));
       await three(scene);
@@ -133,7 +133,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a list of an exact version is as it was then; one not older than it, as it is',
+    'a list with match Exact returns that version, and one with NotOlderThan returns the current state',
     async (scene) => {
       const [first = ''] = await three(scene);
       const before = await scene.ok('GET', own(scene));
@@ -149,7 +149,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'options that do not go together are invalid',
+    'contradictory list options are invalid',
     async (scene) => {
       for (const [query, cause] of [
         ['&resourceVersionMatch=Exact', 'FieldValueForbidden resourceVersionMatch'],
@@ -164,7 +164,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a version that is not there yet is waited for, and given up with 504',
+    'a list of a future version waits for it and then fails with 504',
     async (scene) => {
       const list = await scene.ok('GET', own(scene));
       const version = Number(versionOf(list)) + 1_000_000;
@@ -179,7 +179,7 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a version that is no number is a bad request',
+    'a resource version that is not a number is a bad request',
     async (scene) => {
       const answer = await scene.send('GET', own(scene, '&resourceVersion=abc'));
       assert.ok([400, 422, 500].includes(answer.status), answer.text);
@@ -187,10 +187,10 @@ export const listExaminations: readonly Examination[] = [
     },
   ],
   [
-    'old versions expire: lists and their continuations get 410, with a token to go on',
+    'lists and continue tokens of expired versions get 410 with a token to continue',
     async (scene) => {
       const { compact } = scene.options;
-      if (compact === undefined) return scene.skip('nobody can compact this server');
+      if (compact === undefined) return scene.skip('this server cannot be compacted');
       await three(scene);
       const page = await scene.ok('GET', own(scene, '&limit=1'));
       await scene.configMap();

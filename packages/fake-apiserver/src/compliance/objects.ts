@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, listAt, objectAt, textAt } from '../core/json.ts';
 import { causesOf, type Examination, has, MERGE_PATCH, versionOf } from './scene.ts';
 
-/** Making, reading and replacing objects. */
+/** Examinations of creating, reading and replacing objects. */
 export const objectExaminations: readonly Examination[] = [
   [
     'a created object gets a UID, a creation time, a resource version and its namespace',
@@ -17,7 +17,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a second object of the same name is refused with AlreadyExists',
+    'creating a second object of the same name is rejected with AlreadyExists',
     async (scene) => {
       const { object } = await scene.configMap();
       const name = textAt(object, 'metadata', 'name');
@@ -29,7 +29,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'generateName makes names that differ, of the prefix and five characters',
+    'generateName gives distinct names of the prefix and five characters',
     async (scene) => {
       const body = { metadata: { generateName: `${scene.id}-` } };
       const names = new Set<string>();
@@ -42,7 +42,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an object without a name, and one with a bad name, are invalid',
+    'creating an object without a name or with a malformed name is invalid',
     async (scene) => {
       const unnamed = await scene.refused(422, 'Invalid', 'POST', scene.path('configmaps'), { body: { metadata: {} } });
       assert.match(String(unnamed.message), /metadata\.name: Required value: name or generateName is required/);
@@ -58,7 +58,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an object of another namespace than the path’s is refused',
+    'creating an object whose namespace differs from the path’s is rejected',
     async (scene) => {
       const body = { metadata: { name: scene.name(), namespace: 'kube-system' } };
       const status = await scene.refused(400, 'BadRequest', 'POST', scene.path('configmaps'), { body });
@@ -69,7 +69,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'nothing is made in a namespace that is not there',
+    'creating an object in a namespace that does not exist is rejected',
     async (scene) => {
       const path = `/api/v1/namespaces/${scene.name()}/configmaps`;
       const status = await scene.refused(404, 'NotFound', 'POST', path, { body: { metadata: { name: 'a' } } });
@@ -77,7 +77,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'what is not there is NotFound, with its kind and name',
+    'reading an object that does not exist returns NotFound with its kind and name',
     async (scene) => {
       const name = scene.name();
       const status = await scene.refused(404, 'NotFound', 'GET', scene.path('pods', name));
@@ -90,7 +90,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'replacing makes a new resource version, and keeps the UID and the creation time',
+    'replacing an object gives a new resource version and keeps the UID and the creation time',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const replaced = await scene.ok('PUT', path, { body: { ...object, data: { b: '2' } } });
@@ -102,14 +102,14 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'replacing with what is there already makes no new resource version',
+    'replacing an object without a change keeps its resource version',
     async (scene) => {
       const { path, object } = await scene.configMap();
       assert.equal(versionOf(await scene.ok('PUT', path, { body: object })), versionOf(object));
     },
   ],
   [
-    'replacing with an old resource version is a conflict',
+    'replacing an object with an old resource version is a conflict',
     async (scene) => {
       const { path, object } = await scene.configMap();
       await scene.ok('PUT', path, { body: { ...object, data: { b: '2' } } });
@@ -123,7 +123,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'replacing without a resource version succeeds where the kind allows it, and is invalid for a lease',
+    'replacing without a resource version succeeds if the kind allows it and is invalid for a lease',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const name = textAt(object, 'metadata', 'name');
@@ -135,7 +135,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'replacing with another UID is a conflict',
+    'replacing an object with another UID is a conflict',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const body = { ...object, metadata: { ...objectAt(object, 'metadata'), uid: 'another' } };
@@ -144,7 +144,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the name in the body must be the name in the path',
+    'replacing an object requires the name in the body to equal the name in the path',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const body = { ...object, metadata: { ...objectAt(object, 'metadata'), name: 'other' } };
@@ -154,7 +154,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'PUT makes a lease that is not there, and no pod',
+    'PUT creates a missing lease but not a missing pod',
     async (scene) => {
       const name = scene.name();
       const lease = `/apis/coordination.k8s.io/v1/namespaces/${scene.namespace}/leases/${name}`;
@@ -165,7 +165,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod gets its defaults, a phase, a QoS class and generation 1',
+    'a created pod gets defaults, a phase, a QoS class and generation 1',
     async (scene) => {
       const { object } = await scene.pod({ schedulerName: undefined });
       const spec = objectAt(object, 'spec');
@@ -184,7 +184,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an invalid pod is refused, with every field that is wrong',
+    'an invalid pod is rejected with every invalid field',
     async (scene) => {
       const body = scene.podBody(scene.name(), { containers: [{ name: 'A_', image: '' }], restartPolicy: 'Sometimes' });
       const status = await scene.refused(422, 'Invalid', 'POST', scene.path('pods'), { body });
@@ -200,7 +200,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a field of a wrong type is a bad request; an unknown one, only where that is asked for',
+    'a field of a wrong type is a bad request, and an unknown field is one only with fieldValidation=Strict',
     async (scene) => {
       const wrong = scene.podBody(scene.name(), { containers: 'none' });
       await scene.refused(400, 'BadRequest', 'POST', scene.path('pods'), { body: wrong });
@@ -217,7 +217,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod’s spec is fixed but for a few fields; a new image makes a new generation',
+    'a pod’s spec is immutable except for a few fields, and a new image increments the generation',
     async (scene) => {
       const { path } = await scene.pod();
       const image = { spec: { containers: [{ name: 'main', image: 'busybox:2' }] } };
@@ -232,7 +232,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'labels change neither the generation nor the spec',
+    'a change of labels keeps the generation and the spec',
     async (scene) => {
       const { path } = await scene.pod();
       const changed = await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { metadata: { labels: { a: 'b' } } } });
@@ -253,7 +253,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the status is written by its subresource alone, and the spec not by that',
+    'the status changes only by its subresource, and the subresource does not change the spec',
     async (scene) => {
       const { path, object } = await scene.pod();
       const both = { ...object, metadata: { name: textAt(object, 'metadata', 'name'), labels: { x: 'y' } } };
@@ -268,7 +268,7 @@ export const objectExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a config map that is immutable stays as it is',
+    'an immutable config map cannot be changed',
     async (scene) => {
       const name = scene.name();
       const path = scene.path('configmaps', name);

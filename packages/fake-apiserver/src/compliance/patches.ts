@@ -34,10 +34,10 @@ function applied(scene: Scene, name: string, data: JsonObject, labels: JsonObjec
   });
 }
 
-/** Every kind of patch. */
+/** Examinations of all kinds of patches. */
 export const patchExaminations: readonly Examination[] = [
   [
-    'JSON patch: operations apply in order, escapes in paths are read',
+    'JSON patch: operations apply in order, and escapes in paths are decoded',
     async (scene) => {
       const { path } = await scene.configMap({ a: '1', b: '2' }, { annotations: { 'x/y': 'z' } });
       const body = [
@@ -55,7 +55,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'JSON patch: a test that fails changes nothing, and is 422; a body that is no list is 400',
+    'JSON patch: a failed test changes nothing and returns 422, and a body that is not a list returns 400',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const body = [
@@ -72,7 +72,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'merge patch: null takes away, the rest is merged, lists are replaced',
+    'merge patch: null deletes a field, objects are merged and lists are replaced',
     async (scene) => {
       const { path } = await scene.configMap({ a: '1', b: '2' }, { finalizers: ['example.com/a'] });
       const body = { data: { a: null, c: '3' }, metadata: { finalizers: ['example.com/b'] } };
@@ -82,7 +82,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a patch that changes nothing makes no new resource version',
+    'a patch without changes keeps the resource version',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const patched = await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { data: { a: '1' } } });
@@ -90,7 +90,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a patch that names an old resource version is a conflict; one that names none never is',
+    'a patch with an old resource version is a conflict, and one without resource version is not',
     async (scene) => {
       const { path, object } = await scene.configMap();
       await scene.ok('PATCH', path, { type: MERGE_PATCH, body: { data: { a: '2' } } });
@@ -100,7 +100,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a patch that names another UID is refused, and changes nothing',
+    'a patch with another UID is rejected and changes nothing',
     async (scene) => {
       const { path } = await scene.pod();
       const body = { metadata: { uid: 'another' }, status: { phase: 'Running' } };
@@ -110,7 +110,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a patch of an unknown media type is 415, of what is not there 404',
+    'a patch of an unknown media type returns 415, and a patch of a missing object returns 404',
     async (scene) => {
       const { path } = await scene.configMap();
       await scene.refused(415, 'UnsupportedMediaType', 'PATCH', path, { body: { data: {} } });
@@ -121,7 +121,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: conditions merge by their type, and those of others stay',
+    'strategic merge: conditions merge by type, and conditions that the patch does not name stay',
     async (scene) => {
       const { path } = await scene.pod();
       await patchStatus(scene, path, { conditions: PATCHED_CONDITIONS });
@@ -131,7 +131,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: $patch delete takes an item away by its key',
+    'strategic merge: $patch delete removes an item by its key',
     async (scene) => {
       const { path } = await scene.pod();
       await patchStatus(scene, path, { conditions: PATCHED_CONDITIONS });
@@ -140,7 +140,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: $patch replace replaces a list, and a map',
+    'strategic merge: $patch replace replaces a list or a map',
     async (scene) => {
       const { path } = await scene.pod({}, { labels: { a: '1', b: '2' } });
       await patchStatus(scene, path, { conditions: PATCHED_CONDITIONS });
@@ -164,7 +164,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: finalizers are a set; $deleteFromPrimitiveList takes out of it',
+    'strategic merge: finalizers merge as a set, and $deleteFromPrimitiveList removes from it',
     async (scene) => {
       const { path } = await scene.configMap({}, { finalizers: ['example.com/a', 'example.com/b'] });
       const body = {
@@ -175,7 +175,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: addresses of a node merge by type, taints are replaced',
+    'strategic merge: addresses of a node merge by type, and taints are replaced',
     async (scene) => {
       const { path } = await scene.node({ taints: [{ key: 'a', effect: 'NoSchedule' }] });
       const addresses = [
@@ -200,7 +200,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'strategic merge: an item without its key is refused',
+    'strategic merge: an item without its key is rejected',
     async (scene) => {
       const { path } = await scene.pod();
       await patchStatus(scene, path, { conditions: PATCHED_CONDITIONS });
@@ -212,7 +212,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'apply makes the object, and again changes nothing',
+    'apply creates the object, and a second apply changes nothing',
     async (scene) => {
       const name = scene.name();
       const path = `${scene.path('configmaps', name)}?fieldManager=one`;
@@ -227,7 +227,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'apply takes away what its manager applied before and says no more, and nothing of others',
+    'apply removes fields that its manager applied before and no longer applies, and keeps those of other managers',
     async (scene) => {
       const name = scene.name();
       const path = scene.path('configmaps', name);
@@ -246,7 +246,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'apply of a field that another manager has otherwise is a conflict, and is not where it is forced',
+    'apply of another manager’s field with a different value is a conflict, and succeeds with force',
     async (scene) => {
       const name = scene.name();
       const path = scene.path('configmaps', name);
@@ -278,7 +278,7 @@ export const patchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'every write leaves its manager in managedFields, with the subresource',
+    'every write records its manager and subresource in managedFields',
     async (scene) => {
       const { path } = await scene.pod();
       const changed = await scene.ok('PATCH', `${path}/status?fieldManager=kubelet`, {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { listAt, textAt } from '../core/json.ts';
 import { type Examination, MERGE_PATCH } from './scene.ts';
 
-/** HTTP, and what is at other paths. */
+/** Examinations of the HTTP protocol and of paths that are not resources. */
 export const protocolExaminations: readonly Examination[] = [
   [
-    'the server says that it is well, and which version it is',
+    'the health checks succeed, and /version reports a version',
     async (scene) => {
       for (const path of ['/healthz', '/readyz', '/livez']) {
         const { status, text } = await scene.send('GET', path);
@@ -16,7 +16,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the server says what it serves',
+    'discovery lists the served groups and resources',
     async (scene) => {
       assert.deepEqual(listAt(await scene.ok('GET', '/api'), 'versions'), ['v1']);
       const groups = listAt(await scene.ok('GET', '/apis'), 'groups').map((group) => textAt(group, 'name'));
@@ -33,7 +33,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an unknown resource is 404, an unknown method 405',
+    'an unknown resource returns 404 and an unsupported method 405',
     async (scene) => {
       assert.equal((await scene.send('GET', '/api/v1/unicorns')).status, 404);
       assert.equal((await scene.send('GET', '/apis/example.com/v1/unicorns')).status, 404);
@@ -42,7 +42,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a form that the server does not have is 406, one that it does not read 415',
+    'an unsupported Accept returns 406 and an unsupported Content-Type 415',
     async (scene) => {
       await scene.refused(406, 'NotAcceptable', 'GET', scene.path('configmaps'), { accept: 'text/html' });
       const body = { metadata: { name: scene.name() } };
@@ -50,7 +50,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a body that is no JSON, and one of another kind or version, are bad requests',
+    'a body that is not JSON, and a body of another kind or version, are bad requests',
     async (scene) => {
       const path = scene.path('configmaps');
       await scene.refused(400, 'BadRequest', 'POST', path, { body: '{"metadata":' });
@@ -63,7 +63,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a body may be YAML',
+    'a body can be YAML',
     async (scene) => {
       const name = scene.name();
       const body = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  a: "1"\n`;
@@ -73,7 +73,7 @@ export const protocolExaminations: readonly Examination[] = [
     },
   ],
   [
-    'objects come as a table, or as their metadata alone, where that is asked for',
+    'objects can be requested as a Table or as PartialObjectMetadata',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const name = textAt(object, 'metadata', 'name');

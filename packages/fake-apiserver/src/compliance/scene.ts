@@ -3,44 +3,46 @@ import { at, isObject, type JsonObject, listAt, textAt } from '../core/json.ts';
 import type { HttpTransport } from '../transport.ts';
 import { ListeningWatch } from './listening-watch.ts';
 
-/** What the suite needs of the server that it examines. */
+/** Needs of the suite: access to the server under test. */
 export interface ComplianceOptions {
-  /** Reaches the server as somebody who may do everything. */
+  /** Connects to the server as a user who is allowed everything. */
   readonly connect: () => Promise<HttpTransport>;
-  /** Lets `ms` milliseconds of the server's time pass. */
+  /** Waits for `ms` milliseconds of the server's time. */
   readonly wait: (ms: number) => Promise<void>;
-  /** The namespace that objects are made in; it is made where it is not there. `api-compliance` by default. */
+  /** Namespace of the test objects. It is created if it does not exist. Default: `api-compliance`. */
   readonly namespace?: string;
-  /** Has the server forget its past, so that old resource versions expire; the case about that is skipped where absent. */
+  /**
+   * Compacts the server's store, so that old resource versions expire. If absent, the cases that need it are skipped.
+   */
   readonly compact?: () => Promise<void>;
 }
 
-/** What a case gets from the test runner. */
+/** The part of the test runner's context that a case uses. */
 export interface CaseContext {
-  /** Ends the case as skipped, with the reason; must throw. */
+  /** Ends the case as skipped with this reason. Must throw. */
   skip(reason: string): never;
 }
 
-/** One examination. */
+/** One case of the suite. */
 export interface ComplianceCase {
   readonly name: string;
-  /** Rejects where the server does not comply. */
+  /** Rejects if the server does not comply. */
   run(context: CaseContext): Promise<void>;
 }
 
-/** An examination, given a scene. */
+/** Name and body of a case. */
 export type Examination = readonly [name: string, examine: (scene: Scene) => Promise<void>];
 
-/** An answer, read to its end. */
+/** A complete response. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** The JSON of the body; an empty object where it is none. */
+  /** The body as JSON, or an empty object if the body is not a JSON object. */
   readonly body: JsonObject;
 }
 
-/** A body, and what it says it is. */
+/** A request body with its media types. */
 export interface Sent {
   readonly type?: string;
   readonly accept?: string;
@@ -55,11 +57,11 @@ export const MERGE_PATCH: string = 'application/merge-patch+json';
 export const STRATEGIC_MERGE: string = 'application/strategic-merge-patch+json';
 export const APPLY: string = 'application/apply-patch+yaml';
 
-/** What a case works with; it takes away what was made. */
+/** Helpers of a case. Records the created objects for later removal. */
 export class Scene {
   readonly options: ComplianceOptions;
   readonly skip: (reason: string) => never;
-  /** Of the case alone: part of every name, and the value of the label `case`. */
+  /** Unique id of the case: part of every object name, and the value of the label `case`. */
   readonly id: string;
   readonly namespace: string;
   readonly #transport: HttpTransport;
@@ -75,7 +77,7 @@ export class Scene {
     this.#transport = transport;
   }
 
-  /** The namespace is there, and its default service account. */
+  /** Creates the namespace and its default service account if they do not exist. */
   async prepare(): Promise<void> {
     const made = await this.send('POST', '/api/v1/namespaces', { body: { metadata: { name: this.namespace } } });
     assert.ok([201, 409].includes(made.status), made.text);
@@ -83,7 +85,7 @@ export class Scene {
     assert.ok([201, 409].includes(account.status), account.text);
   }
 
-  /** Every watch ends, and every object that the case made is gone. */
+  /** Stops every watch and deletes every object that the case created. */
   async clear(): Promise<void> {
     for (const watch of this.#watches) await watch.stop();
     for (const path of this.#made) {
@@ -92,19 +94,19 @@ export class Scene {
     }
   }
 
-  /** The path of a collection of `v1`, or of an object in it. */
+  /** Returns the path of a collection of `v1`, or of an object in it. */
   path(plural: string, name: string = '', subresource: string = ''): string {
     const parts = [`/api/v1/namespaces/${this.namespace}/${plural}`, name, subresource];
     return parts.filter((part) => part !== '').join('/');
   }
 
-  /** A name that no other case uses. */
+  /** Returns a name that no other case uses. */
   name(): string {
     this.#count++;
     return `${this.id}-${this.#count}`;
   }
 
-  /** The object at this path is taken away in the end. */
+  /** Records the object at this path for deletion at the end of the case. */
   remember(path: string): void {
     this.#made.add(path);
   }
@@ -128,14 +130,20 @@ export class Scene {
     return { status: response.status, headers: response.headers, text: said, body: parsed(said) };
   }
 
-  /** The body of an answer that must be a success. */
+  /**
+   * Sends a request that must succeed.
+   * @returns the body of the response
+   */
   async ok(method: string, path: string, sent: Sent = {}): Promise<JsonObject> {
     const { status, text, body } = await this.send(method, path, sent);
     assert.ok(status >= 200 && status < 300, `${method} ${path}: ${status}: ${text}`);
     return body;
   }
 
-  /** The Status of a request that must be refused with this code and reason. */
+  /**
+   * Sends a request that must be rejected with this code and reason.
+   * @returns the Status
+   */
   async refused(code: number, reason: string, method: string, path: string, sent: Sent = {}): Promise<JsonObject> {
     const { status, text, body } = await this.send(method, path, sent);
     assert.equal(status, code, `${method} ${path}: ${status}: ${text}`);
@@ -144,14 +152,14 @@ export class Scene {
     return body;
   }
 
-  /** Makes an object in a collection. */
+  /** Creates an object in a collection. */
   async create(collection: string, object: JsonObject): Promise<JsonObject> {
     const made = await this.ok('POST', collection, { body: object });
     this.remember(`${collection}/${textAt(made, 'metadata', 'name')}`);
     return made;
   }
 
-  /** Makes a config map with data. */
+  /** Creates a config map with data. */
   async configMap(
     data: JsonObject = { a: '1' },
     metadata: JsonObject = {},
@@ -162,7 +170,7 @@ export class Scene {
     return { path: this.path('configmaps', name), object };
   }
 
-  /** Makes a pod of one container, with more in its spec. */
+  /** Creates a pod with one container and additional fields in its spec. */
   async pod(
     spec: JsonObject = {},
     metadata: JsonObject = {},
@@ -172,7 +180,7 @@ export class Scene {
     return { path: this.path('pods', name), name, object };
   }
 
-  /** Of a scheduler that does not exist: the server's own would write to it. */
+  /** The pod names a scheduler that does not exist, so that the server's own scheduler does not write to the pod. */
   podBody(name: string, spec: JsonObject = {}, metadata: JsonObject = {}): JsonObject {
     const labels = { case: this.id, ...(isObject(metadata.labels) ? metadata.labels : {}) };
     return {
@@ -186,14 +194,14 @@ export class Scene {
     };
   }
 
-  /** Makes a node. */
+  /** Creates a node. */
   async node(spec: JsonObject = {}): Promise<{ path: string; name: string; object: JsonObject }> {
     const name = this.name();
     const object = await this.create('/api/v1/nodes', { metadata: { name, labels: { case: this.id } }, spec });
     return { path: `/api/v1/nodes/${name}`, name, object };
   }
 
-  /** Watches a collection, by its path and query. */
+  /** Watches a collection, given its path and query. */
   async watch(path: string): Promise<ListeningWatch> {
     const separator = path.includes('?') ? '&' : '?';
     const watch = new ListeningWatch(this.#transport, `${path}${separator}watch=true`, this.options.wait);
@@ -202,7 +210,7 @@ export class Scene {
     return watch;
   }
 
-  /** Asks until there is an answer. */
+  /** Calls `ask` repeatedly until its result is not `undefined`. */
   async eventually<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
     for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
       const answer = await ask();
@@ -218,29 +226,29 @@ function parsed(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // A plain text is what health checks answer with.
+    // Health checks respond with plain text.
     return {};
   }
 }
 
-/** The resource version of an object or a list. */
+/** Returns the resource version of an object or a list, which must be present. */
 export function versionOf(object: unknown): string {
   const version = textAt(object, 'metadata', 'resourceVersion');
-  assert.notEqual(version, '', 'there is no resource version');
+  assert.notEqual(version, '', 'resource version must be present');
   return version;
 }
 
-/** The names of a list's items, in its order. */
+/** Returns the names of a list's items, in order. */
 export function namesOf(list: unknown): string[] {
   return listAt(list, 'items').map((item) => textAt(item, 'metadata', 'name'));
 }
 
-/** The fields that the causes of a Status name. */
+/** Returns the reason and field of each cause of a Status. */
 export function causesOf(status: JsonObject): string[] {
   return listAt(status, 'details', 'causes').map((cause) => `${textAt(cause, 'reason')} ${textAt(cause, 'field')}`);
 }
 
-/** Whether there is anything at a path. */
+/** Whether a value is present at a path. */
 export function has(object: unknown, ...path: readonly string[]): boolean {
   return at(object, ...path) !== undefined;
 }

@@ -10,10 +10,10 @@ async function now(scene: Scene): Promise<string> {
   return versionOf(await scene.ok('GET', own(scene)));
 }
 
-/** Watches: what they tell, and in which order. */
+/** Examinations of watches: their events and the order of events. */
 export const watchExaminations: readonly Examination[] = [
   [
-    'a watch tells every change after its version, in order, with growing versions',
+    'a watch sends every change after its version in order, with increasing versions',
     async (scene) => {
       const watch = await scene.watch(own(scene, `&resourceVersion=${await now(scene)}`));
       const { path, object } = await scene.configMap();
@@ -32,7 +32,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch from a version in the past tells what has happened since',
+    'a watch from a past version sends the changes since then',
     async (scene) => {
       const version = await now(scene);
       const { path, object } = await scene.configMap();
@@ -44,7 +44,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch from 0, or from nothing, first tells what is there',
+    'a watch from 0 or without a version first sends the existing objects',
     async (scene) => {
       const { object } = await scene.configMap();
       for (const version of ['&resourceVersion=0', '']) {
@@ -55,7 +55,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an object that begins to fit is ADDED, one that fits no more is DELETED as it was',
+    'with a selector, an object that starts to match is ADDED, and one that stops matching is DELETED with its last matching state',
     async (scene) => {
       const { path, object } = await scene.configMap({}, { labels: { tier: 'a' } });
       const version = await now(scene);
@@ -71,7 +71,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch of a node’s pods hears of a pod when it is bound there',
+    'a watch of a node’s pods reports a pod when it is bound to the node',
     async (scene) => {
       const node = scene.name();
       const { path, name, object } = await scene.pod();
@@ -85,7 +85,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod on a node is told as MODIFIED when its deletion begins, and as DELETED at its end',
+    'a pod on a node is MODIFIED when its deletion starts and DELETED when it is removed',
     async (scene) => {
       const { path, name, object } = await scene.pod({ nodeName: 'some-node' });
       const watch = await scene.watch(own(scene, `&resourceVersion=${versionOf(object)}`, 'pods'));
@@ -101,7 +101,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch of one object by its name tells of that alone',
+    'a watch of a single name reports this object only',
     async (scene) => {
       const { path, object } = await scene.configMap();
       const name = textAt(object, 'metadata', 'name');
@@ -114,14 +114,14 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch of one object by its path is only a read of it',
+    'a watch request for the path of a single object only reads the object',
     async (scene) => {
       const { path, object } = await scene.configMap();
       assert.deepEqual(await scene.ok('GET', `${path}?watch=true`), object);
     },
   ],
   [
-    'a streamed list tells what is there, then a bookmark that says so, then changes',
+    'a streamed list sends the existing objects, then a bookmark that marks their end, then changes',
     async (scene) => {
       const { object } = await scene.configMap();
       const query = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
@@ -152,7 +152,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch that allows no bookmarks gets none, and one with initial events ends with its time-out',
+    'a watch that does not allow bookmarks gets none, and one with initial events ends at its timeout',
     async (scene) => {
       await scene.configMap();
       const watch = await scene.watch(own(scene, '&resourceVersion=0&timeoutSeconds=1'));
@@ -164,7 +164,7 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch that allows bookmarks gets one before its time-out, of a version to go on from',
+    'a watch that allows bookmarks gets one before its timeout, with a version from which to resume',
     async (scene) => {
       const version = await now(scene);
       const watch = await scene.watch(
@@ -178,9 +178,9 @@ export const watchExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a watch from a version that has expired gets an ERROR of 410, and ends',
+    'a watch from an expired version gets an ERROR with 410 and ends',
     async (scene) => {
-      if (scene.options.compact === undefined) return scene.skip('nobody can compact this server');
+      if (scene.options.compact === undefined) return scene.skip('this server cannot be compacted');
       await scene.configMap();
       await scene.options.compact();
       const watch = await scene.watch(own(scene, '&resourceVersion=1'));

@@ -1,7 +1,7 @@
 import type { HttpResponse } from '../transport.ts';
 import type { ApiFailure } from './failure.ts';
 
-/** A whole answer, before it is sent. */
+/** A complete response, before it is sent. */
 export interface Answer {
   readonly status: number;
   readonly body: Uint8Array;
@@ -32,14 +32,14 @@ export function failureAnswer(failure: ApiFailure): Answer {
   );
 }
 
-/** Warnings as a header has them (RFC 7234, code 299). */
+/** Returns warnings as an HTTP header (RFC 7234, code 299). */
 export function warningHeader(warnings: readonly string[]): Readonly<Record<string, string>> {
   if (warnings.length === 0) return {};
   const quoted = warnings.map((text) => `299 - "${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`);
   return { warning: quoted.join(', ') };
 }
 
-/** An answer as it goes out, in one piece. */
+/** Returns a response whose body is a single chunk. */
 export function toResponse({ status, body, headers }: Answer): HttpResponse {
   return { status, headers: { ...headers, 'content-length': String(body.length) }, body: once(body) };
 }

@@ -5,7 +5,7 @@ import { decodeBody } from './decode.ts';
 import { nameInBody } from './negotiate.ts';
 import type { Route } from './route.ts';
 
-/** A request that is understood: where it goes, who sent it, and what goes wrong with it. */
+/** A parsed request with its route, user and injected fault. */
 export interface Call {
   readonly request: HttpRequest;
   readonly query: URLSearchParams;
@@ -14,19 +14,19 @@ export interface Call {
   readonly fault: RequestFault | undefined;
 }
 
-/** A request's path, as it was sent, and its query. */
+/** Splits a request's target into its path, not decoded, and its query. */
 export function parsePath(text: string): { readonly path: string; readonly query: URLSearchParams } {
   const [path = '', ...rest] = text.split('?');
   return { path, query: new URLSearchParams(rest.join('?')) };
 }
 
-/** A create is about the object in its body. */
+/** Adds the object's name to the attributes of a create request, from the request body. */
 export function named(attributes: RequestAttributes, request: HttpRequest): RequestAttributes {
   if (attributes.verb !== 'create' || attributes.name !== '') return attributes;
   try {
     return { ...attributes, name: nameInBody(decodeBody(request.body, request.headers['content-type'])) };
   } catch {
-    // What cannot be read has no name; the request itself is refused with the reason.
+    // A malformed body has no name. The request itself is rejected later with the reason.
     return attributes;
   }
 }

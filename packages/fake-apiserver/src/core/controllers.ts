@@ -3,17 +3,20 @@ import { clone, type JsonObject, listAt, metadataOf, numberAt, objectAt, textAt 
 import type { Store } from './store.ts';
 import { timestamp } from './time.ts';
 
-/** Signs a request that was approved: a PEM certificate, or `undefined` where it is not this signer's. */
+/** Signs an approved request. Returns a PEM certificate, or `undefined` if another signer is responsible. */
 export type CertificateSigner = (csr: {
   readonly name: string;
   readonly signerName: string;
-  /** PEM. */
+  /** The certificate request in PEM. */
   readonly request: string;
   readonly usages: readonly string[];
   readonly expirationSeconds: number | undefined;
 }) => string | undefined | Promise<string | undefined>;
 
-/** A namespace that is being deleted goes as soon as nothing is in it any more, as the namespace controller does it. */
+/**
+ * Removes a namespace that is being deleted if the namespace contains no more objects, as the namespace controller
+ * does.
+ */
 export function removeEmptyNamespace(store: Store, name: string, namespaced: readonly ResourceDefinition[]): void {
   const namespace = store.get('namespaces', name);
   if (namespace === undefined || objectAt(namespace, 'metadata').deletionTimestamp === undefined) return;
@@ -23,7 +26,9 @@ export function removeEmptyNamespace(store: Store, name: string, namespaced: rea
   if (!inhabited && listAt(namespace, 'metadata', 'finalizers').length === 0) store.delete('namespaces', name);
 }
 
-/** Has an approved certificate signing request signed, and stores what came of it, as the signing controller does. */
+/**
+ * Calls the signer for an approved certificate signing request and stores the result, as the signing controller does.
+ */
 export async function signApproved(
   store: Store,
   csr: JsonObject,

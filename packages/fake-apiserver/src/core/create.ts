@@ -15,7 +15,11 @@ import { metadataProblems } from './metadata.ts';
 import { randomName, type ServerState, type WriteOptions } from './state.ts';
 import { timestamp } from './time.ts';
 
-/** Makes an object, in the form in which it is stored. @throws ApiFailure */
+/**
+ * Creates an object.
+ * @returns the object in its stored form
+ * @throws ApiFailure if the request is invalid or the object exists
+ */
 export function createObject(
   state: ServerState,
   definition: ResourceDefinition,
@@ -75,14 +79,17 @@ function takenName(definition: ResourceDefinition, name: string, existing: JsonO
   });
 }
 
-/** The part of an object that a write to it, or to its status, leaves alone. */
+/** Returns the part of an object that a write to the object or to its status must not change. */
 export function resetsOf({ subresources }: ResourceDefinition, subresource: string): string | undefined {
   if (!subresources.includes('status')) return undefined;
   if (subresource === '') return 'f:status';
   return subresource === 'status' ? 'f:spec' : undefined;
 }
 
-/** The namespace of the object is that of the request. @throws ApiFailure 400 */
+/**
+ * Sets the object's namespace to that of the request.
+ * @throws ApiFailure 400 if the object names another namespace
+ */
 export function claimNamespace(definition: ResourceDefinition, metadata: JsonObject, namespace: string): void {
   if (!definition.namespaced) {
     delete metadata.namespace;

@@ -5,13 +5,16 @@ import { ApiFailure, badRequest, unsupportedMediaType } from './failure.ts';
 import { isObject, type JsonObject, objectAt } from './json.ts';
 import { metadataTypeProblem } from './metadata.ts';
 
-/** The largest body that is read, as upstream's: 3 MiB. */
+/** Maximum body size: 3 MiB, as upstream. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const ACCEPTED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-/** The text of a body. @throws ApiFailure 413 */
+/**
+ * Returns the text of a body.
+ * @throws ApiFailure 413
+ */
 export function bodyText(body: string | Uint8Array | undefined): string {
   if (body === undefined) return '';
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
@@ -23,12 +26,15 @@ export function bodyText(body: string | Uint8Array | undefined): string {
   });
 }
 
-/** The media type alone, in lower case. */
+/** Returns the media type without parameters, in lower case. */
 export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-/** The JSON of a body, or YAML where it is said to be that. @throws ApiFailure 400, 413, 415 */
+/**
+ * Parses a body as JSON, or as YAML if the content type says so.
+ * @throws ApiFailure 400, 413, 415
+ */
 export function decodeBody(body: string | Uint8Array | undefined, contentType: string | undefined): unknown {
   const type = mediaType(contentType);
   if (type !== '' && type !== '*/*' && type !== 'application/json' && type !== 'application/yaml') {
@@ -46,8 +52,9 @@ export function decodeBody(body: string | Uint8Array | undefined, contentType: s
 }
 
 /**
- * An object as it is sent: of this kind, with metadata of the right types, and a pod with all of a pod's types.
- * @returns the object, with its kind and version, and warnings for fields that are not known
+ * Checks a received object: its kind must match, its metadata must have the right types, and for a pod all fields must
+ * have the right types.
+ * @returns the object with its kind and version, and warnings for unknown fields
  * @throws ApiFailure 400
  */
 export function decodeObject(
@@ -59,14 +66,14 @@ export function decodeObject(
   const apiVersion = apiVersionOf(definition);
   const refuse = (why: string): ApiFailure =>
     badRequest(`${kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${kind}: ${why}`);
-  if (!isObject(value)) throw refuse('json: cannot unmarshal into Go value: the body is no object');
+  if (!isObject(value)) throw refuse('json: cannot unmarshal into Go value: body must be an object');
   const sentKind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : kind;
   const sentVersion = typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : apiVersion;
   if (sentKind !== kind || sentVersion !== apiVersion) {
     const version = JSON.stringify(sentVersion.split('/').at(-1));
     const what = `${sentKind} in version ${version} cannot be handled as a ${kind}`;
     throw badRequest(
-      `${what}: no kind ${JSON.stringify(sentKind)} is registered for version ${JSON.stringify(sentVersion)} that is served here`,
+      `${what}: no kind ${JSON.stringify(sentKind)} is registered for version ${JSON.stringify(sentVersion)} in the fake API server`,
     );
   }
   const problem = metadataTypeProblem(value.metadata);

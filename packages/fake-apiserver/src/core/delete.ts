@@ -15,7 +15,7 @@ import {
 import type { ServerState, Target } from './state.ts';
 import { parseTimestamp, timestamp } from './time.ts';
 
-/** `DeleteOptions`, as far as they are known here. */
+/** The supported fields of `DeleteOptions`. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly uid?: string | undefined;
@@ -24,7 +24,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
 }
 
-/** What became of an object: it is gone, or it waits for its grace period or its finalizers. */
+/** Result of a deletion: the object is removed, or it waits for its grace period or finalizers. */
 export interface Deletion {
   readonly object: JsonObject;
   readonly gone: boolean;
@@ -32,7 +32,10 @@ export interface Deletion {
 
 const GC_FINALIZERS: Readonly<Record<string, string>> = { Orphan: 'orphan', Foreground: 'foregroundDeletion' };
 
-/** Reads `DeleteOptions` of a body or a query. @throws ApiFailure 422 */
+/**
+ * Parses `DeleteOptions` from a body or a query.
+ * @throws ApiFailure 422
+ */
 export function parseDeleteOptions(value: unknown, query: URLSearchParams): DeleteOptions {
   const body = isObject(value) ? value : {};
   const fromQuery = query.get('gracePeriodSeconds');
@@ -54,7 +57,10 @@ export function parseDeleteOptions(value: unknown, query: URLSearchParams): Dele
   };
 }
 
-/** Deletes an object, or begins to (`k8s.io/apiserver/pkg/registry/rest/delete.go`). @throws ApiFailure 404, 409 */
+/**
+ * Deletes an object or marks it as being deleted (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
+ * @throws ApiFailure 404, 409
+ */
 export function deleteObject(
   state: ServerState,
   { definition, namespace, name }: Omit<Target, 'subresource'>,
@@ -82,7 +88,7 @@ export function deleteObject(
   if (stays) {
     return { object: same(object, old) ? old : state.store.put(definition.storage, key, object), gone: false };
   }
-  // A pod is shown as deleted with no grace period first, as the real server stores it.
+  // Like the real server, stores the pod with a grace period of 0 before removing it, so that watches see this state.
   if (verdict === 'graceless') state.store.put(definition.storage, key, object);
   const gone = state.store.delete(definition.storage, key);
   return { object: gone ?? object, gone: true };
@@ -94,7 +100,7 @@ function checkPreconditions(
   name: string,
   { uid, resourceVersion }: DeleteOptions,
 ): void {
-  // Here the message names the kind, where others name the resource.
+  // This message names the kind; other messages name the resource.
   const about = { group, plural: kind };
   const ownUid = textAt(old, 'metadata', 'uid');
   if (uid !== undefined && uid !== ownUid) {
@@ -115,8 +121,11 @@ function checkPreconditions(
 }
 
 /**
- * `waits`: its grace period runs, and `object` says so; `graceless`: that is over, and `object` says so; `pending`: it runs
- * already and is not shortened; `now`: nothing to wait for.
+ * Applies the grace period to the object and returns what the deletion waits for:
+ * - `waits`: the grace period is running, and the object records its end;
+ * - `graceless`: the grace period is 0, and the object records this;
+ * - `pending`: the grace period is already running and is not shortened;
+ * - `now`: the kind has no grace period.
  */
 function graceOf(
   definition: ResourceDefinition,
@@ -132,7 +141,8 @@ function graceOf(
     const running = numberAt(metadata, 'deletionGracePeriodSeconds') ?? 0;
     if (running === 0) return 'now';
     if (gracePeriodSeconds === undefined || gracePeriodSeconds >= running) return 'pending';
-    // The period can only become shorter; one that is over already leaves the least that is still graceful.
+    // The grace period can only be shortened. If the shortened period is already over, it becomes 1 s, the shortest
+    // graceful period.
     const endMs = deletedAtMs + (gracePeriodSeconds - running) * 1000;
     const over = endMs < nowMs;
     metadata.deletionTimestamp = timestamp(over ? nowMs : endMs);
@@ -166,7 +176,7 @@ function finalizersOf(finalizers: readonly unknown[], policy: string | undefined
   return all.length === 0 ? undefined : all;
 }
 
-/** Kinds whose deletion answers with the object; the others' answers with a Status. */
+/** Kinds whose deletion returns the object. For other kinds, deletion returns a Status. */
 const RETURNS_OBJECT = new Set([
   'csidrivers',
   'csinodes',
@@ -182,7 +192,7 @@ const RETURNS_OBJECT = new Set([
   'volumeattachments',
 ]);
 
-/** The body of the answer to a deletion. */
+/** Returns the response body of a deletion. */
 export function deletionAnswer(definition: ResourceDefinition, { object, gone }: Deletion): JsonObject {
   if (!gone || RETURNS_OBJECT.has(definition.plural)) return object;
   const { name, uid } = objectAt(object, 'metadata');
@@ -196,7 +206,7 @@ export function deletionAnswer(definition: ResourceDefinition, { object, gone }:
   };
 }
 
-/** Whether a deletion that goes on is told by 202. */
+/** Whether the response to an unfinished deletion has status 202. */
 export function isAccepted({ gone }: Deletion, options: DeleteOptions): boolean {
   return !gone && options.propagationPolicy === 'Foreground';
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts';
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const PART_VERBS = ['get', 'patch', 'update'];
 
-/** Resources that are posted and not kept: what they are called and where they are. */
+/** Resources that can only be created and are not stored, with their names and API groups. */
 export const reviews: readonly Pick<ResourceDefinition, 'group' | 'version' | 'plural' | 'kind' | 'namespaced'>[] = [
   { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews', kind: 'TokenReview', namespaced: false },
   {
@@ -92,7 +92,7 @@ function groupBody(name: string, versions: ReadonlySet<string>): JsonObject {
   return { name, versions: all, preferredVersion: all[0] };
 }
 
-/** What a discovery path answers with; `undefined` where it is none. */
+/** Returns the discovery document at a path. Returns `undefined` if the path has none. */
 export function discover(path: string): JsonObject | undefined {
   const parts = path.split('/').filter((part) => part !== '');
   const [root, group, version] = parts;
@@ -118,7 +118,7 @@ function resourceList(groupVersion: string): JsonObject {
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: apiResources(groupVersion) };
 }
 
-/** The answer at `/version`. */
+/** The response of `/version`. */
 export const versionInfo: JsonObject = {
   major: '1',
   minor: '36',

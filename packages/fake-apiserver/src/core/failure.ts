@@ -1,13 +1,13 @@
 import { type FieldError, formatFieldError } from '@node-agent/pod-spec';
 import type { JsonObject } from './json.ts';
 
-/** The group and the plural name of a resource, as messages name it. */
+/** Group and plural name of a resource, used in messages. */
 export interface GroupResource {
   readonly group: string;
   readonly plural: string;
 }
 
-/** A cause among the details of a Status. */
+/** A cause in the details of a Status. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -26,16 +26,16 @@ interface FailureInit {
     readonly causes?: readonly StatusCause[];
     readonly retryAfterSeconds?: number;
   };
-  /** Of the Status itself: a list that has expired may be continued. */
+  /** Metadata of the Status: for an expired list, the token that continues it. */
   readonly metadata?: JsonObject;
 }
 
-/** A request that is refused, with the Status that says so (`k8s.io/apimachinery/pkg/api/errors`). */
+/** A rejected request, with its Status (`k8s.io/apimachinery/pkg/api/errors`). */
 export class ApiFailure extends Error {
   override readonly name: string = 'ApiFailure';
   readonly code: number;
   readonly reason: string;
-  /** The body of the answer. */
+  /** Body of the response. */
   readonly status: JsonObject;
   readonly retryAfterSeconds: number | undefined;
 
@@ -56,7 +56,7 @@ export class ApiFailure extends Error {
     };
   }
 
-  /** What is thrown, as the server answers it: what its handlers did not foresee is an internal error, as with the real one. */
+  /** Converts any thrown value. As in the real server, an unexpected error becomes an internal error. */
   static from(error: unknown): ApiFailure {
     if (error instanceof ApiFailure) return error;
     if (error instanceof URIError) return badRequest(error.message);
@@ -64,14 +64,14 @@ export class ApiFailure extends Error {
   }
 }
 
-/** As `omitempty` does it. */
+/** Removes empty fields, as Go's `omitempty` does. */
 function dense(fields: object): JsonObject {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== '' && value !== 0),
   );
 }
 
-/** `leases.coordination.k8s.io`, or `pods`. */
+/** Returns the qualified resource name: `leases.coordination.k8s.io`, or `pods` for the core group. */
 function qualified({ group, plural }: GroupResource): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
@@ -80,13 +80,13 @@ function about(resource: GroupResource, name: string): { name: string; group: st
   return { name, group: resource.group, kind: resource.plural };
 }
 
-/** 404 of an object. */
+/** Returns the 404 of an object. */
 export function notFound(resource: GroupResource, name: string): ApiFailure {
   const message = `${qualified(resource)} "${name}" not found`;
   return new ApiFailure({ code: 404, reason: 'NotFound', message, details: about(resource, name) });
 }
 
-/** 404 of a path. */
+/** Returns the 404 of a path. */
 export function noSuchPath(): ApiFailure {
   return new ApiFailure({
     code: 404,
@@ -147,13 +147,13 @@ export function notAcceptable(accepted: readonly string[]): ApiFailure {
   return new ApiFailure({ code: 406, reason: 'NotAcceptable', message, details: {} });
 }
 
-/** 415 of a patch, which the router refuses before anybody looks at it. */
+/** Returns the 415 of a patch. The API server's router rejects such a patch before any handler runs. */
 export function unsupportedPatchType(): ApiFailure {
   const message = '415: Unsupported Media Type';
   return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message, details: {} });
 }
 
-/** A resource version that is no number, where the server has no better word than 500 for it. */
+/** Returns the error for a resource version that is not a number. Upstream returns 500 here. */
 export function unreadableVersion(text: string): ApiFailure {
   const said = JSON.stringify(text);
   const message = `resourceVersion: Invalid value: ${said}: strconv.ParseUint: parsing ${said}: invalid syntax`;
@@ -165,7 +165,7 @@ export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
   return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message });
 }
 
-/** 504 of a read that asks for more than there is yet. */
+/** Returns the 504 of a read that requests a resource version newer than the current one. */
 export function tooLargeResourceVersion(wanted: number, current: number): ApiFailure {
   return new ApiFailure({
     code: 504,
@@ -187,7 +187,7 @@ function internalError(message: string): ApiFailure {
   });
 }
 
-/** A JSON patch that cannot be applied: 422, without saying what is wrong. */
+/** Returns the 422 of a JSON patch that cannot be applied. Like upstream's, its message does not name the reason. */
 export function unprocessable(): ApiFailure {
   const message = 'the server rejected our request due to an error in our request';
   return new ApiFailure({ code: 422, reason: 'Invalid', message, details: {} });
@@ -205,9 +205,9 @@ const CAUSES: Readonly<Record<FieldError['type'], string>> = {
   'Unknown field': 'FieldValueInvalid',
 };
 
-/** 422, with a cause per field. */
+/** Returns a 422 with one cause per field. */
 export function invalid(ownGroup: string, kind: string, name: string, errors: readonly FieldError[]): ApiFailure {
-  // Events are of v1, whichever group they are spoken of in.
+  // Events are reported with the core group, even if they were sent in `events.k8s.io`.
   const group = kind === 'Event' ? '' : ownGroup;
   const messages = [...new Set(errors.map(formatFieldError))];
   const said = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`;
@@ -221,7 +221,7 @@ export function invalid(ownGroup: string, kind: string, name: string, errors: re
   });
 }
 
-/** A field error as the other packages make them. */
+/** Returns a field error in the form that the other packages use. */
 export function fieldError(
   type: FieldError['type'],
   field: string,

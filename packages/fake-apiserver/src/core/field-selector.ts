@@ -2,17 +2,20 @@ import { badRequest } from './failure.ts';
 import type { JsonObject } from './json.ts';
 import type { Selector } from './label-selector.ts';
 
-/** The fields that a resource can be selected by, each with what an object has there. */
+/** The selectable fields of a resource, each with a function that reads the field's value. */
 export type SelectableFields = Readonly<Record<string, (object: JsonObject) => string>>;
 
-/** What a field selector says of one field. */
+/** A requirement of a field selector. */
 export interface FieldTerm {
   readonly field: string;
   readonly equal: boolean;
   readonly value: string;
 }
 
-/** A field selector's terms: `spec.nodeName=n,status.phase!=Failed`; `\,`, `\=`, `\\` stand for themselves. @throws ApiFailure 400 */
+/**
+ * Parses a field selector: `spec.nodeName=n,status.phase!=Failed`. `\,`, `\=` and `\\` are escapes.
+ * @throws ApiFailure 400
+ */
 export function parseFieldTerms(text: string): readonly FieldTerm[] {
   const parts = text.match(/(?:\\.|[^,\\])+/g) ?? [];
   return parts.map((part) => {
@@ -22,7 +25,10 @@ export function parseFieldTerms(text: string): readonly FieldTerm[] {
   });
 }
 
-/** @throws ApiFailure 400 where the resource cannot be selected by a field */
+/**
+ * Returns a function that evaluates the requirements.
+ * @throws ApiFailure 400 if a field is not selectable for the resource
+ */
 export function fieldSelector(terms: readonly FieldTerm[], fields: SelectableFields): Selector<JsonObject> | undefined {
   if (terms.length === 0) return undefined;
   const tests = terms.map(({ field, equal, value }) => {

@@ -5,7 +5,7 @@ import { forbidden, unauthorized } from './failure.ts';
 import type { Authorizer } from './reviews.ts';
 import type { TokenIssuer } from './tokens.ts';
 
-/** Who is known, and who may do what. */
+/** Known users, and their permissions. */
 export interface GuardOptions {
   readonly tokens?: Readonly<Record<string, UserInfo>>;
   readonly anonymous?: UserInfo | null;
@@ -15,7 +15,7 @@ export interface GuardOptions {
 
 const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Says who asks, and refuses who may not. */
+/** Authenticates and authorizes requests. */
 export class Guard {
   readonly #options: GuardOptions;
   readonly #tokens: TokenIssuer;
@@ -25,7 +25,10 @@ export class Guard {
     this.#tokens = tokens;
   }
 
-  /** @throws ApiFailure 401 */
+  /**
+   * Returns the user of a request.
+   * @throws ApiFailure 401
+   */
   authenticate({ headers }: HttpRequest): UserInfo {
     const [, token] = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '') ?? [];
     if (token === undefined) {
@@ -38,14 +41,14 @@ export class Guard {
     return found.user;
   }
 
-  /** Whose token it is, for which of the audiences. */
+  /** Returns the user of a token, and the audiences for which the token is valid. */
   whose(token: string, audiences: readonly string[]): { user: UserInfo; audiences: readonly string[] } | undefined {
     const { tokens = {} } = this.#options;
     const user = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
     return user === undefined ? this.#tokens.verify(token, audiences) : { user, audiences };
   }
 
-  /** @throws ApiFailure 403 */
+  /** @throws ApiFailure 403 if the user is not allowed to make the request */
   authorize({ verb, group, resource, namespace, name, path }: RequestAttributes, user: UserInfo): void {
     const { authorize } = this.#options;
     if (authorize === undefined) return;

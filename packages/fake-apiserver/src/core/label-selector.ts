@@ -2,13 +2,16 @@ import { labelValueProblem, qualifiedNameProblem } from '@node-agent/pod-spec';
 import { badRequest } from './failure.ts';
 import { type JsonObject, ownField } from './json.ts';
 
-/** Whether an object's labels, or its fields, are asked for. */
+/** Whether an object's labels, or the object's fields, match a selector. */
 export type Selector<T> = (of: T) => boolean;
 
 const REQUIREMENT =
   /^(?:!\s*(?<absent>[^\s=!,()<>]+)|(?<key>[^\s=!,()<>]+)(?:\s*(?<operator>==|=|!=|>|<)\s*(?<value>[^\s=!,()<>]*)|\s+(?<set>in|notin)\s*\((?<values>[^()]*)\))?)$/;
 
-/** A label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. @throws ApiFailure 400 where it is none */
+/**
+ * Parses a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. Returns `undefined` for an empty one.
+ * @throws ApiFailure 400 if the selector is malformed
+ */
 export function parseLabelSelector(text: string): Selector<JsonObject> | undefined {
   const parts = split(text);
   if (parts.length === 0) return undefined;
@@ -16,7 +19,7 @@ export function parseLabelSelector(text: string): Selector<JsonObject> | undefin
   return (labels) => requirements.every((requirement) => requirement(labels));
 }
 
-/** At the commas that are in no parentheses. */
+/** Splits at the commas that are outside of parentheses. */
 function split(text: string): string[] {
   if (text.trim() === '') return [];
   return text.split(/,(?![^(]*\))/).map((part) => part.trim());

@@ -5,10 +5,10 @@ import { type FieldTerm, fieldSelector, parseFieldTerms } from './field-selector
 import { type JsonObject, objectAt, textAt } from './json.ts';
 import { parseLabelSelector } from './label-selector.ts';
 
-/** `ListOptions` of a list or a watch, checked. */
+/** Validated `ListOptions` of a list or a watch. */
 export interface ListOptions {
   readonly watch: boolean;
-  /** '': the newest; `0`: any. */
+  /** '' requests the newest version, `0` any version. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
   readonly limit: number;
@@ -16,9 +16,9 @@ export interface ListOptions {
   readonly timeoutSeconds: number | undefined;
   readonly allowWatchBookmarks: boolean;
   readonly sendInitialEvents: boolean | undefined;
-  /** Whether an object, in its stored form, is asked for. */
+  /** Whether an object in its stored form matches all selectors. */
   readonly matches: (object: JsonObject) => boolean;
-  /** Whether there is any selector. */
+  /** Whether the request has a label or field selector. */
   readonly selects: boolean;
 }
 
@@ -52,7 +52,10 @@ export function parseListOptions(query: URLSearchParams, { fields }: ResourceDef
   };
 }
 
-/** A watch from nothing, or from 0, is a streamed list (`SetListOptionsDefaults`): its end is told to who allows bookmarks. */
+/**
+ * Treats a watch without resource version, or from 0, as a streamed list (upstream: `SetListOptionsDefaults`). The end
+ * of the list is sent as a bookmark if the client allows bookmarks.
+ */
 function withWatchListDefaults(options: Raw): Raw {
   const { watch, resourceVersion, resourceVersionMatch, sendInitialEvents } = options;
   const legacy = resourceVersion === '' || resourceVersion === '0';
@@ -60,7 +63,10 @@ function withWatchListDefaults(options: Raw): Raw {
   return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
 }
 
-/** A watch of one object is one of the collection that selects it. @throws ApiFailure 400 */
+/**
+ * Converts a watch of a single object into a watch of its collection with a name selector.
+ * @throws ApiFailure 400
+ */
 function withName(terms: readonly FieldTerm[], name: string): readonly FieldTerm[] {
   if (name === '') return terms;
   if (terms.some((term) => term.field === 'metadata.name' && (!term.equal || term.value !== name))) {
@@ -125,22 +131,25 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   return Number(text);
 }
 
-/** Where a list goes on. */
+/** Position at which a paginated list continues. */
 export interface Continuation {
-  /** Negative: the newest, as far as it goes. */
+  /** Revision of the first page. If negative, the list continues with the newest state. */
   readonly revision: number;
-  /** The key after which it goes on. */
+  /** The last key of the previous page. */
   readonly after: string;
 }
 
-/** The token of a continuation, as upstream's. */
+/** Encodes a continue token in upstream's format. */
 export function encodeContinue({ revision, after }: Continuation): string {
   return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` })).toString(
     'base64url',
   );
 }
 
-/** @throws ApiFailure 400 where it is none */
+/**
+ * Decodes a continue token.
+ * @throws ApiFailure 400 if the token is malformed
+ */
 export function decodeContinue(token: string): Continuation {
   let value: unknown;
   try {

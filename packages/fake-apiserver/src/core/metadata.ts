@@ -11,7 +11,7 @@ import { isObject, type JsonObject, listAt, objectAt, same, textAt } from './jso
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 
-/** What is wrong with an object's metadata (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`). */
+/** Validates an object's metadata (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`). */
 export function* metadataProblems(definition: ResourceDefinition, object: JsonObject): Generator<FieldError> {
   const metadata = objectAt(object, 'metadata');
   const name = textAt(metadata, 'name');
@@ -30,7 +30,7 @@ export function* metadataProblems(definition: ResourceDefinition, object: JsonOb
   yield* commonProblems(metadata);
 }
 
-/** What an update may not do to metadata. */
+/** Validates changes of metadata by an update. */
 export function* metadataUpdateProblems(object: JsonObject, old: JsonObject): Generator<FieldError> {
   const metadata = objectAt(object, 'metadata');
   const before = objectAt(old, 'metadata');
@@ -86,21 +86,24 @@ function* commonProblems(metadata: JsonObject): Generator<FieldError> {
   }
 }
 
-/** Fields of metadata that are a map of texts, or a list: anything else there is refused when the object is read. */
+/**
+ * Checks the types of metadata fields that must be maps of strings, lists or strings. Objects with other types are
+ * rejected when they are decoded.
+ */
 export function metadataTypeProblem(metadata: unknown): string | undefined {
   if (metadata === undefined || metadata === null) return undefined;
-  if (!isObject(metadata)) return 'metadata is no object';
+  if (!isObject(metadata)) return 'metadata must be an object';
   for (const field of ['labels', 'annotations']) {
     const map = metadata[field] ?? {};
-    if (!isObject(map)) return `metadata.${field} is no map`;
+    if (!isObject(map)) return `metadata.${field} must be a map`;
     const bad = Object.entries(map).find(([, value]) => typeof value !== 'string');
-    if (bad !== undefined) return `metadata.${field}[${bad[0]}] is no string`;
+    if (bad !== undefined) return `metadata.${field}[${bad[0]}] must be a string`;
   }
   for (const field of ['finalizers', 'ownerReferences', 'managedFields']) {
-    if (!Array.isArray(metadata[field] ?? [])) return `metadata.${field} is no list`;
+    if (!Array.isArray(metadata[field] ?? [])) return `metadata.${field} must be a list`;
   }
   for (const field of ['name', 'namespace', 'generateName', 'uid', 'resourceVersion']) {
-    if (typeof (metadata[field] ?? '') !== 'string') return `metadata.${field} is no string`;
+    if (typeof (metadata[field] ?? '') !== 'string') return `metadata.${field} must be a string`;
   }
   return undefined;
 }

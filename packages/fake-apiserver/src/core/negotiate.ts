@@ -2,12 +2,15 @@ import { notAcceptable } from './failure.ts';
 import { type JsonObject, listAt, textAt } from './json.ts';
 import { toTable } from './table.ts';
 
-/** The form in which a client wants objects. */
+/** Representation of objects that a client requests. */
 export type Form = 'plain' | 'Table' | 'PartialObjectMetadata';
 
 const ACCEPTED = ['application/json'];
 
-/** The form that `Accept` asks for first, of those that there are. @throws ApiFailure 406 */
+/**
+ * Returns the first supported representation in `Accept`.
+ * @throws ApiFailure 406
+ */
 export function negotiate(accept: string | undefined): Form {
   if (accept === undefined || accept.trim() === '') return 'plain';
   for (const range of accept.split(',')) {
@@ -22,7 +25,7 @@ export function negotiate(accept: string | undefined): Form {
   throw notAcceptable(ACCEPTED);
 }
 
-/** An object or a list in another form. A Status is what it is. */
+/** Converts an object or a list into a representation. A Status is returned unchanged. */
 export function inForm(body: JsonObject, form: Form, includeObject: string, nowMs: number): JsonObject {
   if (form === 'plain' || body.kind === 'Status') return body;
   if (form === 'Table') return toTable(body, includeObject, nowMs);
@@ -39,12 +42,12 @@ function partial(object: JsonObject): JsonObject {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
 }
 
-/** The name that managed fields have for a client: the one it says, or the first word of its user agent. */
+/** Returns the field manager of a request: its `fieldManager` parameter, or the first part of its user agent. */
 export function managerOf(query: URLSearchParams, userAgent: string | undefined): string {
   return query.get('fieldManager') || (userAgent ?? '').split('/')[0] || 'unknown';
 }
 
-/** What a create is about, where the path does not say. */
+/** Returns the name of the object to create, for paths that contain no name. */
 export function nameInBody(body: unknown): string {
   return textAt(body, 'metadata', 'name') || textAt(body, 'metadata', 'generateName');
 }

@@ -5,7 +5,7 @@ import { inForm, negotiate } from './negotiate.ts';
 import type { ServerState, Target } from './state.ts';
 import { Watch, type WatchSettings } from './watch.ts';
 
-/** The watches that are open: each begins with a request, and is ended by its client, its time, a fault or the server. */
+/** The open watches. A watch is opened by a request and ended by its client, its timeout, a fault or the server. */
 export class OpenWatches {
   readonly #state: ServerState;
   readonly #settings: WatchSettings;
@@ -20,7 +20,10 @@ export class OpenWatches {
     return this.#watches.size;
   }
 
-  /** Begins one, and answers with its events. @throws ApiFailure where its options or its resource version will not do */
+  /**
+   * Opens a watch and responds with its events.
+   * @throws ApiFailure if its options or resource version are invalid
+   */
   async open(
     { definition, namespace, name }: Target,
     { request, query, fault }: Pick<Call, 'request' | 'query' | 'fault'>,
@@ -55,12 +58,15 @@ export class OpenWatches {
     };
   }
 
-  /** Breaks the connection of each, or ends it as a server does, or has it end with an error of 410. */
+  /**
+   * Ends every watch: `cut` breaks its connection, `end` ends the response normally, and `expire` ends it with a 410
+   * error event.
+   */
   end(how: 'cut' | 'end' | 'expire'): void {
     for (const watch of [...this.#watches]) watch[how]();
   }
 
-  /** Sends a bookmark to each that asked for them. */
+  /** Sends a bookmark on every watch that requested bookmarks. */
   sendBookmarks(): void {
     for (const watch of this.#watches) watch.bookmark();
   }

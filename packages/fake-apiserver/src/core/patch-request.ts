@@ -24,24 +24,27 @@ const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 const APPLY_YAML = 'application/apply-patch+yaml';
 const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
-/** A patch as it is sent. */
+/** A received patch. */
 export interface PatchRequest {
   readonly contentType: string | undefined;
   readonly body: string | Uint8Array | undefined;
-  /** Whether fields are taken from other managers by apply. */
+  /** Whether a server-side apply takes conflicting fields from other managers. */
   readonly force: boolean;
   readonly fieldManager: string | undefined;
   readonly validation: FieldValidation;
   readonly nowMs: number;
 }
 
-/** What a patch makes of an object. */
+/** A parsed patch, which computes the new object from the current one. */
 export interface ParsedPatch {
   readonly isApply: boolean;
   change(current: JsonObject | undefined): JsonObject;
 }
 
-/** Reads a patch. @throws ApiFailure 400, 413, 415, 422 */
+/**
+ * Parses a patch.
+ * @throws ApiFailure 400, 413, 415, 422
+ */
 export function parsePatch(target: Target, request: PatchRequest): ParsedPatch {
   const type = mediaType(request.contentType);
   if (![JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE, APPLY_YAML].includes(type)) {
@@ -102,7 +105,7 @@ function applyByType(type: string, current: JsonObject, patch: unknown, kind: st
   }
 }
 
-/** What came out must be an object of the same kind and name. */
+/** Checks that the patched object still has the same kind and name. */
 function patched(
   definition: ResourceDefinition,
   name: string,
@@ -118,7 +121,7 @@ function patched(
     return object;
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.message.startsWith('the ')) throw error;
-    // What a patch makes wrong is the patch's fault.
+    // An object that the patch made invalid is reported as an error of the patch.
     throw invalid('', '', '', [fieldError('Invalid value', 'patch', error.message)]);
   }
 }

@@ -7,7 +7,10 @@ import { preconditionFailed } from './update.ts';
 
 const SUCCESS: JsonObject = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-/** Gives a pod its node (`pkg/registry/core/pod/storage/storage.go`). @throws ApiFailure 400, 404, 409 */
+/**
+ * Binds a pod to a node (`pkg/registry/core/pod/storage/storage.go`).
+ * @throws ApiFailure 400, 404, 409
+ */
 export function bindPod(
   state: ServerState,
   { definition, namespace, name }: Target,
@@ -72,7 +75,7 @@ function bindingRefusal(pod: JsonObject, name: string): string | undefined {
 }
 
 /**
- * Deletes a pod with the condition that says why; there are no disruption budgets here.
+ * Evicts a pod: deletes it and records the reason in a condition. Pod disruption budgets are not supported.
  * @throws ApiFailure 400, 404, 409
  */
 export function evictPod(state: ServerState, target: Target, body: unknown, query: URLSearchParams): JsonObject {

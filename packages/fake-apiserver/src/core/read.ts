@@ -5,18 +5,21 @@ import { type Continuation, decodeContinue, encodeContinue, type ListOptions } f
 import { type ServerState, served, type Target } from './state.ts';
 import type { Store } from './store.ts';
 
-/** How long a read waits for a revision that is not there yet, in milliseconds, as the watch cache does. */
+/** Time for which a read waits for a newer revision, in milliseconds, as upstream's watch cache does. */
 const FRESHNESS_WAIT_MS = 3000;
 const LIST_EXPIRED = 'The resourceVersion for the provided list is too old.';
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-/** How an answer is made from a state that is past. */
+/** How far an injected stale read lags behind the store. */
 export interface Staleness {
   readonly revisionsBehind: number;
 }
 
-/** Waits until the store has come to a revision. @throws ApiFailure 504 after 3 s */
+/**
+ * Waits until the store has reached a revision.
+ * @throws ApiFailure 504 after 3 s
+ */
 export async function untilFresh(state: ServerState, wanted: number, signal?: AbortSignal): Promise<void> {
   const { store, clock } = state;
   if (store.revision >= wanted) return;
@@ -39,7 +42,10 @@ export async function untilFresh(state: ServerState, wanted: number, signal?: Ab
   });
 }
 
-/** One object as it is served. @throws ApiFailure 400, 404, 504 */
+/**
+ * Returns an object in the form that is served.
+ * @throws ApiFailure 400, 404, 504
+ */
 export async function getObject(
   state: ServerState,
   { definition, namespace, name }: Target,
@@ -68,7 +74,10 @@ function pastState(store: Store, { storage }: ResourceDefinition, { revisionsBeh
   return { state: store.listAt(storage, revision) ?? store.list(storage), revision };
 }
 
-/** A collection, or a page of it. @throws ApiFailure 400, 410, 422, 504 */
+/**
+ * Returns a collection, or a page of it.
+ * @throws ApiFailure 400, 410, 422, 504
+ */
 export async function listObjects(
   state: ServerState,
   definition: ResourceDefinition,
@@ -88,7 +97,7 @@ export async function listObjects(
       : pastState(state.store, definition, stale);
   const prefix = definition.namespaced && namespace !== '' ? `${namespace}/` : '';
   const keys = [...snapshot.state.keys()].filter((key) => key.startsWith(prefix)).sort(byCodeUnits);
-  // The token is relative to the collection that is listed, as upstream's.
+  // As upstream, the token's key is relative to the listed collection.
   const start = continuation === undefined ? undefined : `${prefix}${continuation.after}`;
   const items: JsonObject[] = [];
   let more: Continuation | undefined;
@@ -129,7 +138,7 @@ function snapshotFor(
     throw expired(CONTINUE_EXPIRED, { continue: token });
   }
   const wanted = Number(options.resourceVersion);
-  // Before there was a way to say so, a limit with a version meant that version exactly.
+  // For compatibility, a limit with a resource version and without resourceVersionMatch means exactly this version.
   const legacyExact = options.resourceVersionMatch === '' && options.limit > 0 && wanted > 0;
   if (options.resourceVersionMatch !== 'Exact' && !legacyExact) return now;
   const state = store.listAt(storage, wanted);
@@ -137,7 +146,7 @@ function snapshotFor(
   return { state, revision: wanted };
 }
 
-/** The items of a list do not say what they are: the list does. */
+/** Items of a list have no kind and apiVersion of their own. */
 function listItem(definition: ResourceDefinition, object: JsonObject): JsonObject {
   const { kind: _, apiVersion: __, ...item } = served(definition, object);
   return item;

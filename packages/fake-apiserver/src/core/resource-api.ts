@@ -16,7 +16,7 @@ import { type ServerState, served, type Target, type WriteOptions } from './stat
 import type { TokenIssuer } from './tokens.ts';
 import { updateObject } from './update.ts';
 
-/** A request that found its resource. */
+/** A request for a resource. */
 export interface ResourceCall {
   readonly request: HttpRequest;
   readonly query: URLSearchParams;
@@ -26,20 +26,23 @@ export interface ResourceCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The verbs of resources, but for watch. */
+/** Handles all verbs of resources except watch. */
 export class ResourceApi {
   readonly #state: ServerState;
   readonly #tokens: TokenIssuer;
   readonly #namespaced: readonly ResourceDefinition[];
 
-  /** @param namespaced the kinds that live in namespaces, one for each collection */
+  /** @param namespaced the namespaced kinds, one for each stored collection */
   constructor(state: ServerState, tokens: TokenIssuer, namespaced: readonly ResourceDefinition[]) {
     this.#state = state;
     this.#tokens = tokens;
     this.#namespaced = namespaced;
   }
 
-  /** @throws ApiFailure */
+  /**
+   * Handles a request.
+   * @throws ApiFailure
+   */
   async answer(verb: Verb, call: ResourceCall): Promise<Answer> {
     const form = negotiate(call.request.headers.accept);
     const include = call.query.get('includeObject') ?? 'Metadata';
@@ -68,7 +71,7 @@ export class ResourceApi {
       case 'deletecollection':
         return this.#deleteCollection(call, show);
       case 'watch':
-        throw badRequest('a watch is no single answer');
+        throw badRequest('a watch must be served as a stream');
     }
   }
 
@@ -149,7 +152,7 @@ export class ResourceApi {
     return jsonAnswer(200, show(list));
   }
 
-  /** Does what the namespace controller does at first: what is in the namespace is deleted, in its own time. */
+  /** Deletes all objects in a namespace gracefully, as the namespace controller does first. */
   #emptyNamespace(namespace: string): void {
     for (const definition of this.#namespaced) {
       for (const [key, object] of [...this.#state.store.list(definition.storage)]) {

@@ -3,7 +3,7 @@ import { badRequest, fieldError, invalid } from './failure.ts';
 import { isObject, type JsonObject, listAt, objectAt, textAt } from './json.ts';
 import { timestamp } from './time.ts';
 
-/** What somebody wants to do, as the authorizer is asked. */
+/** The action that a user requests, as passed to the authorizer. */
 export interface AccessAttributes {
   readonly user: UserInfo;
   readonly verb: string;
@@ -12,14 +12,14 @@ export interface AccessAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Where it is about no resource. */
+  /** Set if the request is not for a resource. */
   readonly path: string;
 }
 
-/** Allows, or refuses with a reason. */
+/** Allows a request, or denies it with a reason. */
 export type Authorizer = (attributes: AccessAttributes) => boolean | { readonly denied: string };
 
-/** What reviews are answered from. */
+/** Data that is needed to answer reviews. */
 export interface ReviewSources {
   readonly user: UserInfo;
   readonly nowMs: number;
@@ -31,9 +31,12 @@ export interface ReviewSources {
   readonly authorize: Authorizer;
 }
 
-/** Answers a review of a kind. @throws ApiFailure 400 */
+/**
+ * Answers a review.
+ * @throws ApiFailure 400
+ */
 export function review(kind: string, namespace: string, body: unknown, sources: ReviewSources): JsonObject {
-  if (!isObject(body)) throw badRequest(`${kind}: the body is no object`);
+  if (!isObject(body)) throw badRequest(`${kind}: body must be an object`);
   const spec = objectAt(body, 'spec');
   const metadata = objectAt(body, 'metadata');
   const group = kind.includes('Access') ? 'authorization.k8s.io' : 'authentication.k8s.io';

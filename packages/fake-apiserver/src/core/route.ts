@@ -5,20 +5,23 @@ import { reviews } from './discovery.ts';
 import { methodNotAllowed } from './failure.ts';
 import type { Target } from './state.ts';
 
-/** Where a request goes. */
+/** Target of a request. */
 export type Route =
   | { readonly kind: 'resource'; readonly verb: Verb; readonly target: Target }
   | { readonly kind: 'review'; readonly review: string; readonly group: string; readonly namespace: string }
-  /** What is not of a resource, or of none that there is. */
+  /** A path that is not a known resource. */
   | { readonly kind: 'path'; readonly path: string };
 
-/** Subresources that are only posted to. */
+/** Subresources that support only POST. */
 const POSTED: Readonly<Record<string, readonly string[]>> = {
   pods: ['binding', 'eviction'],
   serviceaccounts: ['token'],
 };
 
-/** @throws ApiFailure 405 where the resource is there and the method is not; URIError for a path that cannot be read */
+/**
+ * Determines the target of a request.
+ * @throws ApiFailure 405 if the resource does not support the method; URIError if the path has invalid escapes
+ */
 export function route(method: string, path: string, query: URLSearchParams): Route {
   const parts = path
     .split('/')
@@ -30,7 +33,7 @@ export function route(method: string, path: string, query: URLSearchParams): Rou
   const apiVersion = root === 'api' ? parts[1] : `${parts[1]}/${parts[2]}`;
   let rest = parts.slice(root === 'api' ? 2 : 3);
   let namespace = '';
-  // `/namespaces/{name}` is the namespace itself, and so are its subresources.
+  // `/namespaces/{name}` and its subresources address the namespace itself.
   if (rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize') {
     namespace = rest[1] ?? '';
     rest = rest.slice(2);
@@ -50,7 +53,7 @@ export function route(method: string, path: string, query: URLSearchParams): Rou
 
 function exists(definition: ResourceDefinition, namespace: string, name: string, subresource: string): boolean {
   if (!definition.namespaced && namespace !== '') return false;
-  // One object of a namespaced kind is only in its namespace.
+  // A single object of a namespaced kind can only be addressed within its namespace.
   if (definition.namespaced && namespace === '' && name !== '') return false;
   const posted = POSTED[definition.plural] ?? [];
   return subresource === '' || definition.subresources.includes(subresource) || posted.includes(subresource);
@@ -64,7 +67,7 @@ function verbOf(method: string, { definition, name, namespace, subresource }: Ta
     case 'GET':
     case 'HEAD':
       if (posted) break;
-      // Of one object there is no watch by its path: as the real server does, it is read.
+      // A watch request for the path of a single object is handled as a get, as in the real server.
       if (name !== '') return 'get';
       return watches ? 'watch' : 'list';
     case 'POST':
@@ -86,7 +89,7 @@ function verbOf(method: string, { definition, name, namespace, subresource }: Ta
   throw methodNotAllowed();
 }
 
-/** What faults and the audit log see of a request. */
+/** Returns the attributes of a request for fault rules and the audit log. */
 export function attributesOf(to: Route, method: string, path: string, user: string): RequestAttributes {
   if (to.kind === 'path') {
     return { verb: method.toLowerCase(), path, group: '', resource: '', namespace: '', name: '', user };

@@ -3,17 +3,17 @@ import type { ResourceDefinition, UserInfo, WriteContext } from '../resources/de
 import type { JsonObject } from './json.ts';
 import type { Store } from './store.ts';
 
-/** What the parts of the server share. */
+/** State that the parts of the server share. */
 export interface ServerState {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Store;
-  /** The next UID: a version 4 UUID from the random source. */
+  /** Returns the next UID: a version 4 UUID from the random source. */
   uid(): string;
   context(user: UserInfo): WriteContext;
 }
 
-/** What a request is about. */
+/** The object or collection that a request addresses. */
 export interface Target {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
@@ -22,20 +22,20 @@ export interface Target {
   readonly subresource: string;
 }
 
-/** How a write is made. */
+/** Options of a write. */
 export interface WriteOptions {
   readonly user: UserInfo;
   readonly dryRun: boolean;
-  /** Who owns the fields written. */
+  /** Field manager that owns the written fields. */
   readonly manager: string;
-  /** Apply sets the managed fields itself. */
+  /** If true, the managed fields are already up to date, because server-side apply sets them itself. */
   readonly managedFieldsDone?: boolean;
 }
 
 const HEX = '0123456789abcdef';
 const ALPHANUMERICS = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 export function randomUuid(random: Random): string {
   return 'xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx'.replaceAll(/[xy]/g, (place) => {
     const digit = Math.floor(random.next() * 16);
@@ -43,13 +43,13 @@ export function randomUuid(random: Random): string {
   });
 }
 
-/** A name for `generateName`: at most 63 characters, five of them by chance. */
+/** Returns a name for `generateName`: at most 63 characters, of which the last five are random. */
 export function randomName(random: Random, base: string): string {
   const suffix = Array.from({ length: 5 }, () => ALPHANUMERICS[Math.floor(random.next() * ALPHANUMERICS.length)]);
   return `${base.slice(0, 58)}${suffix.join('')}`;
 }
 
-/** The object in the form of the API group that serves it. */
+/** Converts a stored object into the form of the API group that serves it. */
 export function served(definition: ResourceDefinition, stored: JsonObject): JsonObject {
   return definition.strategy.fromStored?.(stored) ?? stored;
 }

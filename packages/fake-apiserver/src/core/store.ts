@@ -1,30 +1,30 @@
 import { clone, type JsonObject, metadataOf } from './json.ts';
 
-/** One write, as watches tell it. */
+/** A write, as watches report it. */
 export interface Change {
   readonly revision: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The collection that it is of. */
+  /** Name of the collection. */
   readonly storage: string;
-  /** `namespace/name`, or the name alone. */
+  /** `namespace/name`, or the name of a cluster-scoped object. */
   readonly key: string;
-  /** As it is after the write; of a deleted one the last state, with the revision of its deletion. */
+  /** The object after the write. For a deletion, its last state with the revision of the deletion. */
   readonly object: JsonObject;
-  /** As it was before. */
+  /** The object before the write. */
   readonly previous: JsonObject | undefined;
 }
 
-/** How a {@link Store} is. */
+/** Options of a {@link Store}. */
 export interface StoreOptions {
-  /** How many writes watches can go back; 5000 by default. */
+  /** Number of past writes that are kept. Default: 5000. */
   readonly historyLimit?: number;
-  /** The revision of the empty store; 1 by default. */
+  /** Revision of the empty store. Default: 1. */
   readonly revision?: number;
 }
 
 /**
- * Objects with one revision over all of them, as etcd keeps them: every write makes the next one. Objects that were put or
- * handed out are never changed; the recent past can be read back, until it is compacted.
+ * Stores objects with one revision counter for all of them, as etcd does. Every write increments the revision. Stored
+ * and returned objects are never modified. Recent states can be read until they are compacted.
  */
 export class Store {
   readonly #historyLimit: number;
@@ -44,7 +44,7 @@ export class Store {
     return this.#revision;
   }
 
-  /** The oldest revision that can be read, or watched from. */
+  /** The oldest revision that can be read or watched from. */
   get compactedRevision(): number {
     return this.#compacted;
   }
@@ -53,12 +53,12 @@ export class Store {
     return this.#collections.get(storage)?.get(key);
   }
 
-  /** Every object of a collection, by key. */
+  /** Returns every object of a collection, by key. */
   list(storage: string): ReadonlyMap<string, JsonObject> {
     return this.#collections.get(storage) ?? new Map();
   }
 
-  /** The collection as it was; `undefined` where that is compacted. */
+  /** Returns the collection at a past revision. Returns `undefined` if the revision is compacted. */
   listAt(storage: string, revision: number): ReadonlyMap<string, JsonObject> | undefined {
     if (revision < this.#compacted) return undefined;
     const state = new Map(this.list(storage));
@@ -71,7 +71,10 @@ export class Store {
     return state;
   }
 
-  /** The object as it is stored, with its new resource version. */
+  /**
+   * Stores an object.
+   * @returns the stored object with its new resource version
+   */
   put(storage: string, key: string, object: JsonObject): JsonObject {
     const previous = this.get(storage, key);
     const stored = this.#stamped(object);
@@ -86,7 +89,10 @@ export class Store {
     return stored;
   }
 
-  /** The last state of the object, with the revision of its deletion. */
+  /**
+   * Deletes an object.
+   * @returns its last state with the revision of the deletion
+   */
   delete(storage: string, key: string): JsonObject | undefined {
     const previous = this.get(storage, key);
     if (previous === undefined) return undefined;
@@ -96,30 +102,33 @@ export class Store {
     return object;
   }
 
-  /** The writes to a collection after a revision; `undefined` where some of them are compacted. */
+  /** Returns the writes to a collection after a revision. Returns `undefined` if some of them are compacted. */
   changesSince(storage: string, revision: number): readonly Change[] | undefined {
     if (revision < this.#compacted) return undefined;
     return this.#history.filter((change) => change.revision > revision && change.storage === storage);
   }
 
-  /** Calls `listener` at every write, while the write is under way; what is returned ends it. */
+  /**
+   * Calls `listener` synchronously during every write.
+   * @returns a function that removes the listener
+   */
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Makes the next revision without a write, as writes to what is not stored here do. */
+  /** Increments the revision without a write, as writes to objects outside this store would. */
   tick(): void {
     this.#revision++;
   }
 
-  /** Forgets what was before a revision. */
+  /** Discards the history before a revision. */
   compact(revision: number = this.#revision): void {
     this.#compacted = Math.max(this.#compacted, Math.min(revision, this.#revision));
     this.#history = this.#history.filter((change) => change.revision > this.#compacted);
   }
 
-  /** Everything is gone, and revisions begin again: nobody is told. */
+  /** Deletes everything and resets the revision. Listeners are not called. */
   wipe(revision: number): void {
     this.#collections.clear();
     this.#history = [];
@@ -136,7 +145,7 @@ export class Store {
 
   #publish(change: Change): void {
     this.#history.push(change);
-    // Cut in batches: cutting one by one would copy the rest each time.
+    // The history is truncated in batches, because each truncation copies the remaining entries.
     if (this.#history.length > this.#historyLimit * 1.5) {
       this.#history = this.#history.slice(-this.#historyLimit);
       this.#compacted = (this.#history[0]?.revision ?? this.#revision + 1) - 1;

@@ -4,7 +4,7 @@ import { parseTimestamp } from './time.ts';
 interface Column {
   readonly name: string;
   readonly type?: 'string' | 'integer';
-  /** 1 where only the wide form shows it. */
+  /** 1 if only the wide output shows the column. */
   readonly priority?: 1;
   readonly read: (object: JsonObject, nowMs: number) => unknown;
 }
@@ -15,7 +15,7 @@ const ageColumn: Column = {
   read: (object, nowMs) => age(at(object, 'metadata', 'creationTimestamp'), nowMs),
 };
 
-/** What kubectl shows of the kinds that it is used for most; of the others, the name and the age. */
+/** kubectl's columns for the most used kinds. Other kinds show name and age. */
 const columns: Readonly<Record<string, readonly Column[]>> = {
   Pod: [
     nameColumn,
@@ -78,7 +78,7 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** A list, or one object, as a `meta.k8s.io/v1` Table. */
+/** Returns a list or an object as a `meta.k8s.io/v1` Table. */
 export function toTable(body: JsonObject, includeObject: string, nowMs: number): JsonObject {
   const isList = Array.isArray(body.items);
   const kind = isList ? textAt(body, 'kind').replace(/List$/, '') : textAt(body, 'kind');
@@ -108,7 +108,7 @@ function rowObject(object: JsonObject, include: string): JsonObject {
   return { object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata } };
 }
 
-/** As kubectl writes a duration: one unit, or two while they are small. */
+/** Formats a duration like kubectl: one unit, or two units for small values. */
 function age(since: unknown, nowMs: number): string {
   const sinceMs = parseTimestamp(since);
   if (sinceMs === undefined) return '<unknown>';

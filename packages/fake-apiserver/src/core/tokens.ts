@@ -8,7 +8,7 @@ import { timestamp } from './time.ts';
 const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;
-/** What an object that a token can be bound to is kept as. */
+/** The kinds of objects to which a token can be bound, with their collections and claims. */
 const BOUND: Readonly<
   Record<string, { readonly storage: string; readonly namespaced: boolean; readonly claim: string }>
 > = {
@@ -18,8 +18,8 @@ const BOUND: Readonly<
 };
 
 /**
- * The tokens of service accounts: JSON web tokens that only this server can check. A token holds until its time, and as long as
- * the account and the object that it is bound to are there.
+ * Issues and verifies service account tokens: JSON web tokens that only this server can verify. A token is valid until
+ * it expires, and only while its account and bound object exist.
  */
 export class TokenIssuer {
   readonly #state: ServerState;
@@ -32,7 +32,10 @@ export class TokenIssuer {
     this.#audiences = audiences;
   }
 
-  /** Answers a `TokenRequest` (`pkg/registry/core/serviceaccount/storage/token.go`). @throws ApiFailure 400, 404, 409, 422 */
+  /**
+   * Handles a `TokenRequest` (`pkg/registry/core/serviceaccount/storage/token.go`).
+   * @throws ApiFailure 400, 404, 409, 422
+   */
   request(namespace: string, name: string, body: unknown): JsonObject {
     const request = isObject(body) ? body : {};
     const metadata = objectAt(request, 'metadata');
@@ -71,7 +74,10 @@ export class TokenIssuer {
     };
   }
 
-  /** Whose token it is, and for which audiences; `undefined` where it is none of this server's, or holds no more. */
+  /**
+   * Returns the user of a token and its audiences. Returns `undefined` if the token was not issued by this server or is
+   * no longer valid.
+   */
   verify(
     token: string,
     audiences: readonly string[] = this.#audiences,
@@ -92,7 +98,7 @@ export class TokenIssuer {
     for (const { storage, namespaced, claim } of Object.values(BOUND)) {
       if (!isObject(own[claim])) continue;
       const [boundName, boundUid] = [textAt(own, claim, 'name'), textAt(own, claim, 'uid')];
-      // A pod's token also names its node, which it is not bound to.
+      // The token of a pod also names the pod's node, but is not bound to the node.
       const binds = claim !== 'node' || !isObject(own.pod);
       const key = namespaced ? `${namespace}/${boundName}` : boundName;
       if (binds && !this.#exists(storage, key, boundUid)) return undefined;

@@ -19,16 +19,16 @@ import {
 import { metadataProblems, metadataUpdateProblems } from './metadata.ts';
 import { type ServerState, served, type Target, type WriteOptions } from './state.ts';
 
-/** How an update comes about. */
+/** Options of an update. */
 export interface UpdateOptions extends WriteOptions {
-  /** Makes the object where it is not there. */
+  /** Whether the update may create a missing object. */
   readonly allowCreate: boolean;
-  /** PUT: the UID that is sent must be the object's. */
+  /** For PUT: whether a UID in the body must match the object's UID. */
   readonly uidPrecondition?: boolean;
 }
 
 /**
- * Changes an object: `change` is given a copy of what is served, and answers with the whole object as it is to be.
+ * Updates an object. `change` gets a copy of the served object and returns the complete new object.
  * @throws ApiFailure 404, 409, 422
  */
 export function updateObject(
@@ -69,7 +69,7 @@ export function updateObject(
     if (!options.dryRun) state.store.delete(definition.storage, key);
     return { object, created: false };
   }
-  // Writing what is there already makes no new version.
+  // An update without changes does not create a new version.
   if (same(withoutManagers(object), withoutManagers(old)) && keepManagedFields(object, old)) {
     return { object: old, created: false };
   }
@@ -89,7 +89,7 @@ function checkUid(
   throw conflict(definition, name, preconditionFailed(definition, key, 'UID', wanted, found));
 }
 
-/** What the store says of a precondition that does not hold. */
+/** Returns the store's error message for a failed precondition. */
 export function preconditionFailed(
   { storage }: ResourceDefinition,
   key: string,
@@ -114,7 +114,7 @@ function checkVersion(definition: ResourceDefinition, old: JsonObject, metadata:
   } else if (wanted !== current) throw conflict(definition, name, OPTIMISTIC_LOCK);
 }
 
-/** What a client cannot change, and what it may leave out. */
+/** Restores metadata that a client cannot change or may leave out. */
 function keepSystemFields(metadata: JsonObject, before: JsonObject): void {
   for (const field of ['generation', 'creationTimestamp', 'selfLink', 'generateName']) {
     setOrDelete(metadata, field, before[field]);
@@ -126,7 +126,7 @@ function keepSystemFields(metadata: JsonObject, before: JsonObject): void {
   if (metadata.deletionGracePeriodSeconds === undefined) delete metadata.deletionGracePeriodSeconds;
 }
 
-/** Puts back what this part of the object has no say in, and lets the kind do the rest. */
+/** Restores the parts that the request must not change, and calls the kind's strategy. */
 function prepare(
   state: ServerState,
   { definition, subresource }: Target,
@@ -154,7 +154,7 @@ function prepare(
   strategy.setDefaults?.(object);
 }
 
-/** The parts of a pod's spec that have subresources of their own. */
+/** Updates the parts of a pod's spec that have their own subresources. */
 function changeContainers(pod: JsonObject, sent: unknown, subresource: string): void {
   const spec = { ...objectAt(pod, 'spec') };
   pod.spec = spec;
@@ -189,7 +189,7 @@ function problems({ definition, subresource }: Target, object: JsonObject, old: 
   return errors;
 }
 
-/** The last finalizer of a deleted object is gone. */
+/** Whether the update removes the last finalizer of an object that is being deleted and has no grace period left. */
 function deletesNow(object: JsonObject, old: JsonObject): boolean {
   if (at(old, 'metadata', 'deletionTimestamp') === undefined) return false;
   if (listAt(object, 'metadata', 'finalizers').length > 0) return false;

@@ -9,27 +9,30 @@ import { untilFresh } from './read.ts';
 import { type ServerState, served } from './state.ts';
 import type { Change } from './store.ts';
 
-/** How watches are. */
+/** Settings of watches. */
 export interface WatchSettings {
-  /** How often a watch that asked for them gets a bookmark, in milliseconds. */
+  /** Interval of bookmarks on watches that requested them, in milliseconds. */
   readonly bookmarkIntervalMs: number;
-  /** The shortest that a watch without a time-out of its own lasts, in milliseconds; at most twice that. */
+  /**
+   * Minimum duration of a watch without its own timeout, in milliseconds. The actual duration is at most twice this
+   * value.
+   */
   readonly minRequestTimeoutMs: number;
 }
 
-/** What a watch tells. */
+/** An event of a watch. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
   readonly object: JsonObject;
 }
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** How long before its end a watch gets a last bookmark, in milliseconds. */
+/** Time before its end at which a watch sends a last bookmark, in milliseconds. */
 const LAST_BOOKMARK_MS = 2000;
 
 type Item = { readonly line: string } | { readonly end: 'done' | 'reset' };
 
-/** One watch: what was there, then each change, until somebody ends it. */
+/** A watch: it sends the initial objects, then each change, until the client, the server or a fault ends it. */
 export class Watch {
   readonly #state: ServerState;
   readonly #definition: ResourceDefinition;
@@ -65,7 +68,10 @@ export class Watch {
     this.#onClose = onClose;
   }
 
-  /** Begins: from here on nothing is missed. Waits for the revision where the objects of then are to be sent. */
+  /**
+   * Starts the watch. No change after this call is missed. If the initial objects of a newer revision are requested,
+   * waits for that revision.
+   */
   async start(signal: AbortSignal | undefined): Promise<void> {
     const { random, store } = this.#state;
     const { resourceVersion, sendInitialEvents, timeoutSeconds, allowWatchBookmarks } = this.#options;
@@ -91,7 +97,7 @@ export class Watch {
     const fault = this.#fault;
     if (fault?.afterMs !== undefined) this.#after(fault.afterMs, () => this.#strike());
     else if (fault !== undefined && (fault.afterEvents ?? 0) === 0) this.#strike();
-    // Changes up to the wanted revision are ones that the client knows, or says to.
+    // The client already knows the changes up to the requested revision.
     const unsubscribe = store.subscribe((change) => {
       if (change.revision > wanted) this.#change(change);
     });
@@ -103,7 +109,10 @@ export class Watch {
     };
   }
 
-  /** The events as lines of JSON, until the watch ends. @throws ConnectionFault where it is cut, the signal's reason */
+  /**
+   * Yields the events as lines of JSON until the watch ends.
+   * @throws ConnectionFault if the watch is cut; the signal's reason
+   */
   async *lines(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     try {
@@ -111,7 +120,7 @@ export class Watch {
         const taken = await this.#items.take(signal);
         if (taken === undefined) return;
         if ('end' in taken) {
-          if (taken.end === 'reset') throw new ConnectionFault('ECONNRESET', 'the watch was cut');
+          if (taken.end === 'reset') throw new ConnectionFault('ECONNRESET', 'watch was cut');
           return;
         }
         yield encoder.encode(taken.line);
@@ -121,7 +130,7 @@ export class Watch {
     }
   }
 
-  /** Tells how far the watch has come, where bookmarks were asked for. */
+  /** Sends a bookmark with the current revision if the client allows bookmarks. */
   bookmark(annotations?: JsonObject): void {
     if (!this.#options.allowWatchBookmarks) return;
     const { kind } = this.#definition;
@@ -130,17 +139,17 @@ export class Watch {
     this.#tell({ type: 'BOOKMARK', object: { kind, apiVersion: apiVersionOf(this.#definition), metadata } });
   }
 
-  /** Ends the watch as a server does that has had enough of it. */
+  /** Ends the response normally, as a server does at the timeout of a watch. */
   end(): void {
     this.#finish('done');
   }
 
-  /** The connection breaks. */
+  /** Breaks the connection. */
   cut(): void {
     this.#finish('reset');
   }
 
-  /** Says that what the client knows is too old, and ends. */
+  /** Sends an error that the client's resource version is too old, and ends the watch. */
   expire(): void {
     const { revision } = this.#state.store;
     this.#fail(expired(`too old resource version: ${this.#options.resourceVersion || '0'} (${revision})`));
@@ -170,7 +179,7 @@ export class Watch {
     return key.startsWith(this.#prefix) && this.#options.matches(object);
   }
 
-  /** To whoever selects, an object that fits no more is gone, and one that begins to fit is new. */
+  /** With a selector, an object that stops matching is reported as deleted, and one that starts matching as added. */
   #change(change: Change): void {
     if (change.storage !== this.#definition.storage) return;
     const before = change.previous !== undefined && this.#fits(change.key, change.previous);

@@ -2,7 +2,10 @@ import { brand, hasBrand } from '@node-agent/async';
 
 const BRAND = '@node-agent/fake-apiserver.ConnectionFault';
 
-/** What a client sees where no answer comes, or none to its end; `code` is as Node's own errors have it. */
+/**
+ * A broken connection, as a client sees it: no response, or an incomplete one. `code` has the value of Node's own
+ * errors.
+ */
 export class ConnectionFault extends Error {
   static {
     brand(ConnectionFault, BRAND);
@@ -16,7 +19,7 @@ export class ConnectionFault extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `ConnectionFault`, of this copy of the package or of another one. */
+  /** Whether a value is a `ConnectionFault`, of this or another copy of the package. */
   static is(value: unknown): value is ConnectionFault {
     return hasBrand(value, BRAND);
   }

@@ -1,44 +1,44 @@
-/** What a request does, as the authorizer and the audit log name it. */
+/** Verb of a request, as used by the authorizer and the audit log. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
-/** A request, as faults and the audit log see it. */
+/** Attributes of a request for fault rules and the audit log. */
 export interface RequestAttributes {
-  /** In lower case the HTTP method, where the path is of no resource. */
+  /** For a path that is not a resource, the HTTP method in lower case. */
   readonly verb: Verb | string;
-  /** Without its query. */
+  /** Path without query. */
   readonly path: string;
   readonly group: string;
-  /** The plural name, with the subresource: `pods/status`. '' where the path is of no resource. */
+  /** Plural name with subresource: `pods/status`. '' if the path is not a resource. */
   readonly resource: string;
   readonly namespace: string;
-  /** '' of a collection; of a create, what the body says. */
+  /** '' for a collection. For a create, the name in the body. */
   readonly name: string;
   readonly user: string;
 }
 
-/** What goes wrong with a watch: after so much time, or so many events; at once where neither is said. */
+/** A fault of a watch. It occurs after `afterMs` or `afterEvents`, or immediately if neither is set. */
 export interface WatchFault {
   readonly kind: /** The connection breaks. */
     | 'cut'
-    /** The server ends it, as at its time-out. */
+    /** The server ends the watch, as at its timeout. */
     | 'end'
-    /** Nothing comes any more, and the connection stays. */
+    /** No more events arrive, but the connection stays open. */
     | 'hang'
-    /** An ERROR event: 410, Expired. */
+    /** The watch ends with an ERROR event: 410, Expired. */
     | 'expire'
-    /** Half an event, then the connection breaks. */
+    /** Half an event arrives, then the connection breaks. */
     | 'garble';
   readonly afterMs?: number;
   readonly afterEvents?: number;
 }
 
-/** What goes wrong with a request. */
+/** A fault of a request. */
 export type RequestFault =
-  /** Begun only after `delayMs`. */
+  /** The request is handled after `delayMs`. */
   | { readonly kind: 'delay'; readonly delayMs: number }
   /**
-   * Refused before anything was done, with the Status of that code: 429 (with `retryAfterSeconds`, 1 by default), 500, 503,
-   * 504, 401, 403, 409, 410, or any other. A `body` is sent as it is in place of the Status.
+   * The request is rejected before any work is done, with a Status of this code: 429 (with `retryAfterSeconds`, default
+   * 1), 500, 503, 504, 401, 403, 409, 410, or any other. If `body` is set, it is sent in place of the Status.
    */
   | {
       readonly kind: 'status';
@@ -48,34 +48,37 @@ export type RequestFault =
       readonly retryAfterSeconds?: number;
       readonly body?: string;
     }
-  /** Nothing is done, and no answer comes before the caller gives up, or the connection breaks after `timeoutMs` (60 s). */
+  /**
+   * The server does nothing. The request ends when its caller gives up, or the connection breaks after `timeoutMs`
+   * (default: 60 s).
+   */
   | { readonly kind: 'hang'; readonly timeoutMs?: number }
-  /** Nobody listens. */
+  /** The connection is refused. */
   | { readonly kind: 'refuse' }
-  /** The connection breaks before anything is done. */
+  /** The connection breaks before any work is done. */
   | { readonly kind: 'reset' }
-  /** All is done, and the connection breaks in place of the answer. */
+  /** The work is done, but the connection breaks in place of the response. */
   | { readonly kind: 'answerLost' }
-  /** All is done, and half the body comes; `clean`: as though that were all of it. */
+  /** The work is done, but only half the body arrives. With `clean`, the response looks complete. */
   | { readonly kind: 'truncate'; readonly clean?: boolean }
-  /** A read is answered from a state that is `revisionsBehind` writes old; other requests go on as they are. */
+  /** A read returns a state that is `revisionsBehind` writes old. Other requests are not affected. */
   | { readonly kind: 'stale'; readonly revisionsBehind: number }
-  /** Of watches only. */
+  /** Applies to watches only. */
   | { readonly kind: 'watch'; readonly watch: WatchFault };
 
-/** A fault, and whom it strikes. */
+/** A fault and the requests that it applies to. */
 export interface FaultRule {
-  /** One verb, several, or all (`*`, the default). */
+  /** One verb, several verbs, or all (`*`, the default). */
   readonly verb?: Verb | readonly Verb[] | '*';
-  /** `pods`, `pods/status`, several, or all (`*`, the default). */
+  /** `pods`, `pods/status`, several resources, or all (`*`, the default). */
   readonly resource?: string | readonly string[] | '*';
   readonly namespace?: string;
   readonly name?: string;
-  /** Only requests that fit. */
+  /** If set, the rule applies only to requests for which this function returns true. */
   readonly when?: (request: RequestAttributes) => boolean;
-  /** How often at most; without bound by default. */
+  /** Maximum number of times. Default: unlimited. */
   readonly times?: number;
-  /** How many fitting requests go by before the first; 0 by default. */
+  /** Number of matching requests to let pass before the first. Default: 0. */
   readonly skip?: number;
   readonly fault: RequestFault;
 }

@@ -1,12 +1,12 @@
 import type { FaultRule, RequestAttributes, RequestFault } from './fault.ts';
 
-/** A fault that struck, for a trace. */
+/** A fault that was injected, for a trace. */
 export interface InjectedFault {
   readonly request: RequestAttributes;
   readonly fault: RequestFault;
 }
 
-/** Decides by itself, beside the rules, what goes wrong; see {@link seededFaults}. */
+/** Decides about faults when no rule applies. See {@link seededFaults}. */
 export interface FaultSource {
   nextFault(request: RequestAttributes): RequestFault | undefined;
 }
@@ -17,33 +17,39 @@ interface Armed {
   left: number;
 }
 
-/** The faults that a fake API server is told to have. Rules are asked in the order in which they were added; one strikes. */
+/**
+ * Injects faults into a fake API server. Rules are checked in the order of their addition, and the first match applies.
+ */
 export class FaultInjector implements FaultSource {
   readonly #rules = new Set<Armed>();
   #source: FaultSource | undefined;
   #onFault: (injected: InjectedFault) => void = () => {};
 
-  /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
+  /**
+   * Adds a rule.
+   * @returns a function that removes the rule
+   * @throws TypeError if `times` or `skip` of the rule is negative
+   */
   add(rule: FaultRule): () => void {
     const { skip = 0, times = Number.POSITIVE_INFINITY } = rule;
-    if (skip < 0 || times < 0) throw new TypeError('a fault rule: times and skip must not be negative');
+    if (skip < 0 || times < 0) throw new TypeError('fault rule: times and skip must not be negative');
     const armed = { rule, skip, left: times };
     this.#rules.add(armed);
     return () => void this.#rules.delete(armed);
   }
 
-  /** Takes back every rule and the source. */
+  /** Removes all rules and the source. */
   clear(): void {
     this.#rules.clear();
     this.#source = undefined;
   }
 
-  /** Asks `source` whenever no rule strikes; `undefined` asks nobody. */
+  /** Sets the source that decides when no rule applies. `undefined` removes the source. */
   useSource(source: FaultSource | undefined): void {
     this.#source = source;
   }
 
-  /** Calls `listener` for each fault that strikes; one listener at a time. */
+  /** Calls `listener` for each injected fault. Replaces the previous listener. */
   onFault(listener: (injected: InjectedFault) => void): void {
     this.#onFault = listener;
   }

@@ -2,19 +2,19 @@ import type { Random } from '@node-agent/async';
 import type { RequestAttributes, RequestFault, Verb, WatchFault } from './fault.ts';
 import type { FaultSource } from './injector.ts';
 
-/** How likely what is. All are 0 by default. */
+/** Fault probabilities. Default: all 0. */
 export interface FaultRates {
-  /** Of one request that is no watch, 0 to 1: that it has a fault of any kind. */
+  /** Probability (0 to 1) that a request other than a watch has a fault of any kind. */
   readonly request?: number;
-  /** Of one watch, 0 to 1: that it is cut, ended, hung or expires after a while. */
+  /** Probability (0 to 1) that a watch is cut, ended, hung or expired after some time. */
   readonly watch?: number;
-  /** Only these verbs have faults; all by default. */
+  /** The verbs that can have faults. Default: all. */
   readonly verbs?: readonly Verb[];
-  /** Which kinds of faults there are; all but `refuse`, `truncate` and `stale` by default. */
+  /** The kinds of faults to inject. Default: all but `refuse`, `truncate` and `stale`. */
   readonly kinds?: readonly RequestFault['kind'][];
-  /** The longest delay, in milliseconds; 5 s by default. */
+  /** Maximum delay in milliseconds. Default: 5 s. */
   readonly maxDelayMs?: number;
-  /** The longest that a watch lasts before its fault, in milliseconds; 60 s by default. */
+  /** Maximum time from the start of a watch to its fault, in milliseconds. Default: 60 s. */
   readonly maxWatchMs?: number;
 }
 
@@ -22,7 +22,7 @@ const KINDS: readonly RequestFault['kind'][] = ['delay', 'status', 'hang', 'rese
 const CODES = [429, 500, 503, 504] as const;
 const WATCH_KINDS: readonly WatchFault['kind'][] = ['cut', 'end', 'hang', 'expire', 'garble'];
 
-/** Faults by chance: the same ones for the same seed and the same requests. */
+/** Returns a source of random faults. The same seed and the same requests give the same faults. */
 export function seededFaults(random: Random, rates: FaultRates): FaultSource {
   const { request: requestRate = 0, watch: watchRate = 0, verbs, kinds = KINDS } = rates;
   const { maxDelayMs = 5000, maxWatchMs = 60_000 } = rates;

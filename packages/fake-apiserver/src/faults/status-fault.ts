@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<number, readonly [reason: string, message: string
   504: ['Timeout', 'Timeout: request did not complete within the allotted timeout'],
 };
 
-/** The answer of a request that is refused by a fault. */
+/** Returns the response of a request that is rejected by a fault. */
 export function statusFault(fault: Extract<RequestFault, { readonly kind: 'status' }>): Answer {
   const { code, body } = fault;
   const [reason, message] = REASONS[code] ?? ['', 'injected fault'];

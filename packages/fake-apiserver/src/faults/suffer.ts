@@ -5,8 +5,9 @@ import type { RequestFault } from './fault.ts';
 const HANG_TIMEOUT_MS = 60_000;
 
 /**
- * What a fault does before its request is looked at: some only to what is answered, and so nothing here.
- * @throws ConnectionFault where nobody will be answered; the signal's reason
+ * Applies the part of a fault that precedes the handling of its request. Faults that only change the response do
+ * nothing here.
+ * @throws ConnectionFault if the request gets no response; the signal's reason if the signal is aborted
  */
 export async function suffer(fault: RequestFault, clock: Clock, signal: AbortSignal): Promise<void> {
   switch (fault.kind) {

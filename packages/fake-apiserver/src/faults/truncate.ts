@@ -2,7 +2,10 @@ import { type Answer, once } from '../core/answer.ts';
 import type { HttpResponse } from '../transport.ts';
 import { ConnectionFault } from './connection-fault.ts';
 
-/** Half of an answer: `clean`, as though it were all; or with a connection that breaks after it. */
+/**
+ * Returns half of a response. With `clean`, the response looks complete; otherwise the connection breaks after the
+ * half.
+ */
 export function truncated({ status, headers, body }: Answer, clean: boolean): HttpResponse {
   const half = body.subarray(0, Math.floor(body.length / 2));
   if (clean) return { status, headers, body: once(half) };
@@ -11,5 +14,5 @@ export function truncated({ status, headers, body }: Answer, clean: boolean): Ht
 
 async function* broken(body: Uint8Array): AsyncGenerator<Uint8Array> {
   yield body;
-  throw new ConnectionFault('ECONNRESET', 'the body ended half way');
+  throw new ConnectionFault('ECONNRESET', 'connection broke in the middle of the body');
 }

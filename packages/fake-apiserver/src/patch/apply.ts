@@ -15,16 +15,17 @@ import {
 import { type ManagedEntry, managedEntries, setManagedEntries, type Writer, without } from './managed-fields.ts';
 import { type FieldSchema, fieldSchema } from './schema.ts';
 
-/** How a configuration is applied. */
+/** Options of a server-side apply. */
 export interface ApplyOptions extends Writer {
   readonly apiVersion: string;
-  /** Takes fields from those who own them and have them otherwise. */
+  /** Whether the manager takes fields from other managers that set them to different values. */
   readonly force: boolean;
 }
 
 /**
- * Server-side apply (KEP-555): the object as it is with what `config` says; what the same manager applied before and says no
- * more is taken away where nobody else owns it. @throws ApiFailure 409 where another manager owns a field with another value
+ * Applies a configuration (server-side apply, KEP-555): merges `config` into the live object. Fields that the same
+ * manager applied before and no longer applies are removed unless another manager owns them.
+ * @throws ApiFailure 409 if another manager owns a field with a different value and `force` is false
  */
 export function applyConfiguration(
   live: JsonObject | undefined,
@@ -75,13 +76,13 @@ function conflicts(
 function applyConflict(taken: readonly Conflict[]): ApiFailure {
   const byManager = new Map<string, string[]>();
   const causes: StatusCause[] = taken.map(({ entry, path }) => {
-    const who = `${JSON.stringify(entry.manager)}${entry.subresource === '' ? '' : ` with subresource ${JSON.stringify(entry.subresource)}`} using ${entry.apiVersion}`;
+    const owner = `${JSON.stringify(entry.manager)}${entry.subresource === '' ? '' : ` with subresource ${JSON.stringify(entry.subresource)}`} using ${entry.apiVersion}`;
     const field = showPath(path);
-    byManager.set(who, [...(byManager.get(who) ?? []), field]);
-    return { reason: 'FieldManagerConflict', message: `conflict with ${who}`, field };
+    byManager.set(owner, [...(byManager.get(owner) ?? []), field]);
+    return { reason: 'FieldManagerConflict', message: `conflict with ${owner}`, field };
   });
-  const said = [...byManager].map(([who, fields]) =>
-    fields.length === 1 ? `conflict with ${who}: ${fields[0]}` : `conflicts with ${who}:\n- ${fields.join('\n- ')}`,
+  const said = [...byManager].map(([owner, fields]) =>
+    fields.length === 1 ? `conflict with ${owner}: ${fields[0]}` : `conflicts with ${owner}:\n- ${fields.join('\n- ')}`,
   );
   const count = `${taken.length} conflict${taken.length === 1 ? '' : 's'}`;
   const message = `Apply failed with ${count}: ${said.join('\n')}`;
@@ -90,7 +91,7 @@ function applyConflict(taken: readonly Conflict[]): ApiFailure {
 
 function mergeConfig(live: JsonObject, config: JsonObject, kind: string): JsonObject {
   const merged = mergeObject(live, config, kind);
-  // The manager does not say these, even where its configuration does.
+  // The manager does not set these fields, even if its configuration contains them.
   for (const field of ['uid', 'resourceVersion', 'creationTimestamp', 'generation']) {
     const sent = isObject(config.metadata) ? config.metadata[field] : undefined;
     const known = isObject(live.metadata) ? live.metadata[field] : undefined;
@@ -121,10 +122,13 @@ function mergeValue(live: unknown, config: unknown, schema: FieldSchema): unknow
   return [...merged, ...[...rest.values()].map((item) => clone(item))];
 }
 
-/** Takes away what was applied before and is not any more, where nobody else owns it or anything in it. */
+/**
+ * Removes fields that were applied before and are not applied now, unless another manager owns the field or a part of
+ * it.
+ */
 function prune(result: JsonObject, before: FieldSet, applied: FieldSet, others: readonly ManagedEntry[]): void {
   const owned = [...applied.keys(), ...others.flatMap((entry) => [...entry.fields.keys()])];
-  // The whole before its parts: an item without its key could not be found again.
+  // Parents come before their parts: an item without its key fields could not be found.
   const dropped = [...before].sort(([, a], [, b]) => a.length - b.length);
   for (const [key, path] of dropped) {
     const inUse = owned.some((other) => other === key || other.startsWith(`${key}${SEPARATOR}`));
@@ -133,7 +137,7 @@ function prune(result: JsonObject, before: FieldSet, applied: FieldSet, others: 
   }
 }
 
-/** The fields that an item is known by go with the item only. */
+/** The key fields of a list item are removed only together with the item. */
 function isKeyOfItem(path: FieldPath): boolean {
   const [item = '', field = ''] = path.slice(-2);
   if (!item.startsWith('k:') || !field.startsWith('f:')) return false;

@@ -1,13 +1,13 @@
 import { define, isObject, type JsonObject, ownField, same } from '../core/json.ts';
 import { type FieldSchema, fieldSchema } from './schema.ts';
 
-/** A field by the steps that lead to it, as `FieldsV1` writes them: `f:spec`, `k:{"name":"a"}`, `v:"x"`. */
+/** A path of steps to a field, as written in `FieldsV1`: `f:spec`, `k:{"name":"a"}`, `v:"x"`. */
 export type FieldPath = readonly string[];
 
-/** Fields by their path, written as one text. */
+/** A set of field paths. The key of each path is the result of {@link pathKey}. */
 export type FieldSet = Map<string, FieldPath>;
 
-/** Fields that nobody owns. */
+/** Fields that no manager owns. */
 const UNOWNED = new Set(
   ['apiVersion', 'kind'].concat(
     ['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'generation', 'managedFields', 'resourceVersion'].map(
@@ -16,7 +16,7 @@ const UNOWNED = new Set(
   ),
 );
 
-/** Between the steps of a path that is written as one text. */
+/** Separator of the steps in a path's key. */
 export const SEPARATOR: string = '\u0000';
 
 export function pathKey(path: FieldPath): string {
@@ -24,8 +24,8 @@ export function pathKey(path: FieldPath): string {
 }
 
 /**
- * What of an object of a kind can be owned.
- * @param except the first step of what is left out: `f:status`
+ * Returns the fields of an object that can be owned.
+ * @param except first step of the fields to leave out: `f:status`
  */
 export function fieldsOf(object: JsonObject, kind: string, except?: string): FieldSet {
   const set: FieldSet = new Map();
@@ -61,12 +61,12 @@ function collect(value: unknown, schema: FieldSchema, path: FieldPath, set: Fiel
   set.set(pathKey(path), path);
 }
 
-/** Whether the items of a list have owners of their own. */
+/** Whether each item of a list has its own owner. */
 export function isAssociative(schema: FieldSchema): boolean {
   return schema.mapKeys !== undefined || schema.set === true;
 }
 
-/** The step to an item of a list whose items have owners of their own. */
+/** Returns the path step of an item in such a list. */
 export function itemStep(item: unknown, { mapKeys }: FieldSchema): string {
   if (mapKeys === undefined || !isObject(item)) return `v:${JSON.stringify(item)}`;
   const keys = [...mapKeys].sort().flatMap((key) => {
@@ -76,7 +76,7 @@ export function itemStep(item: unknown, { mapKeys }: FieldSchema): string {
   return `k:${JSON.stringify(Object.fromEntries(keys))}`;
 }
 
-/** What is at a path; `undefined` where nothing is. */
+/** Returns the value at a path, or `undefined` if there is none. */
 export function valueAt(object: unknown, path: FieldPath): unknown {
   return path.reduce((here, step) => (here === undefined ? undefined : stepInto(here, step)), object);
 }
@@ -100,7 +100,7 @@ function indexOf(list: readonly unknown[], step: string): number {
   );
 }
 
-/** Takes away what is at a path, and what has become empty by it. The object is changed. */
+/** Removes the value at a path from the object, and its parents that become empty. Modifies the object. */
 export function removeAt(object: unknown, path: FieldPath): void {
   const [step, ...rest] = path;
   if (step === undefined) return;
@@ -118,11 +118,11 @@ export function removeAt(object: unknown, path: FieldPath): void {
   }
 }
 
-/** `FieldsV1`: nested steps; `.` where an item or a map is owned beside what is in it. */
+/** Converts to `FieldsV1`: nested steps, with `.` if an item or map is itself owned in addition to fields in it. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const root: JsonObject = {};
   const owned = new Set<JsonObject>();
-  // The shorter ones first: what is owned beside what is in it is known by then.
+  // Shorter paths come first, so that a container that is itself owned is known before its parts.
   for (const path of [...set.values()].sort((a, b) => a.length - b.length)) {
     let here = root;
     for (const step of path) {
@@ -137,7 +137,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return root;
 }
 
-/** The reverse of {@link toFieldsV1}. */
+/** Converts from `FieldsV1`. The reverse of {@link toFieldsV1}. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   const set: FieldSet = new Map();
   const walk = (node: unknown, path: FieldPath): void => {
@@ -150,7 +150,7 @@ export function fromFieldsV1(fields: unknown): FieldSet {
   return set;
 }
 
-/** As conflicts name a field: `.spec.containers[name="a"].image`. */
+/** Formats a path as in conflict messages: `.spec.containers[name="a"].image`. */
 export function showPath(path: FieldPath): string {
   return path
     .map((step) => {

@@ -1,6 +1,6 @@
 import { define, isObject, type JsonObject, same } from '../core/json.ts';
 
-/** A patch that does not fit what it is to change. */
+/** A patch that cannot be applied to its target. */
 export class PatchProblem extends Error {
   override readonly name: string = 'PatchProblem';
 }
@@ -12,21 +12,26 @@ interface Operation {
   readonly value: unknown;
 }
 
-/** `document` with a JSON patch (RFC 6902) applied, which is changed on the way. @throws PatchProblem, TypeError for what is no patch */
+/**
+ * Applies a JSON patch (RFC 6902) to `document`, which may be modified.
+ * @throws PatchProblem if the patch does not fit the document
+ * @throws TypeError if the patch is malformed
+ */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw new TypeError('json: cannot unmarshal object into Go value of type jsonpatch.Patch');
   return patch.map(parseOperation).reduce(applyOperation, document);
 }
 
 function parseOperation(value: unknown): Operation {
-  if (!isObject(value) || typeof value.op !== 'string') throw new TypeError('a JSON patch operation has no op');
+  if (!isObject(value) || typeof value.op !== 'string')
+    throw new TypeError('JSON patch operation: op must be a string');
   const { op, path, from } = value;
   if (!['add', 'remove', 'replace', 'move', 'copy', 'test'].includes(op)) {
     throw new PatchProblem(`Unexpected kind: ${op}`);
   }
-  if (typeof path !== 'string') throw new TypeError('a JSON patch operation has no path');
+  if (typeof path !== 'string') throw new TypeError('JSON patch operation: path must be a string');
   const needsFrom = op === 'move' || op === 'copy';
-  if (needsFrom && typeof from !== 'string') throw new TypeError(`a JSON patch ${op} operation has no from`);
+  if (needsFrom && typeof from !== 'string') throw new TypeError(`JSON patch ${op} operation: from must be a string`);
   return { op, path: parsePointer(path), from: needsFrom ? parsePointer(String(from)) : [], value: value.value };
 }
 
@@ -97,7 +102,7 @@ function replace(document: unknown, path: readonly string[], value: unknown): un
 function remove(document: unknown, path: readonly string[], op: string): void {
   read(document, path, op);
   const [parent, key] = target(document, path, op);
-  if (key === undefined) throw new PatchProblem('the whole document cannot be removed');
+  if (key === undefined) throw new PatchProblem('remove operation: path must not be the whole document');
   if (Array.isArray(parent)) parent.splice(Number(key), 1);
   else delete parent[key];
 }

@@ -1,8 +1,8 @@
 import { isObject } from '../core/json.ts';
 
 /**
- * A merged list in order: items that the patch names in the patch's order, the others in the server's; where both sides
- * were in the server's list, what was before stays before (`normalizeElementOrder` of `strategicpatch`).
+ * Orders a merged list: items that the patch names follow the patch's order, and other items the server's order. Two
+ * items of the server's list keep their relative order (`normalizeElementOrder` of `strategicpatch`).
  */
 export function mergeOrder(
   merged: readonly unknown[],
@@ -27,7 +27,8 @@ export function mergeOrder(
   let taken = 0;
   for (const item of others) {
     const own = serverRank.get(key(item));
-    // A named item goes first unless the server's list has both, and this one before it.
+    // An item that the patch names goes first, unless both items are in the server's list and the other item precedes
+    // it there.
     while (taken < named.length) {
       const next = serverRank.get(key(named[taken]));
       if (own !== undefined && next !== undefined && own < next) break;

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listAt, metadataOf, same, setOrDelete, textA
 import { timestamp } from '../core/time.ts';
 import { type FieldSet, fieldsOf, fromFieldsV1, toFieldsV1, valueAt } from './field-set.ts';
 
-/** Who owns which fields, by how they came to. */
+/** An entry of managedFields: a manager, its operation and its owned fields. */
 export interface ManagedEntry {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -12,17 +12,17 @@ export interface ManagedEntry {
   readonly fields: FieldSet;
 }
 
-/** Who writes, and what of. */
+/** The manager of a write and the attributes of the write. */
 export interface Writer {
   readonly kind: string;
   readonly manager: string;
   readonly subresource: string;
   readonly nowMs: number;
-  /** The part that this writer cannot change, and does not own: `f:status` or `f:spec`. */
+  /** The part of the object that this writer cannot change and does not own: `f:status` or `f:spec`. */
   readonly resets?: string | undefined;
 }
 
-/** The entries of an object. */
+/** Returns the managedFields entries of an object. */
 export function managedEntries(object: JsonObject | undefined): ManagedEntry[] {
   return listAt(object, 'metadata', 'managedFields')
     .filter(isObject)
@@ -36,7 +36,7 @@ export function managedEntries(object: JsonObject | undefined): ManagedEntry[] {
     }));
 }
 
-/** Puts entries into an object; those of nothing are left out. */
+/** Stores managedFields entries in an object. Entries without fields are left out. */
 export function setManagedEntries(object: JsonObject, entries: readonly ManagedEntry[]): void {
   const written = entries
     .filter((entry) => entry.fields.size > 0)
@@ -53,8 +53,9 @@ export function setManagedEntries(object: JsonObject, entries: readonly ManagedE
 }
 
 /**
- * A write other than apply: whoever writes owns what is new or changed, and takes it from the others; what is gone belongs to
- * nobody. An empty list of managers that is sent forgets them all (KEP-555).
+ * Updates managedFields after a write other than apply: the writer owns the fields that are new or changed, and other
+ * managers lose them. Removed fields have no owner. If the client sends an empty list of managers, all entries are
+ * removed (KEP-555).
  */
 export function trackUpdate(object: JsonObject, old: JsonObject | undefined, writer: Writer): void {
   const sent = metadataOf(object).managedFields;
@@ -95,7 +96,7 @@ export function trackUpdate(object: JsonObject, old: JsonObject | undefined, wri
   setManagedEntries(object, [...kept, { manager, operation: 'Update', apiVersion, subresource, time, fields }]);
 }
 
-/** An item of a list is owned for being there; its fields, for what they say. */
+/** Whether a path step is a list item. An item is owned because it exists, its fields because of their values. */
 function isItem(step: string | undefined): boolean {
   return step?.startsWith('k:') === true;
 }
@@ -104,7 +105,7 @@ export function without(fields: FieldSet, taken: FieldSet, gone: ReadonlySet<str
   return new Map([...fields].filter(([key]) => !taken.has(key) && !gone.has(key)));
 }
 
-/** Whether nothing but the times of the entries differs. */
+/** Whether the managedFields of two objects are equal except for their times. */
 export function keepManagedFields(object: JsonObject, old: JsonObject): boolean {
   const timeless = (of: JsonObject): unknown[] =>
     managedEntries(of).map(({ time: _, fields, ...entry }) => ({ ...entry, fields: [...fields.keys()].sort() }));

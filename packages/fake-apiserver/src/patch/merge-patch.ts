@@ -1,6 +1,9 @@
 import { clone, define, isObject, type JsonObject, ownField } from '../core/json.ts';
 
-/** `original` with a JSON merge patch (RFC 7386): `null` takes a field away, lists are replaced. Neither is changed. */
+/**
+ * Returns `original` with a JSON merge patch (RFC 7386) applied: `null` deletes a field, and lists are replaced. The
+ * arguments are not modified.
+ */
 export function applyMergePatch(original: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return clone(patch);
   const result: JsonObject = isObject(original) ? { ...original } : {};

@@ -1,11 +1,13 @@
-/** What patches must know of a field (tags and markers of `k8s.io/api`). */
+/** Patch behaviour of a field (struct tags and markers of `k8s.io/api`). */
 export interface FieldSchema {
-  /** The type of the object, of each item of the list, or of each value of the map. */
+  /** Type of the object, of each list item, or of each map value. */
   readonly type?: string;
-  /** Strategic merge: the list's items merge, by `mergeKey` where they are objects. */
+  /** For strategic merge: the items of the list are merged, by `mergeKey` if they are objects. */
   readonly mergeKey?: string;
   readonly merge?: boolean;
-  /** Server-side apply: a list of objects with these keys, a set of scalars, or one value that has one owner. */
+  /**
+   * For server-side apply: a list of objects with these key fields, a set of scalars, or a value with a single owner.
+   */
   readonly mapKeys?: readonly string[];
   readonly set?: boolean;
   readonly atomic?: boolean;
@@ -13,7 +15,10 @@ export interface FieldSchema {
 
 type TypeSchema = Readonly<Record<string, FieldSchema>>;
 
-/** A list of objects that merges by a key, which strategic merge and apply agree on unless `applyKeys` says otherwise. */
+/**
+ * Returns the schema of a list of objects with a merge key. Server-side apply uses the same key unless `mapKeys` is
+ * given.
+ */
 function keyed(mergeKey: string, type?: string, mapKeys: readonly string[] = [mergeKey]): FieldSchema {
   return { merge: true, mergeKey, mapKeys, ...(type === undefined ? {} : { type }) };
 }
@@ -42,7 +47,10 @@ const metadata: FieldSchema = is('ObjectMeta');
 const withConditions: TypeSchema = { conditions };
 const nodeSelectorAtomic: TypeSchema = { nodeSelector: atomic };
 
-/** The fields of each type that do not merge as plain objects and replaced lists do. A type by its kind is an API object. */
+/**
+ * Fields with special patch behaviour, by type. All other fields are plain objects, which are merged, and lists, which
+ * are replaced. Types named after a kind are API objects.
+ */
 const types: Readonly<Record<string, TypeSchema>> = {
   ObjectMeta: objectMeta,
   OwnerReference: {},
@@ -63,7 +71,7 @@ const types: Readonly<Record<string, TypeSchema>> = {
   },
   PodStatus: {
     conditions,
-    // Strategic merge has a key for host IPs, while apply replaces them.
+    // Strategic merge has a merge key for host IPs, but apply replaces the list.
     hostIPs: { merge: true, mergeKey: 'ip' },
     podIPs: keyed('ip'),
     resourceClaimStatuses: keyed('name'),
@@ -126,7 +134,7 @@ const types: Readonly<Record<string, TypeSchema>> = {
 
 const PLAIN: FieldSchema = {};
 
-/** What is known of a field of a type; nothing in particular where either is not listed. */
+/** Returns the schema of a field of a type. Types and fields that are not listed have no special behaviour. */
 export function fieldSchema(type: string | undefined, field: string): FieldSchema {
   const fields = type !== undefined && Object.hasOwn(types, type) ? types[type] : undefined;
   return (fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined) ?? PLAIN;

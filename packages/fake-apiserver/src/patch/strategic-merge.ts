@@ -9,8 +9,9 @@ const DELETE_FROM_PRIMITIVES = '$deleteFromPrimitiveList';
 const SET_ORDER = '$setElementOrder';
 
 /**
- * `original` with a strategic merge patch for a type (`k8s.io/apimachinery/pkg/util/strategicpatch`): lists merge by the keys
- * that the type's fields have. Neither is changed. @throws PatchProblem
+ * Returns `original` with a strategic merge patch applied for a type (`k8s.io/apimachinery/pkg/util/strategicpatch`):
+ * lists merge by the keys of the type's fields. The arguments are not modified.
+ * @throws PatchProblem if the patch does not fit
  */
 export function applyStrategicMerge(original: JsonObject, patch: JsonObject, type: string): JsonObject {
   return mergeObject(original, clone(patch), type);
@@ -25,7 +26,7 @@ function mergeObject(original: JsonObject, patch: JsonObject, type: string | und
     const ordered = directiveField(key, SET_ORDER);
     if (ordered !== undefined) orders.set(ordered, listOf(key, value));
     const deleted = directiveField(key, DELETE_FROM_PRIMITIVES);
-    // What is to be deleted from nothing, or is no list, is passed over.
+    // Deletions that are not lists, or from absent lists, are ignored.
     if (deleted !== undefined && Array.isArray(value)) deletions.push([deleted, value]);
   }
   for (const [key, order] of orders) {
@@ -61,7 +62,10 @@ function mergeField(target: JsonObject, key: string, value: unknown, schema: Fie
   else delete target[key];
 }
 
-/** `$patch: replace` gives what is beside it, `$patch: delete` nothing. */
+/**
+ * Applies the directive of a map: `$patch: replace` keeps the other fields of the patch, and `$patch: delete` removes
+ * everything.
+ */
 function directed(patch: JsonObject): JsonObject {
   const { [DIRECTIVE]: directive, ...rest } = patch;
   if (directive === 'replace') return rest;
@@ -69,7 +73,7 @@ function directed(patch: JsonObject): JsonObject {
   throw new PatchProblem(`unknown patch type: ${JSON.stringify(directive)} in map: ${JSON.stringify(patch)}`);
 }
 
-/** `$retainKeys` takes away what it does not list. */
+/** Applies `$retainKeys`: fields that it does not list are removed. */
 function retained(target: JsonObject, patch: JsonObject): JsonObject {
   if (!(RETAIN_KEYS in patch)) return target;
   const keys = new Set(listOf(RETAIN_KEYS, patch[RETAIN_KEYS]));
@@ -97,7 +101,7 @@ function mergeOrderedList(
   return mergeOrder(merged, order, current ?? [], schema.mergeKey);
 }
 
-/** What the patch changes must be listed in the order, in the same sequence. */
+/** Checks that the order lists the changed items in the same sequence. */
 function checkOrder(changes: readonly unknown[], order: readonly unknown[], { mergeKey }: FieldSchema): void {
   if (order.length === 0) return;
   const key = (item: unknown): unknown => (mergeKey !== undefined && isObject(item) ? item[mergeKey] : item);
@@ -168,7 +172,10 @@ function listOf(key: string, value: unknown): readonly unknown[] {
   return value;
 }
 
-/** A directive that is not as it must be; the server calls that a bad request, and anything else its own failure. */
+/**
+ * Returns the error of a malformed directive. The server reports a known directive as a bad request and others as an
+ * internal error.
+ */
 function badFormat(key: string): PatchProblem {
   const names = [
     [RETAIN_KEYS, 'retainKeys'],
@@ -183,7 +190,7 @@ function isDeleteDirective(value: unknown): boolean {
   return isObject(value) && DIRECTIVE in value;
 }
 
-/** What a patch adds has neither directives nor nulls in it. */
+/** Removes directives and nulls from a value that the patch adds. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => !isDeleteDirective(item)).map(withoutDirectives);
   if (!isObject(value)) return value;

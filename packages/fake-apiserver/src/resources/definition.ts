@@ -3,7 +3,7 @@ import type { GroupResource } from '../core/failure.ts';
 import type { SelectableFields } from '../core/field-selector.ts';
 import { type JsonObject, textAt } from '../core/json.ts';
 
-/** Who sends a request. */
+/** The user of a request. */
 export interface UserInfo {
   readonly name: string;
   readonly uid?: string;
@@ -11,75 +11,75 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a rule may know of a write beside the object. */
+/** Context of a write, for the rules of a kind. */
 export interface WriteContext {
   readonly nowMs: number;
   readonly user: UserInfo;
-  /** An object of another kind. */
+  /** Returns an object of another kind. */
   lookup(storage: string, key: string): JsonObject | undefined;
-  /** The objects of another kind. */
+  /** Returns all objects of another kind. */
   all(storage: string): Iterable<JsonObject>;
-  /** The next free address of the services' range. */
+  /** Returns the next free address of the service range. */
   serviceIp(): string;
 }
 
-/** What is particular to a kind of object. The objects given are copies, to change in place. */
+/** Rules of a kind of object. The methods get copies of objects and modify them in place. */
 export interface Strategy {
-  /** What is filled in where an object says nothing, on every write. */
+  /** Sets defaults of absent fields, on every write. */
   readonly setDefaults?: (object: JsonObject) => void;
   readonly prepareCreate?: (object: JsonObject, context: WriteContext) => void;
-  /** After the status of `old` was put back. */
+  /** Called for an update after the status of `old` was restored. */
   readonly prepareUpdate?: (object: JsonObject, old: JsonObject) => void;
-  /** By subresource, after all but what the subresource may change was put back. */
+  /** Called by subresource, after the fields that the subresource must not change were restored. */
   readonly prepareSubresource?: Readonly<
     Record<string, (object: JsonObject, old: JsonObject, context: WriteContext) => void>
   >;
-  /** Of the whole object; its metadata are checked already. */
+  /** Validates the object. Its metadata has already been validated. */
   readonly validate?: (object: JsonObject) => Iterable<FieldError>;
-  /** In place of `validate`, of an object that is there already. */
+  /** Validates an existing object on an update, in place of `validate`. */
   readonly validateExisting?: (object: JsonObject) => Iterable<FieldError>;
   readonly validateUpdate?: (object: JsonObject, old: JsonObject) => Iterable<FieldError>;
   readonly validateStatus?: (object: JsonObject, old: JsonObject) => Iterable<FieldError>;
-  /** How long a deletion waits for whoever finishes it, in seconds; deletion is at once where there is no such rule. */
+  /** Returns the grace period of a deletion in seconds. If absent, deletion is immediate. */
   readonly gracePeriodSeconds?: (object: JsonObject, requested: number | undefined) => number;
-  /** The object stays, marked as deleted, until a controller has done its part; this marks it further. */
+  /** Marks an object that stays after a deletion request until a controller has finished. */
   readonly holdDeletion?: (object: JsonObject) => void;
-  /** What is wrong with a name, by `metadata.name`. */
+  /** Validates `metadata.name`. */
   readonly nameProblem?: (name: string) => readonly string[];
-  /** How the object looks in this API group, where it is stored in the form of another. */
+  /** Convert an object between its stored form and the form of this API group, if they differ. */
   readonly fromStored?: (object: JsonObject) => JsonObject;
   readonly toStored?: (object: JsonObject) => JsonObject;
 }
 
-/** A kind of object as the server serves it. */
+/** A kind of object that the server serves. */
 export interface ResourceDefinition extends GroupResource {
   readonly version: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** The name of the collection; two resources may share one. */
+  /** Name of the stored collection. Two resources may share a collection. */
   readonly storage: string;
   readonly shortNames: readonly string[];
-  /** Those that are read and written as parts of the object: `status`, `approval`, ... */
+  /** Subresources that read and write a part of the object: `status`, `approval`, ... */
   readonly subresources: readonly string[];
   readonly fields: SelectableFields;
-  /** PUT makes the object where it is not there. */
+  /** Whether PUT creates a missing object. */
   readonly createOnUpdate: boolean;
-  /** PUT needs no resource version. */
+  /** Whether PUT is possible without a resource version. */
   readonly unconditionalUpdate: boolean;
   readonly strategy: Strategy;
 }
 
-/** `v1` or `apps/v1`. */
+/** Returns the API version: `v1` or `apps/v1`. */
 export function apiVersionOf({ group, version }: Pick<ResourceDefinition, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** The key of an object in its collection. */
+/** Returns the key of an object in its collection. */
 export function keyOf(definition: ResourceDefinition, namespace: string, name: string): string {
   return definition.namespaced ? `${namespace}/${name}` : name;
 }
 
-/** Reads the text at a path, for a field selector. */
+/** Returns a function that reads the string at a path, for field selectors. */
 export function field(...path: readonly string[]): (object: JsonObject) => string {
   return (object) => textAt(object, ...path);
 }

@@ -3,7 +3,7 @@ import { fieldError } from '../core/failure.ts';
 import { at, isObject, type JsonObject, numberAt, same, textAt } from '../core/json.ts';
 import type { Strategy } from './definition.ts';
 
-/** The names of fields of `events.k8s.io/v1` whose names in `v1`, in which events are stored, are others. */
+/** Fields of `events.k8s.io/v1` that have other names in `v1`, the stored form of events. */
 const RENAMED: Readonly<Record<string, string>> = {
   regarding: 'involvedObject',
   note: 'message',
@@ -22,7 +22,7 @@ function renamed(object: JsonObject, names: Readonly<Record<string, string>>, ap
   return { ...Object.fromEntries(fields), apiVersion };
 }
 
-/** Events of `v1` (`pkg/apis/core/validation/events.go`). */
+/** Rules of `v1` events (`pkg/apis/core/validation/events.go`). */
 export const coreEventStrategy: Strategy = {
   setDefaults(event) {
     for (const name of ['involvedObject', 'source']) if (!isObject(event[name])) event[name] = {};
@@ -32,12 +32,12 @@ export const coreEventStrategy: Strategy = {
   validate: (event) => legacyProblems(event, 'reportingComponent'),
 };
 
-/** Events of `events.k8s.io/v1`, stored as those of `v1`. */
+/** Rules of `events.k8s.io/v1` events, which are stored as `v1` events. */
 export const eventStrategy: Strategy = {
   ...coreEventStrategy,
   toStored: (event) => renamed(event, RENAMED, 'v1'),
   fromStored(event) {
-    // There, what is empty is left out.
+    // `events.k8s.io/v1` omits empty fields.
     const full = ([key, value]: [string, unknown]): boolean =>
       value !== '' || (key !== 'reportingComponent' && key !== 'reportingInstance');
     return renamed(Object.fromEntries(Object.entries(event).filter(full)), RENAMED_BACK, 'events.k8s.io/v1');
@@ -63,12 +63,12 @@ export const eventStrategy: Strategy = {
     if (!same(event.series, old.series)) yield* seriesProblems(event);
   },
   prepareCreate(event) {
-    // Only checked at the creation: an update may be of an event that an older client made.
+    // Checked only on creation, because an update may concern an event that an older client created.
     if (!event.eventTime) event.eventTime = null;
   },
 };
 
-/** What `events.k8s.io/v1` asks of a new event beyond what `v1` asks. */
+/** Additional validation of a new event in `events.k8s.io/v1`. */
 export function* newEventProblems(event: JsonObject): Generator<FieldError> {
   if (!event.eventTime) yield fieldError('Required value', 'eventTime');
   const type = textAt(event, 'type');

@@ -20,7 +20,9 @@ const BUILT_IN_PRIORITIES: Readonly<Record<string, number>> = {
   'system-node-critical': 2_000_001_000,
 };
 
-/** Pods as the API server keeps them (`pkg/registry/core/pod/strategy.go`, and the admission plug-ins that every cluster has). */
+/**
+ * Rules of pods (`pkg/registry/core/pod/strategy.go`, and the admission plug-ins that are enabled in every cluster).
+ */
 export const podStrategy: Strategy = {
   setDefaults(pod) {
     if (!isObject(pod.spec)) pod.spec = { containers: [] };
@@ -46,7 +48,7 @@ export const podStrategy: Strategy = {
   prepareSubresource: {
     status(pod, old) {
       const status = objectAt(pod, 'status');
-      // Whoever does not know these fields must not take them away.
+      // Clients that do not know these fields must not delete them.
       for (const name of ['qosClass', 'observedGeneration']) {
         if (!status[name]) setOrDelete(status, name, at(old, 'status', name));
       }
@@ -58,7 +60,7 @@ export const podStrategy: Strategy = {
   },
 
   validate: (pod) => validatePod(asPod(pod)),
-  // Only a new pod may have none of these.
+  // Ephemeral containers are forbidden in new pods only.
   validateExisting: ({ spec, ...pod }) => {
     const { ephemeralContainers: _, ...rest } = objectAt({ spec }, 'spec');
     return validatePod(asPod({ ...pod, spec: rest }));
@@ -81,12 +83,12 @@ export const podStrategy: Strategy = {
   },
 };
 
-/** What was checked by `checkPod` has a pod's types. */
+/** Casts a pod whose field types `checkPod` has verified. */
 function asPod(pod: JsonObject): Pod {
   return pod as unknown as Pod;
 }
 
-/** Every pod stays five minutes on a node that is lost (the admission plug-in `DefaultTolerationSeconds`). */
+/** Adds tolerations for five minutes on a lost node, as the admission plug-in `DefaultTolerationSeconds` does. */
 function withDefaultTolerations(tolerations: readonly unknown[]): readonly unknown[] {
   const added = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
     .filter((key) => !tolerations.some((one) => tolerates(one, key)))
@@ -99,7 +101,7 @@ function tolerates(toleration: unknown, taint: string): boolean {
   return (key === '' || key === taint) && (effect === '' || effect === 'NoExecute');
 }
 
-/** The fields that the Go types always write, with nothing in them where nothing is known. */
+/** Adds the fields that Go's types always serialize, with empty values. */
 function wholeStatus(status: JsonObject): JsonObject {
   const whole: JsonObject = { ...status };
   const each = (list: string, defaults: JsonObject): void => {
@@ -141,7 +143,7 @@ function setPriority(pod: JsonObject, spec: JsonObject, context: WriteContext): 
   spec.preemptionPolicy ??= textAt(found, 'preemptionPolicy') || 'PreemptLowerPriority';
 }
 
-/** A pod's spec is what it was made with, but for a few fields (`ValidatePodUpdate`). */
+/** Rejects changes of a pod's spec except for a few fields (`ValidatePodUpdate`). */
 function* refuseSpecChanges(pod: JsonObject, old: JsonObject): Generator<FieldError> {
   const containers = listAt(pod, 'spec', 'containers');
   for (const list of ['containers', 'initContainers']) {
@@ -173,7 +175,7 @@ function* refuseSpecChanges(pod: JsonObject, old: JsonObject): Generator<FieldEr
 const SPEC_IMMUTABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** What of a spec may not change. */
+/** Returns the immutable part of a pod's spec. */
 function frozen(pod: JsonObject): JsonObject {
   const { tolerations: _, activeDeadlineSeconds: __, ...spec } = objectAt(pod, 'spec');
   const unnamed = (list: string): unknown[] =>
@@ -196,7 +198,11 @@ function sameToleration(a: unknown, b: unknown): boolean {
   return ['key', 'operator', 'value', 'effect'].every((name) => textAt(a, name) === textAt(b, name));
 }
 
-/** A container that ended for good stays so, unless the exit of some container may have all begin anew (`ValidateContainerStateTransition`). */
+/**
+ * Rejects a status in which a terminated container that must not restart is not terminated any more
+ * (`ValidateContainerStateTransition`). Such a change is allowed if a container's exit may restart all containers of
+ * the pod.
+ */
 function* refuseRevivals(pod: JsonObject, old: JsonObject): Generator<FieldError> {
   const policy = textAt(old, 'spec', 'restartPolicy');
   if (policy === 'Always' || canRestartAll(old)) return;

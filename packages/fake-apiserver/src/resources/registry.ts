@@ -34,7 +34,7 @@ interface Init {
   readonly subresources?: readonly string[];
   readonly fields?: SelectableFields;
   readonly createOnUpdate?: true;
-  /** PUT must name the resource version. */
+  /** PUT requires a resource version. */
   readonly conditionalUpdate?: true;
   readonly strategy?: Strategy;
 }
@@ -73,14 +73,14 @@ const eventSource = (event: JsonObject): string =>
 
 const EVENT_OBJECT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
-/** Fields of the object of an event, by the name that the API group has for it. */
+/** Returns selectable fields of an event's object, with the field name that the API group uses for the object. */
 function aboutObject(name: string): SelectableFields {
   return Object.fromEntries(EVENT_OBJECT_FIELDS.map((one) => [`${name}.${one}`, field('involvedObject', one)]));
 }
 
 const storageGroup = { group: 'storage.k8s.io', clusterWide: true } as const;
 
-/** Everything that the server serves. */
+/** All resources that the server serves. */
 export const registry: readonly ResourceDefinition[] = [
   resource('namespaces', 'Namespace', {
     clusterWide: true,

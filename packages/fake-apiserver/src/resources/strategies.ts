@@ -46,7 +46,7 @@ export const nodeStrategy: Strategy = {
     node.status = status;
   },
   prepareCreate(node) {
-    // Until it says that it is ready nothing is scheduled there (the admission plug-in TaintNodesByCondition).
+    // A new node is not schedulable until it reports that it is ready (admission plug-in TaintNodesByCondition).
     const spec = objectAt(node, 'spec');
     const taints = listAt(spec, 'taints');
     const taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
@@ -54,7 +54,7 @@ export const nodeStrategy: Strategy = {
     spec.taints = known ? taints : [...taints, taint];
   },
   *validateUpdate(node, old) {
-    // Once they are set, these are for good (`ValidateNodeUpdate`).
+    // These fields cannot be changed after they are set (`ValidateNodeUpdate`).
     for (const name of ['podCIDR', 'providerID']) {
       const before = textAt(old, 'spec', name);
       if (before !== '' && textAt(node, 'spec', name) !== before) {
@@ -116,7 +116,7 @@ export const serviceStrategy: Strategy = {
   },
 };
 
-/** `immutable: true` freezes the data of secrets and config maps (KEP-1412). */
+/** Rejects changes of the data of secrets and config maps with `immutable: true` (KEP-1412). */
 function* frozenData(object: JsonObject, old: JsonObject, fields: readonly string[]): Generator<FieldError> {
   if (old.immutable !== true) return;
   if (object.immutable !== true)
@@ -169,7 +169,7 @@ export const persistentVolumeClaimStrategy: Strategy = {
   *validateUpdate(claim, old) {
     const fixed = (of: JsonObject): JsonObject => {
       const { resources: _, volumeAttributesClassName: __, ...rest } = objectAt(of, 'spec');
-      // Binding fills in the volume's name once.
+      // Binding sets the volume name once.
       return textAt(old, 'spec', 'volumeName') === '' ? { ...rest, volumeName: '' } : rest;
     };
     if (!same(fixed(claim), fixed(old))) {
@@ -197,7 +197,7 @@ export const leaseStrategy: Strategy = {
 
 const DECISIONS = new Set(['Approved', 'Denied']);
 
-/** Certificate signing requests (`pkg/registry/certificates/certificates/strategy.go`). */
+/** Rules of certificate signing requests (`pkg/registry/certificates/certificates/strategy.go`). */
 export const csrStrategy: Strategy = {
   nameProblem: pathSegmentProblem,
   setDefaults(csr) {
@@ -220,7 +220,7 @@ export const csrStrategy: Strategy = {
   },
   prepareSubresource: {
     approval(csr, old, context) {
-      // The certificate is the signer's.
+      // Only the signer sets the certificate.
       csr.status = { ...objectAt(old, 'status'), conditions: listAt(csr, 'status', 'conditions') };
       stampConditions(csr, old, context);
     },
@@ -284,7 +284,7 @@ function stampConditions(csr: JsonObject, old: JsonObject, { nowMs }: WriteConte
   else delete status.conditions;
 }
 
-/** Kinds whose spec gives its own generation. */
+/** Rules of kinds whose generation increases with each change of the spec. */
 export const generationStrategy: Strategy = {
   prepareCreate(object) {
     metadataOf(object).generation = 1;
@@ -340,7 +340,7 @@ export const runtimeClassStrategy: Strategy = {
   },
 };
 
-/** A name that may be anything that a path segment may be. */
+/** Validates a name that may be any path segment. */
 export function pathSegmentProblem(name: string): readonly string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`];
   const bad = ['/', '%'].find((character) => name.includes(character));

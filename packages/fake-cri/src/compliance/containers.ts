@@ -4,10 +4,10 @@ import { type Examination, refused } from './scene.ts';
 
 const { CONTAINER_CREATED, CONTAINER_EXITED, CONTAINER_RUNNING } = ContainerState;
 
-/** What a runtime has to do about containers. */
+/** Examinations of container operations. */
 export const containerExaminations: readonly Examination[] = [
   [
-    'a created container has a creation time and nothing else',
+    'a created container has a creation time, but no start time, exit time or exit code',
     async (scene) => {
       const status = await scene.status(await scene.created(await scene.hostSandbox(), ['sleep', '1000']));
       assert.equal(status.state, CONTAINER_CREATED);
@@ -16,7 +16,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a running container has started after its creation',
+    'a running container has a start time after its creation time',
     async (scene) => {
       const status = await scene.status(await scene.shell(await scene.hostSandbox(), 'sleep 1000'));
       assert.equal(status.state, CONTAINER_RUNNING);
@@ -25,27 +25,28 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container that exits with 0 is Completed',
+    'a container that exits with 0 has reason Completed',
     async (scene) => {
-      // Long enough: containerd notes the start when its start answers, which an instant end would be before.
+      // The script sleeps because containerd records the start time when the start call returns. A container that exits
+      // immediately could have an exit time before its start time.
       const status = await scene.ran(await scene.hostSandbox(), 'sleep 0.3; exit 0');
       assert.deepEqual([status.exitCode, status.reason], [0, 'Completed']);
       assert.ok(status.finishedAt >= status.startedAt && status.startedAt >= status.createdAt);
     },
   ],
   [
-    'a container that exits with another code has it, and reason Error',
+    'a container that exits with a nonzero code has this code and reason Error',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const three = await scene.ran(sandbox, 'sleep 0.2; exit 3');
       assert.deepEqual([three.exitCode, three.reason], [3, 'Error']);
-      assert.ok(three.finishedAt - three.startedAt >= 150e6, 'it ran for its 200 ms');
+      assert.ok(three.finishedAt - three.startedAt >= 150e6, 'the container ran for its 200 ms');
       const most = await scene.ran(sandbox, 'exit 255');
       assert.deepEqual([most.exitCode, most.reason], [255, 'Error']);
     },
   ],
   [
-    'true and false exit as they do',
+    'the commands true and false exit with 0 and 1',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       assert.equal((await scene.exited(await scene.started(sandbox, ['true']))).exitCode, 0);
@@ -53,7 +54,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'arguments follow the command',
+    'a container gets its command followed by its arguments',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const id = await scene.started(sandbox, ['sh'], { args: ['-c', 'exit 7'] });
@@ -61,7 +62,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'C1: a second container of the same name and attempt is refused, whatever the first one does; the next attempt is not',
+    'C1: a second container with the same name and attempt is rejected in every state of the first; the next attempt is accepted',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const config = scene.containerConfig(['sh', '-c', 'exit 0']);
@@ -77,7 +78,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the name of a container is free when it is removed',
+    'a removed container releases its name',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const config = scene.containerConfig(['sleep', '1000']);
@@ -88,7 +89,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the same container name in another pod is another container',
+    'containers with the same name can exist in different pods',
     async (scene) => {
       const overrides = { metadata: { name: 'same', attempt: 0 } };
       const first = await scene.created(await scene.hostSandbox(), ['true'], overrides);
@@ -97,7 +98,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container in a stopped sandbox is refused',
+    'creating a container in a stopped sandbox is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
@@ -105,14 +106,14 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container in a sandbox that never was is refused',
+    'creating a container in a sandbox that never existed is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       await refused(scene.created({ ...sandbox, id: 'f'.repeat(64) }, ['true']), { code: 'NOT_FOUND' });
     },
   ],
   [
-    'a container of an absent image is refused, and its name stays free',
+    'creating a container of an absent image is rejected and does not reserve the name',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const metadata = { name: 'imageless', attempt: 0 };
@@ -122,14 +123,14 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container without metadata is refused',
+    'creating a container without metadata is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       await refused(scene.created(sandbox, ['true'], { metadata: null }));
     },
   ],
   [
-    'a container is started once',
+    'starting a container a second time is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const running = await scene.shell(sandbox, 'sleep 1000');
@@ -139,18 +140,19 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container is not started in a sandbox that is not ready any more',
+    'starting a container in a sandbox that is no longer ready is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const containerId = await scene.created(sandbox, ['sleep', '1000']);
       await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
-      // In the instant after the stop, containerd 2 may not have noted the sandbox's end yet, and misses the shim instead.
+      // Immediately after the stop, containerd 2 may not have recorded the sandbox's exit yet and then reports a
+      // missing shim.
       await refused(scene.cri.startContainer({ containerId }), { words: /not running|can't find shim/ });
       assert.notEqual((await scene.status(containerId)).state, CONTAINER_RUNNING);
     },
   ],
   [
-    'a container whose executable is missing fails to start, and is exited with 128 and StartError',
+    'a container whose executable is missing fails to start and is exited with 128 and StartError',
     async (scene) => {
       const containerId = await scene.created(await scene.hostSandbox(), ['no-such-program', 'x']);
       await refused(scene.cri.startContainer({ containerId }), { words: /no-such-program/ });
@@ -161,7 +163,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'metadata, labels and annotations of a container come back as they were given',
+    'the status of a container returns its metadata, labels and annotations unchanged',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const labels = { 'io.kubernetes.container.name': 'main', empty: '' };
@@ -178,7 +180,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'mounts and the log path of a container come back in its status',
+    'the status of a container contains its mounts and log path',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const hostPath = `${sandbox.logDirectory}/data`;
@@ -193,16 +195,19 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the status names the image by its tag, and refers to it by digest or id',
+    'the status of a container names the image by its tag, and its imageRef is a digest or id',
     async (scene) => {
       const { image } = await scene.cri.imageStatus({ image: { image: scene.options.image } });
       const status = await scene.status(await scene.created(await scene.hostSandbox(), ['true']));
-      assert.ok(image?.repoTags.includes(status.image?.image ?? ''), `${status.image?.image} is a tag of the image`);
+      assert.ok(
+        image?.repoTags.includes(status.image?.image ?? ''),
+        `${status.image?.image} must be a tag of the image`,
+      );
       assert.ok([image?.id, ...(image?.repoDigests ?? [])].includes(status.imageRef), status.imageRef);
     },
   ],
   [
-    'a container can be made from an image id',
+    'a container can be created from an image id',
     async (scene) => {
       const { image } = await scene.cri.imageStatus({ image: { image: scene.options.image } });
       const status = await scene.status(
@@ -212,7 +217,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'containers are listed by id, sandbox and state',
+    'ListContainers filters by id, sandbox and state',
     async (scene) => {
       const [one, two] = [await scene.hostSandbox(), await scene.hostSandbox()];
       const running = await scene.shell(one, 'sleep 1000');
@@ -229,7 +234,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'containers are listed by labels, all of which must be there',
+    'ListContainers with several labels returns only containers that have all of them',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const id = await scene.created(sandbox, ['true'], { labels: { a: '1', b: '2' } });
@@ -244,20 +249,20 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the status of a container that never was is NOT_FOUND',
+    'ContainerStatus of a container that never existed returns NOT_FOUND',
     async (scene) => {
       await refused(scene.cri.containerStatus({ containerId: 'f'.repeat(64) }), { code: 'NOT_FOUND' });
     },
   ],
   [
-    'a container is found by the beginning of its id',
+    'a container is found by a prefix of its id',
     async (scene) => {
       const id = await scene.created(await scene.hostSandbox(), ['true']);
       assert.equal((await scene.status(id.slice(0, 20))).id, id);
     },
   ],
   [
-    'a verbose status of a container has JSON in it',
+    'a verbose container status contains JSON',
     async (scene) => {
       const containerId = await scene.created(await scene.hostSandbox(), ['true']);
       const { info } = await scene.cri.containerStatus({ containerId, verbose: true });
@@ -266,7 +271,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a running container is killed when it is removed; removing can be repeated',
+    'removing a running container kills it, and removing it again succeeds',
     async (scene) => {
       const containerId = await scene.shell(await scene.hostSandbox(), 'sleep 1000');
       await scene.cri.removeContainer({ containerId });
@@ -275,7 +280,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'containers of a pod come and go without each other',
+    'containers of a pod start and stop independently of each other',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const long = await scene.shell(sandbox, 'sleep 1000');
@@ -285,7 +290,7 @@ export const containerExaminations: readonly Examination[] = [
     },
   ],
   [
-    'containers come in a stream as in a list',
+    'the streaming list of containers contains the same containers as the list',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const id = await scene.created(sandbox, ['true']);

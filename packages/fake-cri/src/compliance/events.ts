@@ -5,7 +5,7 @@ import type { Examination, Scene } from './scene.ts';
 const { CONTAINER_CREATED_EVENT, CONTAINER_DELETED_EVENT, CONTAINER_STARTED_EVENT, CONTAINER_STOPPED_EVENT } =
   ContainerEventType;
 
-/** Hears the runtime's events from now on; skips where it has none. */
+/** Collects the runtime's events from now on. Skips the case if the runtime has no events. */
 async function listen(
   scene: Scene,
 ): Promise<{ readonly heard: ContainerEventResponse[]; readonly stop: () => Promise<void> }> {
@@ -19,10 +19,11 @@ async function listen(
       if (!stopped.signal.aborted) failure = error;
     }
   })();
-  // Whoever has no events says so at once.
+  // A runtime without events returns its error within this time.
   await scene.options.wait(200);
   if (failure !== undefined) {
-    if (CriError.from(failure).code === 'UNIMPLEMENTED') scene.skip('the runtime does not have GetContainerEvents');
+    if (CriError.from(failure).code === 'UNIMPLEMENTED')
+      scene.skip('the runtime does not implement GetContainerEvents');
     throw failure;
   }
   const stop = async (): Promise<void> => {
@@ -32,10 +33,10 @@ async function listen(
   return { heard, stop };
 }
 
-/** What a runtime with events has to tell, and when. */
+/** Examinations of container events. */
 export const eventExaminations: readonly Examination[] = [
   [
-    'a pod’s life is told in events, each with the statuses of then',
+    'the runtime sends an event for each change in a pod’s life, with the statuses at that time',
     async (scene) => {
       const { heard, stop } = await listen(scene);
       try {
@@ -72,7 +73,7 @@ export const eventExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container that is killed is told of within half a second',
+    'the event of a killed container arrives within half a second',
     async (scene) => {
       const { heard, stop } = await listen(scene);
       try {
@@ -91,7 +92,7 @@ export const eventExaminations: readonly Examination[] = [
     },
   ],
   [
-    'two listeners hear the same',
+    'two subscribers receive the same events',
     async (scene) => {
       const first = await listen(scene);
       const second = await listen(scene);

@@ -3,7 +3,7 @@ import { type Examination, refused } from './scene.ts';
 
 const ABSENT = 'node-agent.invalid/absent:1';
 
-/** What a runtime has to do about images. */
+/** Examinations of the image service. */
 export const imageExaminations: readonly Examination[] = [
   [
     'a local image has an id, tags and a size',
@@ -15,7 +15,7 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an image is found by its id, and by the id without sha256',
+    'an image is found by its id, with and without the prefix sha256',
     async (scene) => {
       const { image } = await scene.cri.imageStatus({ image: { image: scene.options.image } });
       const id = image?.id ?? '';
@@ -26,7 +26,7 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'an image is found by its digest, where it has one',
+    'an image is found by its digest, if it has one',
     async (scene) => {
       const { image } = await scene.cri.imageStatus({ image: { image: scene.options.image } });
       const [digest] = image?.repoDigests ?? [];
@@ -36,7 +36,7 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the status of an absent image is empty, and no error',
+    'the status of an absent image is empty and not an error',
     async (scene) => {
       assert.equal((await scene.cri.imageStatus({ image: { image: ABSENT } })).image, null);
     },
@@ -52,7 +52,7 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'images come in a stream as in a list',
+    'the streaming list of images contains the same images as the list',
     async (scene) => {
       const messages = await scene.collected('StreamImages', () => scene.cri.streamImages({}));
       const { images } = await scene.cri.listImages({});
@@ -63,14 +63,14 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'pulling an image from a host that does not exist fails and says which',
+    'pulling an image from a host that does not exist fails with an error that names the host',
     async (scene) => {
       await refused(scene.cri.pullImage({ image: { image: ABSENT } }), { words: /node-agent\.invalid/ });
       assert.equal((await scene.cri.imageStatus({ image: { image: ABSENT } })).image, null);
     },
   ],
   [
-    'pulling what is no image reference fails',
+    'pulling a malformed image reference fails',
     async (scene) => {
       await refused(scene.cri.pullImage({ image: { image: 'UPPER/Case:x' } }), { words: /reference/ });
     },
@@ -82,10 +82,10 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a removed image is gone, under all of its names; containers made of it run on',
+    'a removed image is gone under all of its names, and its containers keep running',
     async (scene) => {
       const name = scene.options.removableImage;
-      if (name === undefined) return scene.skip('there is no image that may be removed');
+      if (name === undefined) return scene.skip('no removable image was given');
       const { image } = await scene.cri.imageStatus({ image: { image: name } });
       const id = image?.id ?? '';
       const containerId = await scene.started(await scene.hostSandbox(), ['sleep', '1000'], { image: { image: name } });
@@ -99,7 +99,7 @@ export const imageExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the file system of images says where it is and what is used of it',
+    'the image file system reports its mount point and used space',
     async (scene) => {
       const { imageFilesystems } = await scene.cri.imageFsInfo({});
       const [usage] = imageFilesystems;

@@ -12,9 +12,10 @@ import { streamExaminations } from './streams.ts';
 export type { CaseContext, ComplianceCase, ComplianceOptions } from './scene.ts';
 
 /**
- * What the kubelet relies on in a runtime of CRI v1, as cases for any test runner: each stands alone, removes what it
- * made, and is skipped with the reason where it is about an RPC that the runtime does not have. They may run at once.
- * @param name a short name of the runtime, of letters, digits and dashes: pods are called after it
+ * Returns the behaviour that the kubelet relies on in a runtime of CRI v1, as cases for any test runner. Each case is
+ * independent and removes what it has created, so the cases may run concurrently. A case about an RPC that the runtime
+ * does not implement is skipped with this reason.
+ * @param name a short name of the runtime, of letters, digits and dashes; the names of the test pods contain it
  */
 export function runtimeCompliance(name: string, options: ComplianceOptions): readonly ComplianceCase[] {
   const groups = {

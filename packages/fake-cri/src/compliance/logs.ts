@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type Examination, refused } from './scene.ts';
 
-/** What a runtime has to do about logs: `docs` of CRI say the format, the kubelet relies on the rest. */
+/** Examinations of logs. CRI's documentation defines the format; the kubelet relies on the other properties. */
 export const logExaminations: readonly Examination[] = [
   [
-    'a log has a line per line printed: time, stream, F, content',
+    'a log has one line per printed line: time, stream, F, content',
     async (scene) => {
       const status = await scene.ran(await scene.hostSandbox(), "echo one; echo two >&2; echo '  three  '; echo");
       const lines = await scene.log(status.logPath);
@@ -20,7 +20,7 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'what a container prints last without a newline is a partial line',
+    'final output without a newline is logged as a partial line',
     async (scene) => {
       const status = await scene.ran(await scene.hostSandbox(), 'echo whole; echo -n part');
       const lines = await scene.log(status.logPath);
@@ -34,13 +34,13 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a long line is cut into partial lines of at most 16 KiB, and nothing of it is lost',
+    'a long line is split into partial lines of at most 16 KiB without loss',
     async (scene) => {
       const script = 's=x; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do s=$s$s; done; echo "$s"end; echo next';
       const status = await scene.ran(await scene.hostSandbox(), script);
       const lines = await scene.log(status.logPath);
       const end = lines.findIndex((line) => line.tag === 'F');
-      assert.ok(end >= 2, `${end} partial lines before the full one`);
+      assert.ok(end >= 2, `the full line follows ${end} partial lines`);
       assert.ok(lines.every((line) => line.content.length <= 16_384));
       const whole = lines.slice(0, end + 1).map((line) => line.content);
       assert.equal(whole.join(''), `${'x'.repeat(32_768)}end`);
@@ -48,16 +48,16 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a log is written while the container runs',
+    'a log is written while the container is running',
     async (scene) => {
       const containerId = await scene.shell(await scene.hostSandbox(), 'echo early; sleep 1000');
       const { logPath } = await scene.status(containerId);
-      await scene.eventually('the line is there', async () => (await scene.log(logPath))[0]);
+      await scene.eventually('the line is in the log', async () => (await scene.log(logPath))[0]);
       assert.equal((await scene.log(logPath))[0]?.content, 'early');
     },
   ],
   [
-    'N7: a log that was renamed goes on in a new file when it is reopened; no line is lost or doubled',
+    'N7: after a log file was renamed and reopened, output continues in a new file without lost or duplicated lines',
     async (scene) => {
       const script = 'i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 0.05; done';
       const containerId = await scene.shell(await scene.hostSandbox(), script);
@@ -65,7 +65,7 @@ export const logExaminations: readonly Examination[] = [
       await scene.eventually('there are lines', async () => (await scene.log(logPath))[3]);
       await scene.options.fs.rename(logPath, `${logPath}.1`);
       await scene.cri.reopenContainerLog({ containerId });
-      assert.ok(await scene.options.fs.exists(logPath), 'the new file is there when the call answers');
+      assert.ok(await scene.options.fs.exists(logPath), 'the new file exists when the call returns');
       await scene.exited(containerId);
       const [old, fresh] = [await scene.log(`${logPath}.1`), await scene.log(logPath)];
       assert.ok(old.length >= 4 && fresh.length >= 1, `${old.length} and ${fresh.length} lines`);
@@ -76,7 +76,7 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the log of a container that does not run cannot be reopened',
+    'reopening the log of a container that is not running is rejected',
     async (scene) => {
       const done = await scene.ran(await scene.hostSandbox(), 'exit 0');
       await refused(scene.cri.reopenContainerLog({ containerId: done.id }), { words: /not running/ });
@@ -84,7 +84,7 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a container without a log path runs, and has no log',
+    'a container without a log path runs and has no log',
     async (scene) => {
       const status = await scene.ran(await scene.hostSandbox(), 'echo unheard; exit 4', { logPath: '' });
       assert.deepEqual([status.exitCode, status.logPath], [4, '']);
@@ -104,7 +104,7 @@ export const logExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the directory of a log is made where it is missing',
+    'a missing log directory is created',
     async (scene) => {
       const status = await scene.ran(await scene.hostSandbox(), 'echo here', { logPath: 'sub/dir/0.log' });
       assert.equal(await scene.output(status), 'here\n');

@@ -10,10 +10,10 @@ async function sleeper(scene: Scene, overrides: Init<ContainerConfig> = {}): Pro
   return scene.started(await scene.hostSandbox(), ['sleep', '1000'], overrides);
 }
 
-/** What a process finds in its container, and commands that are run beside it. */
+/** Examinations of the environment of container processes, and of commands run by exec. */
 export const processExaminations: readonly Examination[] = [
   [
-    'a command’s output, errors and exit code are told apart',
+    'ExecSync returns a command’s stdout, stderr and exit code separately',
     async (scene) => {
       const containerId = await sleeper(scene);
       const cmd = ['sh', '-c', 'echo out; echo err >&2; exit 3'];
@@ -22,14 +22,14 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command that succeeds exits with 0',
+    'ExecSync of a successful command returns exit code 0',
     async (scene) => {
       const { exitCode } = await scene.cri.execSync({ containerId: await sleeper(scene), cmd: ['true'] });
       assert.equal(exitCode, 0);
     },
   ],
   [
-    'a command that takes longer than its timeout is DEADLINE_EXCEEDED',
+    'ExecSync of a command that exceeds its timeout returns DEADLINE_EXCEEDED',
     async (scene) => {
       const containerId = await sleeper(scene);
       const before = scene.options.now();
@@ -41,7 +41,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command that the container does not have is refused',
+    'ExecSync of a command that the container does not have is rejected',
     async (scene) => {
       const containerId = await sleeper(scene);
       await refused(scene.cri.execSync({ containerId, cmd: ['no-such-program'], timeout: 10 }), {
@@ -50,7 +50,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command in a container that does not run is refused',
+    'ExecSync in a container that is not running is rejected',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const created = await scene.created(sandbox, ['sleep', '1000']);
@@ -61,7 +61,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command ends with its container',
+    'a command run by ExecSync ends when its container is killed',
     async (scene) => {
       const containerId = await sleeper(scene);
       const under = scene.cri.execSync({ containerId, cmd: ['sleep', '100'] }).then(
@@ -74,7 +74,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a command from inside can end the container that handles its signal',
+    'a command inside a container can end the container by a signal that the container handles',
     async (scene) => {
       const script = "trap 'exit 12' TERM; echo up; while true; do sleep 0.1; done";
       const containerId = await scene.shell(await scene.hostSandbox(), script);
@@ -87,7 +87,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the environment is the configuration’s',
+    'a process has the environment of its container’s configuration',
     async (scene) => {
       const envs = [
         { key: 'GREETING', value: encoder.encode('hello world') },
@@ -101,14 +101,14 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the working directory is the configuration’s',
+    'a process has the working directory of its container’s configuration',
     async (scene) => {
       const status = await scene.ran(await scene.hostSandbox(), 'pwd', { workingDir: '/tmp' });
       assert.equal(await scene.output(status), '/tmp\n');
     },
   ],
   [
-    'the user and group are the configuration’s',
+    'a process has the user and group of its container’s configuration',
     async (scene) => {
       const namespaceOptions = { pid: NamespaceMode.CONTAINER };
       const securityContext = { namespaceOptions, runAsUser: { value: 1234 }, runAsGroup: { value: 5678 } };
@@ -120,14 +120,14 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the host name is the sandbox’s',
+    'a container has the host name of its sandbox',
     async (scene) => {
       const status = await scene.ran(await scene.sandbox(), 'hostname; echo $HOSTNAME');
       assert.equal(await scene.output(status), 'compliance-host\ncompliance-host\n');
     },
   ],
   [
-    'the DNS configuration is the sandbox’s',
+    'a container has the DNS configuration of its sandbox',
     async (scene) => {
       const dnsConfig = { servers: ['10.9.8.7'], searches: ['a.example', 'example'], options: ['ndots:5'] };
       const status = await scene.ran(await scene.sandbox({ dnsConfig }), 'cat /etc/resolv.conf');
@@ -139,7 +139,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a mounted directory shows the host’s files, and the host those that are written in it',
+    'a mounted directory shows the host’s files, and files written in it appear on the host',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const hostPath = `${sandbox.logDirectory}/shared`;
@@ -152,7 +152,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a single file can be mounted, as termination messages are',
+    'a single file can be mounted, as the kubelet mounts termination messages',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const hostPath = `${sandbox.logDirectory}/message`;
@@ -163,7 +163,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a read-only mount cannot be written to',
+    'writing to a read-only mount fails',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const hostPath = `${sandbox.logDirectory}/fixed`;
@@ -175,7 +175,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a read-only root cannot be written to, another one can',
+    'writing to a read-only root file system fails, and writing to a writable one succeeds',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const script = 'echo x > /tmp/file; echo $?';
@@ -188,7 +188,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'what a container writes is gone with it',
+    'files that a container wrote do not appear in the next container',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       await scene.ran(sandbox, 'echo x > /tmp/file');
@@ -197,7 +197,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'exec and attach to a running container, and port forwarding to its pod, have a URL',
+    'Exec, Attach and PortForward return a URL for a running container or ready sandbox',
     async (scene) => {
       const sandbox = await scene.sandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000']);
@@ -209,7 +209,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'exec without any stream, and with a terminal and stderr, is refused',
+    'Exec without any stream, or with both a terminal and stderr, is rejected',
     async (scene) => {
       const containerId = await sleeper(scene);
       await refused(scene.cri.exec({ containerId, cmd: ['sh'] }));
@@ -217,7 +217,7 @@ export const processExaminations: readonly Examination[] = [
     },
   ],
   [
-    'exec in a container that does not run is refused',
+    'Exec in a container that is not running is rejected',
     async (scene) => {
       const done = await scene.ran(await scene.hostSandbox(), 'exit 0');
       await refused(scene.cri.exec({ containerId: done.id, cmd: ['sh'], stdout: true }));

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { CgroupDriver, type ContainerStatsFilter, type Init } from '@node-agent/cri-client';
 import { type Examination, refused } from './scene.ts';
 
-/** What a runtime has to say of itself, and measure. */
+/** Examinations of the runtime's own status, stats and metrics. */
 export const runtimeExaminations: readonly Examination[] = [
   [
-    'the runtime has a name, a version and CRI v1',
+    'Version reports a name, a version and CRI v1',
     async (scene) => {
       const version = await scene.cri.version({ version: '0.1.0' });
       assert.equal(version.version, '0.1.0');
@@ -25,7 +25,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a verbose status has JSON in it',
+    'a verbose runtime status contains JSON',
     async (scene) => {
       const { info } = await scene.cri.status({ verbose: true });
       const config: unknown = JSON.parse(info.config ?? '');
@@ -33,15 +33,15 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the runtime names its handlers, the default one among them',
+    'Status lists the runtime handlers including the default handler',
     async (scene) => {
       const { runtimeHandlers } = await scene.cri.status({});
-      if (runtimeHandlers.length === 0) scene.skip('the runtime does not name its handlers');
+      if (runtimeHandlers.length === 0) scene.skip('the runtime does not list its handlers');
       assert.ok(runtimeHandlers.some((handler) => handler.name === ''));
     },
   ],
   [
-    'the runtime says which cgroup driver it uses',
+    'RuntimeConfig reports the cgroup driver',
     async (scene) => {
       const { linux } = await scene.supported('RuntimeConfig', () => scene.cri.runtimeConfig({}));
       const driver = linux?.cgroupDriver;
@@ -49,7 +49,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a pod CIDR is taken, a malformed one is refused',
+    'UpdateRuntimeConfig accepts a pod CIDR and rejects a malformed one',
     async (scene) => {
       await scene.cri.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr: '10.200.0.0/24' } } });
       const networkConfig = { podCidr: 'nonsense' };
@@ -57,7 +57,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a running container has stats of processor and memory',
+    'a running container has CPU and memory stats',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000'], { labels: { stats: 'yes' } });
@@ -70,7 +70,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stats are listed by container, sandbox and label; a stopped container uses no processor',
+    'stats are filtered by container, sandbox and label, and a stopped container reports no CPU usage',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const running = await scene.started(sandbox, ['sleep', '1000'], { labels: { pick: 'me' } });
@@ -86,13 +86,13 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stats of a container that never was fail',
+    'ContainerStats of a container that never existed fails',
     async (scene) => {
       await refused(scene.cri.containerStats({ containerId: 'f'.repeat(64) }), { code: 'NOT_FOUND' });
     },
   ],
   [
-    'a sandbox has stats, its containers’ among them',
+    'a sandbox has stats that include its containers',
     async (scene) => {
       const sandbox = await scene.sandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000']);
@@ -113,7 +113,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stats come in streams as in lists',
+    'the streaming stats lists contain the same items as the lists',
     async (scene) => {
       const sandbox = await scene.sandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000']);
@@ -134,7 +134,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'metrics have descriptors, and values for running containers with as many labels',
+    'metrics have descriptors, and values for running containers with the same number of labels',
     async (scene) => {
       const sandbox = await scene.sandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000']);
@@ -149,7 +149,7 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'metrics come in a stream as in a list',
+    'the streaming list of metrics contains the same metrics as the list',
     async (scene) => {
       const sandbox = await scene.sandbox();
       const messages = await scene.collected('StreamPodSandboxMetrics', () => scene.cri.streamPodSandboxMetrics({}));
@@ -158,33 +158,33 @@ export const runtimeExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the resources of a running container can be updated, and its status shows them',
+    'the resources of a running container can be updated, and its status reports them',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const containerId = await scene.started(sandbox, ['sleep', '1000']);
       const linux = { cpuPeriod: 100_000, cpuQuota: 20_000, cpuShares: 204, memoryLimitInBytes: 64 * 1024 * 1024 };
       await scene.cri.updateContainerResources({ containerId, linux });
       const { resources } = await scene.status(containerId);
-      if (resources === null) return scene.skip('the runtime does not show resources in the status');
+      if (resources === null) return scene.skip('the runtime does not report resources in the container status');
       assert.equal(resources.linux?.cpuQuota, 20_000);
       assert.equal(resources.linux?.cpuShares, 204);
       assert.equal(resources.linux?.memoryLimitInBytes, 64 * 1024 * 1024);
     },
   ],
   [
-    'an update of resources leaves alone what it does not name',
+    'a resource update keeps the fields that it does not set',
     async (scene) => {
       const resources = { cpuPeriod: 100_000, cpuQuota: 50_000, memoryLimitInBytes: 96 * 1024 * 1024 };
       const containerId = await scene.started(await scene.hostSandbox(), ['sleep', '1000'], { linux: { resources } });
       await scene.cri.updateContainerResources({ containerId, linux: { cpuQuota: 30_000 } });
       const status = await scene.status(containerId);
-      if (status.resources === null) return scene.skip('the runtime does not show resources in the status');
+      if (status.resources === null) return scene.skip('the runtime does not report resources in the container status');
       assert.equal(status.resources.linux?.cpuQuota, 30_000);
       assert.equal(status.resources.linux?.memoryLimitInBytes, 96 * 1024 * 1024);
     },
   ],
   [
-    'updating the resources of a container that never was fails',
+    'updating the resources of a container that never existed fails',
     async (scene) => {
       const linux = { cpuShares: 100 };
       await refused(scene.cri.updateContainerResources({ containerId: 'f'.repeat(64), linux }), { code: 'NOT_FOUND' });

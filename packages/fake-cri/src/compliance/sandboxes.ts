@@ -5,21 +5,24 @@ import { type Examination, refused } from './scene.ts';
 const READY = PodSandboxState.SANDBOX_READY;
 const NOTREADY = PodSandboxState.SANDBOX_NOTREADY;
 
-/** What a runtime has to do about sandboxes. */
+/** Examinations of sandboxes. */
 export const sandboxExaminations: readonly Examination[] = [
   [
-    'a sandbox is ready when RunPodSandbox answers',
+    'a sandbox is ready when RunPodSandbox returns',
     async (scene) => {
       const before = scene.options.now();
       const sandbox = await scene.sandbox();
       const status = await scene.sandboxStatus(sandbox.id);
       assert.equal(status.id, sandbox.id);
       assert.equal(status.state, READY);
-      assert.ok(Math.abs(status.createdAt / 1e6 - before) < 10_000, 'createdAt is about now, in nanoseconds');
+      assert.ok(
+        Math.abs(status.createdAt / 1e6 - before) < 10_000,
+        'createdAt is close to the current time, in nanoseconds',
+      );
     },
   ],
   [
-    'metadata, labels and annotations of a sandbox come back as they were given',
+    'the status of a sandbox returns its metadata, labels and annotations unchanged',
     async (scene) => {
       const labels = { 'io.kubernetes.pod.uid': 'u-1', empty: '', 'a/b': 'c.d-e_f' };
       const annotations = { json: '{"a":[1,"ü"]}', 'line/break': 'one\ntwo' };
@@ -37,7 +40,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the list agrees with the status on state and creation time',
+    'ListPodSandbox and PodSandboxStatus report the same state and creation time',
     async (scene) => {
       const sandbox = await scene.hostSandbox();
       const status = await scene.sandboxStatus(sandbox.id);
@@ -47,7 +50,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a sandbox has an IP, and another sandbox another one',
+    'each sandbox has its own IP',
     async (scene) => {
       const first = await scene.sandboxStatus((await scene.sandbox()).id);
       const second = await scene.sandboxStatus((await scene.sandbox()).id);
@@ -57,7 +60,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a sandbox on the host network has no IP, and says so in its namespace options',
+    'a sandbox on the host network has no IP, and its namespace options report the host network',
     async (scene) => {
       const status = await scene.sandboxStatus((await scene.hostSandbox()).id);
       assert.equal(status.network?.ip ?? '', '');
@@ -65,7 +68,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a sandbox loses its IP when it is stopped',
+    'a stopped sandbox has no IP',
     async (scene) => {
       const sandbox = await scene.sandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: sandbox.id });
@@ -73,7 +76,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a second sandbox of the same pod and attempt is refused, the next attempt is not',
+    'a second sandbox of the same pod and attempt is rejected, and the next attempt is accepted',
     async (scene) => {
       const { config } = await scene.hostSandbox();
       await refused(scene.cri.runPodSandbox({ config }), { words: /reserve/ });
@@ -81,7 +84,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'the name of a sandbox stays reserved while it is stopped, and is free when it is removed',
+    'a stopped sandbox keeps its name reserved, and a removed sandbox releases it',
     async (scene) => {
       const { id, config } = await scene.hostSandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: id });
@@ -91,7 +94,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a stopped sandbox is not ready, and can be stopped again',
+    'a stopped sandbox is not ready, and stopping it again succeeds',
     async (scene) => {
       const { id } = await scene.sandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: id });
@@ -101,7 +104,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a removed sandbox is unknown, and can be removed again',
+    'a removed sandbox is unknown, and removing it again succeeds',
     async (scene) => {
       const { id } = await scene.hostSandbox();
       await scene.cri.stopPodSandbox({ podSandboxId: id });
@@ -112,24 +115,24 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stopping a sandbox that never was succeeds',
+    'stopping a sandbox that never existed succeeds',
     async (scene) => {
       try {
         await scene.cri.stopPodSandbox({ podSandboxId: 'f'.repeat(64) });
       } catch (error) {
         if (CriError.from(error).code !== 'NOT_FOUND') throw error;
-        scene.skip('the runtime answers NOT_FOUND, as containerd before 1.7 does');
+        scene.skip('the runtime returns NOT_FOUND, as containerd before 1.7 does');
       }
     },
   ],
   [
-    'removing a sandbox that never was succeeds',
+    'removing a sandbox that never existed succeeds',
     async (scene) => {
       await scene.cri.removePodSandbox({ podSandboxId: 'f'.repeat(64) });
     },
   ],
   [
-    'the status of a sandbox that never was is NOT_FOUND',
+    'PodSandboxStatus of a sandbox that never existed returns NOT_FOUND',
     async (scene) => {
       await refused(scene.cri.podSandboxStatus({ podSandboxId: 'f'.repeat(64) }), { code: 'NOT_FOUND' });
     },
@@ -156,13 +159,13 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a sandbox without metadata is refused',
+    'creating a sandbox without metadata is rejected',
     async (scene) => {
       await refused(scene.cri.runPodSandbox({ config: { hostname: 'x' } }), { words: /metadata/ });
     },
   ],
   [
-    'a sandbox of an unknown runtime handler is refused, and its name stays free',
+    'creating a sandbox with an unknown runtime handler is rejected and does not reserve the name',
     async (scene) => {
       const config = await scene.sandboxConfig();
       await refused(scene.cri.runPodSandbox({ config, runtimeHandler: 'no-such-handler' }), {
@@ -172,13 +175,13 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a sandbox on the host network with a host name of its own is refused',
+    'creating a sandbox on the host network with its own host name is rejected',
     async (scene) => {
       await refused(scene.hostSandbox({ hostname: 'other' }), { words: /hostname/ });
     },
   ],
   [
-    'sandboxes are listed by state',
+    'ListPodSandbox filters by state',
     async (scene) => {
       const ready = await scene.hostSandbox();
       const stopped = await scene.hostSandbox();
@@ -192,7 +195,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'sandboxes are listed by labels, all of which must be there',
+    'ListPodSandbox with several labels returns only sandboxes that have all of them',
     async (scene) => {
       const both = await scene.hostSandbox();
       const labelled = await scene.hostSandbox({ labels: { group: 'one', extra: 'yes' } });
@@ -204,7 +207,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'sandboxes are found by the beginning of their id',
+    'a sandbox is found by a prefix of its id',
     async (scene) => {
       const { id } = await scene.hostSandbox();
       assert.equal((await scene.sandboxStatus(id.slice(0, 20))).id, id);
@@ -215,7 +218,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a verbose status of a sandbox has JSON in it, a plain one has nothing',
+    'a verbose sandbox status contains JSON, and a plain one has no info',
     async (scene) => {
       const { id } = await scene.hostSandbox();
       const verbose = await scene.cri.podSandboxStatus({ podSandboxId: id, verbose: true });
@@ -224,7 +227,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a verbose status of a sandbox names the image that it is made of',
+    'a verbose sandbox status names the sandbox image',
     async (scene) => {
       const { id } = await scene.hostSandbox();
       const { info } = await scene.cri.podSandboxStatus({ podSandboxId: id, verbose: true });
@@ -245,7 +248,7 @@ export const sandboxExaminations: readonly Examination[] = [
     },
   ],
   [
-    'sandboxes come in a stream as in a list',
+    'the streaming list of sandboxes contains the same sandboxes as the list',
     async (scene) => {
       const { id } = await scene.hostSandbox();
       const messages = await scene.collected('StreamPodSandboxes', () =>

@@ -14,45 +14,48 @@ import {
 } from '@node-agent/cri-client';
 import type { FileSystem } from '@node-agent/host';
 
-/** What the suite needs of the runtime that it examines, and of the machine that this runs on. */
+/** Needs of the suite: the runtime under test and access to the machine on which the runtime runs. */
 export interface ComplianceOptions {
-  /** Both services of the runtime. */
+  /** Connects to both services of the runtime. */
   readonly connect: () => Promise<RuntimeService & ImageService>;
-  /** A local image that has `sh`, `sleep`, `cat`, `id`, `hostname` in `/bin`: busybox. */
+  /** A local image with `sh`, `sleep`, `cat`, `id` and `hostname` in `/bin`: busybox. */
   readonly image: string;
-  /** A local image of another content that the suite may remove; its cases are skipped where absent. */
+  /** A local image with different content that the suite may remove. If absent, the cases that need it are skipped. */
   readonly removableImage?: string;
   /** An empty directory on the runtime's machine, for logs and mounts. */
   readonly workDir: string;
-  /** The files of the runtime's machine. */
+  /** File system of the runtime's machine. */
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFile' | 'rename' | 'exists'>;
-  /** Lets `ms` milliseconds of the runtime's time pass. */
+  /** Waits for `ms` milliseconds of the runtime's time. */
   readonly wait: (ms: number) => Promise<void>;
-  /** Whether the URLs of Exec, Attach and PortForward can be reached from here; their cases are skipped where not. True by default. */
+  /**
+   * Whether the URLs of Exec, Attach and PortForward are reachable from the test. If false, the cases that need them
+   * are skipped. Default: true.
+   */
   readonly streams?: boolean;
-  /** The runtime's clock, in milliseconds. */
+  /** Returns the time of the runtime's clock, in milliseconds. */
   readonly now: () => number;
-  /** The cgroup below which sandboxes go; the runtime's default where absent. */
+  /** The parent cgroup of sandboxes. Default: the runtime's default. */
   readonly cgroupParent?: string;
 }
 
-/** What a case gets from the test runner. */
+/** The part of the test runner's context that a case uses. */
 export interface CaseContext {
-  /** Ends the case as skipped, with the reason; must throw. */
+  /** Ends the case as skipped with this reason. Must throw. */
   skip(reason: string): never;
 }
 
-/** One examination. */
+/** One case of the suite. */
 export interface ComplianceCase {
   readonly name: string;
-  /** Rejects where the runtime does not comply. */
+  /** Rejects if the runtime does not comply. */
   run(context: CaseContext): Promise<void>;
 }
 
-/** An examination, given a scene. */
+/** Name and body of a case. */
 export type Examination = readonly [name: string, examine: (scene: Scene) => Promise<void>];
 
-/** A sandbox that a case made. */
+/** A sandbox created by a case. */
 export interface MadeSandbox {
   readonly id: string;
   readonly config: Init<PodSandboxConfig>;
@@ -62,7 +65,7 @@ export interface MadeSandbox {
 const POLL_MS = 20;
 const PATIENCE_MS = 15_000;
 
-/** What a case works with; it takes away what was made. */
+/** Helpers of a case. Records the created sandboxes for later removal. */
 export class Scene {
   readonly options: ComplianceOptions;
   readonly cri: RuntimeService & ImageService;
@@ -78,12 +81,12 @@ export class Scene {
     this.skip = (reason) => context.skip(reason);
   }
 
-  /** Every sandbox that the case made, and what is in it, is removed. */
+  /** Removes every sandbox that the case created, with its containers. */
   async clear(): Promise<void> {
     for (const podSandboxId of this.#sandboxes) await this.cri.removePodSandbox({ podSandboxId });
   }
 
-  /** A configuration of a pod that no other case has. */
+  /** Returns a configuration of a pod that no other case uses. */
   async sandboxConfig(overrides: Init<PodSandboxConfig> = {}): Promise<Init<PodSandboxConfig>> {
     const uid = `${this.#name}-${++this.#made}`;
     const logDirectory = `${this.options.workDir}/${uid}`;
@@ -99,7 +102,7 @@ export class Scene {
     };
   }
 
-  /** Runs a sandbox. */
+  /** Runs a sandbox with a network of its own, unless `overrides` changes that. */
   async sandbox(overrides: Init<PodSandboxConfig> = {}): Promise<MadeSandbox> {
     return this.runSandbox(await this.sandboxConfig(overrides));
   }
@@ -110,12 +113,12 @@ export class Scene {
     return { id: podSandboxId, config, logDirectory: config.logDirectory ?? '' };
   }
 
-  /** Runs a sandbox on the host's network, which needs no time for a network of its own. */
+  /** Runs a sandbox on the host network, which is faster because no network must be set up. */
   async hostSandbox(
     overrides: Init<PodSandboxConfig> = {},
     pid: NamespaceMode = NamespaceMode.CONTAINER,
   ): Promise<MadeSandbox> {
-    // Where the host's network is, there is the host's name: another one is refused.
+    // A sandbox on the host network must not have its own host name.
     const config = await this.sandboxConfig({ hostname: '', ...overrides });
     const namespaceOptions = { network: NamespaceMode.NODE, pid };
     return this.runSandbox({ ...config, linux: { ...config.linux, securityContext: { namespaceOptions } } });
@@ -133,7 +136,10 @@ export class Scene {
     };
   }
 
-  /** Creates a container. */
+  /**
+   * Creates a container.
+   * @returns its id
+   */
   async created(
     sandbox: MadeSandbox,
     command: readonly string[],
@@ -148,7 +154,10 @@ export class Scene {
     return containerId;
   }
 
-  /** Creates and starts a container. */
+  /**
+   * Creates and starts a container.
+   * @returns its id
+   */
   async started(
     sandbox: MadeSandbox,
     command: readonly string[],
@@ -159,24 +168,24 @@ export class Scene {
     return containerId;
   }
 
-  /** A container that runs a script in `sh`. */
+  /** Starts a container that runs a script in `sh`. */
   shell(sandbox: MadeSandbox, script: string, overrides: Init<ContainerConfig> = {}): Promise<string> {
     return this.started(sandbox, ['sh', '-c', script], overrides);
   }
 
   async status(containerId: string): Promise<ContainerStatus> {
     const { status } = await this.cri.containerStatus({ containerId });
-    assert.ok(status, 'ContainerStatus answers with a status');
+    assert.ok(status, 'ContainerStatus must return a status');
     return status;
   }
 
   async sandboxStatus(podSandboxId: string): Promise<PodSandboxStatus> {
     const { status } = await this.cri.podSandboxStatus({ podSandboxId });
-    assert.ok(status, 'PodSandboxStatus answers with a status');
+    assert.ok(status, 'PodSandboxStatus must return a status');
     return status;
   }
 
-  /** Waits for a container's end. */
+  /** Waits until a container has exited, and returns its status. */
   async exited(containerId: string): Promise<ContainerStatus> {
     return this.eventually('the container exits', async () => {
       const status = await this.status(containerId);
@@ -184,12 +193,12 @@ export class Scene {
     });
   }
 
-  /** Runs a script to its end in a container of its own. */
+  /** Runs a script to its end in a new container, and returns the container's status. */
   async ran(sandbox: MadeSandbox, script: string, overrides: Init<ContainerConfig> = {}): Promise<ContainerStatus> {
     return this.exited(await this.shell(sandbox, script, overrides));
   }
 
-  /** Asks until there is an answer. */
+  /** Calls `ask` repeatedly until its result is not `undefined`. */
   async eventually<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
     for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
       const answer = await ask();
@@ -199,12 +208,12 @@ export class Scene {
     throw new assert.AssertionError({ message: `waited ${PATIENCE_MS} ms in vain until ${what}` });
   }
 
-  /** The log of a container, as lines. */
+  /** Reads a container's log as lines. */
   async log(path: string): Promise<LoggedLine[]> {
     return parseLog(new TextDecoder().decode(await this.options.fs.readFile(path)));
   }
 
-  /** What a container printed to one stream, put together again. */
+  /** Returns the complete text that a container printed to one stream. */
   async output(status: ContainerStatus, stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
     const lines = await this.log(status.logPath);
     return lines
@@ -213,17 +222,17 @@ export class Scene {
       .join('');
   }
 
-  /** What a call answers; skips the case where the runtime does not have the RPC. */
+  /** Returns the result of a call. Skips the case if the runtime does not implement the RPC. */
   async supported<T>(rpc: string, call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      if (CriError.is(error) && error.code === 'UNIMPLEMENTED') this.skip(`the runtime does not have ${rpc}`);
+      if (CriError.is(error) && error.code === 'UNIMPLEMENTED') this.skip(`the runtime does not implement ${rpc}`);
       throw error;
     }
   }
 
-  /** Every message of a stream; skips the case where the runtime does not have the RPC. */
+  /** Returns every message of a stream. Skips the case if the runtime does not implement the RPC. */
   collected<T>(rpc: string, stream: () => AsyncIterable<T>): Promise<T[]> {
     return this.supported(rpc, async () => {
       const messages: T[] = [];
@@ -247,12 +256,12 @@ function parseLog(text: string): LoggedLine[] {
     .filter((line) => line !== '')
     .map((line) => {
       const [, time = '', stream = '', tag = '', content = ''] = /^(\S+) (\S+) (\S+) (.*)$/s.exec(line) ?? [];
-      assert.notEqual(time, '', `not a line of a CRI log: ${JSON.stringify(line)}`);
+      assert.notEqual(time, '', `must be a line of a CRI log: ${JSON.stringify(line)}`);
       return { time, stream, tag, content };
     });
 }
 
-/** The call fails, with one of these codes and words. */
+/** Asserts that the call fails with one of the expected codes and a matching message. */
 export async function refused(
   call: Promise<unknown>,
   expected: { readonly code?: CriErrorCode | readonly CriErrorCode[]; readonly words?: RegExp } = {},
@@ -261,7 +270,7 @@ export async function refused(
     () => undefined,
     (error: unknown) => CriError.from(error),
   );
-  assert.ok(outcome, 'the call was to be refused, and succeeded');
+  assert.ok(outcome, 'expected the call to be rejected, but it succeeded');
   const { code, words } = expected;
   if (code !== undefined) {
     assert.ok([code].flat().includes(outcome.code), `want ${[code].flat().join(' or ')}, got ${outcome.message}`);

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { ContainerState, CriError, NamespaceMode } from '@node-agent/cri-client';
 import type { Examination } from './scene.ts';
 
-/** What a runtime has to do when it stops a container. */
+/** Examinations of stopping containers. */
 export const stoppingExaminations: readonly Examination[] = [
   [
-    'a container that handles SIGTERM ends as it wants, within the grace period',
+    'a container that handles SIGTERM can exit with its own code within the grace period',
     async (scene) => {
       const script = "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done";
       const containerId = await scene.shell(await scene.hostSandbox(), script);
@@ -15,7 +15,7 @@ export const stoppingExaminations: readonly Examination[] = [
       );
       const before = scene.options.now();
       await scene.cri.stopContainer({ containerId, timeout: 30 });
-      assert.ok(scene.options.now() - before < 10_000, 'it does not wait for the whole grace period');
+      assert.ok(scene.options.now() - before < 10_000, 'StopContainer returns before the grace period is over');
       const status = await scene.status(containerId);
       assert.deepEqual([status.state, status.exitCode, status.reason], [ContainerState.CONTAINER_EXITED, 5, 'Error']);
     },
@@ -31,13 +31,13 @@ export const stoppingExaminations: readonly Examination[] = [
       );
       const before = scene.options.now();
       await scene.cri.stopContainer({ containerId, timeout: 1 });
-      assert.ok(scene.options.now() - before >= 990, 'it has its second of grace');
+      assert.ok(scene.options.now() - before >= 990, 'the container has its second of grace');
       const status = await scene.status(containerId);
       assert.deepEqual([status.exitCode, status.reason], [137, 'Error']);
     },
   ],
   [
-    'the first process of a PID namespace ignores a SIGTERM that it has no handler for',
+    'the first process of a PID namespace ignores a SIGTERM for which it has no handler',
     async (scene) => {
       const containerId = await scene.started(await scene.hostSandbox(), ['sleep', '1000']);
       await scene.cri.stopContainer({ containerId, timeout: 1 });
@@ -45,7 +45,7 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a process in the pod’s shared PID namespace dies of SIGTERM, with 143',
+    'a process in the pod’s shared PID namespace dies of SIGTERM with exit code 143',
     async (scene) => {
       const sandbox = await scene.hostSandbox({}, NamespaceMode.POD);
       const namespaceOptions = { network: NamespaceMode.NODE, pid: NamespaceMode.POD };
@@ -57,7 +57,7 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'without a grace period a container is killed at once',
+    'a container is killed immediately if its grace period is 0',
     async (scene) => {
       const containerId = await scene.shell(await scene.hostSandbox(), 'sleep 1000');
       await scene.cri.stopContainer({ containerId, timeout: 0 });
@@ -66,7 +66,7 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stopping can be repeated, and leaves the exit code as it was',
+    'stopping a container again succeeds and does not change the exit code',
     async (scene) => {
       const done = await scene.ran(await scene.hostSandbox(), 'exit 9');
       await scene.cri.stopContainer({ containerId: done.id, timeout: 0 });
@@ -76,7 +76,7 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stopping a container that was not started leaves it created',
+    'stopping a container that was not started leaves it in state created',
     async (scene) => {
       const containerId = await scene.created(await scene.hostSandbox(), ['sleep', '1000']);
       await scene.cri.stopContainer({ containerId, timeout: 1 });
@@ -84,9 +84,9 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'two that stop the same container both succeed',
+    'two concurrent stops of the same container both succeed',
     async (scene) => {
-      // Whichever of the two processes is killed first, the container has ended by a kill.
+      // Either of the two stops may kill the container first. In both cases it has exited by SIGKILL.
       const script = "trap '' TERM; echo up; sleep 1000";
       const containerId = await scene.shell(await scene.hostSandbox(), script);
       await Promise.all([
@@ -97,29 +97,29 @@ export const stoppingExaminations: readonly Examination[] = [
     },
   ],
   [
-    'stopping a container that never was succeeds',
+    'stopping a container that never existed succeeds',
     async (scene) => {
       try {
         await scene.cri.stopContainer({ containerId: 'f'.repeat(64), timeout: 1 });
       } catch (error) {
         if (CriError.from(error).code !== 'NOT_FOUND') throw error;
-        scene.skip('the runtime answers NOT_FOUND, as containerd before 1.7 does');
+        scene.skip('the runtime returns NOT_FOUND, as containerd before 1.7 does');
       }
     },
   ],
   [
-    'removing a container that never was succeeds',
+    'removing a container that never existed succeeds',
     async (scene) => {
       await scene.cri.removeContainer({ containerId: 'f'.repeat(64) });
     },
   ],
   [
-    'a container is stopped with the signal that its configuration asks for',
+    'a container is stopped with the stop signal of its configuration',
     async (scene) => {
       const script = "trap 'exit 6' INT; echo up; while true; do sleep 0.1; done";
       const containerId = await scene.shell(await scene.hostSandbox(), script, { stopSignal: 10 });
       const { stopSignal } = await scene.status(containerId);
-      if (stopSignal === 0) scene.skip('the runtime does not know stop signals in the configuration');
+      if (stopSignal === 0) scene.skip('the runtime does not support stop signals in the configuration');
       assert.equal(stopSignal, 10);
       await scene.eventually(
         'the handler is set',

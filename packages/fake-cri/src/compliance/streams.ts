@@ -24,9 +24,9 @@ const WAYS: readonly Way[] = [
   { name: 'WebSocket', open: commandOverWebSocket },
 ];
 
-/** What comes of a stream, as text, from now on. */
+/** Collects the text that a stream delivers from now on. */
 function heard(stream: Readable | undefined): { text: string; readonly end: Promise<void> } {
-  assert.ok(stream, 'the stream was asked for');
+  assert.ok(stream, 'the requested stream must be open');
   const end = Promise.withResolvers<void>();
   const so = { text: '', end: end.promise };
   stream.on('data', (piece: Buffer) => {
@@ -37,13 +37,13 @@ function heard(stream: Readable | undefined): { text: string; readonly end: Prom
   return so;
 }
 
-/** A container that sleeps, where streams can be reached. */
+/** Starts a container that sleeps. Skips the case if streams cannot be reached. */
 async function sleeper(scene: Scene): Promise<string> {
   return scene.started(await reachable(scene), ['sleep', '1000']);
 }
 
 async function reachable(scene: Scene): Promise<MadeSandbox> {
-  if (scene.options.streams === false) scene.skip('its streams cannot be reached from here');
+  if (scene.options.streams === false) scene.skip('the streams of the runtime cannot be reached from the test');
   return scene.hostSandbox();
 }
 
@@ -60,7 +60,7 @@ async function exec(
 
 const ofCommands: readonly Examination[] = WAYS.flatMap((way): readonly Examination[] => [
   [
-    `exec over ${way.name} tells output, errors and the exit code apart`,
+    `exec over ${way.name} delivers stdout, stderr and the exit code separately`,
     async (scene) => {
       const wanted = { stdout: true, stderr: true };
       const cmd = ['sh', '-c', 'echo out; echo err >&2; exit 3'];
@@ -74,7 +74,7 @@ const ofCommands: readonly Examination[] = WAYS.flatMap((way): readonly Examinat
     },
   ],
   [
-    `exec over ${way.name} of a command that the container does not have tells so`,
+    `exec over ${way.name} reports an error if the container does not have the command`,
     async (scene) => {
       const command = await exec(scene, way, await sleeper(scene), ['no-such-program'], { stdout: true });
       const { status, message } = await command.outcome;
@@ -83,7 +83,7 @@ const ofCommands: readonly Examination[] = WAYS.flatMap((way): readonly Examinat
     },
   ],
   [
-    `exec over ${way.name} with a terminal has the size that it is told`,
+    `exec over ${way.name} with a terminal sets the size that the client sends`,
     async (scene) => {
       const wanted = { stdin: true, stdout: true, tty: true };
       const command = await exec(scene, way, await sleeper(scene), ['sh'], wanted);
@@ -99,11 +99,11 @@ const ofCommands: readonly Examination[] = WAYS.flatMap((way): readonly Examinat
   ],
 ]);
 
-/** Processes, containers and ports that a client is joined with. */
+/** Examinations of exec, attach and port-forward streams. */
 export const streamExaminations: readonly Examination[] = [
   ...ofCommands,
   [
-    'a command reads what is sent, to its end',
+    'an exec command reads all input that the client sends, up to its end',
     async (scene) => {
       const wanted = { stdin: true, stdout: true };
       const command = await exec(scene, WAYS[0] as Way, await sleeper(scene), ['cat'], wanted);
@@ -116,7 +116,7 @@ export const streamExaminations: readonly Examination[] = [
     },
   ],
   [
-    'whoever attaches gets what is written from then on, and the end of the container',
+    'a client that attaches gets the output from then on, until the container exits',
     async (scene) => {
       const script = 'echo before; read go; echo after; echo err >&2; exit 5';
       const overrides = { stdin: true, stdinOnce: true };
@@ -135,7 +135,7 @@ export const streamExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a forwarded port says what its container says, more than once',
+    'a forwarded port returns what its container sends, for several connections',
     async (scene) => {
       await reachable(scene);
       const sandbox = await scene.sandbox();
@@ -147,7 +147,7 @@ export const streamExaminations: readonly Examination[] = [
           const { data, error } = await ports.connect(8080);
           const [answer, failure] = [heard(data), heard(error)];
           data.write(word);
-          // Nothing may listen yet.
+          // The port may not be served yet.
           await Promise.race([failure.end, scene.eventually('an echo', async () => answer.text === word || undefined)]);
           data.destroy();
           return answer.text === word || undefined;
@@ -157,7 +157,7 @@ export const streamExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a port that nothing listens on is refused, and others go on',
+    'forwarding to a port that no process serves is rejected, and other ports still work',
     async (scene) => {
       await reachable(scene);
       const sandbox = await scene.sandbox();
@@ -173,7 +173,7 @@ export const streamExaminations: readonly Examination[] = [
     },
   ],
   [
-    'a URL is good once, for a protocol that both know',
+    'a streaming URL is valid once, and only for a protocol that both ends support',
     async (scene) => {
       const containerId = await sleeper(scene);
       const ask = () => scene.cri.exec({ containerId, cmd: ['true'], stdout: true });

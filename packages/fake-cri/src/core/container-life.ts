@@ -8,11 +8,14 @@ import type { Call } from './rpcs.ts';
 import { type ContainerRecord, containerState, portsOf, type RuntimeState, sandboxOf, stateName } from './state.ts';
 
 const SIGKILL = signals.SIGKILL ?? 9;
-/** The process ids that containers see; any number but 1 for one that is not the first of its namespace. */
+/**
+ * Process ids as seen inside containers. A process that is not the first of its PID namespace may have any number but
+ * 1.
+ */
 const SHARED_NAMESPACE_PID = 7;
 const EXEC_PID = 20;
 
-/** Starts the container's first process and watches over it to its end. */
+/** Starts the container's first process and records its exit. */
 export function startProcess(state: RuntimeState, container: ContainerRecord, program: Program): void {
   const { tty, stdin } = container.config;
   const console = new Console({ tty, signal: (signal) => container.process?.signal(signal) });
@@ -34,7 +37,7 @@ export function startProcess(state: RuntimeState, container: ContainerRecord, pr
   }
 }
 
-/** Starts a further process in a running container. */
+/** Starts an additional process in a running container. */
 export function spawnExec(
   state: RuntimeState,
   container: ContainerRecord,
@@ -78,7 +81,10 @@ function spawn(
   return new FakeProcess(surroundings, program, pid);
 }
 
-/** Kills what lives in the PID namespace of the sandbox: it ends with the sandbox's own process. */
+/**
+ * Kills the containers that share the sandbox's PID namespace, because that namespace ends with the sandbox's own
+ * process.
+ */
 export function killSharedProcesses(containers: readonly ContainerRecord[]): void {
   for (const container of containers) {
     const mode = container.config.linux?.securityContext?.namespaceOptions?.pid ?? NamespaceMode.POD;
@@ -96,7 +102,7 @@ async function ended(state: RuntimeState, container: ContainerRecord, exitCode: 
   markExited(state, container, exitCode, container.deathReason);
 }
 
-/** Records a container's end. */
+/** Records a container's exit, unless one is already recorded. */
 export function markExited(state: RuntimeState, container: ContainerRecord, exitCode: number, reason: string): void {
   if (container.finishedAtNs !== 0) return;
   container.finishedAtNs = state.stampNs();
@@ -106,7 +112,10 @@ export function markExited(state: RuntimeState, container: ContainerRecord, exit
   state.emit(ContainerEventType.CONTAINER_STOPPED_EVENT, container.id, container.sandboxId);
 }
 
-/** Ends a running container: its signal, `timeoutMs` of grace, then SIGKILL; SIGKILL at once where that is 0. */
+/**
+ * Stops a running container: stop signal, grace period of `timeoutMs`, then SIGKILL. If `timeoutMs` is 0, SIGKILL is
+ * sent immediately.
+ */
 export async function stopContainer(
   state: RuntimeState,
   container: ContainerRecord,
@@ -125,7 +134,7 @@ export async function stopContainer(
   await stoppedWithin(container, Number.POSITIVE_INFINITY, call);
 }
 
-/** Sends SIGKILL. The death takes its time, whoever waits for it. */
+/** Sends SIGKILL after the kill latency, even if the call that requested the kill has ended. */
 function kill(state: RuntimeState, container: ContainerRecord): void {
   if (container.killSent) return;
   container.killSent = true;
@@ -165,7 +174,10 @@ async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promis
   }
 }
 
-/** Takes a container away, killing it first where it runs. @throws UNKNOWN while it is being started or removed */
+/**
+ * Removes a container, after killing it if it is running.
+ * @throws UNKNOWN while the container is being started or removed
+ */
 export async function removeContainer(state: RuntimeState, container: ContainerRecord, call: Call): Promise<void> {
   await stopContainer(state, container, 0, call);
   if (!state.containers.has(container.id)) return;

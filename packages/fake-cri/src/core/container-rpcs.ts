@@ -24,7 +24,7 @@ type ContainerHandlers = Pick<
   | 'reopenContainerLog'
 >;
 
-/** The RPCs about containers, with containerd's rules. */
+/** Returns the handlers of the container RPCs, which follow containerd's rules. */
 export function containerRpcs(state: RuntimeState): ContainerHandlers {
   return {
     createContainer: (request, call) => createContainer(state, request, call),
@@ -123,12 +123,12 @@ async function start(state: RuntimeState, container: ContainerRecord, call: Call
       }
     }
     if (chosen.program === undefined) throw failure('UNKNOWN', `failed to create containerd task: ${chosen.refusal}`);
-    // The sandbox may have been stopped meanwhile; containers die with it.
+    // The sandbox may have been stopped while the start waited. Stopping a sandbox kills its containers.
     if (!sandbox.ready) throw failure('UNKNOWN', `sandbox container "${sandbox.id}" is not running`);
     startProcess(state, container, chosen.program);
   } catch (error) {
     await container.log?.close();
-    // A crash of the runtime leaves the container as it was; any other failure ends it.
+    // A crash of the runtime leaves the container unchanged. Any other failure makes it exited.
     if (!call.crashed) {
       container.finishedAtNs = state.stampNs();
       container.exitCode = 128;

@@ -18,7 +18,7 @@ import { type ContainerRecord, type RuntimeState, type SandboxRecord, sandboxOf 
 
 const NAMED_USERS: Readonly<Record<string, number>> = { '': 0, root: 0, daemon: 1, nobody: 65_534 };
 
-/** CreateContainer, with containerd's checks in containerd's order. */
+/** Handles CreateContainer with containerd's checks, in containerd's order. */
 export async function createContainer(
   state: RuntimeState,
   { podSandboxId, config, sandboxConfig }: CreateContainerRequest,
@@ -45,7 +45,7 @@ export async function createContainer(
       image: image.image,
     });
     await call.sleep(state.latencies.createContainerMs);
-    // Where the sandbox went away meanwhile, nothing is left behind.
+    // If the sandbox was removed during the wait, the container is not recorded.
     if (!state.sandboxes.has(sandbox.id)) {
       throw failure('NOT_FOUND', `failed to find sandbox id "${sandbox.id}": not found`);
     }
@@ -123,7 +123,7 @@ function newRecord(state: RuntimeState, made: NewContainer): ContainerRecord {
   };
 }
 
-/** What runs: the container's command replaces the image's entrypoint, and then its arguments too. */
+/** Returns the command line: the container's command replaces the image's entrypoint and default arguments. */
 function commandLine(config: ContainerConfig, image: FakeImage): readonly string[] {
   if (config.command.length > 0) return [...config.command, ...config.args];
   return [...(image.entrypoint ?? []), ...(config.args.length > 0 ? config.args : (image.cmd ?? []))];

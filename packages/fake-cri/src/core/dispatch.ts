@@ -7,10 +7,10 @@ import { asCallError, failure } from './failure.ts';
 import { cancelled, OpenCall, RuntimeLife } from './open-call.ts';
 import { type Call, methodName, type RpcName } from './rpcs.ts';
 
-/** The deadline that a client sets by default, as upstream's: 2 min. */
+/** Duration of a hanging call: 2 min, the default deadline of upstream's client. */
 const HANG_TIMEOUT_MS = 120_000;
 
-/** Takes calls to their handlers, through the faults, and ends them all when the runtime crashes. */
+/** Passes calls through fault injection to their handlers, and ends all open calls when the runtime crashes. */
 export class Dispatcher {
   readonly #clock: Clock;
   readonly #faults: FaultInjector;
@@ -27,7 +27,7 @@ export class Dispatcher {
     return this.#life.ended;
   }
 
-  /** Ends every call with `UNAVAILABLE`, and refuses new ones. */
+  /** Ends every open call with `UNAVAILABLE` and refuses new calls. */
   crash(): void {
     this.#life.end(failure('UNAVAILABLE', 'error reading from server: EOF'));
   }
@@ -101,7 +101,7 @@ export class Dispatcher {
         const work = this.#inCall(undefined, (call) => call.sleep(fault.workDelayMs ?? 0)).then(() =>
           perform(undefined),
         );
-        // Nobody hears of it, whatever comes of it.
+        // The caller has already timed out, so the outcome is ignored.
         work.catch(() => {});
         return this.#inCall(signal, (call) => hang(call, fault.timeoutMs ?? 0));
       }

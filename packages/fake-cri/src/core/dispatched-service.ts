@@ -7,10 +7,12 @@ interface Service {
   readonly handlers: Handlers;
 }
 
-/** Gives a service what answers its calls, which is nobody's business outside. */
+/**
+ * Sets the dispatcher and handlers of a service. A function of this module, so that the service has no public setter.
+ */
 export let serve: (target: DispatchedService, service: Service) => void;
 
-/** Both services of CRI, each RPC through a dispatcher to its handler. */
+/** Implements both services of CRI by passing each RPC through a dispatcher to its handler. */
 export abstract class DispatchedService implements RuntimeService, ImageService {
   static {
     serve = (target, service) => {
@@ -104,7 +106,7 @@ export abstract class DispatchedService implements RuntimeService, ImageService 
     this.#unary(rpcs.imageFsInfo, (handlers) => handlers.imageFsInfo, request, signal);
 
   #served(): Service {
-    if (this.#service === undefined) throw new TypeError('a call before the constructor has ended');
+    if (this.#service === undefined) throw new TypeError('a method was called before the constructor had returned');
     return this.#service;
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from '@node-agent/async';
 import type { ContainerEventResponse } from '@node-agent/cri-client';
 import { failure } from './failure.ts';
 
-/** For how long events wait for a first listener, as in containerd. */
+/** Time for which events are kept for a first subscriber, as in containerd. */
 const BACKLOG_MS = 5 * 60_000;
 
 interface Subscriber {
@@ -11,10 +11,16 @@ interface Subscriber {
   failed: unknown;
 }
 
-/** How often and when an event is delivered: none drops it, a delay lets later ones overtake it. */
+/**
+ * Returns one entry per delivery of an event. An empty array drops the event. A delayed event can be overtaken by later
+ * events.
+ */
 export type EventDelivery = (event: ContainerEventResponse) => readonly { readonly delayMs: number }[];
 
-/** Gives every listener every event, in order; with no listener, events wait up to five minutes for the first. */
+/**
+ * Delivers every event to every subscriber, in order. Without a subscriber, events are kept for up to five minutes for
+ * the first one.
+ */
 export class EventHub {
   readonly #clock: Clock;
   readonly #deliver: EventDelivery;
@@ -39,7 +45,10 @@ export class EventHub {
     }
   }
 
-  /** Ends every stream with `reason` and forgets what waits: the process that held it is gone. */
+  /**
+   * Ends every stream with `reason` and discards undelivered events, because the runtime's process that held them is
+   * gone.
+   */
   crash(reason: unknown): void {
     this.#epoch++;
     this.#backlog = [];

@@ -8,12 +8,12 @@ import type { Handlers } from './rpcs.ts';
 import { type ContainerRecord, containerOf, containerState, type RuntimeState, sandboxOf, stateName } from './state.ts';
 import type { StreamRequest } from './stream-requests.ts';
 
-/** What ExecSync keeps of each stream, as containerd. */
+/** Maximum number of bytes that ExecSync returns of each stream, as in containerd. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 type ExecHandlers = Pick<Handlers, 'execSync' | 'exec' | 'attach' | 'portForward'>;
 
-/** The RPCs about processes beside a container's first one. */
+/** Returns the handlers of the RPCs that run or reach additional processes: ExecSync, Exec, Attach and PortForward. */
 export function execRpcs(state: RuntimeState): ExecHandlers {
   return {
     async execSync({ containerId, cmd, timeout }, call) {

@@ -1,11 +1,11 @@
 import { CriError, type CriErrorCode } from '@node-agent/cri-client';
 
-/** The error that a handler answers with; the RPC's name is added on its way out. */
+/** Returns an error for a handler to throw. {@link asCallError} adds the RPC's name later. */
 export function failure(code: CriErrorCode, details: string): CriError {
   return new CriError({ rpc: '', code, details });
 }
 
-/** `error` as the caller of `rpc` gets it. */
+/** Returns `error` as a CriError that names `rpc`. */
 export function asCallError(error: unknown, rpc: string): CriError {
   const normal = CriError.from(error, rpc);
   if (normal.rpc === rpc) return normal;

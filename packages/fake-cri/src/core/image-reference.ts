@@ -1,6 +1,6 @@
-/** An image reference, completed as Docker does it. */
+/** An image reference, completed with Docker's default registry and tag. */
 export interface ImageName {
-  /** With registry, `docker.io/library/busybox`. */
+  /** Name including the registry: `docker.io/library/busybox`. */
   readonly repository: string;
   readonly tag?: string;
   readonly digest?: string;
@@ -10,7 +10,7 @@ const COMPONENT = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Reads an image reference; `undefined` where it is not one. */
+/** Parses an image reference. Returns `undefined` if it is malformed. */
 export function parseImageName(reference: string): ImageName | undefined {
   const [named = '', digest, extra] = reference.split('@');
   if (extra !== undefined || (digest !== undefined && !DIGEST.test(digest))) return undefined;
@@ -29,7 +29,7 @@ export function parseImageName(reference: string): ImageName | undefined {
   return { repository, tag: tag ?? 'latest' };
 }
 
-/** The reference in full: `docker.io/library/busybox:latest`, `registry/name@sha256:...`. */
+/** Returns the complete reference: `docker.io/library/busybox:latest` or `registry/name@sha256:...`. */
 export function fullReference(name: ImageName): string {
   return name.digest === undefined ? `${name.repository}:${name.tag}` : `${name.repository}@${name.digest}`;
 }

@@ -11,7 +11,7 @@ type ImageHandlers = Pick<
   'listImages' | 'streamImages' | 'imageStatus' | 'pullImage' | 'removeImage' | 'imageFsInfo'
 >;
 
-/** The image service, with containerd's rules: a filter of ListImages is not looked at. */
+/** Returns the handlers of the image service, which follow containerd's rules. ListImages ignores its filter. */
 export function imageRpcs(state: RuntimeState, registry: Registry): ImageHandlers {
   return {
     async listImages() {
@@ -37,7 +37,7 @@ export function imageRpcs(state: RuntimeState, registry: Registry): ImageHandler
         throw failure('UNKNOWN', `failed to parse image reference "${reference}": invalid reference format`);
       }
       const full = fullReference(name);
-      // What has a digest cannot have changed.
+      // An image with the requested digest cannot differ from the local one, so it is not pulled again.
       const local = name.digest === undefined ? undefined : state.images.find(full);
       if (local !== undefined) return { imageRef: local.id };
       const cannot = `failed to pull and unpack image "${full}": failed to resolve reference "${full}"`;

@@ -5,49 +5,56 @@ import { fullReference, type ImageName, parseImageName } from './image-reference
 
 /** An image that a fake runtime has, or can pull. */
 export interface FakeImage {
-  /** Its references, `busybox`, `registry/name:tag`; the first is its main name. */
+  /** References such as `busybox` or `registry/name:tag`. The first is the main name. */
   readonly tags: readonly string[];
-  /** 10 MB by default. */
+  /** Default: 10 MB. */
   readonly sizeBytes?: number;
-  /** Not to be removed by garbage collection. */
+  /** If true, image garbage collection must not remove the image. */
   readonly pinned?: boolean;
-  /** The numeric user of its configuration. */
+  /** The numeric user of the image's configuration. */
   readonly uid?: number;
-  /** The named user of its configuration. */
+  /** The named user of the image's configuration. */
   readonly username?: string;
-  /** `NAME=value`. */
+  /** Environment variables as `NAME=value`. */
   readonly env?: readonly string[];
   readonly entrypoint?: readonly string[];
   readonly cmd?: readonly string[];
   readonly workingDir?: string;
-  /** `SIGTERM` by default. */
+  /** Default: `SIGTERM`. */
   readonly stopSignal?: string;
-  /** What its containers do, whatever their command. */
+  /** Behaviour of the containers of the image, regardless of their command. */
   readonly behaviour?: Behaviour;
   /**
-   * Whether it has the well-known commands only: then a container or exec of another command is refused as by a real
-   * runtime. Otherwise an unknown command runs until it is told to stop.
+   * If true, the image contains only the commands that the fake shell implements: starting a container or an exec with
+   * another command fails as on a real runtime. If false, an unknown command runs until the container is stopped.
    */
   readonly strict?: boolean;
-  /** Its content, made up from the first tag by default: another value is another image id and digest. */
+  /**
+   * Content of the image. A different value gives a different image id and digest. Default: derived from the first tag.
+   */
   readonly content?: string;
 }
 
-/** What a registry says of a reference. */
+/** A registry's response for an image reference. */
 export type RegistryAnswer =
   | {
       readonly image: FakeImage;
-      /** How long the pull takes, in milliseconds; 0 by default. */
+      /** Duration of the pull, in milliseconds. Default: 0. */
       readonly pullMs?: number;
-      /** The user name and password that it wants. */
+      /** The user name and password that the registry requires. */
       readonly credentials?: { readonly username: string; readonly password: string };
     }
   | { readonly error: { readonly code: CriErrorCode; readonly message: string }; readonly pullMs?: number };
 
-/** Answers pulls; `undefined`: there is no such image. `reference` is complete, `docker.io/library/busybox:latest`. */
+/**
+ * Responds to pulls. `undefined` means that the image does not exist. `reference` is complete:
+ * `docker.io/library/busybox:latest`.
+ */
 export type Registry = (reference: string) => RegistryAnswer | undefined;
 
-/** Has every image, 10 MB each, but on hosts of the reserved domain `.invalid`, which nobody can reach. */
+/**
+ * Provides every image, with 10 MB each, except on hosts of the reserved domain `.invalid`, which cannot be resolved.
+ */
 export const anyImage: Registry = (reference) => {
   const host = reference.split('/')[0] ?? '';
   if (/\.invalid(?::\d+)?$/.test(host)) {
@@ -67,7 +74,9 @@ export interface ImageRecord {
 
 export const DEFAULT_IMAGE_SIZE_BYTES = 10_000_000;
 
-/** The image that has the commands which fake containers understand, as busybox has on a real runtime. */
+/**
+ * Returns an image with exactly the commands that the fake shell implements; a real runtime uses busybox in its place.
+ */
 export function busyboxImage(tag: string = 'busybox'): FakeImage {
   return { tags: [tag], sizeBytes: 2_000_000, strict: true, cmd: ['sh'], env: ['PATH=/bin'] };
 }
@@ -76,7 +85,7 @@ export function busyboxImage(tag: string = 'busybox'): FakeImage {
 export class ImageStore {
   readonly #images = new Map<string, ImageRecord>();
 
-  /** @throws TypeError where a tag is not an image reference */
+  /** @throws TypeError if a tag is not an image reference */
   constructor(images: readonly FakeImage[]) {
     for (const image of images) this.add(image);
   }
@@ -85,7 +94,10 @@ export class ImageStore {
     return [...this.#images.values()];
   }
 
-  /** Adds an image, or its names to the one of the same content; a tag moves here from the image that had it. */
+  /**
+   * Adds an image. If an image with the same content exists, adds the names to that image. A tag moves to the new image
+   * from the image that had it.
+   */
   add(image: FakeImage, byDigest?: ImageName): ImageRecord {
     const names = image.tags.map(mustParse);
     const content = image.content ?? (names[0] === undefined ? '' : fullReference(names[0]));
@@ -105,7 +117,7 @@ export class ImageStore {
     return record;
   }
 
-  /** The image of a reference, a digest reference, or an image id or its unique beginning. */
+  /** Returns the image for a tag, a digest reference, an image id, or an unambiguous prefix of an id. */
   find(reference: string): ImageRecord | undefined {
     const byId = this.#images.get(reference) ?? this.#images.get(`sha256:${reference}`);
     if (byId !== undefined) return byId;
@@ -128,7 +140,7 @@ export class ImageStore {
 
 function mustParse(tag: string): ImageName {
   const name = parseImageName(tag);
-  if (name === undefined) throw new TypeError(`${JSON.stringify(tag)} is not an image reference`);
+  if (name === undefined) throw new TypeError(`image tag ${JSON.stringify(tag)}: must be an image reference`);
   return name;
 }
 

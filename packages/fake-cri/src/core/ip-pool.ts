@@ -1,4 +1,4 @@
-/** Hands out the addresses of one IPv4 or IPv6 range, as the CNI plugin host-local does: each time the next free one. */
+/** Allocates addresses of one IPv4 or IPv6 range in round-robin order, as the CNI plugin host-local does. */
 export class IpPool {
   readonly #base: bigint;
   readonly #size: bigint;
@@ -6,7 +6,7 @@ export class IpPool {
   readonly #used = new Set<bigint>();
   #last = 1n;
 
-  /** @throws TypeError where `cidr` is not an address and a prefix length that leaves room for pods */
+  /** @throws TypeError if `cidr` is not an address with a prefix length that leaves room for pods */
   constructor(cidr: string) {
     const [address = '', prefix = ''] = cidr.split('/');
     this.#v6 = address.includes(':');
@@ -14,13 +14,15 @@ export class IpPool {
     const length = /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
     const base = this.#v6 ? parseV6(address) : parseV4(address);
     if (base === undefined || !(length >= 0 && length <= bits - 2)) {
-      throw new TypeError(`${cidr}: not a range of pod IPs`);
+      throw new TypeError(`pod CIDR ${cidr}: must be an address range with room for pods`);
     }
     this.#size = 1n << BigInt(bits - length);
     this.#base = base - (base % this.#size);
   }
 
-  /** An address that nobody has; `undefined` where all are taken. The first two and the last are never given out. */
+  /**
+   * Returns a free address, or `undefined` if all are in use. The first two addresses and the last are never allocated.
+   */
   allocate(): string | undefined {
     const usable = this.#size - 3n;
     if (usable <= 0n || BigInt(this.#used.size) >= usable) return undefined;
@@ -61,7 +63,7 @@ function parseV6(text: string): bigint | undefined {
 
 function formatV6(value: bigint): string {
   const groups = Array.from({ length: 8 }, (_, at) => ((value >> BigInt(112 - 16 * at)) & 0xffffn).toString(16));
-  // RFC 5952: the first longest run of two or more zero groups is left out.
+  // RFC 5952: `::` replaces the first longest run of two or more zero groups.
   let best = { start: -1, length: 1 };
   for (let start = 0; start < 8; start++) {
     let length = 0;

@@ -6,8 +6,8 @@ import type { OutputStream } from '../process/process.ts';
 import { formatLogLine, LineSplitter } from './log-format.ts';
 
 /**
- * A container's log: what it prints, in CRI log format. Writes happen one after another; a failed one is counted and
- * its lines are lost, as a runtime goes on where the disk is full.
+ * Log file of a container, in CRI log format. Writes are sequential. A failed write is counted and its lines are lost:
+ * like a real runtime, the container continues when the disk is full.
  */
 export class LogFile {
   readonly #fs: FakeCriFileSystem;
@@ -27,12 +27,15 @@ export class LogFile {
     this.#path = path;
   }
 
-  /** How many writes the file system refused. */
+  /** Number of failed writes. */
   get failedWrites(): number {
     return this.#failedWrites;
   }
 
-  /** Opens the file, making it and its directory where absent; again after a rotation. @throws the file system's error */
+  /**
+   * Opens the file, and creates it and its directory if they are absent. Called again after a log rotation.
+   * @throws the file system's error
+   */
   async open(): Promise<void> {
     await this.#fs.mkdir(dirname(this.#path));
     const file = await this.#fs.open(this.#path, 'a');
@@ -49,7 +52,7 @@ export class LogFile {
     return this.#append(lines.map((line) => formatLogLine(this.#clock.now(), stream, line)));
   }
 
-  /** Writes what is left without a newline, as a partial line, and closes the file. */
+  /** Writes output that has no newline yet as a partial line, and closes the file. */
   async close(): Promise<void> {
     for (const stream of ['stdout', 'stderr'] as const) {
       const rest = this.#splitters[stream].end();

@@ -1,18 +1,18 @@
 import type { OutputStream } from '../process/process.ts';
 
-/** A line of output, or a part of one that was too long or had no newline. */
+/** A line of output, or a part of a line that was too long or had no newline. */
 export interface LogLine {
   readonly partial: boolean;
   readonly content: Uint8Array;
 }
 
-/** What containerd takes as the longest line, in bytes (`max_container_log_line_size`). */
+/** Maximum length of a log line in bytes, as in containerd (`max_container_log_line_size`). */
 const MAX_LOG_LINE_BYTES: number = 16 * 1024;
 
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;
 
-/** Cuts a stream of bytes into log lines, wherever the writes end. */
+/** Splits a stream of bytes into log lines. The boundaries of the writes have no effect on the result. */
 export class LineSplitter {
   readonly #maxBytes: number;
   #rest: Uint8Array = new Uint8Array();
@@ -21,7 +21,7 @@ export class LineSplitter {
     this.#maxBytes = maxBytes;
   }
 
-  /** The lines that `data` completes, and the parts that are as long as a line may be. */
+  /** Returns the lines that `data` completes, and the parts that have reached the maximum length. */
   push(data: Uint8Array): LogLine[] {
     const lines: LogLine[] = [];
     let rest: Uint8Array = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data]);
@@ -42,7 +42,7 @@ export class LineSplitter {
     }
   }
 
-  /** What is left without a newline when the stream ends. */
+  /** Returns the remaining output without a newline when the stream ends. */
   end(): LogLine | undefined {
     const content = this.#rest;
     this.#rest = new Uint8Array();
@@ -50,14 +50,14 @@ export class LineSplitter {
   }
 }
 
-/** `2026-01-01T00:00:00.000000000Z`: a wall-clock time in milliseconds, with nine digits of its second. */
+/** Formats a wall-clock time in milliseconds with nine fractional digits: `2026-01-01T00:00:00.000000000Z`. */
 export function logTimestamp(wallMs: number): string {
   const ms = Math.floor(wallMs);
   const nanoseconds = Math.floor((wallMs - ms) * 1e6);
   return `${new Date(ms).toISOString().slice(0, -1)}${String(nanoseconds).padStart(6, '0')}Z`;
 }
 
-/** A line as CRI log files have it: time, stream, `F` or `P`, content. */
+/** Formats a line of a CRI log file: time, stream, `F` (full) or `P` (partial), content. */
 export function formatLogLine(wallMs: number, stream: OutputStream, line: LogLine): Uint8Array {
   const head = `${logTimestamp(wallMs)} ${stream} ${line.partial ? 'P' : 'F'} `;
   return Buffer.concat([Buffer.from(head), line.content, Buffer.from('\n')]);

@@ -12,7 +12,7 @@ import {
 import { DEFAULT_IMAGE_SIZE_BYTES, type ImageRecord } from './image-store.ts';
 import { type ContainerRecord, containerState, type RuntimeState, type SandboxRecord } from './state.ts';
 
-/** A sandbox as ListPodSandbox shows it. */
+/** Returns a sandbox as ListPodSandbox reports it. */
 export function toPodSandbox(sandbox: SandboxRecord): Init<PodSandbox> {
   return {
     id: sandbox.id,
@@ -25,7 +25,7 @@ export function toPodSandbox(sandbox: SandboxRecord): Init<PodSandbox> {
   };
 }
 
-/** A sandbox as PodSandboxStatus shows it. */
+/** Returns a sandbox as PodSandboxStatus reports it. */
 export function toPodSandboxStatus(sandbox: SandboxRecord): Init<PodSandboxStatus> {
   const [ip = '', ...more] = sandbox.ips;
   return {
@@ -41,7 +41,7 @@ export function toPodSandboxStatus(sandbox: SandboxRecord): Init<PodSandboxStatu
   };
 }
 
-/** A container as ListContainers shows it. */
+/** Returns a container as ListContainers reports it. */
 export function toContainer(container: ContainerRecord): Init<Container> {
   return {
     id: container.id,
@@ -57,7 +57,7 @@ export function toContainer(container: ContainerRecord): Init<Container> {
   };
 }
 
-/** A container as ContainerStatus shows it. */
+/** Returns a container as ContainerStatus reports it. */
 export function toContainerStatus(state: RuntimeState, container: ContainerRecord): Init<ContainerStatus> {
   const image = state.images.find(container.imageId);
   const [tag] = image?.repoTags ?? [];
@@ -94,7 +94,7 @@ export function toContainerStatus(state: RuntimeState, container: ContainerRecor
   };
 }
 
-/** An image as ListImages and ImageStatus show it. */
+/** Returns an image as ListImages and ImageStatus report it. */
 export function toImage(record: ImageRecord): Init<Image> {
   const { image } = record;
   return {

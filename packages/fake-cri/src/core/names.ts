@@ -1,17 +1,23 @@
 import type { Random } from '@node-agent/async';
 import type { ContainerMetadata, PodSandboxMetadata } from '@node-agent/cri-client';
 
-/** The name that a sandbox reserves: no second one of this pod and attempt can be made while it exists. */
+/**
+ * Returns the name that a sandbox reserves. While the sandbox exists, no second sandbox of the same pod and attempt can
+ * be created.
+ */
 export function sandboxName(pod: PodSandboxMetadata): string {
   return [pod.name, pod.namespace, pod.uid, pod.attempt].join('_');
 }
 
-/** The name that a container reserves: no second one of this pod, name and attempt can be made while it exists. */
+/**
+ * Returns the name that a container reserves. While the container exists, no second container with the same pod, name
+ * and attempt can be created.
+ */
 export function containerName(container: ContainerMetadata, pod: PodSandboxMetadata): string {
   return [container.name, pod.name, pod.namespace, pod.uid, container.attempt].join('_');
 }
 
-/** An id of 64 hexadecimal digits. */
+/** Returns an id of 64 hexadecimal digits. */
 export function newId(random: Random): string {
   let id = '';
   while (id.length < 64) {
@@ -22,7 +28,7 @@ export function newId(random: Random): string {
   return id;
 }
 
-/** What `id` names among `records`: the whole id, or a prefix that fits only one. */
+/** Returns the record with this id, or with this unambiguous id prefix. */
 export function findById<T>(records: ReadonlyMap<string, T>, id: string): T | undefined {
   const exact = records.get(id);
   if (exact !== undefined || id === '') return exact;

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '@node-agent/async';
 import { CriError } from '@node-agent/cri-client';
 import type { Call } from './rpcs.ts';
 
-/** One life of the runtime: a crash ends all its calls. */
+/** The period from one start of the runtime's process to its crash, which ends all its open calls. */
 export class RuntimeLife {
   readonly #calls = new Set<OpenCall>();
   #ended: { readonly reason: unknown } | undefined;
@@ -15,7 +15,7 @@ export class RuntimeLife {
     return this.#ended?.reason;
   }
 
-  /** Ends every call, those that began first before the others. */
+  /** Ends every open call, oldest first. */
   end(reason: unknown): void {
     if (this.#ended !== undefined) return;
     this.#ended = { reason };
@@ -32,8 +32,8 @@ export class RuntimeLife {
 }
 
 /**
- * A call under way, until it is disposed of. It ends early when its caller goes or the runtime crashes. Most calls are
- * answered at once and never ask for their signal: it is made only then.
+ * An open call, until it is disposed of. It ends early when its caller aborts or the runtime crashes. Most calls finish
+ * immediately without using `signal`, so the signal is created lazily.
  */
 export class OpenCall implements Call, Disposable {
   readonly #clock: Clock;
@@ -72,15 +72,15 @@ export class OpenCall implements Call, Disposable {
     return this.#signal.signal;
   }
 
-  /** @throws why it has ended early */
+  /** @throws the reason why the call has ended early */
   throwIfEnded(): void {
     if (this.#ended !== undefined) throw this.#ended.reason;
   }
 
-  /** What comes of `work`, or why the call has ended before it. */
+  /** Resolves with the result of `work`. Rejects with the reason if the call ends first. */
   unlessEnded<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      // What has been done by now comes before the end.
+      // A microtask lets work that is already complete win over the end of the call.
       this.#onEnd = (reason) => queueMicrotask(() => reject(reason));
       if (this.#ended !== undefined) this.#onEnd(this.#ended.reason);
       work.then(resolve, reject);
@@ -99,7 +99,7 @@ export class OpenCall implements Call, Disposable {
     this.#signal?.abort(reason);
   }
 
-  /** The call is answered, one way or the other: nothing ends it any more. */
+  /** Marks the call as answered. Neither its caller nor a crash can end it any more. */
   [Symbol.dispose](): void {
     this.#life.delete(this);
     this.#caller?.removeEventListener('abort', this.#onCaller);
@@ -122,7 +122,7 @@ async function sleepUnlessEither(clock: Clock, ms: number, call: AbortSignal, in
   }
 }
 
-/** Why a call ends whose caller has gone. */
+/** Returns the error of a call whose caller has aborted it. */
 export function cancelled(signal: AbortSignal): CriError {
   const { reason } = signal;
   if (CriError.is(reason)) return reason;

@@ -6,15 +6,15 @@ import type { Program } from '../process/process.ts';
 import { failure } from './failure.ts';
 import type { ContainerRecord, RuntimeState } from './state.ts';
 
-/** What a container will do, or why it cannot be started. */
+/** The program that a container will run, or the reason why it cannot be started. */
 export type ChosenProgram = { readonly behaviour: Behaviour } & (
   | { readonly program: Program }
   | { readonly program: undefined; readonly refusal: string }
 );
 
 /**
- * Chooses what a container does: the script's word goes first, then the annotation of the container, of the pod, the
- * image's behaviour, the command; what is left runs until it is told to stop.
+ * Chooses what a container does. Order of precedence: the script, the container's annotation, the pod's annotation, the
+ * image's behaviour, the command. An unknown command runs until the container is stopped.
  */
 export function chooseProgram(
   state: RuntimeState,
@@ -49,14 +49,17 @@ export function chooseProgram(
   return { behaviour, program: undefined, refusal };
 }
 
-/** The program of a command run in a container. @throws UNKNOWN where the container does not have it */
+/**
+ * Returns the program of a command that is run in a container.
+ * @throws UNKNOWN if the container does not have the command
+ */
 export function chooseExecProgram(container: ContainerRecord, command: readonly string[]): Program {
   const program = scriptedExec(container.behaviour, command) ?? commandProgram(command);
   if (program !== undefined) return program;
   throw failure('UNKNOWN', `failed to exec in container: OCI runtime exec failed: ${notFound(command[0])}`);
 }
 
-/** Whether a behaviour is about the container's running, and not only about its start, its commands or its stats. */
+/** Whether a behaviour defines how the container runs, and not only its start, exec results or stats. */
 function saysWhatRuns(behaviour: Behaviour): boolean {
   return (
     behaviour.program !== undefined ||

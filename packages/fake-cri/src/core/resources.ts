@@ -1,8 +1,8 @@
 import type { LinuxContainerResources } from '@node-agent/cri-client';
 
 /**
- * Resources after an update, as containerd applies one: what is 0 or empty stays as it was, and entries of maps are
- * added (`updateOCILinuxResource`).
+ * Returns the resources after an update, as containerd's `updateOCILinuxResource` applies it: fields that are 0 or
+ * empty keep their old value, and entries of maps are added.
  */
 export function updatedResources(
   before: LinuxContainerResources | null,

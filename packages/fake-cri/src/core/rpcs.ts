@@ -10,28 +10,31 @@ import {
 
 type Rpcs = typeof runtimeServiceRpcs & typeof imageServiceRpcs;
 
-/** The name of an RPC as the services' methods have it: `runPodSandbox`, `pullImage`. */
+/** Name of an RPC in the spelling of the service methods: `runPodSandbox`, `pullImage`. */
 export type RpcName = keyof RuntimeService | keyof ImageService;
 
-/** Every RPC of both services. */
+/** All RPCs of both services. */
 export const rpcs: Rpcs = { ...runtimeServiceRpcs, ...imageServiceRpcs };
 
 const NAMES = new Map<object, RpcName>(Object.entries(rpcs).map(([name, rpc]) => [rpc, name as RpcName]));
 
-/** The method that an RPC of {@link rpcs} has. */
+/** Returns the method name of an RPC of {@link rpcs}. */
 export function methodName(rpc: { readonly name: string }): RpcName {
   const name = NAMES.get(rpc);
-  if (name === undefined) throw new TypeError(`${rpc.name} is not an RPC of CRI`);
+  if (name === undefined) throw new TypeError(`RPC ${rpc.name}: must be an RPC of CRI`);
   return name;
 }
 
-/** One call, as far as its handler cares. */
+/** An RPC call, as its handler sees it. */
 export interface Call {
-  /** Aborted when the caller has gone or the runtime has crashed. */
+  /** Aborted when the caller has aborted or the runtime has crashed. */
   readonly signal: AbortSignal;
-  /** Whether it is the runtime that has gone. */
+  /** Whether the call has ended because the runtime crashed. */
   readonly crashed: boolean;
-  /** Lets time pass. @throws what ends the call, or the reason of `signal` where that is given and aborted first */
+  /**
+   * Waits.
+   * @throws the reason why the call has ended, or the reason of `signal` if `signal` is aborted first
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -42,5 +45,5 @@ type Handler<R> =
       ? (request: Req, call: Call) => Promise<Init<Res>>
       : never;
 
-/** What answers each RPC. */
+/** The handler of each RPC. */
 export type Handlers = { readonly [K in RpcName]: Handler<Rpcs[K]> };

@@ -10,7 +10,7 @@ type RuntimeHandlers = Pick<
   'version' | 'status' | 'updateRuntimeConfig' | 'runtimeConfig' | 'checkpointContainer' | 'getContainerEvents'
 >;
 
-/** The RPCs about the runtime itself. */
+/** Returns the handlers of the RPCs about the runtime itself. */
 export function runtimeRpcs(state: RuntimeState, events: EventHub): RuntimeHandlers {
   return {
     async version() {

@@ -5,27 +5,36 @@ import type { RuntimeState } from './state.ts';
 import type { StreamKind, StreamRequest } from './stream-requests.ts';
 import { type CommandStreams, streamAttach, streamExec, streamPort } from './streams.ts';
 
-/** What a runtime's streaming server asks it: `FakeStreamingServer` puts a network before it. */
+/** The runtime's side of streaming. `FakeStreamingServer` serves it over the network. */
 export interface RuntimeStreams {
-  /** Where the URLs of Exec, Attach and PortForward point. */
+  /** Base of the URLs that Exec, Attach and PortForward return. */
   baseUrl: string;
-  /** How long what takes, and what ends a wait, is the runtime's clock's. */
+  /** The runtime's clock, which times all delays and timeouts of streams. */
   readonly clock: Clock;
-  /** What was asked for by a URL with this token: once, and within a minute of the call. */
+  /**
+   * Returns the request of a URL with this token. A token is valid once and for one minute after the call that created
+   * it.
+   */
   consume(kind: StreamKind, token: string): StreamRequest | undefined;
-  /** @returns the exit code; @throws CriError where the command cannot be run */
+  /**
+   * @returns the exit code
+   * @throws CriError if the command cannot be run
+   */
   exec(request: ExecRequest, streams: CommandStreams): Promise<number>;
-  /** @throws CriError where the container does not run */
+  /** @throws CriError if the container is not running */
   attach(request: AttachRequest, streams: CommandStreams): Promise<void>;
-  /** @throws CriError where nothing serves the port */
+  /** @throws CriError if no process serves the port */
   portForward(podSandboxId: string, port: number, stream: Duplex): Promise<void>;
-  /** Calls `listener` when the runtime's process dies, until the function that it returns is called. */
+  /**
+   * Calls `listener` when the runtime's process dies.
+   * @returns a function that removes the listener
+   */
   onCrash(listener: () => void): () => void;
-  /** The runtime's process has died. */
+  /** Ends all streams, because the runtime's process has died. */
   crash(): void;
 }
 
-/** The streams of one runtime. */
+/** Returns the streams of a runtime. */
 export function runtimeStreams(state: RuntimeState): RuntimeStreams {
   const crashed = new Set<() => void>();
   return {

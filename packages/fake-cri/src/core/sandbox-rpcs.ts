@@ -24,10 +24,10 @@ type SandboxHandlers = Pick<
   | 'updatePodSandboxResources'
 >;
 
-/** What a sandbox is made of, whatever its pod's containers are. */
+/** The image of every sandbox. */
 export const SANDBOX_IMAGE = 'registry.k8s.io/pause:3.10';
 
-/** The RPCs about sandboxes, with containerd's rules. */
+/** Returns the handlers of the sandbox RPCs, which follow containerd's rules. */
 export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
   return {
     async runPodSandbox({ config, runtimeHandler }, call) {
@@ -128,7 +128,10 @@ export function sandboxRpcs(state: RuntimeState): SandboxHandlers {
   };
 }
 
-/** Takes a name, or says who has it in containerd's words. @throws UNKNOWN */
+/**
+ * Reserves a name.
+ * @throws UNKNOWN with containerd's message if another sandbox or container holds the name
+ */
 export function reserve(names: Map<string, string>, name: string, id: string, kind: 'sandbox' | 'container'): void {
   const holder = names.get(name);
   if (holder === undefined) {
@@ -142,7 +145,7 @@ export function reserve(names: Map<string, string>, name: string, id: string, ki
   );
 }
 
-/** A sandbox's first process has died, or was stopped. */
+/** Records that a sandbox's first process has died or was stopped. */
 export function sandboxStopped(state: RuntimeState, sandbox: SandboxRecord): void {
   if (!sandbox.ready) return;
   sandbox.ready = false;

@@ -19,14 +19,14 @@ import type { LogFile } from './log-file.ts';
 import { findById } from './names.ts';
 import type { StreamRequests } from './stream-requests.ts';
 
-/** How long what takes, in milliseconds of the runtime's clock. */
+/** Durations of operations, in milliseconds of the runtime's clock. */
 export interface Latencies {
   readonly runPodSandboxMs: number;
   readonly stopPodSandboxMs: number;
   readonly removePodSandboxMs: number;
   readonly createContainerMs: number;
   readonly startContainerMs: number;
-  /** From SIGKILL to the record of the death. */
+  /** Time from SIGKILL to the recorded exit. */
   readonly killMs: number;
   readonly removeContainerMs: number;
   readonly execMs: number;
@@ -43,7 +43,7 @@ export const noLatencies: Latencies = {
   execMs: 0,
 };
 
-/** What a real containerd takes on a small machine. */
+/** Durations as measured with a real containerd on a small machine. */
 export const typicalLatencies: Latencies = {
   runPodSandboxMs: 78,
   stopPodSandboxMs: 60,
@@ -55,7 +55,7 @@ export const typicalLatencies: Latencies = {
   execMs: 40,
 };
 
-/** What the runtime knows of a sandbox. */
+/** The runtime's record of a sandbox. */
 export interface SandboxRecord {
   readonly id: string;
   readonly name: string;
@@ -64,15 +64,15 @@ export interface SandboxRecord {
   readonly runtimeHandler: string;
   readonly createdAtNs: number;
   ready: boolean;
-  /** Emptied when the network is torn down. */
+  /** Empty after the network has been torn down. */
   ips: readonly string[];
-  /** What its processes serve, by port; those of the host's network are the host's. */
+  /** Services of the sandbox's processes, by port. Sandboxes on the host network use `hostPorts` instead. */
   readonly ports: Map<number, PortService>;
   overhead: LinuxContainerResources | null;
   resources: LinuxContainerResources | null;
 }
 
-/** What the runtime knows of a container. */
+/** The runtime's record of a container. */
 export interface ContainerRecord {
   readonly id: string;
   readonly name: string;
@@ -81,10 +81,10 @@ export interface ContainerRecord {
   readonly config: ContainerConfig;
   readonly imageId: string;
   readonly stopSignal: string;
-  /** Empty where the container has no log. */
+  /** Empty if the container has no log. */
   readonly logPath: string;
   readonly createdAtNs: number;
-  /** By the monotonic clock; for stats. */
+  /** Start time on the monotonic clock. Used for stats. */
   startedMonotonicMs: number;
   readonly uid: number;
   readonly gid: number;
@@ -102,49 +102,52 @@ export interface ContainerRecord {
   message: string;
   resources: LinuxContainerResources | null;
   process: FakeProcess | undefined;
-  /** From its start on. */
+  /** Set when the container is started. */
   console: Console | undefined;
   log: LogFile | undefined;
   starting: boolean;
   removing: boolean;
-  /** Its start was broken off and its task stayed: the runtime does not remove it before it is started again. */
+  /**
+   * Whether an interrupted start has left a task behind. The container then cannot be removed until the runtime is
+   * restarted.
+   */
   taskLeaked: boolean;
   stopSignalSent: boolean;
   killSent: boolean;
-  /** What the next death will be put down to. */
+  /** Reason to record when the container exits next. */
   deathReason: string;
 }
 
-/** Everything that the RPCs share. */
+/** State shared by all RPC handlers. */
 export interface RuntimeState {
   readonly clock: Clock;
   readonly random: Random;
   readonly fs: FakeCriFileSystem;
   readonly latencies: Latencies;
   readonly script: Script;
-  /** Where the disk of images and containers is. */
+  /** Mount point of the disk of images and containers. */
   readonly mountpoint: string;
   readonly runtimeHandlers: readonly string[];
   readonly ipPools: readonly IpPool[];
   readonly images: ImageStore;
   readonly sandboxes: Map<string, SandboxRecord>;
   readonly containers: Map<string, ContainerRecord>;
-  /** Reserved names of sandboxes and containers, to the ids that hold them. */
+  /** Maps from reserved sandbox and container names to the ids that hold them. */
   readonly sandboxNames: Map<string, string>;
   readonly containerNames: Map<string, string>;
   readonly conditions: Map<string, { status: boolean; reason: string; message: string }>;
   readonly streamBatchSize: number;
   readonly streamRequests: StreamRequests;
   readonly hostPorts: Map<number, PortService>;
-  /** Where streams are served. */
+  /** Base URL of the streaming server. */
   streamingUrl: string;
   readonly cgroupDriver: 'systemd' | 'cgroupfs';
   readonly version: string;
   readonly leaksBrokenStart: () => boolean;
   podCidr: string;
-  /** A timestamp in nanoseconds, later than every one before while the wall clock does not jump back. */
+  /** Returns a timestamp in nanoseconds. It is later than every earlier timestamp unless the wall clock jumps back. */
   stampNs(): number;
-  /** Sends an event with the pod's whole status. */
+  /** Publishes an event with the pod's complete status. */
   emit(type: number, containerId: string, sandboxId: string): void;
 }
 
@@ -179,7 +182,7 @@ export function usesHostNetwork(config: PodSandboxConfig): boolean {
   return config.linux?.securityContext?.namespaceOptions?.network === NamespaceMode.NODE;
 }
 
-/** What is served in the network of a sandbox. */
+/** Returns the services in the network of a sandbox, by port. */
 export function portsOf(state: RuntimeState, sandbox: SandboxRecord): Map<number, PortService> {
   return usesHostNetwork(sandbox.config) ? state.hostPorts : sandbox.ports;
 }

@@ -38,25 +38,25 @@ const METRICS: readonly {
 }[] = [
   {
     name: 'container_cpu_usage_seconds_total',
-    help: 'Processor time that the container has used, in seconds',
+    help: 'CPU time used by the container, in seconds',
     type: MetricType.COUNTER,
     value: (usage) => Math.floor(usage.cpuNanoSeconds / 1e9),
   },
   {
     name: 'container_memory_working_set_bytes',
-    help: 'Memory that cannot be taken back from the container, in bytes',
+    help: 'Memory of the container that cannot be reclaimed, in bytes',
     type: MetricType.GAUGE,
     value: (usage) => usage.memoryBytes,
   },
   {
     name: 'container_processes',
-    help: 'Processes that run in the container',
+    help: 'Number of processes running in the container',
     type: MetricType.GAUGE,
     value: (usage) => usage.processes,
   },
 ];
 
-/** The RPCs that measure. */
+/** Returns the handlers of the stats and metrics RPCs. */
 export function statsRpcs(state: RuntimeState): StatsHandlers {
   return {
     async containerStats({ containerId }) {

@@ -4,7 +4,7 @@ import { type ContainerRecord, containerState, containersIn, type RuntimeState, 
 const DEFAULT_CPU_NANO_CORES = 1_000_000;
 const DEFAULT_MEMORY_BYTES = 1024 * 1024;
 
-/** What a running container uses: its behaviour's numbers, and the processor time that they add up to. */
+/** Usage of a running container: the values of its behaviour, and the CPU time accumulated from them. */
 export interface Usage {
   readonly cpuNanoCores: number;
   readonly cpuNanoSeconds: number;
@@ -12,7 +12,7 @@ export interface Usage {
   readonly processes: number;
 }
 
-/** Usage of a running container; `undefined` for any other. */
+/** Returns the usage of a running container. Returns `undefined` if the container is not running. */
 export function usageOf(state: RuntimeState, container: ContainerRecord): Usage | undefined {
   if (containerState(container) !== ContainerState.CONTAINER_RUNNING) return undefined;
   const { cpuNanoCores = DEFAULT_CPU_NANO_CORES, memoryBytes = DEFAULT_MEMORY_BYTES } = container.behaviour.usage ?? {};
@@ -25,7 +25,7 @@ export function usageOf(state: RuntimeState, container: ContainerRecord): Usage 
   };
 }
 
-/** Stats of a running container; `undefined` for any other. */
+/** Returns the stats of a running container. Returns `undefined` if the container is not running. */
 export function containerStats(state: RuntimeState, container: ContainerRecord): Init<ContainerStats> | undefined {
   const usage = usageOf(state, container);
   if (usage === undefined) return undefined;
@@ -62,7 +62,9 @@ export function containerStats(state: RuntimeState, container: ContainerRecord):
   };
 }
 
-/** Stats of a ready sandbox: the sums of its containers, and a network that grows by the second. */
+/**
+ * Returns the stats of a ready sandbox: the sums over its containers, and network counters that increase every second.
+ */
 export function sandboxStats(state: RuntimeState, sandbox: SandboxRecord): Init<PodSandboxStats> {
   const containers = containersIn(state, sandbox.id);
   const usages = containers.map((container) => usageOf(state, container)).filter((usage) => usage !== undefined);

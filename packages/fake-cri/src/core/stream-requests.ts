@@ -3,7 +3,7 @@ import type { AttachRequest, ExecRequest, PortForwardRequest } from '@node-agent
 import { failure } from './failure.ts';
 import { newId } from './names.ts';
 
-/** What was asked for, and is served by a URL of which `kind` is the first part of the path. */
+/** The request behind a streaming URL. `kind` is the first part of the URL's path. */
 export type StreamRequest =
   | { readonly kind: 'exec'; readonly request: ExecRequest }
   | { readonly kind: 'attach'; readonly request: AttachRequest }
@@ -11,7 +11,10 @@ export type StreamRequest =
 
 export type StreamKind = StreamRequest['kind'];
 
-/** How long a URL is good for, and how many there are at most (`request_cache.go` of `k8s.io/cri-streaming/pkg/streaming`). */
+/**
+ * Lifetime of a streaming URL, and the maximum number of unused URLs (`request_cache.go` of
+ * `k8s.io/cri-streaming/pkg/streaming`).
+ */
 const TTL_MS = 60_000;
 const MAX_IN_FLIGHT = 1000;
 const TOKEN_LENGTH = 8;
@@ -21,7 +24,7 @@ interface Entry {
   readonly expiresMs: number;
 }
 
-/** The streams that were asked for and have not been fetched: each may be once, within a minute. */
+/** Requested streams that no client has fetched yet. Each can be fetched once, within one minute. */
 export class StreamRequests {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #random: Random;
@@ -32,7 +35,10 @@ export class StreamRequests {
     this.#random = random;
   }
 
-  /** A token for the request. @throws RESOURCE_EXHAUSTED where too many wait */
+  /**
+   * Stores a request and returns its token.
+   * @throws RESOURCE_EXHAUSTED if too many requests are waiting
+   */
   insert(asked: StreamRequest): string {
     const nowMs = this.#clock.monotonic();
     for (const [token, { expiresMs }] of this.#entries) {
@@ -47,7 +53,7 @@ export class StreamRequests {
     return token;
   }
 
-  /** The request of a token, once. A token of another kind is used up too. */
+  /** Returns and removes the request of a token. A token of another kind is removed too. */
   consume(kind: StreamKind, token: string): StreamRequest | undefined {
     const entry = this.#entries.get(token);
     this.#entries.delete(token);
@@ -55,7 +61,7 @@ export class StreamRequests {
     return entry.asked;
   }
 
-  /** The runtime's process has died, and knows none of them any more. */
+  /** Discards all requests, because the runtime's process has died. */
   clear(): void {
     this.#entries.clear();
   }

@@ -16,24 +16,25 @@ import {
   stateName,
 } from './state.ts';
 
-/** The streams of a command or of a container, at the client's end. */
+/** The client's streams of an exec or attach. */
 export interface CommandStreams {
   readonly stdin?: Readable | undefined;
   readonly stdout?: Writable | undefined;
   readonly stderr?: Writable | undefined;
-  /** Resolves when the client is not there any more. */
+  /** Resolves when the client has disconnected. */
   readonly gone: Promise<void>;
-  /** Calls `listener` for each size that the client's terminal takes, with those told before. */
+  /** Calls `listener` for each size of the client's terminal, including the last size received before the call. */
   onResize(listener: (size: TerminalSize) => void): void;
 }
 
-/** How long one direction of a forwarded port may go on without the other, in milliseconds. */
+/** Time for which one direction of a forwarded connection continues after the other has ended, in milliseconds. */
 const FORWARD_LINGER_MS = 1000;
 
 /**
- * Runs a command, as containerd 2.4: it is killed when its client has gone. The end of what is typed at a terminal is not the
- * end of its input, but nothing more is shown.
- * @returns its exit code; @throws where it cannot be run
+ * Runs a command. As in containerd 2.4, the command is killed when its client disconnects. When a client with a
+ * terminal ends its input, the command's input stays open, but no more output is sent to the client.
+ * @returns its exit code
+ * @throws CriError if the command cannot be run
  */
 export async function streamExec(state: RuntimeState, request: ExecRequest, streams: CommandStreams): Promise<number> {
   const container = running(state, request.containerId, 'failed to exec in container: ');
@@ -50,7 +51,10 @@ export async function streamExec(state: RuntimeState, request: ExecRequest, stre
   return exitCode;
 }
 
-/** Joins a container: what it writes from now on, and what it is to read. Resolves when either is over. */
+/**
+ * Attaches to a container: copies the container's new output to the client and the client's input to the container.
+ * Resolves when the container exits, the client's input ends or the client disconnects.
+ */
 export async function streamAttach(
   state: RuntimeState,
   request: AttachRequest,
@@ -65,7 +69,8 @@ export async function streamAttach(
   streams.onResize((size) => console.terminal?.resize(size));
   if (streams.stdin !== undefined && container.config.stdin) {
     void feed(streams.stdin, console).then(() => {
-      // The end of the client's input is the container's only where it was to have one client.
+      // The end of the client's input closes the container's input only if the container has `stdinOnce` and no
+      // terminal.
       if (container.config.stdinOnce && !container.config.tty) console.input.end();
       else over.resolve();
     });
@@ -75,7 +80,10 @@ export async function streamAttach(
   for (const output of [streams.stdout, streams.stderr]) output?.end();
 }
 
-/** Joins a stream with a port of a pod until both are done. @throws where nothing serves the port */
+/**
+ * Connects a stream with a port of a pod until both directions are done.
+ * @throws CriError if no process serves the port
+ */
 export async function streamPort(
   state: RuntimeState,
   { podSandboxId, port }: { readonly podSandboxId: string; readonly port: number },
@@ -105,12 +113,15 @@ export async function streamPort(
   far.destroy();
 }
 
-/** An end of one direction is not handed on, as by containerd: the other has a while left. */
+/**
+ * Copies one direction. Like containerd, it does not end `to` when `from` ends: the other direction continues for a
+ * limited time.
+ */
 async function copied(from: Readable, to: Writable): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) await written(to, chunk);
   } catch {
-    // A break is an end.
+    // A broken connection counts as its end.
   }
 }
 
@@ -118,7 +129,7 @@ async function feed(stdin: Readable, console: Console): Promise<void> {
   try {
     for await (const chunk of stdin.iterator({ destroyOnReturn: false })) await console.feed(chunk);
   } catch {
-    // A client that has gone says nothing more.
+    // A disconnected client sends no more input.
   }
 }
 
@@ -129,7 +140,7 @@ function sinkOf({ stdout, stderr }: CommandStreams): Sink {
   };
 }
 
-/** Resolves when more is wanted, or nothing will be. */
+/** Resolves when `to` accepts more data, or is closed. */
 function written(to: Writable, data: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (to.writable) to.write(data, () => resolve());

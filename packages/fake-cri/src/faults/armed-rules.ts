@@ -1,19 +1,23 @@
-/** How often a rule strikes. */
+/** Number of times that a rule applies. */
 interface Bounds {
-  /** How often at most; without bound by default. */
+  /** Maximum number of times. Default: unlimited. */
   readonly times?: number;
-  /** How many fitting occasions go by before the first; 0 by default. */
+  /** Number of matching occasions to let pass before the first. Default: 0. */
   readonly skip?: number;
 }
 
-/** Rules of which the oldest that fits strikes, as often as it says. */
+/** An ordered set of rules. For each occasion, the oldest matching rule applies until its `times` are used up. */
 export class ArmedRules<R extends Bounds> {
   readonly #rules = new Set<{ readonly rule: R; skip: number; left: number }>();
 
-  /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
+  /**
+   * Adds a rule.
+   * @returns a function that removes the rule
+   * @throws TypeError if `times` or `skip` is negative
+   */
   add(rule: R): () => void {
     const { skip = 0, times = Number.POSITIVE_INFINITY } = rule;
-    if (skip < 0 || times < 0) throw new TypeError('a fault rule: times and skip must not be negative');
+    if (skip < 0 || times < 0) throw new TypeError('fault rule: times and skip must not be negative');
     const armed = { rule, skip, left: times };
     this.#rules.add(armed);
     return () => void this.#rules.delete(armed);

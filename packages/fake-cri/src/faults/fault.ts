@@ -1,61 +1,67 @@
 import type { ContainerEventResponse, CriErrorCode } from '@node-agent/cri-client';
 import type { RpcName } from '../core/rpcs.ts';
 
-/** How an answer is made useless. */
+/** How a response is made unusable. */
 export type Nonsense =
-  /** An answer with nothing in it. */
+  /** The response has no fields. */
   | 'empty'
-  /** Every `metadata` is missing. */
+  /** All `metadata` fields are missing. */
   | 'noMetadata'
-  /** Every `state` is a number that no runtime defines. */
+  /** All `state` fields have a number that CRI does not define. */
   | 'unknownState'
-  /** Every id is an empty string. */
+  /** All ids are empty strings. */
   | 'noIds'
-  /** Every map of labels and annotations is empty. */
+  /** All maps of labels and annotations are empty. */
   | 'noLabels';
 
-/** What goes wrong with a call. */
+/** A fault of a call. */
 export type RpcFault =
-  /** Refused before anything was done. */
+  /** The call is rejected before the runtime does anything. */
   | { readonly kind: 'error'; readonly code: CriErrorCode; readonly message?: string }
-  /** Begun only after `delayMs`. */
+  /** The call starts after `delayMs`. */
   | { readonly kind: 'delay'; readonly delayMs: number }
-  /** Nothing is done; there is no answer before the caller gives up, or `DEADLINE_EXCEEDED` after `timeoutMs` (2 min). */
+  /**
+   * The runtime does nothing. The call ends when its caller gives up, or with `DEADLINE_EXCEEDED` after `timeoutMs`
+   * (default: 2 min).
+   */
   | { readonly kind: 'hang'; readonly timeoutMs?: number }
   /**
-   * The caller gets `DEADLINE_EXCEEDED` after `timeoutMs` (0); the runtime begins the work after `workDelayMs` (0), and
-   * whatever becomes of the caller, does all of it.
+   * The caller gets `DEADLINE_EXCEEDED` after `timeoutMs` (default: 0). The runtime starts the work after `workDelayMs`
+   * (default: 0) and completes it.
    */
   | { readonly kind: 'lateSuccess'; readonly timeoutMs?: number; readonly workDelayMs?: number }
-  /** All is done; the caller gets this code (`UNAVAILABLE`) in place of the answer. */
+  /**
+   * The runtime completes the work, but the caller gets this error code (default: `UNAVAILABLE`) in place of the
+   * response.
+   */
   | { readonly kind: 'answerLost'; readonly code?: CriErrorCode }
   | { readonly kind: 'nonsense'; readonly nonsense: Nonsense };
 
-/** What goes wrong with a container event. */
+/** A fault of a container event. */
 export type EventFault =
   | { readonly kind: 'drop' }
   | { readonly kind: 'duplicate' }
-  /** Delivered after `delayMs`; those behind it are not held back. */
+  /** The event is delivered after `delayMs`. Later events may overtake it. */
   | { readonly kind: 'delay'; readonly delayMs: number };
 
-/** When a fault strikes. */
+/** When a fault applies. */
 export interface FaultLimits {
-  /** How often at most; without bound by default. */
+  /** Maximum number of times. Default: unlimited. */
   readonly times?: number;
-  /** How many fitting calls or events go by before the first; 0 by default. */
+  /** Number of matching calls or events to let pass before the first. Default: 0. */
   readonly skip?: number;
 }
 
-/** A fault of calls. */
+/** A rule for faults of calls. */
 export interface RpcFaultRule extends FaultLimits {
-  /** One RPC, several, or all of them (`*`). */
+  /** One RPC, several RPCs, or all RPCs (`*`). */
   readonly rpc: RpcName | readonly RpcName[] | '*';
-  /** Only calls whose decoded request fits. */
+  /** If set, the rule applies only to calls for whose decoded request this function returns true. */
   readonly when?: (request: object, rpc: RpcName) => boolean;
   readonly fault: RpcFault;
 }
 
-/** A fault of container events. */
+/** A rule for faults of container events. */
 export interface EventFaultRule extends FaultLimits {
   readonly event: '*' | 'created' | 'started' | 'stopped' | 'deleted';
   readonly when?: (event: ContainerEventResponse) => boolean;

@@ -3,14 +3,14 @@ import type { RpcName } from '../core/rpcs.ts';
 import { ArmedRules } from './armed-rules.ts';
 import type { EventFault, EventFaultRule, RpcFault, RpcFaultRule } from './fault.ts';
 
-/** A fault that struck, for a trace. */
+/** A fault that was injected, for a trace. */
 export interface InjectedFault {
   /** The RPC, or `event`. */
   readonly target: RpcName | 'event';
   readonly fault: RpcFault | EventFault;
 }
 
-/** Decides by itself, beside the rules, what goes wrong; see {@link seededFaults}. */
+/** Decides about faults when no rule applies. See {@link seededFaults}. */
 export interface FaultSource {
   nextRpcFault(rpc: RpcName, request: object): RpcFault | undefined;
   nextEventFault(event: ContainerEventResponse): EventFault | undefined;
@@ -23,31 +23,38 @@ const EVENT_TYPES = {
   deleted: ContainerEventType.CONTAINER_DELETED_EVENT,
 };
 
-/** The faults that a fake runtime is told to have. Rules are asked in the order in which they were added; one strikes. */
+/**
+ * Injects faults into a fake runtime. Rules are checked in the order in which they were added, and the first match
+ * applies.
+ */
 export class FaultInjector implements FaultSource {
   readonly #rpcRules = new ArmedRules<RpcFaultRule>();
   readonly #eventRules = new ArmedRules<EventFaultRule>();
   #source: FaultSource | undefined;
   #onFault: (injected: InjectedFault) => void = () => {};
 
-  /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
+  /**
+   * Adds a rule.
+   * @returns a function that removes the rule
+   * @throws TypeError if `times` or `skip` of the rule is negative
+   */
   add(rule: RpcFaultRule | EventFaultRule): () => void {
     return 'rpc' in rule ? this.#rpcRules.add(rule) : this.#eventRules.add(rule);
   }
 
-  /** Takes back every rule and the source. */
+  /** Removes all rules and the source. */
   clear(): void {
     this.#rpcRules.clear();
     this.#eventRules.clear();
     this.#source = undefined;
   }
 
-  /** Asks `source` whenever no rule strikes; `undefined` asks nobody. */
+  /** Sets the source that decides when no rule applies. `undefined` removes the source. */
   useSource(source: FaultSource | undefined): void {
     this.#source = source;
   }
 
-  /** Calls `listener` for each fault that strikes; one listener at a time. */
+  /** Calls `listener` for each injected fault. Replaces the previous listener. */
   onFault(listener: (injected: InjectedFault) => void): void {
     this.#onFault = listener;
   }

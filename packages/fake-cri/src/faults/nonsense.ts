@@ -1,11 +1,11 @@
 import type { Nonsense } from './fault.ts';
 
-/** A state that no runtime defines. */
+/** A state that CRI does not define. */
 const UNKNOWN_STATE = 77;
 
 const IDS = new Set(['id', 'containerId', 'podSandboxId']);
 
-/** A copy of `message`, made useless as `nonsense` says, all the way down. */
+/** Returns a copy of `message` that is made unusable as `nonsense` specifies, including nested messages. */
 export function spoil(message: object, nonsense: Nonsense): object {
   if (nonsense === 'empty') return {};
   return spoilValue(message, nonsense) as object;

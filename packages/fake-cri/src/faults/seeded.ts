@@ -3,17 +3,17 @@ import type { RpcName } from '../core/rpcs.ts';
 import type { EventFault, RpcFault } from './fault.ts';
 import type { FaultSource } from './injector.ts';
 
-/** How likely what is. All are 0 by default. */
+/** Fault probabilities. Default: all 0. */
 export interface FaultRates {
-  /** Of one call, 0 to 1: that it has a fault of any kind. */
+  /** Probability (0 to 1) that a call has a fault of any kind. */
   readonly rpc?: number;
-  /** Of one event, 0 to 1: that it is dropped, doubled or late. */
+  /** Probability (0 to 1) that an event is dropped, duplicated or delayed. */
   readonly event?: number;
-  /** Only these RPCs have faults; all by default. */
+  /** The RPCs that can have faults. Default: all. */
   readonly rpcs?: readonly RpcName[];
-  /** Which kinds of faults there are; all but `nonsense` by default. */
+  /** The kinds of faults to inject. Default: all but `nonsense`. */
   readonly kinds?: readonly RpcFault['kind'][];
-  /** The longest delay, in milliseconds; 5 s by default. */
+  /** Maximum delay in milliseconds. Default: 5 s. */
   readonly maxDelayMs?: number;
 }
 
@@ -21,7 +21,7 @@ const KINDS: readonly RpcFault['kind'][] = ['error', 'delay', 'hang', 'lateSucce
 const CODES = ['UNAVAILABLE', 'UNKNOWN', 'DEADLINE_EXCEEDED', 'INTERNAL'] as const;
 const NONSENSE = ['empty', 'noMetadata', 'unknownState', 'noIds', 'noLabels'] as const;
 
-/** Faults by chance: the same ones for the same seed and the same calls. */
+/** Returns a source of random faults. The same seed and the same calls give the same faults. */
 export function seededFaults(random: Random, rates: FaultRates): FaultSource {
   const { rpc: rpcRate = 0, event: eventRate = 0, kinds = KINDS, maxDelayMs = 5000, rpcs } = rates;
   const delayMs = (): number => Math.floor(random.next() * maxDelayMs);

@@ -3,14 +3,14 @@ import { echoService } from '../shell/input-commands.ts';
 import type { OutputStream, PortService, ProcessContext, Program } from './process.ts';
 import { signals } from './signals.ts';
 
-/** The program of a scripted container: prints, waits for its end or for SIGTERM. */
+/** Returns the program of a scripted container: it prints its output, then exits at its time or on SIGTERM. */
 export function behaviourProgram(behaviour: Behaviour): Program {
   if (behaviour.program !== undefined) return behaviour.program;
   return async (process) => {
     const term = signals.SIGTERM ?? 15;
     process.setDisposition(term, behaviour.ignoreTerm === true ? 'ignore' : 'handle');
     const started = process.clock.monotonic();
-    // Neither outlives the process: each ends by its death at the latest.
+    // None of these promises outlives the process: its death rejects them.
     const printed = print(process, behaviour, started);
     const ended = runToEnd(process, behaviour, started, printed);
     const terminated = terminate(process, behaviour);
@@ -20,7 +20,7 @@ export function behaviourProgram(behaviour: Behaviour): Program {
 }
 
 async function print(process: ProcessContext, behaviour: Behaviour, startedMs: number): Promise<void> {
-  // What would come after the end is never printed.
+  // Lines that are due after the exit are never printed.
   const endMs = behaviour.exitAfterMs ?? Number.POSITIVE_INFINITY;
   const lines = (behaviour.output ?? [])
     .filter((line) => (line.atMs ?? 0) <= endMs)
@@ -54,14 +54,17 @@ async function sleepUntil(process: ProcessContext, atMs: number): Promise<void> 
   if (left > 0) await process.sleep(left);
 }
 
-/** What a behaviour says of a command run in its container; `undefined` where it says nothing. */
+/**
+ * Returns the scripted result of a command that is run in the container. Returns `undefined` if the behaviour does not
+ * script the command.
+ */
 export function scriptedExec(behaviour: Behaviour, command: readonly string[]): Program | undefined {
   const { exec } = behaviour;
   const result = typeof exec === 'function' ? exec(command) : exec?.[command.join(' ')];
   return result && execProgram(result);
 }
 
-/** What a scripted port does with each connection. */
+/** Returns the handler of connections to a scripted port. */
 export function portService(does: PortBehaviour): PortService {
   if (does === 'echo') return echoService;
   if (typeof does === 'function') return does;

@@ -7,8 +7,8 @@ import type { ProcessContext, Program } from './process.ts';
 const SHELLS = new Set(['sh', 'ash', 'bash']);
 
 /**
- * The program that a command line of well-known commands stands for: `sleep 5`, `true`, `sh -c '...'` and what else
- * the small shell has, by bare name or path, `busybox` before it or not. `undefined` where the command is not known.
+ * Returns the program for a command line that the small shell supports: `sleep 5`, `true`, `sh -c '...'` and others, by
+ * bare name or path, with or without `busybox` in front. Returns `undefined` if the command is unknown.
  */
 export function commandProgram(argv: readonly string[]): Program | undefined {
   const [path = '', ...args] = argv;
@@ -16,7 +16,7 @@ export function commandProgram(argv: readonly string[]): Program | undefined {
   if (name === 'busybox' && args.length > 0) return commandProgram(args);
   if (SHELLS.has(name)) return shellProgram(args);
   const command = builtins.get(name);
-  // What only a shell can do is not a program.
+  // Commands that exist only inside a shell are not programs.
   if (command === undefined || ['exit', 'cd', 'break', 'continue', 'trap', 'wait', 'read', ':'].includes(name))
     return undefined;
   return async (process) => {

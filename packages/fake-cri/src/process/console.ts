@@ -2,33 +2,36 @@ import { Pipe } from './pipe.ts';
 import type { OutputStream } from './process.ts';
 import { Terminal } from './terminal.ts';
 
-/** Takes what a process writes; resolves when it has room for more. */
+/** Receives the output of a process. Resolves when the sink accepts more. */
 export type Sink = (stream: OutputStream, data: Uint8Array) => Promise<void>;
 
-/** The standard streams of a process: one input, and whoever listens to its output. */
+/** The standard streams of a process: one input, and any number of output listeners. */
 export class Console {
   readonly input: Pipe = new Pipe();
-  /** Absent where the process has none. */
+  /** Absent if the process has no terminal. */
   readonly terminal: Terminal | undefined;
   readonly #sinks = new Set<Sink>();
 
-  /** @param signal sends one to the process */
+  /** @param signal sends a signal to the process */
   constructor({ tty, signal }: { readonly tty: boolean; readonly signal: (signal: number) => void }) {
     if (!tty) return;
     this.terminal = new Terminal({ input: this.input, show: (data) => this.#tell('stdout', data), signal });
   }
 
-  /** What the process writes: with a terminal it has one output. */
+  /** Writes output of the process. With a terminal, stdout and stderr are one output. */
   write(stream: OutputStream, data: Uint8Array): Promise<void> {
     return this.terminal === undefined ? this.#tell(stream, data) : this.terminal.show(data);
   }
 
-  /** What the process is to read. */
+  /** Writes input for the process. */
   feed(data: Uint8Array): Promise<void> {
     return this.terminal === undefined ? this.input.write(data) : this.terminal.type(data);
   }
 
-  /** Hears what is written from now on, until the function that it returns is called. */
+  /**
+   * Passes all output from now on to `sink`.
+   * @returns a function that removes the sink
+   */
   listen(sink: Sink): () => void {
     this.#sinks.add(sink);
     return () => void this.#sinks.delete(sink);

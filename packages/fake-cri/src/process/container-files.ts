@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { FileSystem } from '@node-agent/host';
 
-/** The parts of the host's files that fake containers touch: their logs and what is mounted into them. */
+/** The file system operations that fake containers use, for logs and mounts. */
 export type FakeCriFileSystem = Pick<
   FileSystem,
   'readFile' | 'writeFile' | 'open' | 'mkdir' | 'readdir' | 'stat' | 'exists' | 'remove'
@@ -14,7 +14,7 @@ export interface FileMount {
   readonly readOnly: boolean;
 }
 
-/** An error with a system error's code, worded as busybox words it. */
+/** An error with the code of a system error and busybox's message. */
 class FileError extends Error {
   override readonly name = 'FileError';
   readonly code: 'ENOENT' | 'EROFS' | 'EISDIR' | 'ENOTEMPTY';
@@ -34,7 +34,7 @@ class FileError extends Error {
 /** The files of a container, as its programs use them. */
 export type FilesOfContainer = Pick<ContainerFiles, keyof ContainerFiles>;
 
-/** What a container sees as its root: files of its own in memory, and the mounts, which are files of the host. */
+/** The root file system of a container: its own files in memory, and mounts, which are files of the host. */
 export class ContainerFiles {
   readonly #fs: FakeCriFileSystem;
   readonly #mounts: readonly FileMount[];
@@ -114,7 +114,7 @@ export class ContainerFiles {
     if (!this.#own.delete(path) && !this.#directories.delete(path)) throw new FileError('ENOENT', path);
   }
 
-  /** The names directly below a directory, sorted. */
+  /** Returns the sorted names of a directory's entries. */
   async list(path: string): Promise<string[]> {
     const host = this.#hostPath(path);
     if (host !== undefined) return (await this.#fs.readdir(host.path)).map((entry) => entry.name).sort();

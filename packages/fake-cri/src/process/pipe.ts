@@ -1,7 +1,7 @@
-/** What a pipe of Linux holds. */
+/** Capacity of a Linux pipe. */
 const CAPACITY_BYTES = 64 * 1024;
 
-/** Bytes from one end to the other, as through a pipe: whoever writes waits while it is full. */
+/** An in-memory pipe. Writers wait while it is full. */
 export class Pipe {
   readonly #pieces: Uint8Array[] = [];
   readonly #readers: (() => void)[] = [];
@@ -10,7 +10,10 @@ export class Pipe {
   #ended = false;
   #closed = false;
 
-  /** Resolves when there is room for more; what is written after the end, or to nobody, is dropped. */
+  /**
+   * Resolves when there is room for more. Data that is written after the end, or after the reader has closed, is
+   * dropped.
+   */
   write(data: Uint8Array): Promise<void> {
     if (this.#ended || this.#closed || data.length === 0) return Promise.resolve();
     this.#pieces.push(data);
@@ -20,14 +23,14 @@ export class Pipe {
     return new Promise((resolve) => void this.#writers.push(resolve));
   }
 
-  /** Nothing more comes. */
+  /** Ends the input: no more data follows. */
   end(): void {
     this.#ended = true;
     wake(this.#readers);
     wake(this.#writers);
   }
 
-  /** Nobody reads any more. */
+  /** Closes the reading end and discards buffered data. */
   close(): void {
     this.#closed = true;
     this.#pieces.length = 0;
@@ -36,7 +39,10 @@ export class Pipe {
     wake(this.#readers);
   }
 
-  /** What there is, as soon as there is something; `undefined` at the end. @throws the signal's reason */
+  /**
+   * Returns the next data when there is some, or `undefined` at the end.
+   * @throws the signal's reason
+   */
   async read(signal: AbortSignal): Promise<Uint8Array | undefined> {
     for (;;) {
       signal.throwIfAborted();
@@ -51,7 +57,7 @@ export class Pipe {
     }
   }
 
-  /** Gives back what was read and not used. */
+  /** Puts back data that was read but not used. */
   unread(rest: Uint8Array): void {
     if (rest.length === 0 || this.#closed) return;
     this.#pieces.unshift(rest);

@@ -5,10 +5,10 @@ import { Pipe } from './pipe.ts';
 import { signals } from './signals.ts';
 import type { TerminalSize } from './terminal.ts';
 
-/** Where a process writes to. */
+/** An output stream of a process. */
 export type OutputStream = 'stdout' | 'stderr';
 
-/** What a process of a fake container finds around itself. */
+/** The environment of a process in a fake container. */
 export interface ProcessSurroundings {
   readonly clock: Clock;
   readonly env: ReadonlyMap<string, string>;
@@ -17,46 +17,62 @@ export interface ProcessSurroundings {
   readonly gid: number;
   readonly hostname: string;
   readonly files: FilesOfContainer;
-  /** Whether standard input is open: a shell without a script waits on it. */
+  /** Whether standard input is open. If so, a shell without a script waits for input. */
   readonly stdin: boolean;
-  /** What comes in; nothing ever does where absent. */
+  /** Standard input. If absent, the process never gets input. */
   readonly input?: Pick<Pipe, keyof Pipe>;
-  /** Its terminal's size, as it is now; absent where it has no terminal. */
+  /** The terminal, with its current size. Absent if the process has no terminal. */
   readonly terminal?: { readonly size: TerminalSize };
-  /** Serves a port of the pod; the function that it returns ends that. @throws where another process serves it */
+  /**
+   * Serves a port of the pod.
+   * @returns a function that stops serving
+   * @throws Error if another process serves the port
+   */
   listen?(port: number, serve: PortService): () => void;
-  /** Takes output; resolves when it is written, so that a chatty program is held back. */
+  /**
+   * Writes output. Resolves when the output is written, which slows down a program that prints faster than its readers
+   * read.
+   */
   write(stream: OutputStream, data: Uint8Array): Promise<void>;
-  /** Sends a signal to the container's first process, as `kill -TERM 1` inside of it does. */
+  /** Sends a signal to the container's first process, as `kill -TERM 1` inside the container does. */
   signalInit(signal: number): void;
 }
 
-/** What a connection to a port of a fake pod meets: it reads what is said, answers, and ends or destroys it. */
+/** Handles a connection to a port of a fake pod: it reads, writes, and ends or destroys the connection. */
 export type PortService = (connection: Duplex) => void;
 
-/** What a {@link Program} may use. */
+/** The interface of a process that a {@link Program} uses. */
 export interface ProcessContext extends Omit<ProcessSurroundings, 'input' | 'listen'> {
   /** 1 for the container's first process. */
   readonly pid: number;
-  /** Lets time pass. @throws when the process is killed meanwhile; do not catch it */
+  /**
+   * Waits.
+   * @throws if the process is killed; a program must not catch this error
+   */
   sleep(ms: number): Promise<void>;
-  /** Does nothing until the process is killed. */
+  /** Waits until the process is killed. */
   forever(): Promise<never>;
   /** Waits until a handled signal arrives. */
   pause(): Promise<void>;
-  /** From now on the signal is ignored, handled (see `takeSignal`) or has its default action. */
+  /** Sets whether the signal is ignored, handled (see `takeSignal`) or has its default action. */
   setDisposition(signal: number, disposition: 'ignore' | 'handle' | 'default'): void;
-  /** What came in on standard input, as soon as there is something; `undefined` at its end. @throws as `sleep` */
+  /**
+   * Returns the next data of standard input when there is some, or `undefined` at its end.
+   * @throws as `sleep` does
+   */
   readInput(): Promise<Uint8Array | undefined>;
-  /** Gives back what was read and not used. */
+  /** Puts back data that was read but not used. */
   unreadInput(rest: Uint8Array): void;
-  /** Serves a port of the pod until the process ends. @throws Error where another process serves it */
+  /**
+   * Serves a port of the pod until the process exits.
+   * @throws Error if another process serves the port
+   */
   listen(port: number, serve: PortService): void;
-  /** The oldest handled signal that has not been taken yet. */
+  /** Removes and returns the oldest pending handled signal. */
   takeSignal(): number | undefined;
 }
 
-/** A program: resolves with its exit code. */
+/** A program. Resolves with its exit code. */
 export type Program = (process: ProcessContext) => Promise<number>;
 
 class Killed extends Error {
@@ -64,8 +80,9 @@ class Killed extends Error {
 }
 
 /**
- * A process in memory. As in a PID namespace of Linux, a signal that the first process has no handler for is dropped,
- * SIGKILL from outside apart; any other process dies of it with 128 plus the signal's number.
+ * A process in memory. As in a Linux PID namespace, a signal for which the first process has no handler is dropped,
+ * except SIGKILL from outside the container. Any other process dies of such a signal with exit code 128 plus the
+ * signal's number.
  */
 export class FakeProcess implements ProcessContext {
   readonly pid: number;
@@ -107,7 +124,7 @@ export class FakeProcess implements ProcessContext {
     this.#run(program);
   }
 
-  /** Resolves with the exit code, when the process has ended. */
+  /** Resolves with the exit code when the process has exited. */
   get exited(): Promise<number> {
     return this.#exit.promise;
   }
@@ -116,7 +133,7 @@ export class FakeProcess implements ProcessContext {
     return !this.#death.signal.aborted;
   }
 
-  /** Sends a signal; `inside` is for one that comes from the same container. */
+  /** Sends a signal. `inside` means that the sender is in the same container. */
   signal(signal: number, inside = false): void {
     if (!this.alive) return;
     const isInit = this.pid === 1;
@@ -133,7 +150,7 @@ export class FakeProcess implements ProcessContext {
     } else if (!isInit) this.end(128 + signal);
   }
 
-  /** Ends the process at once with this exit code, whatever it is doing. */
+  /** Ends the process immediately with this exit code. */
   end(exitCode: number): void {
     if (!this.alive) return;
     this.#death.abort(new Killed());
@@ -207,7 +224,7 @@ export class FakeProcess implements ProcessContext {
 
   async #run(program: Program): Promise<void> {
     try {
-      // A program never runs inside of the call that starts it.
+      // The program starts asynchronously, never inside the call that starts it.
       await null;
       this.end(await program(this));
     } catch (error) {

@@ -1,4 +1,4 @@
-/** The signals that fake processes know, by number. */
+/** Numbers of the signals that fake processes support. */
 export const signals: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,
@@ -12,7 +12,10 @@ export const signals: Readonly<Record<string, number>> = {
   SIGWINCH: 28,
 };
 
-/** The number of a signal given as `SIGTERM`, `TERM` or `15`; `undefined` where it is unknown. */
+/**
+ * Returns the number of a signal that is given as `SIGTERM`, `TERM` or `15`. Returns `undefined` if the signal is
+ * unknown.
+ */
 export function signalNumber(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text);
   const upper = text.toUpperCase();

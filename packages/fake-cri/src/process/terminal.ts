@@ -7,20 +7,23 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** What a terminal is between. */
+/** The two ends that a terminal connects: a process and a client. */
 export interface TerminalEnds {
-  /** What the process reads. */
+  /** The input of the process. */
   readonly input: Pipe;
-  /** What is shown. */
+  /** Sends output to the client. */
   show(data: Uint8Array): Promise<void>;
-  /** To the processes in the foreground. */
+  /** Sends a signal to the foreground processes. */
   signal(signal: number): void;
 }
 
 const CONTROL: Readonly<Record<number, string>> = { 3: 'SIGINT', 28: 'SIGQUIT' };
 const [BACKSPACE, DELETE, END_OF_INPUT, RETURN, NEWLINE, SPACE, CARET] = [8, 127, 4, 13, 10, 32, 94];
 
-/** A terminal in canonical mode, as Linux makes one: it shows what is typed, hands it on line by line, and ends lines with CR LF. */
+/**
+ * A terminal in Linux's canonical mode: it echoes input, passes input on line by line, and ends output lines with CR
+ * LF.
+ */
 export class Terminal {
   readonly #ends: TerminalEnds;
   #line: number[] = [];
@@ -30,12 +33,12 @@ export class Terminal {
     this.#ends = ends;
   }
 
-  /** 0 by 0 before it is told. */
+  /** 0 by 0 until the client has sent a size. */
   get size(): TerminalSize {
     return this.#size;
   }
 
-  /** Sizes without an extent are not taken, as by containerd. */
+  /** Sets the size. Like containerd, ignores sizes with zero columns or rows. */
   resize(size: TerminalSize): void {
     if (size.columns < 1 || size.rows < 1) return;
     const isAnother = size.columns !== this.#size.columns || size.rows !== this.#size.rows;
@@ -43,7 +46,7 @@ export class Terminal {
     if (isAnother) this.#ends.signal(signals.SIGWINCH ?? 28);
   }
 
-  /** What is typed. */
+  /** Processes input from the client. */
   async type(data: Uint8Array): Promise<void> {
     let echo: number[] = [];
     const flush = async (): Promise<void> => {
@@ -78,7 +81,7 @@ export class Terminal {
     await flush();
   }
 
-  /** What is written to it. */
+  /** Sends output of the process to the client. */
   show(data: Uint8Array): Promise<void> {
     if (!data.includes(NEWLINE)) return this.#ends.show(data);
     const shown: number[] = [];

@@ -3,7 +3,7 @@ import { ShellSyntaxError } from './syntax.ts';
 const TOKEN = /\s*(?:(\d+)|([A-Za-z_]\w*)|\$(?:\{(\w+)\}|(\w+))|([<>!=]=|[-+*/%()<>]))/y;
 
 /**
- * The value of what stands between `$((` and `))`: integers, variables, `+ - * / %`, comparisons and brackets.
+ * Evaluates the text between `$((` and `))`: integers, variables, `+ - * / %`, comparisons and parentheses.
  * @throws ShellSyntaxError for anything else, and for a division by zero
  */
 export function evaluateArithmetic(text: string, variable: (name: string) => string): number {

@@ -5,20 +5,23 @@ import { inputCommands } from './input-commands.ts';
 import type { Output, Shell } from './shell.ts';
 import { testCommand } from './test-command.ts';
 
-/** What a command of the shell gets beside its arguments. */
+/** Context of a shell command, in addition to its arguments. */
 interface CommandContext {
   readonly shell: Shell;
   readonly output: Output;
-  /** The name that it was called by. */
+  /** The name by which the command was called. */
   readonly name: string;
 }
 
-/** A command of the shell: resolves with its status. */
+/** A shell command. Resolves with its exit status. */
 export type ShellCommand = (args: readonly string[], context: CommandContext) => Promise<number>;
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** The milliseconds that `sleep` would sleep for these arguments, added up as busybox does; `undefined` for a bad one. */
+/**
+ * Returns the total duration of `sleep` in milliseconds, adding up all arguments as busybox does. Returns `undefined`
+ * if an argument is invalid.
+ */
 function sleepMs(args: readonly string[]): number | undefined {
   let total = 0;
   for (const arg of args) {
@@ -69,7 +72,7 @@ const sleep: ShellCommand = async (args, { shell, output }) => {
     await output('stderr', `sleep: invalid number '${args.join(' ')}'\n`);
     return 1;
   }
-  // Only the process' end cuts a sleep short: a signal is the shell's, not its child's.
+  // Only the end of the process interrupts a sleep. Other signals reach the shell and not its child process.
   if (ms === Number.POSITIVE_INFINITY) return shell.process.forever();
   await shell.process.sleep(ms);
   return 0;
@@ -166,14 +169,14 @@ const execute: ShellCommand = async (args, context) => {
     await context.output('stderr', `sh: exec: ${name}: not found\n`);
     throw new ShellExit(127);
   }
-  // The program that replaces the shell has none of its handlers.
+  // The program that replaces the shell does not inherit its signal handlers.
   for (const [signal, handler] of context.shell.traps) {
     if (signal !== 0 && handler !== '') context.shell.process.setDisposition(signal, 'default');
   }
   throw new ShellExit(await command(rest, { ...context, name }));
 };
 
-/** The commands that the small shell has, by name. */
+/** The commands of the small shell, by name. */
 export const builtins: ReadonlyMap<string, ShellCommand> = new Map<string, ShellCommand>([
   ['echo', echo],
   ['printf', print],

@@ -1,4 +1,4 @@
-/** `exit`, on its way out of the commands around it. */
+/** Thrown by `exit` to leave the enclosing commands. */
 export class ShellExit extends Error {
   override readonly name = 'ShellExit';
   readonly status: number;
@@ -9,7 +9,7 @@ export class ShellExit extends Error {
   }
 }
 
-/** `break` and `continue`, on their way to the loop around them. */
+/** Thrown by `break` and `continue` to reach the enclosing loop. */
 export class LoopJump extends Error {
   override readonly name = 'LoopJump';
   readonly kind: 'break' | 'continue';

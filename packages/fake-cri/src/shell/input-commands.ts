@@ -4,13 +4,13 @@ import type { Shell } from './shell.ts';
 
 /** A line of standard input. */
 export interface InputLine {
-  /** Without its newline. */
+  /** The line without its newline. */
   readonly text: string;
-  /** Whether a newline came, and not the end. */
+  /** True if the line ended with a newline, false if it ended with the end of input. */
   readonly isWhole: boolean;
 }
 
-/** The next line; `undefined` where there is none. What comes after it stays there. */
+/** Reads the next line and leaves the input after it unread. Returns `undefined` at the end of input. */
 export async function readLine({ process }: Shell): Promise<InputLine | undefined> {
   const pieces: Uint8Array[] = [];
   for (;;) {
@@ -47,7 +47,7 @@ const stty: ShellCommand = async (args, { shell, output }) => {
     return 1;
   }
   if (args[0] !== 'size') {
-    await output('stderr', `stty: ${args.join(' ')}: only "size" is there\n`);
+    await output('stderr', `stty: ${args.join(' ')}: only "size" is supported\n`);
     return 1;
   }
   await output('stdout', `${terminal.size.rows} ${terminal.size.columns}\n`);
@@ -60,12 +60,12 @@ const tty: ShellCommand = async (_args, { shell, output }) => {
   return has ? 0 : 1;
 };
 
-/** `nc -ll -p PORT -e cat`, as busybox has it: says to each connection what it has heard from it. */
+/** `nc -ll -p PORT -e cat`, as in busybox: sends back to each connection the bytes received from it. */
 const netcat: ShellCommand = async (args, { shell, output }) => {
   const [mode, flag, port, execute, program, ...more] = args;
   const asked = `${mode} ${flag} ${execute} ${program}`;
   if (asked !== '-ll -p -e cat' || !/^\d{1,5}$/.test(port ?? '') || more.length > 0) {
-    await output('stderr', 'nc: only "nc -ll -p PORT -e cat" is there\n');
+    await output('stderr', 'nc: only "nc -ll -p PORT -e cat" is supported\n');
     return 1;
   }
   try {
@@ -77,13 +77,13 @@ const netcat: ShellCommand = async (args, { shell, output }) => {
   return shell.process.forever();
 };
 
-/** Says what it hears, and ends when it has heard the end. */
+/** Sends received bytes back, and ends after the client has ended. */
 export function echoService(connection: Duplex): void {
   connection.on('error', () => {});
   connection.pipe(connection);
 }
 
-/** The commands that read standard input, look at the terminal or serve a port. */
+/** The commands that read standard input, query the terminal or serve a port. */
 export const inputCommands: readonly (readonly [string, ShellCommand])[] = [
   ['read', read],
   ['stty', stty],

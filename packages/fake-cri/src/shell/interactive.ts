@@ -5,10 +5,10 @@ import { parseShell } from './parser.ts';
 import type { Output, Shell } from './shell.ts';
 import { type Command, ShellSyntaxError } from './syntax.ts';
 
-/** Runs what comes in on standard input, command by command, until that ends; on a terminal it asks for each. */
+/** Runs commands from standard input until the input ends. With a terminal, prints a prompt before each command. */
 export async function interactiveShell(shell: Shell, output: Output): Promise<number> {
   const { terminal } = shell.process;
-  // As a shell at its prompt: neither an interrupt nor a polite request ends it.
+  // Like a shell at its prompt, it ignores SIGINT and SIGTERM.
   if (terminal !== undefined) {
     for (const signal of [signals.SIGINT, signals.SIGTERM]) shell.process.setDisposition(signal ?? 15, 'ignore');
   }
@@ -39,7 +39,7 @@ export async function interactiveShell(shell: Shell, output: Output): Promise<nu
   }
 }
 
-/** A text that more lines could make whole is not finished; whether they could is found by asking for its end. */
+/** Parses a command. Returns `unfinished` if more lines could complete the text. */
 function parsed(text: string, isLast: boolean): Command | ShellSyntaxError | 'unfinished' {
   try {
     return parseShell(text);

@@ -10,8 +10,8 @@ const BREAKS = new Set([' ', '\t', '\n', ';', '&', '|', '(', ')', '>', '<']);
 const NAME = /^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]|[?$#!@*])/;
 
 /**
- * Splits shell text into operators and words. `parse` reads the inside of `$(...)`.
- * @throws ShellSyntaxError where a quote or bracket is not closed
+ * Splits shell text into operators and words. `parse` parses the text inside `$(...)`.
+ * @throws ShellSyntaxError if a quote or bracket is not closed
  */
 export function tokenize(text: string, parse: (text: string) => Command): Token[] {
   const tokens: Token[] = [];

@@ -5,9 +5,9 @@ const CLOSERS = new Set(['then', 'elif', 'else', 'fi', 'do', 'done', '}']);
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=/;
 
 /**
- * Reads the subset of POSIX shell that fake containers understand: `;` `&` `&&` `||` `!`, quotes, parameters, `$(...)`,
- * `$((...))`, `while` `until` `for` `if` `{ }` `( )` and redirections of output.
- * @throws ShellSyntaxError for anything else, naming it
+ * Parses the subset of POSIX shell that fake containers support: `;` `&` `&&` `||` `!`, quotes, parameters, `$(...)`,
+ * `$((...))`, `while` `until` `for` `if` `{ }` `( )` and redirection of output.
+ * @throws ShellSyntaxError for any other syntax, with a message that names it
  */
 export function parseShell(text: string): Command {
   const parser = new Parser(tokenize(text, parseShell));
@@ -93,7 +93,8 @@ class Parser {
 
   #for(): Command {
     const name = this.#word()?.raw;
-    if (name === undefined || !/^[A-Za-z_]\w*$/.test(name)) throw new ShellSyntaxError('bad name in for');
+    if (name === undefined || !/^[A-Za-z_]\w*$/.test(name))
+      throw new ShellSyntaxError('for: name must be a variable name');
     this.#expectKeyword('in');
     const words: Word[] = [];
     for (let token = this.#word(); token !== undefined; token = this.#word()) words.push(token.word);

@@ -6,10 +6,13 @@ import { LoopJump, ShellExit } from './control.ts';
 import { parseShell } from './parser.ts';
 import { type Command, type Redirect, ShellSyntaxError, type Word } from './syntax.ts';
 
-/** Where a command of the shell writes. */
+/** Writes the output of a shell command. */
 export type Output = (stream: OutputStream, text: string | Uint8Array) => Promise<void>;
 
-/** What a command costs, and after how many of them the time passes: a loop without `sleep` must not stop the clock. */
+/**
+ * Simulated duration of a command, and the number of commands after which the accumulated time passes. Without it, a
+ * loop that never sleeps would stop the clock.
+ */
 const COMMAND_COST_MS = 0.1;
 const COMMANDS_PER_SLEEP = 100;
 
@@ -36,7 +39,7 @@ export class Shell {
     this.#positional = positional;
   }
 
-  /** Runs a script to its end, EXIT trap included; resolves with the exit status. */
+  /** Runs a script to its end, including its EXIT trap. Resolves with the exit status. */
   async runScript(text: string, output: Output): Promise<number> {
     let status: number;
     try {
@@ -57,7 +60,7 @@ export class Shell {
     return exited;
   }
 
-  /** The environment that a child sees. */
+  /** The environment of a child process. */
   environment(): Map<string, string> {
     return new Map([...this.variables].filter(([name]) => this.exported.has(name)));
   }
@@ -66,7 +69,7 @@ export class Shell {
     return posix.resolve(this.workingDir, path);
   }
 
-  /** Runs the handlers of the signals that came in. */
+  /** Runs the handlers of pending signals. */
   async runTraps(output: Output): Promise<void> {
     for (let signal = this.process.takeSignal(); signal !== undefined; signal = this.process.takeSignal()) {
       const handler = this.traps.get(signal);
@@ -138,7 +141,7 @@ export class Shell {
     const [name, ...args] = argv;
     if (name === undefined) {
       for (const [variable, value] of assigned) this.variables.set(variable, value);
-      // A command substitution's status is the assignment's.
+      // The status of an assignment is that of its command substitution, if it has one.
       const ran = command.assignments.some(({ value }) => value.parts.some((part) => part.kind === 'command'));
       if (!ran) this.status = 0;
       await this.#redirected(command.redirects, output);
@@ -199,7 +202,8 @@ export class Shell {
 
   #startJob(command: Command, output: Output): void {
     const job = this.#subshell(command, output).finally(() => this.jobs.delete(job));
-    // What ends a job is its process' death: nobody may be waiting for it then.
+    // A job fails only when its process dies. At that time no command may be waiting for it, so the rejection is
+    // handled here.
     job.catch(() => {});
     this.jobs.add(job);
     this.status = 0;
@@ -234,7 +238,7 @@ export class Shell {
         targets = { ...targets, [from]: targets[path === '/dev/stdout' ? 'stdout' : 'stderr'] };
         continue;
       }
-      // The file is there, and empty, even where nothing is written.
+      // The file is created, or truncated unless it is appended to, even if the command writes nothing.
       await this.process.files.write(path, new Uint8Array(), to.append);
       const write = (text: string | Uint8Array): Promise<void> => this.process.files.write(path, bytesOf(text), true);
       targets = { ...targets, [from]: write };
@@ -288,7 +292,7 @@ export class Shell {
   }
 }
 
-/** What is written, as bytes. */
+/** Converts output to bytes. */
 export function bytesOf(text: string | Uint8Array): Uint8Array {
   return typeof text === 'string' ? new TextEncoder().encode(text) : text;
 }

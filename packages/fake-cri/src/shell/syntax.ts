@@ -1,18 +1,18 @@
-/** One piece of a word: literal text, a parameter, a command substitution or an arithmetic expansion. */
+/** A part of a word: literal text, a parameter, a command substitution or an arithmetic expansion. */
 export type WordPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string; readonly quoted: boolean; readonly fallback?: Word }
   | { readonly kind: 'command'; readonly body: Command; readonly quoted: boolean }
   | { readonly kind: 'arithmetic'; readonly text: string };
 
-/** A word as the shell sees it before expansion. */
+/** A word before expansion. */
 export interface Word {
   readonly parts: readonly WordPart[];
-  /** Whether any of it was quoted: an empty quoted word is still a word. */
+  /** Whether any part was quoted. An empty quoted word is still a word. */
   readonly quoted: boolean;
 }
 
-/** Where a command's output goes: a file, or the other stream. */
+/** Target of a command's output: a file, or the other stream. */
 export interface Redirect {
   readonly from: 'stdout' | 'stderr';
   readonly to:
@@ -45,7 +45,7 @@ export type Command =
       readonly redirects: readonly Redirect[];
     };
 
-/** What the small shell does not know, or text that no shell would take. */
+/** Shell text that the small shell does not support, or that is not valid shell syntax. */
 export class ShellSyntaxError extends Error {
   override readonly name = 'ShellSyntaxError';
 }

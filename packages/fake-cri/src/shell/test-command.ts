@@ -12,7 +12,7 @@ const COMPARE: Readonly<Record<string, (left: string, right: string) => boolean>
   '-ge': (left, right) => Number(left) >= Number(right),
 };
 
-/** `test` and `[`: one comparison, or one question about a file or a string, and `!`. */
+/** `test` and `[`: a single comparison, or a single check of a file or string, optionally negated with `!`. */
 export const testCommand: ShellCommand = async (args, { shell, output, name }) => {
   const operands = name === '[' ? args.slice(0, -1) : [...args];
   if (name === '[' && args.at(-1) !== ']') {

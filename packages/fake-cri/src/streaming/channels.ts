@@ -2,14 +2,17 @@ import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { channels as numbers } from './protocols.ts';
 
-/** Many channels over one WebSocket: a message begins with its channel's number (`k8s.io/streaming/pkg/httpstream/wsstream`). */
+/**
+ * Multiplexes channels over one WebSocket. Each message starts with the number of its channel
+ * (`k8s.io/streaming/pkg/httpstream/wsstream`).
+ */
 export class Channels {
   readonly #socket: WebSocket;
   readonly #isBase64: boolean;
   readonly #closesChannels: boolean;
   readonly #channels = new Map<number, Channel>();
 
-  /** @param count how many there are: what comes on another is dropped */
+  /** @param count number of channels; messages for other channels are dropped */
   constructor(socket: WebSocket, protocol: string, count: number) {
     this.#socket = socket;
     this.#isBase64 = protocol.includes('base64.');
@@ -25,14 +28,14 @@ export class Channels {
     });
   }
 
-  /** @throws RangeError where there is no such channel */
+  /** @throws RangeError if the channel does not exist */
   channel(number: number): Duplex {
     const channel = this.#channels.get(number);
     if (channel === undefined) throw new RangeError(`no channel ${number}`);
     return channel;
   }
 
-  /** Says one message on a channel. */
+  /** Sends a message on a channel. */
   say(number: number, data: Uint8Array, done: (error?: Error | null) => void): void {
     if (this.#socket.readyState !== this.#socket.OPEN) done(new Error('the WebSocket is closed'));
     else if (this.#isBase64) this.#socket.send(`${number}${Buffer.from(data).toString('base64')}`, done);
@@ -96,7 +99,7 @@ class Channel extends Duplex {
     this.push(null);
   }
 
-  /** Nobody is there any more: what came before can be read still. */
+  /** Handles the loss of the connection. Data received before can still be read. */
   hearBreak(): void {
     if (this.readableEnded) this.destroy();
     else {

@@ -18,7 +18,7 @@ import type { StreamStatus } from './stream-status.ts';
 
 const BRAND = '@node-agent/fake-cri.StreamRefused';
 
-/** Whoever was asked did not change the protocol. */
+/** Thrown when the server does not switch to the streaming protocol. */
 export class StreamRefused extends Error {
   static {
     brand(StreamRefused, BRAND);
@@ -34,20 +34,20 @@ export class StreamRefused extends Error {
     this.body = body;
   }
 
-  /** Whether a value is a `StreamRefused`, of this copy of the package or of another one. */
+  /** Whether a value is a `StreamRefused`, of this or another copy of the package. */
   static is(value: unknown): value is StreamRefused {
     return hasBrand(value, BRAND);
   }
 }
 
-/** How a client asks, beside the URL. */
+/** Options of a client's request, in addition to the URL. */
 export interface StreamClientOptions extends Pick<RequestOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'> {
-  /** The best first. */
+  /** Offered protocols in order of preference. */
   readonly protocols: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Which streams of a command there are. */
+/** The streams of a command that a client requests. */
 export interface CommandStreamsWanted {
   readonly stdin?: boolean;
   readonly stdout?: boolean;
@@ -55,36 +55,42 @@ export interface CommandStreamsWanted {
   readonly tty?: boolean;
 }
 
-/** A command that runs elsewhere. */
+/** A command that runs at the server. */
 export interface RemoteCommand {
-  /** The protocol that was agreed on. */
+  /** The negotiated protocol. */
   readonly protocol: string;
   readonly stdin: Writable | undefined;
   readonly stdout: Readable | undefined;
   readonly stderr: Readable | undefined;
   resize(size: TerminalSize): void;
-  /** How it ended; words without a status are a failure's. @throws where the connection ended before that was told */
+  /**
+   * How the command ended. With a protocol without status objects, a message means failure.
+   * @throws if the connection ended before the outcome was received
+   */
   readonly outcome: Promise<StreamStatus>;
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is closed. */
   readonly closed: Promise<void>;
-  /** Breaks off. */
+  /** Closes the connection. */
   destroy(): void;
 }
 
-/** A connection to a port, and what is said to be wrong with it. */
+/** A connection to a forwarded port, and a stream with its error message. */
 export interface RemotePort {
   readonly data: Duplex;
   readonly error: Readable;
 }
 
-/** Ports that are served elsewhere, over one connection. */
+/** Forwarded ports over one connection. */
 export interface RemotePorts {
   connect(port: number): Promise<RemotePort>;
   readonly closed: Promise<void>;
   destroy(): void;
 }
 
-/** Runs or joins a command over SPDY/3.1, as the API server and older clients do. @throws StreamRefused; what broke the connection */
+/**
+ * Executes or attaches to a command over SPDY/3.1, as the API server and older clients do.
+ * @throws StreamRefused if the server refuses; the connection's error if the connection breaks
+ */
 export async function commandOverSpdy(
   url: string,
   wanted: CommandStreamsWanted,
@@ -102,7 +108,7 @@ export async function commandOverSpdy(
     wanted.stderr ? open('stderr') : undefined,
     resizes ? open('resize') : undefined,
   ]);
-  // Nothing is said on these: kubectl's client ends them too.
+  // The client sends nothing on these streams. kubectl's client ends them too.
   for (const stream of [error, stdout, stderr]) stream?.end();
   return {
     ...{ protocol, stdin, stdout, stderr, closed: connection.closed },
@@ -112,14 +118,17 @@ export async function commandOverSpdy(
   };
 }
 
-/** Runs or joins a command over WebSocket. @throws StreamRefused; what broke the connection */
+/**
+ * Executes or attaches to a command over WebSocket.
+ * @throws StreamRefused if the server refuses; the connection's error if the connection breaks
+ */
 export async function commandOverWebSocket(
   url: string,
   wanted: CommandStreamsWanted,
   options: StreamClientOptions,
 ): Promise<RemoteCommand> {
   const { socket, opened } = webSocket(url, options);
-  // The first messages may come with the answer: the channels are there before they are read.
+  // The first messages may arrive together with the response, so the channels are created before the messages are read.
   const made = Promise.withResolvers<Channels>();
   socket.on('open', () => made.resolve(new Channels(socket, socket.protocol, COMMAND_CHANNELS)));
   opened.catch(made.reject);
@@ -137,16 +146,23 @@ export async function commandOverWebSocket(
   };
 }
 
-/** Reaches ports over SPDY/3.1. @throws StreamRefused; what broke the connection */
+/**
+ * Opens port forwarding over SPDY/3.1.
+ * @throws StreamRefused if the server refuses; the connection's error if the connection breaks
+ */
 export async function portsOverSpdy(url: string, options: StreamClientOptions): Promise<RemotePorts> {
   const { socket, head } = await upgraded(url, options);
   return portsOf(new SpdyConnection(socket, { role: 'client', head }));
 }
 
-/** Reaches ports over SPDY/3.1 that is told by WebSocket (KEP-4006), by `SPDY/3.1+portforward.k8s.io`. @throws StreamRefused; what broke the connection */
+/**
+ * Opens port forwarding over SPDY/3.1 tunnelled through WebSocket (KEP-4006), with the protocol
+ * `SPDY/3.1+portforward.k8s.io`.
+ * @throws StreamRefused if the server refuses; the connection's error if the connection breaks
+ */
 export async function portsOverWebSocket(url: string, options: StreamClientOptions): Promise<RemotePorts> {
   const { protocols, headers } = options;
-  // The library takes no names with a slash, though Kubernetes has them.
+  // The `ws` library rejects protocol names with a slash, so the header is set directly.
   const offered = { ...headers, 'Sec-WebSocket-Protocol': protocols.join(', ') };
   const { socket, opened } = webSocket(url, { ...options, protocols: [], headers: offered });
   let protocol: string | undefined;
@@ -157,7 +173,7 @@ export async function portsOverWebSocket(url: string, options: StreamClientOptio
   await opened;
   if (protocol === undefined || !protocols.includes(protocol)) {
     socket.terminate();
-    throw new StreamRefused(101, `agreed on the protocol ${protocol}`);
+    throw new StreamRefused(101, `negotiated the protocol ${protocol}`);
   }
   return portsOf(new SpdyConnection(createWebSocketStream(socket), { role: 'client' }));
 }
@@ -230,7 +246,7 @@ function outcomeOf(error: Readable, protocol: string): Promise<StreamStatus> {
     let text = '';
     for await (const piece of error) text += Buffer.from(piece).toString();
     if (!tellsExitCode(protocol)) return text === '' ? { status: 'Success' } : { status: 'Failure', message: text };
-    if (text === '') throw new Error('the connection ended before the outcome was told');
+    if (text === '') throw new Error('connection ended before the outcome was received');
     return JSON.parse(text);
   })();
   outcome.catch(() => {});

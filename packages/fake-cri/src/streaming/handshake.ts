@@ -1,21 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 import { ACCEPTED_HEADER, PROTOCOL_HEADER } from './protocols.ts';
 
-/** A refusal in HTTP. */
+/** An HTTP response that refuses an upgrade. */
 export interface Refused {
   readonly status: number;
   readonly body: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** The protocol that both ends speak, or why there is none. */
+/** The negotiated protocol, or the refusal. */
 export type Handshake =
   | { readonly protocol: string; readonly refusal?: undefined }
   | { readonly protocol?: undefined; readonly refusal: Refused };
 
 type Request = Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
-/** Agrees on a protocol over SPDY: the first that the client names and the server knows (`Handshake`, `k8s.io/streaming/pkg/httpstream`). */
+/**
+ * Negotiates a protocol over SPDY: the first one that the client offers and the server supports (`Handshake` in
+ * `k8s.io/streaming/pkg/httpstream`).
+ */
 export function spdyHandshake({ headers, headersDistinct }: Request, known: readonly string[]): Handshake {
   const given = headersDistinct[PROTOCOL_HEADER.toLowerCase()];
   if (given === undefined) {
@@ -43,7 +46,7 @@ export function spdyHandshake({ headers, headersDistinct }: Request, known: read
   return refused(400, 'unable to upgrade: missing upgrade headers in request\n');
 }
 
-/** Agrees on a protocol over WebSocket; none is one too. */
+/** Negotiates a protocol over WebSocket. A client that offers no protocol gets the protocol `''`. */
 export function webSocketHandshake({ headers }: Request, known: readonly string[]): Handshake {
   const offered = listed([headers['sec-websocket-protocol'] ?? '']);
   const protocol = offered.length === 0 ? '' : offered.find((each) => known.includes(each));

@@ -1,20 +1,22 @@
-/** The protocols of exec and attach over SPDY, the best first (`k8s.io/cri-streaming/pkg/streaming/remotecommand`). */
+/**
+ * Protocols of exec and attach over SPDY, in order of preference (`k8s.io/cri-streaming/pkg/streaming/remotecommand`).
+ */
 export const COMMAND_PROTOCOLS: readonly string[] = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io'];
-/** That of port-forward over SPDY. */
+/** Protocols of port-forward over SPDY. */
 export const FORWARD_PROTOCOLS: readonly string[] = ['portforward.k8s.io'];
-/** Of those, the ones that tell an exit code, and a terminal's size. */
+/** Whether a protocol of exec and attach transmits an exit code, or a terminal size. */
 export const tellsExitCode = (protocol: string): boolean => /^v[45]\./.test(protocol);
 export const tellsSize = (protocol: string): boolean => /^v[345]\./.test(protocol);
 
-/** The headers of HTTP by which SPDY's protocols are agreed on, and those of its streams, in lower case. */
+/** HTTP headers that negotiate SPDY's protocols, and the lower-case headers of its streams. */
 export const PROTOCOL_HEADER = 'X-Stream-Protocol-Version';
 export const ACCEPTED_HEADER = 'X-Accepted-Stream-Protocol-Versions';
 export const streamHeaders = { type: 'streamtype', port: 'port', requestId: 'requestid' } as const;
 
-/** The channels of exec and attach over WebSocket; `close` says which of them is over, in v5. */
+/** Channel numbers of exec and attach over WebSocket. In v5, a message on `close` names a channel that has ended. */
 export const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
 export const COMMAND_CHANNELS = 5;
 
-/** How long a client has to open the streams that it asked for, in milliseconds. */
+/** Time for the client to open the streams that it requested, in milliseconds. */
 export const STREAM_CREATION_MS = 30_000;

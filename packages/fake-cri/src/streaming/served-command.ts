@@ -5,10 +5,10 @@ import type { StreamRequest } from '../core/stream-requests.ts';
 import { exitStatus, failedStatus, type StreamStatus, statusText } from './stream-status.ts';
 import { terminalSizes } from './terminal-sizes.ts';
 
-/** What is run for a client. */
+/** An exec or attach request. */
 export type CommandRequest = Exclude<StreamRequest, { kind: 'portforward' }>;
 
-/** A client's streams, whatever carries them. */
+/** A client's streams, over SPDY or WebSocket. */
 export interface CommandWire {
   readonly stdin?: Readable | undefined;
   readonly stdout?: Duplex | undefined;
@@ -16,14 +16,17 @@ export interface CommandWire {
   readonly resize?: Readable | undefined;
   readonly error: Duplex;
   readonly tellsExitCode: boolean;
-  /** Resolves when the client's connection is gone. */
+  /** Resolves when the client's connection is closed. */
   readonly gone: Promise<void>;
 }
 
-/** Runs what was asked for to its end and tells how it ended; resolves when the client has been told, or has gone. */
+/**
+ * Runs the requested command and sends its outcome to the client. Resolves when the outcome has been sent or the client
+ * has disconnected.
+ */
 export async function serveCommand(runtime: RuntimeStreams, asked: CommandRequest, wire: CommandWire): Promise<void> {
   const { stdin, stdout, stderr, gone } = wire;
-  // What a client says on an output is nothing, but that it has gone.
+  // Input on output streams is discarded. Reading it is needed to detect that the client has disconnected.
   for (const output of [stdout, stderr, wire.error]) output?.resume();
   const streams = { stdin, stdout, stderr, gone, onResize: terminalSizes(wire.resize) };
   let status: StreamStatus;
@@ -42,7 +45,7 @@ export async function serveCommand(runtime: RuntimeStreams, asked: CommandReques
   await Promise.all([stdout, stderr, wire.error].map((output) => output && ended(output)));
 }
 
-/** Ends a stream; resolves when all that was written has been taken, or nobody will take it. */
+/** Ends a stream. Resolves when all written data has been flushed, or cannot be. */
 export function ended(stream: Writable): Promise<void> {
   return new Promise((resolve) => void stream.end(() => resolve()));
 }

@@ -3,14 +3,16 @@ import { CriError } from '@node-agent/cri-client';
 import type { RuntimeStreams } from '../core/runtime-streams.ts';
 import { ended } from './served-command.ts';
 
-/** The two streams of one connection to a port. */
+/** The two streams of one forwarded connection. */
 export interface ForwardWire {
   readonly port: number;
   readonly data: Duplex;
   readonly error: Duplex;
 }
 
-/** Joins a client with a port; resolves when that is over and the client has been told why, if it could not be done. */
+/**
+ * Connects a client with a port. If this fails, sends the reason to the client. Resolves when the connection is over.
+ */
 export async function serveForward(
   runtime: RuntimeStreams,
   podSandboxId: string,

@@ -13,7 +13,7 @@ export interface SpdyUpgrade {
   readonly protocol: string;
 }
 
-/** Serves exec or attach: one stream for each of what was asked for, which the client opens, in any order. */
+/** Serves exec or attach. The client opens one SPDY stream for each requested stream, in any order. */
 export async function serveCommandBySpdy(
   runtime: RuntimeStreams,
   asked: CommandRequest,
@@ -57,7 +57,7 @@ export async function serveCommandBySpdy(
   connection.close();
 }
 
-/** Serves port-forward: for each connection the client opens a stream for errors and one for data. */
+/** Serves port-forward. For each forwarded connection the client opens an error stream and a data stream. */
 export async function serveForwardsBySpdy(
   runtime: RuntimeStreams,
   podSandboxId: string,
@@ -76,7 +76,7 @@ interface Pair {
   readonly timer: Timer;
 }
 
-/** Brings the streams together that are of one connection. */
+/** Matches the error stream and the data stream of each forwarded connection. */
 class Pairs {
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #onPair: (pair: { readonly port: number; readonly data: SpdyStream; readonly error: SpdyStream }) => void;
@@ -90,13 +90,13 @@ class Pairs {
     this.#onPair = onPair;
   }
 
-  /** @returns whether the stream is one */
+  /** @returns whether the stream is a valid stream of a forwarded connection */
   add(stream: SpdyStream): boolean {
     const { headers } = stream;
     const port = /^\d{1,5}$/.test(headers[streamHeaders.port] ?? '') ? Number(headers[streamHeaders.port]) : 0;
     const type = headers[streamHeaders.type];
     if (port < 1 || port > 65_535 || (type !== 'data' && type !== 'error')) return false;
-    // A client that numbers no requests opens the stream for errors, then that for data.
+    // A client that sends no request id opens the error stream immediately before the data stream.
     const id = headers[streamHeaders.requestId] || String(type === 'error' ? stream.id : stream.id - 2);
     const before = this.#pairs.get(id);
     if (before?.[type] !== undefined) {

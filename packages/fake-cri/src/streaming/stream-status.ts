@@ -1,4 +1,4 @@
-/** How a command ended, as its client is told: `metav1.Status`, as far as it is used. */
+/** How a command ended, as sent to its client: the used fields of `metav1.Status`. */
 export interface StreamStatus {
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
@@ -7,7 +7,7 @@ export interface StreamStatus {
   readonly code?: number;
 }
 
-/** Of a command that ran to its end. */
+/** Returns the status of a command that has exited. */
 export function exitStatus(command: readonly string[], exitCode: number): StreamStatus {
   if (exitCode === 0) return { status: 'Success' };
   const cause = `error executing command [${command.join(' ')}], exit code ${exitCode}`;
@@ -19,18 +19,18 @@ export function exitStatus(command: readonly string[], exitCode: number): Stream
   };
 }
 
-/** Of what could not be done. */
+/** Returns the status of a request that failed. */
 export function failedStatus(words: string): StreamStatus {
   return { status: 'Failure', message: `Internal error occurred: ${words}`, reason: 'InternalError', code: 500 };
 }
 
-/** As it is written where the protocol has statuses, and where it has words alone. */
+/** Formats a status: as JSON if the protocol transmits status objects, else as its message only. */
 export function statusText(status: StreamStatus, tellsExitCode: boolean): string {
   if (tellsExitCode) return JSON.stringify(status);
   return status.status === 'Success' ? '' : (status.message ?? '');
 }
 
-/** The exit code that a status tells of; `undefined` where the command did not run to its end. */
+/** Returns the exit code in a status. Returns `undefined` if the command did not run to its end. */
 export function exitCodeOf({ status, reason, details }: StreamStatus): number | undefined {
   if (status === 'Success') return 0;
   if (reason !== 'NonZeroExitCode') return undefined;

@@ -2,54 +2,58 @@ import { Duplex } from 'node:stream';
 import type { StreamKind } from '../core/stream-requests.ts';
 import { ArmedRules } from '../faults/armed-rules.ts';
 
-/** What goes wrong with a request at the streaming endpoint. */
+/** A fault of a request to the streaming endpoint. */
 export type StreamingFault =
-  /** The connection is taken, and nothing is ever said. */
+  /** The server accepts the connection and never responds. */
   | { readonly kind: 'hang' }
-  /** The connection is closed without a word. */
+  /** The server closes the connection without a response. */
   | { readonly kind: 'close' }
-  /** What is said is no HTTP. */
+  /** The server responds with bytes that are not HTTP. */
   | { readonly kind: 'nonsense' }
-  /** The protocol is changed, and what then comes is not of it. */
+  /** The server switches protocols and then sends bytes that are not of the negotiated protocol. */
   | { readonly kind: 'noise' }
-  /** Refused with this status. */
+  /** The server refuses with this HTTP status. */
   | { readonly kind: 'refuse'; readonly status: number; readonly body?: string }
-  /** Sent elsewhere. */
+  /** The server redirects to another location. */
   | { readonly kind: 'redirect'; readonly location: string }
-  /** The connection is reset when so many bytes have been said after the protocol was changed. */
+  /** The connection is reset when the server has sent this number of bytes after the protocol switch. */
   | { readonly kind: 'break'; readonly afterBytes: number };
 
-/** When a fault strikes. */
+/** When a fault applies. */
 export interface StreamingFaultRule {
   readonly on: StreamKind | '*';
   readonly fault: StreamingFault;
-  /** How often at most; without bound by default. */
+  /** Maximum number of times. Default: unlimited. */
   readonly times?: number;
-  /** How many fitting requests go by before the first; 0 by default. */
+  /** Number of matching requests to let pass before the first. Default: 0. */
   readonly skip?: number;
 }
 
-/** The faults that a streaming server is told to have; the oldest rule that fits strikes. */
+/** The fault rules of a streaming server. The oldest matching rule applies. */
 export class StreamingFaults {
   readonly #rules = new ArmedRules<StreamingFaultRule>();
 
-  /** Adds a rule; the function that it returns takes it back. @throws TypeError where a number of it is negative */
+  /**
+   * Adds a rule.
+   * @returns a function that removes the rule
+   * @throws TypeError if `times` or `skip` of the rule is negative
+   */
   add(rule: StreamingFaultRule): () => void {
     return this.#rules.add(rule);
   }
 
-  /** Takes back every rule. */
+  /** Removes all rules. */
   clear(): void {
     this.#rules.clear();
   }
 
-  /** What is wrong with the next request of this kind. */
+  /** Returns the fault for the next request of this kind. */
   next(kind: StreamKind): StreamingFault | undefined {
     return this.#rules.strike(({ on }) => on === '*' || on === kind)?.fault;
   }
 }
 
-/** A connection that is reset when so many bytes have been said; its beginning, up to the end of its head, is not counted. */
+/** A connection that is reset after the given number of sent bytes. The response's HTTP header is not counted. */
 export class BreakingSocket extends Duplex {
   readonly #socket: Duplex & { resetAndDestroy?(): void };
   #left: number;

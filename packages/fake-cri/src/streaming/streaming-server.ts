@@ -10,23 +10,23 @@ import { serveCommandBySpdy, serveForwardsBySpdy } from './spdy-endpoint.ts';
 import { BreakingSocket, StreamingFaults } from './streaming-fault.ts';
 import { serveCommandByWebSocket, serveForwardsByWebSocket } from './web-socket-endpoint.ts';
 
-/** How a {@link FakeStreamingServer} is. */
+/** Options of a {@link FakeStreamingServer}. */
 export interface FakeStreamingServerOptions {
-  /** A port of the loopback; a free one by default. */
+  /** Port on the loopback interface. Default: a free port. */
   readonly port?: number;
-  /** Whether it speaks `v5.channel.k8s.io` over WebSocket, which containerd does not; false by default. */
+  /** Whether the server supports `v5.channel.k8s.io` over WebSocket, which containerd does not. Default: false. */
   readonly webSocketV5?: boolean;
 }
 
-/** A message of a client over WebSocket, at most. */
+/** Maximum size of a client's WebSocket message, in bytes. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Where a `FakeRuntime` serves exec, attach and port-forward, as containerd does: SPDY/3.1 and WebSocket, by URLs that
- * are good once and for a minute (`k8s.io/cri-streaming/pkg/streaming`).
+ * Serves exec, attach and port-forward of a `FakeRuntime` as containerd does: over SPDY/3.1 and WebSocket, with URLs
+ * that are valid once and for one minute (`k8s.io/cri-streaming/pkg/streaming`).
  */
 export class FakeStreamingServer {
-  /** What goes wrong. */
+  /** The faults to inject. */
   readonly faults: StreamingFaults = new StreamingFaults();
   readonly #runtime: RuntimeStreams;
   readonly #options: FakeStreamingServerOptions;
@@ -46,12 +46,15 @@ export class FakeStreamingServer {
     this.#options = options;
   }
 
-  /** How many connections there are. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }
 
-  /** Begins to listen, and has the runtime's URLs point here. @throws Error where the port is taken */
+  /**
+   * Starts listening, and makes the runtime return URLs of this server.
+   * @throws Error if the port is in use
+   */
   async start(): Promise<void> {
     const server = createServer((request, response) => {
       const refusal = this.#refusal(request);
@@ -75,7 +78,7 @@ export class FakeStreamingServer {
     this.#stopListening = this.#runtime.onCrash(() => this.#drop());
   }
 
-  /** Breaks every stream off and stops to listen; what was run runs on. */
+  /** Breaks all streams and stops listening. Commands that were started keep running. */
   async close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -116,7 +119,7 @@ export class FakeStreamingServer {
         socket.destroy();
         return;
       case 'nonsense':
-        socket.end('this is no HTTP\r\n\r\n');
+        socket.end('this is not HTTP\r\n\r\n');
         return;
       case 'refuse':
         refuse(socket, fault.status, fault.body ?? 'injected fault');

@@ -1,10 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { TerminalSize } from '../process/terminal.ts';
 
-/** What a client says of sizes, at most, that is no whole object yet. */
+/** Maximum length of an incomplete size message, in bytes. */
 const MAX_TEXT_BYTES = 4096;
 
-/** Reads sizes (`{"Width":80,"Height":24}`, one after another) and tells whoever asks, with those that came before. */
+/**
+ * Parses a stream of sizes (`{"Width":80,"Height":24}`, concatenated).
+ * @returns a function that adds a listener; the listener also gets the last size received before
+ */
 export function terminalSizes(from: Readable | undefined): (listener: (size: TerminalSize) => void) => void {
   const listeners: ((size: TerminalSize) => void)[] = [];
   let last: TerminalSize | undefined;

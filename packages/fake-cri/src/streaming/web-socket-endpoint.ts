@@ -6,10 +6,10 @@ import { COMMAND_CHANNELS, channels as numbers, tellsExitCode } from './protocol
 import { type CommandRequest, serveCommand } from './served-command.ts';
 import { serveForward } from './served-forward.ts';
 
-/** How long a client has to say that it has heard the end. */
+/** Time for the client to acknowledge the close of the WebSocket. */
 const CLOSE_MS = 1000;
 
-/** Serves exec or attach over channels. */
+/** Serves exec or attach over WebSocket channels. */
 export async function serveCommandByWebSocket(
   runtime: RuntimeStreams,
   asked: CommandRequest,
@@ -17,7 +17,7 @@ export async function serveCommandByWebSocket(
 ): Promise<void> {
   const { stdin, stdout, stderr } = asked.request;
   const channels = new Channels(socket, socket.protocol, COMMAND_CHANNELS);
-  // An empty message tells the client that the connection is there.
+  // An empty message tells the client that the connection is established.
   const first = stdout ? numbers.stdout : stderr ? numbers.stderr : numbers.error;
   channels.say(first, new Uint8Array(), () => {});
   await serveCommand(runtime, asked, {
@@ -32,7 +32,10 @@ export async function serveCommandByWebSocket(
   close(runtime, socket);
 }
 
-/** Serves port-forward over channels: two for each port, data and errors, which begin with the port's number. */
+/**
+ * Serves port-forward over WebSocket channels: two for each port, data and errors. The first message of each channel is
+ * the port number.
+ */
 export async function serveForwardsByWebSocket(
   runtime: RuntimeStreams,
   { podSandboxId, port }: PortForwardRequest,

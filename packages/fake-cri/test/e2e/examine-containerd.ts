@@ -9,7 +9,7 @@ import { examine } from '../compliance.ts';
 
 const REMOVABLE = 'node-agent.local/removable:1';
 
-/** Runs the suite on a private containerd, or says why it cannot. */
+/** Runs the suite on a private containerd, or skips it with the reason. */
 export async function examineContainerd(name: string, found: Found, subnet: string): Promise<void> {
   if ('reason' in found) {
     test(`${name} complies`, (context) => context.skip(found.reason));
@@ -49,7 +49,7 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
     true,
   );
 
-  test('K2: a killed containerd knows its pods again, and what ended while it was down', async () => {
+  test('K2: a containerd that was killed and restarted knows its pods, and containers that exited while it was down', async () => {
     const config = {
       metadata: { name: 'survivor', namespace: 'e2e', uid: 'survivor', attempt: 0 },
       hostname: 'survivor',
@@ -80,7 +80,7 @@ export async function examineContainerd(name: string, found: Found, subnet: stri
       expect((await again.containerStatus({ containerId: long })).status?.state).toBe(ContainerState.CONTAINER_RUNNING);
       const { status } = await again.containerStatus({ containerId: short });
       expect(status?.state).toBe(ContainerState.CONTAINER_EXITED);
-      // 2.x cleans up the shim without asking it for the exit code.
+      // containerd 2.x cleans up the shim without asking it for the exit code.
       expect([status?.exitCode, status?.reason]).toEqual(
         found.binaries.version.startsWith('1.') ? [3, 'Error'] : [255, 'Unknown'],
       );

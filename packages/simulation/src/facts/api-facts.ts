@@ -1,39 +1,41 @@
 import type { Observation } from '../observation.ts';
 
-/** What is true of the API server. */
+/** Ground truth about the API server. */
 export class ApiFacts {
-  /** Since when it refuses connections; infinite where it does not. */
+  /** Time since which the server refuses connections. Infinity if it does not. */
   awaySinceMs: number = Number.POSITIVE_INFINITY;
-  /** When it was last away, or failed requests. */
+  /** Time at which the server was last unreachable or failed requests. */
   troubleAtMs = 0;
   #faults = 0;
   #aways = 0;
   #lags = 0;
-  /** When reads that are old were last over; -1 where there were none. */
+  /** Time at which stale reads last ended. -1 if there were none. */
   staleUntilMs = -1;
   readonly #ended = new Set<string>();
 
-  /** Whether it refuses connections. */
+  /** Whether the server refuses connections. */
   get away(): boolean {
     return this.#aways > 0;
   }
 
-  /** Whether it is away, or fails requests by chance. */
+  /** Whether the server is unreachable, returns stale reads or fails requests randomly. */
   get inTrouble(): boolean {
     return this.away || this.stale || this.#faults > 0;
   }
 
-  /** Whether reads may be old. */
+  /** Whether reads may be stale. */
   get stale(): boolean {
     return this.#lags > 0;
   }
 
-  /** Whether its cache has been behind at any time since. */
+  /** Whether reads have been stale at any time since `sinceMs`. */
   wasStaleSince(sinceMs: number): boolean {
     return this.stale || this.staleUntilMs >= sinceMs;
   }
 
-  /** Whether it has shown the pod as ended: a kubelet that starts then has nothing to run of it. */
+  /**
+   * Whether the server has stored a terminal phase of the pod. A kubelet that starts after that must not run the pod.
+   */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }

@@ -1,13 +1,13 @@
 import type { Observation } from '../observation.ts';
 import type { WantedPods } from './wanted-pods.ts';
 
-/** When a pod began is told in whole seconds. */
+/** The start time of a pod is stored in whole seconds. */
 const SECOND_MS = 1000;
 
-/** When the deadlines of pods are over, by what kubelets can know of their beginning. */
+/** When the deadlines of pods expire, as far as kubelets can know the pods' start times. */
 export class DeadlineFacts {
   readonly #pods: WantedPods;
-  /** When any kubelet first said anything of each pod, and when the one that runs first synced it. */
+  /** When any kubelet first reported each pod, and when the running kubelet first synced it. */
   readonly #firstAtMs = new Map<string, number>();
   readonly #beganAtMs = new Map<string, number>();
   #nowMs = 0;
@@ -17,7 +17,7 @@ export class DeadlineFacts {
     this.#pods = pods;
   }
 
-  /** Whether the pod may be over its deadline: nobody can say that it is to run. */
+  /** Whether the pod may have exceeded its deadline, so that no invariant may require it to run. */
   mayBeOver(uid: string): boolean {
     const seconds = this.#pods.planOf(uid)?.deadlineSeconds;
     const firstAtMs = this.#firstAtMs.get(uid);
@@ -25,12 +25,15 @@ export class DeadlineFacts {
     return this.#clockJumpedAtMs >= firstAtMs || this.#nowMs >= firstAtMs + (seconds - 1) * SECOND_MS;
   }
 
-  /** When the pod is over its deadline at the latest, where it has one: it has to end then. Infinite where nobody can say. */
+  /**
+   * Latest time at which the pod exceeds its deadline and must be terminated. Infinity if the pod has no deadline or
+   * the time is uncertain.
+   */
   overAtMs(uid: string): number {
     const seconds = this.#pods.planOf(uid)?.deadlineSeconds;
     const beganAtMs = this.#beganAtMs.get(uid);
     if (seconds === undefined || beganAtMs === undefined) return Number.POSITIVE_INFINITY;
-    // A kubelet that starts later takes its pods' beginnings from their sandboxes.
+    // A kubelet that starts later derives the start times of pods from their sandboxes.
     const firstAtMs = this.#firstAtMs.get(uid) ?? beganAtMs;
     const known = this.#clockJumpedAtMs < firstAtMs && this.#pods.lastUnwantedAtMs(uid) < beganAtMs;
     return known ? beganAtMs + seconds * SECOND_MS : Number.POSITIVE_INFINITY;
@@ -41,7 +44,7 @@ export class DeadlineFacts {
     this.#nowMs = atMs;
     if (observation.kind === 'kubeletStarted') this.#beganAtMs.clear();
     if (observation.kind === 'action' && observation.action.do === 'jumpClock') this.#clockJumpedAtMs = atMs;
-    // Its first status may say that it is refused.
+    // The first status of a pod may be a rejection.
     if (observation.kind === 'status') this.#began(observation.status.pod.metadata.uid);
     if (observation.kind !== 'stepBegan' || observation.step !== 'syncPod') return;
     const { uid } = observation;

@@ -1,13 +1,13 @@
 import type { Observation } from '../observation.ts';
 import type { WantedPods } from './wanted-pods.ts';
 
-/** Every container gets so long to stop. */
+/** Minimum grace period of every container. */
 const LEAST_GRACE_SECONDS = 2;
-/** What the API server leaves a pod that is to end sooner than it may still do; its times are whole seconds. */
+/** Grace period that the API server sets if a shortened grace period is already over. Its times are whole seconds. */
 const OVERDUE_GRACE_SECONDS = 1;
 const WHOLE_SECOND_MS = 1000;
 
-/** What the users of the API have said of the ends of their pods. */
+/** Deletions of pods by API users. */
 export class DeletionFacts {
   readonly #pods: WantedPods;
   readonly #graceSeconds = new Map<string, number>();
@@ -19,22 +19,22 @@ export class DeletionFacts {
     this.#pods = pods;
   }
 
-  /** The least that anybody has left the pod to end; infinite where nobody has said. */
+  /** Shortest grace period that a user has set for the pod. Infinity if none has. */
   graceSeconds(uid: string): number {
     return this.#graceSeconds.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** When the last of the pod's containers is to have been told to end for good, where it was deleted in the API; infinite where not. */
+  /** Time at which the grace period of the pod's deletion ends. Infinity if the pod was not deleted in the API. */
   dueAtMs(uid: string): number {
     return this.#dueAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** When that was last asked for; -1 where it never was. */
+  /** Time of the last deletion request. -1 if there was none. */
   askedAtMs(uid: string): number {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
-  /** When the end of the pod was first asked for; infinite where it never was. */
+  /** Time of the first deletion request. Infinity if there was none. */
   firstAskedAtMs(uid: string): number {
     return this.#firstAskedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
@@ -42,7 +42,7 @@ export class DeletionFacts {
   observe(observation: Observation): void {
     if (observation.kind !== 'podDeleted') return;
     const { uid, graceSeconds, atMs } = observation;
-    // Who waits for a name is not there.
+    // A pod that waits for a free name does not exist yet.
     const plan = this.#pods.planOf(uid);
     if (plan === undefined) return;
     if (graceSeconds !== undefined) {

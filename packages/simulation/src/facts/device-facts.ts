@@ -2,10 +2,10 @@ import type { Observation } from '../observation.ts';
 import type { PodPlan } from '../scenario/plans.ts';
 import { DEVICE_PLUGINS_DIRECTORY } from '../world/device-plugins.ts';
 
-/** The kubelet's file of who holds which devices. */
+/** The kubelet's checkpoint of device allocations. */
 const HOLDERS_FILE = `${DEVICE_PLUGINS_DIRECTORY}/kubelet_internal_checkpoint`;
 
-/** Devices that a container holds, by the kubelet's file. */
+/** Devices allocated to a container, according to the kubelet's checkpoint. */
 export interface HeldDevices {
   readonly uid: string;
   readonly container: string;
@@ -13,27 +13,28 @@ export interface HeldDevices {
   readonly ids: readonly string[];
 }
 
-/** What the kubelet has written of devices, and what was done to their plugins. */
+/** Device allocations that the kubelet has stored, and faults of device plugins. */
 export class DeviceFacts {
-  /** Since when a resource is one of a device plugin's, for all kubelets. */
+  /** Times at which resources were first registered by a device plugin, with any kubelet. */
   readonly #registeredAtMs = new Map<string, number>();
-  /** When the last thing was over that may keep a plugin from giving what it has; -1 where there was none. */
+  /** Times until which a fault may keep a plugin from providing its devices. */
   readonly #troubledUntilMs = new Map<string, number>();
-  /** When a kubelet first worked on a pod. */
+  /** Times at which a kubelet first synced each pod. */
   readonly #begunAtMs = new Map<string, number>();
   #hangsUntilMs = -1;
-  /** As it was written last. */
+  /** Allocations as last stored. */
   held: readonly HeldDevices[] = [];
 
-  /** Since when a kubelet knows that a resource is one of a device plugin's; infinite where it does not. */
+  /** Time since which a kubelet knows that the resource belongs to a device plugin. Infinity if none does. */
   registeredAtMs(resource: string): number {
     return this.#registeredAtMs.get(resource) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether a pod was let in before it was known that what it asks for are devices: it may never get them then, as it was not asked
-   * whether there are any left.
-   * @param cameAtMs when it came at the earliest, where it may have waited for its name since: it is let in before that
+   * Whether a pod may have been admitted before its resources were known to be devices. Such a pod may never get
+   * devices, because admission did not check whether any were free.
+   * @param cameAtMs earliest time at which the pod was added; a pod that waits for its name is admitted before it
+   * starts
    */
   wasLetInBlindly({ uid, devices = {} }: PodPlan, cameAtMs: number = Number.POSITIVE_INFINITY): boolean {
     const begunAtMs = Math.min(cameAtMs, this.#begunAtMs.get(uid) ?? Number.POSITIVE_INFINITY);
@@ -41,12 +42,12 @@ export class DeviceFacts {
     return [...resources].some((resource) => this.registeredAtMs(resource) >= begunAtMs);
   }
 
-  /** Until when a plugin may have been away, ill or wrong; -1 where it never was. */
+  /** Time until which a plugin may have been down, unhealthy or faulty. -1 if it never was. */
   troubledUntilMs(resource: string): number {
     return this.#troubledUntilMs.get(resource) ?? -1;
   }
 
-  /** Until when some plugin does not answer; -1 where that was never so. */
+  /** Time until which any plugin hangs. -1 if none ever did. */
   get hangsUntilMs(): number {
     return this.#hangsUntilMs;
   }

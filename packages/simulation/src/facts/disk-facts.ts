@@ -4,35 +4,35 @@ import { ROOT_DIRECTORY } from '../world/world.ts';
 const TYPE = 'kubernetes.io~local-volume';
 const STAGED = `${ROOT_DIRECTORY}/plugins/kubernetes.io/local-volume/mounts/`;
 
-/** Where the disks of the node are mounted: once for it, and from there in pods. */
+/** Mounts of the node's disks: one global mount on the node, and bind mounts in pods. */
 export class DiskFacts {
   readonly #sources = new Map<string, string>();
-  /** Until when some mount hangs; -1 where none ever did. */
+  /** Time until which any disk mount hangs. -1 if none ever did. */
   hangsUntilMs = -1;
 
-  /** Whether a disk is mounted for the node. */
+  /** Whether the disk has its global mount on the node. */
   isStaged(disk: string): boolean {
     return this.#sources.has(`${STAGED}${disk}`);
   }
 
-  /** The disks that are mounted for the node. */
+  /** The disks with a global mount on the node. */
   get staged(): readonly string[] {
     return [...this.#sources.keys()].flatMap((target) =>
       target.startsWith(STAGED) ? [target.slice(STAGED.length)] : [],
     );
   }
 
-  /** Whether a pod has a disk mounted. */
+  /** Whether the disk is mounted in the pod. */
   isInPod(uid: string, disk: string): boolean {
     return this.#sources.has(inPod(uid, disk));
   }
 
-  /** The mounts in pods that are of a disk. */
+  /** Returns the mount points of the disk in pods. */
   inPods(disk: string): readonly string[] {
     return [...this.#sources.keys()].filter((target) => target.endsWith(`/volumes/${TYPE}/${disk}`));
   }
 
-  /** What was mounted before the last change. */
+  /** Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     if (observation.kind === 'action' && observation.action.do === 'diskFault') {
       const { fault, forMs } = observation.action;
@@ -49,12 +49,12 @@ function inPod(uid: string, disk: string): string {
   return `${ROOT_DIRECTORY}/pods/${uid}/volumes/${TYPE}/${disk}`;
 }
 
-/** The disk that is mounted for the node at this path; `undefined` for any other path. */
+/** Returns the disk whose global mount point this path is. Returns `undefined` for any other path. */
 export function stagedDisk(target: string): string | undefined {
   return target.startsWith(STAGED) ? target.slice(STAGED.length) : undefined;
 }
 
-/** The pod and the disk that are mounted at this path; `undefined` for any other path. */
+/** Returns the pod and disk whose mount point this path is. Returns `undefined` for any other path. */
 export function diskInPod(target: string): { readonly uid: string; readonly disk: string } | undefined {
   const [, uid, , type, disk] = target.slice(`${ROOT_DIRECTORY}/`.length).split('/');
   return type === TYPE && uid !== undefined && disk !== undefined ? { uid, disk } : undefined;

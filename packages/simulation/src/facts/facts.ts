@@ -16,7 +16,7 @@ import { RestartAllFacts } from './restart-all-facts.ts';
 import { groupOf, periodsOf, ShutdownFacts } from './shutdown-facts.ts';
 import { WantedPods } from './wanted-pods.ts';
 
-/** What is done to the node that is no fault. */
+/** Actions that are not faults. */
 const HARMLESS = new Set([
   'writeManifest',
   'breakManifest',
@@ -44,8 +44,8 @@ const HARMLESS = new Set([
 ]);
 
 /**
- * What is true of the machine, from what was observed: which pods the user wants, which containers have run. Invariants
- * are checked against it, so it asks nothing of the kubelet and shares no rule with it.
+ * The ground truth about the machine, derived from observations: the pods that the user wants and the containers that
+ * have run. Invariants are checked against it, so it neither queries the kubelet nor shares code with it.
  */
 export class Facts {
   readonly node: NodePlan;
@@ -63,49 +63,52 @@ export class Facts {
   readonly records: RecordFacts = new RecordFacts();
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
-  /** Which of the kubelet's lives this is; 0 before the first. */
+  /** Number of the kubelet's current life. 0 before the first start. */
   kubelet = 0;
-  /** Whether it runs, and was not told to stop. */
+  /** Whether a kubelet is running that was not asked to stop. */
   kubeletUp = false;
   kubeletStartedAtMs = 0;
   sourcesReady = false;
   sourcesReadyAtMs = 0;
   runtimeUp = true;
   runtimeChangedAtMs = 0;
-  /** When the runtime last went away; infinite where it never did. */
+  /** Time at which the runtime last went down. Infinity if it never did. */
   runtimeDownAtMs: number = Number.POSITIVE_INFINITY;
   faultsEnded = false;
-  /** When the wall clock was last moved; -1 where it never was. */
+  /** Time of the last jump of the wall clock. -1 if there was none. */
   clockJumpedAtMs = -1;
-  /** When the last fault is over of those that were injected and are none of the API server's. */
+  /** Time at which the last injected fault ends, except faults of the API server. */
   ownFaultsOverAtMs = 0;
-  /** When the last fault or restart of any kind is over that was injected into the node or its runtime; -1 before the first. */
+  /** Time at which the last injected fault or restart of the node or its runtime ends. -1 before the first. */
   lastFaultOverAtMs = -1;
-  /** Until when the file system hangs that some pods mount; -1 where it never did. */
+  /** Time until which the foreign file system hangs. -1 if it never did. */
   foreignHangsUntilMs = -1;
-  /** The runtime says at times that it cannot stop a container. */
+  /** Whether the runtime may refuse to stop a container. */
   mayRefuseStops = false;
-  /** When the first fault or restart of any kind was injected; infinite before. */
+  /** Time of the first injected fault or restart of any kind. Infinity before. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #knownToKubelet = new Set<string>();
   readonly #syncBeganAtMs = new Map<string, number>();
   readonly #stopAskedAtMs = new Map<string, number>();
   readonly #removalAskedAtMs = new Map<string, number>();
   readonly #sandboxStopAskedAtMs = new Map<string, number>();
-  /** When the sync began that a run of a container is of. */
+  /** Start times of the syncs that started each run of a container. */
   readonly #decidedAtMs = new Map<string, number>();
   readonly #terminatingSinceMs = new Map<string, number>();
-  /** The pods that the kubelet that runs ends, and has not ended, by when it began. */
+  /** Pods that the running kubelet is terminating, with the start times of the terminations. */
   readonly #ending = new Map<string, number>();
-  /** The same of those of which the runtime alone was known when their end began, and that nobody wanted then. */
+  /** The subset of these pods that only the runtime knew and the user did not want when the termination started. */
   readonly #orphansEnding = new Set<string>();
-  /** When each pod was last ended of which the runtime alone was known. */
+  /** Times at which pods that only the runtime knew were last terminated. */
   readonly #orphanEndedAtMs = new Map<string, number>();
-  /** When a kubelet first asked for a container to be started. */
+  /** Times at which a kubelet first requested the start of each container. */
   readonly #startAskedAtMs = new Map<string, number>();
-  /** When a kubelet last asked the runtime to make each container of a pod, by `uid/name`. */
+  /** Times at which a kubelet last requested the creation of each container, by `uid/name`. */
   readonly #createAskedAtMs = new Map<string, number>();
-  /** UIDs that were not wanted at a time when a kubelet started, which knew only their containers, or that were taken away at once. */
+  /**
+   * UIDs of pods that were unwanted when a kubelet started that knew only their containers, and UIDs that were removed
+   * without a grace period.
+   */
   readonly #orphaned = new Set<string>();
 
   constructor(node: NodePlan) {
@@ -115,12 +118,15 @@ export class Facts {
     this.deadlines = new DeadlineFacts(this.pods);
   }
 
-  /** Whether the node has refused or ended the pod for what it lacks, for its shutdown or its deadline: nobody can say that it is to run. */
+  /**
+   * Whether the node has rejected or terminated the pod for lack of resources, for a shutdown or for its deadline. No
+   * invariant may then require the pod to run.
+   */
   wasEnded(uid: string): boolean {
     return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid) || this.deadlines.mayBeOver(uid);
   }
 
-  /** What the pod's group has in a shutdown, where it was ended for one; infinite where not. */
+  /** Grace period of the pod's priority group, if the pod was terminated for a shutdown. Otherwise infinity. */
   shutdownGraceSeconds(uid: string): number {
     const { shutdown } = this.node;
     if (shutdown === undefined || !this.shutdown.wasTold(uid)) return Number.POSITIVE_INFINITY;
@@ -128,62 +134,74 @@ export class Facts {
     return periods[groupOf(periods, this.pods.planOf(uid))]?.graceSeconds ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What a pod has that was evicted for a soft threshold; infinite where it was not, or where that has no bound but its own. */
+  /**
+   * Grace period of a pod that was evicted for a soft threshold. Infinity if it was not, or if only the pod's own grace
+   * period applies.
+   */
   evictionGraceSeconds(uid: string): number {
     const most = this.node.resources?.soft?.maxPodGraceSeconds ?? -1;
     return this.resources.softlyEvictedAtMs(uid) < 0 || most < 0 ? Number.POSITIVE_INFINITY : most;
   }
 
-  /** When a kubelet first asked for a container to be started; `undefined` where none has. */
+  /** Time at which a kubelet first requested the start of the container. `undefined` if none has. */
   startAskedAtMs(containerId: string): number | undefined {
     return this.#startAskedAtMs.get(containerId);
   }
 
-  /** When a kubelet first asked for a container to be stopped. */
+  /** Time at which a kubelet first requested the stop of the container. `undefined` if none has. */
   stopAskedAtMs(containerId: string): number | undefined {
     return this.#stopAskedAtMs.get(containerId);
   }
 
-  /** When a kubelet first asked for a sandbox to be stopped; infinite where none has. */
+  /** Time at which a kubelet first requested the stop of the sandbox. Infinity if none has. */
   sandboxStopAskedAtMs(sandboxId: string): number {
     return this.#sandboxStopAskedAtMs.get(sandboxId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether a container's start was under way already when its pod's end began: nobody could know that it would succeed. */
+  /**
+   * Whether the container's start was in progress when the termination of its pod started. The kubelet could not know
+   * whether the start would succeed.
+   */
   wasStarting({ id, podUid, startedAtMs }: Life): boolean {
     const endMs = this.#terminatingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY;
     return startedAtMs >= endMs && (this.#startAskedAtMs.get(id) ?? endMs) < endMs;
   }
 
-  /** Whether the kubelet that runs ends the pod, and has not done so: how it has ended is not to be shown before. */
+  /**
+   * Whether the running kubelet is terminating the pod. The pod's terminal phase must not be reported before the
+   * termination has finished.
+   */
   isBeingEnded(uid: string): boolean {
     return this.#ending.has(uid);
   }
 
-  /** When the kubelet that runs began to end the pod; infinite where it does not. */
+  /** Time at which the running kubelet started to terminate the pod. Infinity if it has not. */
   endBeganAtMs(uid: string): number {
     return this.#ending.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether the kubelet that runs ends a pod of which the runtime alone was known, and that nobody wanted when that began: all that is found of it
-   * ends, whether it has come again or not.
+   * Whether the running kubelet is terminating a pod that only the runtime knew and the user did not want when the
+   * termination started. Everything found of such a pod is stopped, even if the user wants the pod again.
    */
   isOrphanBeingEnded(uid: string): boolean {
     return this.#orphansEnding.has(uid);
   }
 
-  /** When a kubelet last asked for a container to be made; -1 where none has. */
+  /** Time at which a kubelet last requested the creation of the container. -1 if none has. */
   createAskedAtMs(uid: string, name: string): number {
     return this.#createAskedAtMs.get(`${uid}/${name}`) ?? -1;
   }
 
-  /** When the pod was last ended of which the runtime alone was known; -1 where it never was. */
+  /** Time at which the pod was last terminated as one that only the runtime knew. -1 if it never was. */
   orphanEndedAtMs(uid: string): number {
     return this.#orphanEndedAtMs.get(uid) ?? -1;
   }
 
-  /** When the removal of a container, the end of its sandbox or that of its pod was first asked for; infinite where none was. */
+  /**
+   * Time of the first request to remove the container, to stop its sandbox or to terminate its pod. Infinity if there
+   * was none.
+   */
   endAskedAtMs({ id, podUid, sandboxId }: Life): number {
     const never = Number.POSITIVE_INFINITY;
     return Math.min(
@@ -193,12 +211,15 @@ export class Facts {
     );
   }
 
-  /** Whether a kubelet has asked for the record of a container to be removed. */
+  /** Whether a kubelet has requested the removal of the container's record. */
   wasRemovalAsked(containerId: string): boolean {
     return this.#removalAskedAtMs.has(containerId);
   }
 
-  /** Whether a run was told to stop when its liveness probe could have failed for good: it is started again, unless its policy is Never. */
+  /**
+   * Whether a run was stopped when its liveness probe may have failed permanently. Such a container is restarted unless
+   * its policy is Never.
+   */
   wasIll(life: Life): boolean {
     const { id, plan, attempt, startedAtMs, end } = life;
     const toldAtMs = this.stopAskedAtMs(id) ?? Number.NEGATIVE_INFINITY;
@@ -206,30 +227,33 @@ export class Facts {
     return wasStopped && toldAtMs - startedAtMs >= illAfterMs(plan, attempt);
   }
 
-  /** Whether a run that has ended is to be followed by another one. */
+  /** Whether a run that has ended must be followed by another one. */
   mayRunAgain(pod: PodPlan, life: Life): boolean {
     const { plan } = life;
     return mayRestart(pod, plan, life) || (this.wasIll(life) && restartPolicyOf(pod, plan) !== 'Never');
   }
 
-  /** Whether the record of a container was asked to be removed before it started: its start was under way, and came late. */
+  /**
+   * Whether the removal of the container's record was requested before the container started, because the start was in
+   * progress and completed late.
+   */
   wasRemovedUnstarted({ id, startedAtMs }: Life): boolean {
     return (this.#removalAskedAtMs.get(id) ?? Number.POSITIVE_INFINITY) < startedAtMs;
   }
 
-  /** When a run of a container was decided on: no later than it started. */
+  /** Time at which the run of a container was decided. Never later than its start. */
   decidedAtMs({ id, startedAtMs }: Life): number {
     return this.#decidedAtMs.get(id) ?? startedAtMs;
   }
 
-  /** Whether the kubelet that runs has had the pod from one of its sources. */
+  /** Whether the running kubelet has received the pod from one of its sources. */
   isKnownToKubelet(uid: string): boolean {
     return this.#knownToKubelet.has(uid);
   }
 
   /**
-   * When the last `syncPod` of the pod began in the kubelet that runs; infinite where none has. A removal that is seen
-   * while it works ends the pod after it, whatever the configuration says by then.
+   * Start time of the pod's last `syncPod` in the running kubelet. Infinity if there was none. If the pod is removed
+   * during this sync, it is terminated afterwards even if the configuration contains it again.
    */
   syncBeganAtMs(uid: string): number {
     return this.#syncBeganAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
@@ -240,7 +264,7 @@ export class Facts {
     return this.#orphaned.has(uid);
   }
 
-  /** Takes in what happened; before the invariants look at it. */
+  /** Updates the facts. Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     this.nowMs = observation.atMs;
     this.pods.observe(observation);
@@ -263,12 +287,12 @@ export class Facts {
         if (action.do === 'rpcFault' && action.rpc === 'stopContainer' && action.fault.kind === 'error') {
           this.mayRefuseStops = true;
         }
-        // Its end may wait for calls that are under way.
+        // The stop of the kubelet may wait for calls in progress.
         if (action.do === 'restartKubelet') this.kubeletUp = false;
         if (action.do === 'hangForeign') {
           this.foreignHangsUntilMs = Math.max(this.foreignHangsUntilMs, this.nowMs + action.forMs);
         }
-        // Their containers get a second, as those that only the runtime knows.
+        // Force-deleted pods get a grace period of one second, like pods that only the runtime knows.
         if (action.do === 'apiDelete' && action.force) this.#orphaned.add(action.uid);
         if (action.do === 'apiWipe') {
           for (const uid of this.pods.knownUids) if (this.pods.isApiPod(uid)) this.#orphaned.add(uid);
@@ -309,7 +333,7 @@ export class Facts {
       }
       case 'containerStarted': {
         const { id, podUid, startedAtMs } = observation.life;
-        // A start that comes late was asked for by a sync before the last one.
+        // A start that completes late was requested by an earlier sync than the last one.
         const askedAtMs = this.#startAskedAtMs.get(id) ?? startedAtMs;
         this.#decidedAtMs.set(id, Math.min(startedAtMs, askedAtMs, this.syncBeganAtMs(podUid)));
         return;
@@ -332,12 +356,12 @@ export class Facts {
         }
         if (observation.step === 'syncTerminatingPod') {
           if (observation.ok) this.#ending.delete(observation.uid);
-          // A fault has struck that was injected before: the step is tried again after a back-off.
+          // A fault that was injected before has an effect now. The operation is retried after a back-off.
           else this.#faultUntil(observation.atMs);
         }
         return;
       case 'podEndedByNode':
-        // Where nothing of it runs, no step of it begins.
+        // If no container of the pod is running, no pod worker operation starts.
         this.#knownToKubelet.add(observation.uid);
         return;
       case 'sourcesReady':

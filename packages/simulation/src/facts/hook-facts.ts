@@ -4,14 +4,14 @@ import type { BegunHook } from '../world/hook-targets.ts';
 import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
-/** A hook that has reached its container, when, and for which kubelet. */
+/** A hook that has reached its container, with the time and the kubelet that called it. */
 export interface KnownHook extends BegunHook {
   readonly atMs: number;
-  /** Which of the kubelets. */
+  /** Number of the kubelet's life. */
   readonly kubelet: number;
 }
 
-/** The `postStart` hooks that have reached their containers, and what the kubelets can have known of them. */
+/** The `postStart` hooks that have reached their containers, and what kubelets can know about them. */
 export class HookFacts {
   readonly #begun = new Map<string, KnownHook>();
   readonly #facts: Facts;
@@ -20,12 +20,12 @@ export class HookFacts {
     this.#facts = facts;
   }
 
-  /** The hook of a run of a container; `undefined` where it has not reached it: nobody sees one that only sleeps. */
+  /** The hook of a container's run. `undefined` if it has not reached its container. Sleep hooks never do. */
   of({ id }: Life): KnownHook | undefined {
     return this.#begun.get(id);
   }
 
-  /** Until when the kubelet that runs surely waits for the hook of a container; -1 where nobody can say that it does. */
+  /** Time until which the running kubelet certainly waits for the container's hook. -1 if this is uncertain. */
   waitedForUntilMs(life: Life): number {
     const { kubelet, kubeletUp, kubeletStartedAtMs, firstFaultAtMs, nowMs } = this.#facts;
     const isBrokenOff = this.#facts.isBeingEnded(life.podUid) || this.#facts.stopAskedAtMs(life.id) !== undefined;
@@ -38,14 +38,14 @@ export class HookFacts {
     return life.startedAtMs + (hookOf(life.plan, 0)?.takesMs ?? 0);
   }
 
-  /** Whether the hook of a container has surely failed for the kubelet that runs. */
+  /** Whether the container's hook has certainly failed in the running kubelet. */
   hasFailed(life: Life): boolean {
     const begun = this.of(life);
     const { kubelet, nowMs } = this.#facts;
     return begun?.fails === true && begun.kubelet === kubelet && begun.untilMs <= nowMs;
   }
 
-  /** Whether it may have failed for that, as its plan says or for whatever else went wrong. */
+  /** Whether the container's hook may have failed, as planned or because of a fault. */
   mayHaveFailed(life: Life): boolean {
     const { firstFaultAtMs, nowMs } = this.#facts;
     const { by } = life.plan.postStart ?? {};
@@ -62,7 +62,7 @@ export class HookFacts {
     this.#begun.set(hook.life.id, { ...hook, atMs, kubelet });
   }
 
-  /** Whether the runtime, which carries out some of them, went away or came since. */
+  /** Whether the runtime, which executes exec hooks, went down or came up since the hook started. */
   #wasTroubled({ atMs }: KnownHook): boolean {
     return this.#facts.runtimeChangedAtMs >= atMs;
   }

@@ -2,55 +2,55 @@ import type { Observation } from '../observation.ts';
 import type { Action } from '../scenario/actions.ts';
 import type { Life } from '../world/ledger.ts';
 
-/** The containers' processes that have run, and their sandboxes. */
+/** All container processes that have run, and their sandboxes. */
 export class Lives {
   readonly #byId = new Map<string, Life>();
   readonly #byName = new Map<string, Life[]>();
   readonly #running = new Map<string, Life>();
   readonly #sandboxUids = new Map<string, string>();
   readonly #lostSandboxes = new Map<string, number>();
-  /** When a sandbox was last asked for, by the UID of its pod. */
+  /** Time of the last request for a sandbox, by pod UID. */
   readonly #sandboxAskedAtMs = new Map<string, number>();
-  /** How long a sandbox takes that is made after its call has failed, by a fault; 0 before there is such a fault. */
+  /** Delay with which the runtime creates a sandbox although the call has failed. 0 before such a fault is injected. */
   #lateSandboxMs = 0;
-  /** When such sandboxes may come, by the UID of their pod. */
+  /** Times at which such late sandboxes may appear, by pod UID. */
   readonly #lateSandboxes = new Map<string, number[]>();
 
-  /** The processes that run. */
+  /** The running processes. */
   get running(): readonly Life[] {
     return [...this.#running.values()];
   }
 
-  /** The processes of a pod that run. */
+  /** Returns the running processes of a pod. */
   runningOf(uid: string): readonly Life[] {
     const of: Life[] = [];
     for (const life of this.#running.values()) if (life.podUid === uid) of.push(life);
     return of;
   }
 
-  /** The run of a container. */
+  /** Returns the run of a container. */
   byId(containerId: string): Life | undefined {
     return this.#byId.get(containerId);
   }
 
-  /** All runs of a pod's container, the oldest first. */
+  /** Returns all runs of a pod's container, oldest first. */
   of(uid: string, name: string): readonly Life[] {
     return this.#byName.get(`${uid}/${name}`) ?? [];
   }
 
-  /** All runs of a pod's containers in one sandbox. */
+  /** Returns all runs of a pod's containers in one sandbox. */
   inSandbox(uid: string, sandboxId: string): readonly Life[] {
     return [...this.#byId.values()].filter((life) => life.podUid === uid && life.sandboxId === sandboxId);
   }
 
-  /** Whose sandbox this is, where a container has ever run in it. */
+  /** Returns the pod UID of a sandbox, if a container has ever run in it. */
   uidOfSandbox(id: string): string | undefined {
     return this.#sandboxUids.get(id);
   }
 
   /**
-   * Whether a sandbox is an empty shell: nothing runs in it, and its pod has since had a container in a later one, or was to have another
-   * sandbox.
+   * Whether a sandbox is superseded: no container runs in it, and its pod has since had a container in a later sandbox
+   * or has requested another one.
    */
   isSuperseded(sandboxId: string): boolean {
     const uid = this.uidOfSandbox(sandboxId);
@@ -60,12 +60,15 @@ export class Lives {
     return isReplaced && this.running.every((life) => life.sandboxId !== sandboxId);
   }
 
-  /** When a sandbox died by a fault. */
+  /** Time at which a fault killed the sandbox. */
   sandboxLostAtMs(id: string): number | undefined {
     return this.#lostSandboxes.get(id);
   }
 
-  /** Whether a sandbox whose call had failed may have come since, so that the pod has two, and is to begin anew. */
+  /**
+   * Whether a sandbox whose creation seemed to fail may have appeared since then. The pod then has two sandboxes and is
+   * restarted.
+   */
   mayHaveTwoSandboxes(uid: string, sinceMs: number, nowMs: number): boolean {
     return this.#lateSandboxes.get(uid)?.some((atMs) => sinceMs <= atMs && atMs <= nowMs) ?? false;
   }

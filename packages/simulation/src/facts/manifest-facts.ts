@@ -4,30 +4,33 @@ import type { PodPlan } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { MANIFEST_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 
-/** Longer than any source needs to see a change: the file source looks every 20 s at the latest. */
+/** Longer than any source needs to detect a change. The file source lists its directory at least every 20 s. */
 export const SEEN_MS = 35_000;
 
 interface FileFacts {
-  /** What the file says now; `undefined` where it is broken. */
+  /** Current content of the file. `undefined` if it is malformed. */
   readonly content: PodPlan | undefined;
-  /** What a kubelet holds on to that has seen all of it. */
+  /** The version that a kubelet keeps if it has seen all versions. */
   readonly lastGood: PodPlan | undefined;
   readonly writtenAtMs: number;
-  /** Whether containers have run as `lastGood` says: then a kubelet has seen it, and the next one has to know it (F2). */
+  /**
+   * Whether containers have run according to `lastGood`. Then a kubelet has seen this version, and the next kubelet
+   * must know it (F2).
+   */
   readonly proven: boolean;
 }
 
-/** The manifests in the directory, and what a kubelet can know of them. */
+/** The manifest files, and what a kubelet can know about them. */
 export class ManifestFacts {
   readonly #files = new Map<string, FileFacts>();
-  /** The names of all pods that a file ever had. */
+  /** Names of all pods that each file has ever contained. */
   readonly #names = new Map<string, Set<string>>();
-  /** Until when a kubelet may hold on to any of the versions of a file, or to none. */
+  /** Times until which a kubelet may keep any version of a file, or none. */
   readonly #unsureUntilMs = new Map<string, number>();
   readonly #uids = new Set<string>();
-  /** Until when a file cannot be read, by its path. */
+  /** Times until which files cannot be read, by path. */
   readonly #unreadableUntilMs = new Map<string, number>();
-  /** The files that could never be read so far. */
+  /** Files that could not be read at any time so far. */
   readonly #unread = new Set<string>();
   #nowMs = 0;
   #startedAtMs = 0;
@@ -35,44 +38,44 @@ export class ManifestFacts {
   #hiddenUntilMs = -1;
   #storeFaultUntilMs = -1;
 
-  /** Until when manifests, or changes of them, could not be read; -1 where they always could. */
+  /** Time until which manifests or their changes could not be read. -1 if they always could. */
   get hiddenUntilMs(): number {
     return this.#hiddenUntilMs;
   }
 
-  /** Until when the kubelet's own directory was last out of order: what it had to remember may be lost. */
+  /** Time until which the kubelet's own directory last had a fault. The kubelet may have lost stored manifests. */
   get storeFaultUntilMs(): number {
     return this.#storeFaultUntilMs;
   }
 
-  /** What the files stand for that could be read, in their order. */
+  /** Returns the pods of all files that could be read, in the order of the files. */
   pods(): readonly PodPlan[] {
     const files = [...this.#files].filter(([file]) => !this.#unread.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
     return files.flatMap(([, { lastGood }]) => lastGood ?? []);
   }
 
-  /** How many files could never be read so far. */
+  /** Number of files that could not be read at any time so far. */
   get unread(): number {
     return this.#unread.size;
   }
 
-  /** Whether any file ever had a pod of this UID. */
+  /** Whether any file has ever contained a pod with this UID. */
   hasEverHad(uid: string): boolean {
     return this.#uids.has(uid);
   }
 
-  /** Whether the pod's manifest is broken now. */
+  /** Whether the pod's manifest is currently malformed. */
   isBroken(uid: string): boolean {
     return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
   }
 
   /**
-   * Whether nobody can say which version of the pod with this name a kubelet holds on to, if any: its manifest could not be read
-   * when it started, and it is not certain which one the kubelet before it has seen last.
+   * Whether it is uncertain which version of the pod with this name a kubelet keeps, if any: the manifest could not be
+   * read when the kubelet started, and it is uncertain which version the previous kubelet saw last.
    */
   isUnsure(name: string): boolean {
     return [...this.#unsureUntilMs].some(([file, untilMs]) => {
-      // What goes is ended only when all sources have spoken (F1).
+      // A removed pod is terminated only after all sources have reported (F1).
       const held = this.#nowMs < untilMs || (!this.#sourcesReady && untilMs > this.#startedAtMs);
       return held && this.#names.get(file)?.has(name);
     });
@@ -97,7 +100,7 @@ export class ManifestFacts {
         this.#uids.add(pod.uid);
         this.#settle(file);
         if (!this.#files.has(file) && this.#isUnreadable(file)) this.#unread.add(file);
-        // When it is read after that is not certain.
+        // The time at which the kubelet reads the file afterwards is uncertain.
         if (this.#unread.has(file)) this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
         this.#files.set(file, { content: pod, lastGood: pod, writtenAtMs: nowMs, proven: false });
         return;
@@ -127,7 +130,7 @@ export class ManifestFacts {
     }
   }
 
-  /** A kubelet that starts knows of a manifest that it cannot read what the one before it has remembered. */
+  /** A kubelet that cannot read a manifest at its start uses the version that the previous kubelet stored. */
   #onStart(): void {
     this.#startedAtMs = this.#nowMs;
     this.#sourcesReady = false;
@@ -139,7 +142,7 @@ export class ManifestFacts {
       const untilMs = facts.content === undefined ? Number.POSITIVE_INFINITY : this.#hiddenUntilMs + SEEN_MS;
       this.#unsureUntilMs.set(file, untilMs);
     }
-    // A file that is gone, too, may be held on to until it is seen to be.
+    // A kubelet may also keep a deleted file's pod until it detects the deletion.
     for (const file of this.#names.keys()) {
       if (!this.#files.has(file) && this.#nowMs <= this.#hiddenUntilMs) {
         this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
@@ -167,7 +170,7 @@ export class ManifestFacts {
     return this.#nowMs < (this.#unreadableUntilMs.get(`${MANIFEST_DIRECTORY}/${file}`) ?? 0);
   }
 
-  /** What was not certain of a file is so soon after it has changed. */
+  /** Uncertainty about a file ends some time after the file's next change. */
   #settle(file: string): void {
     if (!this.#unsureUntilMs.has(file)) return;
     this.#unsureUntilMs.set(file, Math.max(this.#nowMs, this.#hiddenUntilMs) + SEEN_MS);

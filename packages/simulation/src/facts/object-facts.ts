@@ -2,32 +2,32 @@ import type { Observation } from '../observation.ts';
 import type { ObjectPlan, PodPlan } from '../scenario/plans.ts';
 
 interface ObjectHistory {
-  /** `undefined`: it is not there. */
+  /** `undefined` if the object does not exist. */
   current: number | undefined;
   changedAtMs: number;
   readonly ever: Set<string>;
 }
 
-/** The secrets and config maps that the API has, and had. */
+/** The current and past secrets and config maps of the API. */
 export class ObjectFacts {
   readonly #objects = new Map<string, ObjectHistory>();
 
-  /** What the object says, as text; `undefined` where it is not there. */
+  /** Returns the object's content as text. Returns `undefined` if the object does not exist. */
   current(object: ObjectPlan): string | undefined {
     return this.#objects.get(keyOf(object))?.current?.toString();
   }
 
-  /** When it last came, changed or went; 0 where it never was. */
+  /** Time at which the object was last created, changed or deleted. 0 if it never existed. */
   changedAtMs(object: ObjectPlan): number {
     return this.#objects.get(keyOf(object))?.changedAtMs ?? 0;
   }
 
-  /** All that it ever said. */
+  /** Returns all contents that the object ever had. */
   ever(object: ObjectPlan): ReadonlySet<string> {
     return this.#objects.get(keyOf(object))?.ever ?? new Set();
   }
 
-  /** Whether an object is not there without which the pod is not to start. */
+  /** Whether an object is missing that the pod requires to start. */
   isHeldBack({ objects = [] }: PodPlan): boolean {
     return objects.some((object) => !object.optional && this.current(object) === undefined);
   }

@@ -2,17 +2,23 @@ import { bareContainerId } from '@node-agent/pod-spec';
 import type { Observation } from '../observation.ts';
 import type { Life } from '../world/ledger.ts';
 
-/** Which records of dead containers were removed behind the kubelet's back, and of which ends the kubelet that runs has told. */
+/**
+ * The records of exited containers that were removed without the kubelet's knowledge, and the exits that the running
+ * kubelet has reported.
+ */
 export class RecordFacts {
   readonly #removed = new Set<string>();
   readonly #told = new Set<string>();
 
-  /** Whether the end of a run cannot be known to the kubelet that runs: its record was removed before that kubelet had told of it. */
+  /**
+   * Whether the running kubelet cannot know the exit of a run, because the record was removed before this kubelet
+   * reported the exit.
+   */
   isLost({ id }: Life): boolean {
     return this.#removed.has(id) && !this.#told.has(id);
   }
 
-  /** Whether the record of a run was removed behind the kubelet's back. */
+  /** Whether the record of a run was removed without the kubelet's knowledge. */
   wasRemoved({ id }: Life): boolean {
     return this.#removed.has(id);
   }
@@ -33,7 +39,7 @@ export class RecordFacts {
     ]) {
       for (const one of [state, lastState]) {
         const id = bareContainerId(one?.terminated?.containerID);
-        // A later removal is of an end that the kubelet knows.
+        // If the record is removed later, the kubelet already knows the exit.
         if (id !== '' && !this.#removed.has(id)) this.#told.add(id);
       }
     }

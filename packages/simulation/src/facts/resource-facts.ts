@@ -5,39 +5,42 @@ import { type Figures, SCARCE, type Scarce } from '../world/pressure.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 import { REFUSAL_REASON } from './shutdown-facts.ts';
 
-/** Why a pod is ended that makes room for another one. */
+/** Reason of a termination that makes room for another pod. */
 const PREEMPTION_REASON = 'Preempting';
-/** The file in which the kubelet keeps what it has granted. */
+/** The file in which the kubelet stores allocated resources. */
 const GRANTS_FILE = '/allocated_pods_state';
 
-/** What the kubelet that runs was told of memory, or of disk. */
+/** Stats about memory or disk that the running kubelet has received. */
 export interface Lack {
-  /** When it was last told that there is too little; -1 where it never was. */
+  /** Time of the last stats that showed a shortage. -1 if there were none. */
   readonly lastAtMs: number;
-  /** Since when all that it was told says so; infinite where the last figures do not. */
+  /** Time since which all received stats have shown a shortage. Infinity if the last ones did not. */
   readonly sinceMs: number;
 }
 
 const NO_LACK: Lack = { lastAtMs: -1, sinceMs: Number.POSITIVE_INFINITY };
 
-/** What is true of the node's resources: what pods were granted, which were ended for others' sake, and what was measured. */
+/** Ground truth about the node's resources: allocations of pods, evicted and preempted pods, and stats. */
 export class ResourceFacts {
-  /** What the kubelet has granted, as it wrote it last: CPU of whole pods in thousandths, by UID. */
+  /** CPU allocated to each pod in thousandths, by UID, as the kubelet last stored it. */
   grants: ReadonlyMap<string, number> = new Map();
-  /** Whether the kubelet that runs has found all that the one before it granted: what was written last could be written. */
+  /**
+   * Whether the running kubelet has found all allocations of the previous one, that is, whether the last allocations
+   * could be stored.
+   */
   startedWithAllGrants = true;
-  /** The last figures that the kubelet got which runs now. */
+  /** The last stats that the running kubelet received. */
   figures: Figures | undefined;
-  /** When unused images were last looked for; -1 where they never were. */
+  /** Time at which the kubelet last looked for unused images. -1 if it never did. */
   imagesSoughtAtMs = -1;
-  /** Whether the node was ever short of anything, or low on it. */
+  /** Whether the node was ever short of a resource or below a soft threshold. */
   wasShort = false;
-  /** Whether it was ever short of disk, or low on it. */
+  /** Whether the node was ever short of disk or below a soft threshold for disk. */
   diskWasShort = false;
   #grantsAreKept = true;
   readonly #lacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
   readonly #hardLacks: Record<Scarce, Lack> = { memory: NO_LACK, disk: NO_LACK };
-  /** When pods were evicted for a soft threshold alone. */
+  /** Times at which pods were evicted for a soft threshold only. */
   readonly #softly = new Map<string, number>();
   readonly #ended = new Set<string>();
   readonly #preemptedAtMs = new Map<string, number>();
@@ -45,81 +48,89 @@ export class ResourceFacts {
   readonly #over = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
-  /** What was asked for before that, and until when. */
+  /** Earlier requests, with the times at which they were replaced. */
   readonly #askedBefore = new Map<string, { readonly cpu: CpuPlan; readonly untilMs: number }[]>();
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
   #granted: ReadonlyMap<string, Granted> = new Map();
 
-  /** What the kubelet that runs was told of it, by any of its thresholds. */
+  /** Returns the shortage of a resource, by its soft or hard threshold. */
   lackOf(of: Scarce): Lack {
     return this.#lacks[of];
   }
 
-  /** The same by the hard ones alone. */
+  /** Returns the shortage of a resource, by its hard threshold only. */
   hardLackOf(of: Scarce): Lack {
     return this.#hardLacks[of];
   }
 
   /**
-   * When a pod was evicted for a soft threshold, so that it has time to end: -1 where it was not, or where a hard one is met since by which
-   * it has none.
+   * Time at which a pod was evicted for a soft threshold, which gives the pod a grace period. -1 if it was not, or if a
+   * hard threshold, which gives none, was exceeded since.
    */
   softlyEvictedAtMs(uid: string): number {
     return this.#softly.get(uid) ?? -1;
   }
 
-  /** Whether the node has ever refused or ended the pod, as it had not enough for it: nobody can say that it is to run. */
+  /**
+   * Whether the node has ever rejected or terminated the pod for lack of resources. No invariant may then require the
+   * pod to run.
+   */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }
 
-  /** Whether that happened to any pod. */
+  /** Whether this has happened to any pod. */
   get someWereEnded(): boolean {
     return this.#ended.size > 0;
   }
 
-  /** Whether the kubelet that runs has refused it: it holds nothing. */
+  /** Whether the running kubelet has rejected the pod, which then holds no resources. */
   isRefused(uid: string): boolean {
     return this.#refusedAtMs.has(uid);
   }
 
-  /** When the kubelet that runs has last refused it; -1 where it has not. */
+  /** Time at which the running kubelet last rejected the pod. -1 if it has not. */
   refusedAtMs(uid: string): number {
     return this.#refusedAtMs.get(uid) ?? -1;
   }
 
-  /** Since when it is being ended to make room for another pod; infinite where it is not. */
+  /** Time since which the pod is being preempted. Infinity if it is not. */
   preemptedAtMs(uid: string): number {
     return this.#preemptedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether it has ended as the kubelet says that runs: then it holds nothing. */
+  /** Whether the running kubelet has reported a terminal phase of the pod, which then holds no resources. */
   isOver(uid: string): boolean {
     return this.#over.has(uid);
   }
 
-  /** When all of it had been stopped by the kubelet that runs, which has begun nothing anew since; -1 where it was not. */
+  /**
+   * Time at which the running kubelet had stopped the whole pod, if it has not restarted the pod since. -1 otherwise.
+   */
   stoppedAtMs(uid: string): number {
     return this.#stoppedAtMs.get(uid) ?? -1;
   }
 
-  /** What was last asked for, for a pod that was ever resized. */
+  /** Returns the latest request of a pod that was ever resized. */
   askedFor(uid: string): CpuPlan | undefined {
     return this.#asked.get(uid);
   }
 
-  /** What was asked for at any time since then, and is not any more. */
+  /** Returns earlier requests that were in effect at any time since `sinceMs`. */
   askedBefore(uid: string, sinceMs: number): readonly CpuPlan[] {
     return (this.#askedBefore.get(uid) ?? []).flatMap(({ cpu, untilMs }) => (untilMs >= sinceMs ? [cpu] : []));
   }
 
-  /** When the pod last asked for something else, or was granted something else; -1 where it never was. */
+  /** Time of the last change of the pod's requests or allocation. -1 if there was none. */
   changedAtMs(uid: string): number {
     return this.#changedAtMs.get(uid) ?? -1;
   }
 
-  /** @param storeFaultUntilMs until when the kubelet's own directory was last out of order: what is granted then may not be kept */
+  /**
+   * @param storeFaultUntilMs time until which the kubelet's own directory last had a fault; allocations made before
+   * that time may not be stored
+   */
   observe(observation: Observation, storeFaultUntilMs: number): void {
     switch (observation.kind) {
       case 'kubeletStarted':
@@ -140,7 +151,7 @@ export class ResourceFacts {
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
-        // For a second one, or the same once more, it need not be waited for anew.
+        // A second or repeated preemption does not restart the wait for this pod.
         if (observation.reason === PREEMPTION_REASON && !this.#preemptedAtMs.has(observation.uid))
           this.#preemptedAtMs.set(observation.uid, observation.atMs);
         this.#onEnded(observation);
@@ -199,18 +210,18 @@ export class ResourceFacts {
       this.#lacks[of] = toldOf(this.#lacks[of], figures.low[of], atMs);
       this.#hardLacks[of] = toldOf(this.#hardLacks[of], figures.short[of], atMs);
     }
-    // Whoever goes for one of them may be the first to go for the other.
+    // A pod that is evicted for one resource may also be the first candidate for the other.
     if (figures.short.memory || figures.short.disk) this.#softly.clear();
   }
 
-  /** Whoever is ended for another reason, too, may have no time for that. */
+  /** A pod that is also terminated for another reason may have no grace period. */
   #onEnded({ uid, reason, of, atMs }: Extract<Observation, { readonly kind: 'podEndedByNode' }>): void {
     const isSoft = reason === 'Evicted' && of !== undefined && this.figures?.short[of] === false;
     if (isSoft && !this.#softly.has(uid)) this.#softly.set(uid, atMs);
     else if (!isSoft) this.#softly.delete(uid);
   }
 
-  /** A manifest asks for something else than it did: its pod is resized, where it is there. */
+  /** A changed resource request in a manifest resizes its pod if the pod exists. */
   #onWritten({ uid, cpu }: PodPlan, atMs: number): void {
     const before = this.#written.get(uid);
     this.#written.set(uid, cpu);
@@ -219,7 +230,7 @@ export class ResourceFacts {
   }
 
   #onGrants(grants: ReadonlyMap<string, Granted>, atMs: number): void {
-    // What one container has more another may have less.
+    // The sum may stay the same while the containers' allocations change.
     for (const [uid, { text }] of grants) if (this.#granted.get(uid)?.text !== text) this.#changedAtMs.set(uid, atMs);
     this.#granted = grants;
     this.grants = new Map(Array.from(grants, ([uid, { millis }]) => [uid, millis]));
@@ -242,11 +253,11 @@ interface Resources {
   readonly requests?: { readonly cpu?: string };
 }
 
-/** What a pod was granted. */
+/** Resources allocated to a pod. */
 interface Granted {
-  /** Of all its containers together. */
+  /** Sum over all containers. */
   readonly millis: number;
-  /** Of each of them. */
+  /** Allocation of each container, as text. */
   readonly text: string;
 }
 

@@ -3,7 +3,10 @@ import { restartsAll } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import type { Facts } from './facts.ts';
 
-/** When the exit of a container asked for all of its pod to begin anew (KEP-5532), and when that was done. */
+/**
+ * When the exit of a container required a restart of all containers of its pod (KEP-5532), and when the restart
+ * happened.
+ */
 export class RestartAllFacts {
   readonly #facts: Facts;
   readonly #askedAtMs = new Map<string, number>();
@@ -14,29 +17,35 @@ export class RestartAllFacts {
     this.#facts = facts;
   }
 
-  /** When that was last asked of a pod; -1 where it never was. Who asks while it is told to stop may not be heard. */
+  /**
+   * Time of the last such exit in a pod. -1 if there was none. An exit during a stop of the container may not be
+   * noticed.
+   */
   askedAtMs(uid: string): number {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
-  /** When that was last asked so that it must have been heard; -1 where it never was, or the pod was to end since. */
+  /** Time of the last such exit that must have been noticed. -1 if there was none, or if the pod was removed since. */
   surelyAskedAtMs(uid: string): number {
     const askedAtMs = this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
     return askedAtMs > this.#facts.pods.lastUnwantedAtMs(uid) ? askedAtMs : -1;
   }
 
-  /** When the record of a container that had asked was first to be removed since, the last of all: what started before is gone. -1 where none was. */
+  /**
+   * Time at which the kubelet first requested the removal of the record of the exited container. This record is removed
+   * last, so all earlier runs are gone. -1 if there was none.
+   */
   doneAtMs(uid: string): number {
     return this.#doneAtMs.get(uid) ?? -1;
   }
 
-  /** Whether a run of a container is, or was, one of those that go so that all begin anew. */
+  /** Whether a run may be stopped, or may have been stopped, in order to restart all containers. */
   mayEnd({ podUid, startedAtMs }: Life): boolean {
     const askedAtMs = this.askedAtMs(podUid);
     return askedAtMs >= 0 && (askedAtMs >= startedAtMs || this.doneAtMs(podUid) < askedAtMs);
   }
 
-  /** Whether a run of a container began before all of its pod did anew, or were to. */
+  /** Whether a run started before the last restart of all containers, or before the exit that requires one. */
   isOver({ podUid, startedAtMs }: Life): boolean {
     return Math.max(this.askedAtMs(podUid), this.doneAtMs(podUid)) >= startedAtMs;
   }
@@ -61,17 +70,20 @@ export class RestartAllFacts {
     this.#askedAtMs.set(podUid, endedAtMs);
     const isStopped = termAtMs !== undefined || this.#facts.stopAskedAtMs(id) !== undefined;
     const isWanted = pods.wanted.has(podUid) && pods.lastUnwantedAtMs(podUid) < life.startedAtMs;
-    // Records of dead containers are the first to go for a lack of disk.
+    // Records of exited containers are the first to be removed when disk is short.
     if (!isStopped && isWanted && runtimeUp && !resources.diskWasShort) this.#surelyAskedBy.set(podUid, life);
   }
 
-  /** Its exit may not have been seen before its record went. */
+  /** The exit may not have been noticed before its record was removed. */
   #onRemoved(id: string): void {
     const life = this.#facts.lives.byId(id);
     if (life !== undefined && this.#surelyAskedBy.get(life.podUid) === life) this.#surelyAskedBy.delete(life.podUid);
   }
 
-  /** One that ended right when it was to be stopped for another reason is started again without a look at its exit. */
+  /**
+   * A container that exited while it was being stopped for another reason is restarted without evaluating its exit
+   * code.
+   */
   #onStart({ podUid, name }: Life): void {
     const life = this.#surelyAskedBy.get(podUid);
     if (life?.name === name && this.#facts.stopAskedAtMs(life.id) !== undefined) this.#surelyAskedBy.delete(podUid);

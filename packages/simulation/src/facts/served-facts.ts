@@ -2,22 +2,25 @@ import type { Observation } from '../observation.ts';
 import type { PodPlan } from '../scenario/plans.ts';
 import { SEEN_MS } from './manifest-facts.ts';
 
-/** What the manifest URL serves, and what a kubelet can know of it. */
+/** The pods that the manifest URL serves, and what a kubelet can know about them. */
 export class ServedFacts {
   readonly #delayMs: number;
   #pods: readonly PodPlan[] = [];
   #nowMs = 0;
   #errorUntilMs = -1;
   #unsureUntilMs = -1;
-  /** Since a kubelet has started that may have an older answer: what goes is ended only when all sources have spoken (F1). */
+  /**
+   * Whether a kubelet has started that may use an older response. Removed pods are terminated only after all sources
+   * have reported (F1).
+   */
   #waiting = false;
   readonly #ever = new Set<string>();
-  /** Since when each pod is served without a break. */
+  /** Times since which each pod is served without interruption. */
   #sinceMs = new Map<string, number>();
-  /** When a container of each pod was last started. */
+  /** Time at which a container of each pod was last started. */
   readonly #startedAtMs = new Map<string, number>();
 
-  /** @param delayMs how long after a kubelet's start the URL answers */
+  /** @param delayMs time from a kubelet's start to the first response of the URL */
   constructor(delayMs: number) {
     this.#delayMs = delayMs;
   }
@@ -26,7 +29,7 @@ export class ServedFacts {
     return this.#pods;
   }
 
-  /** Whether a kubelet that has started may have an older answer than the last one, from the time of the one before it. */
+  /** Whether a restarted kubelet may use an older response than the last one, which the previous kubelet had stored. */
   isUnsure(uid: string, storeFaultUntilMs: number): boolean {
     if (!(this.#nowMs < this.#unsureUntilMs || this.#waiting) || !this.#ever.has(uid)) return false;
     const sinceMs = this.#sinceMs.get(uid) ?? Number.POSITIVE_INFINITY;

@@ -4,20 +4,23 @@ import type { PodPlan } from '../scenario/plans.ts';
 import type { ShutdownPlan } from '../scenario/shutdown-plans.ts';
 import type { Facts } from './facts.ts';
 
-/** What the status of a pod gives as the reason that was ended for a shutdown. */
+/** Reason in the status of a pod that was terminated for a shutdown. */
 export const SHUTDOWN_REASON = 'Terminated';
-/** Why a pod is refused while the machine shuts down. */
+/** Reason for the rejection of a pod during a shutdown. */
 export const REFUSAL_REASON = 'NodeShutdown';
-/** From this priority on a pod is critical. */
+/** Pods with this or a higher priority are critical. */
 const CRITICAL_FROM = 2_000_000_000;
 
-/** How long the pods of a priority, and of those up to the next one, have. */
+/** Grace period of the pods from one priority up to the next one in the list. */
 export interface Period {
   readonly priority: number;
   readonly graceSeconds: number;
 }
 
-/** The periods that a plan means, from the lowest priority up: by the words of the documentation, not by what is tested. */
+/**
+ * Returns the grace periods of a plan in ascending order of priority. Implemented from the documentation, independently
+ * of the tested code.
+ */
 export function periodsOf({ total, byPriority }: ShutdownPlan): readonly Period[] {
   if (byPriority !== undefined) return byPriority.toSorted((a, b) => a.priority - b.priority);
   const { graceSeconds, criticalSeconds } = total ?? { graceSeconds: 0, criticalSeconds: 0 };
@@ -27,7 +30,7 @@ export function periodsOf({ total, byPriority }: ShutdownPlan): readonly Period[
   ];
 }
 
-/** To which of the periods a pod belongs. */
+/** Returns the index of the period that applies to a pod. */
 export function groupOf(periods: readonly Period[], pod: PodPlan | undefined): number {
   const priority = pod?.critical ? CRITICAL_PRIORITY : (pod?.priority ?? 0);
   return Math.max(
@@ -36,24 +39,36 @@ export function groupOf(periods: readonly Period[], pod: PodPlan | undefined): n
   );
 }
 
-/** What the machine says of its shutdown, what the kubelet knows of it, and whom it has ended for it. */
+/**
+ * logind's announcements of shutdowns, what the kubelet knows about them, and the pods that it has terminated for a
+ * shutdown.
+ */
 export class ShutdownFacts {
-  /** Whether the machine says that it shuts down, and when it last began or ended to; -1 where it never did. */
+  /**
+   * Whether a shutdown is announced, and the time of the last change of the announcement. The time is -1 before the
+   * first one.
+   */
   isSaid = false;
   saidAtMs = -1;
-  /** Whether the kubelet that runs knows that, and when it came to know that or the contrary; -1 where it never did. */
+  /**
+   * Whether the running kubelet knows about the shutdown, and the time at which it last learned of a change. The time
+   * is -1 before the first one.
+   */
   isHeard = false;
   heardAtMs = -1;
-  /** Whether it has ever heard of one. */
+  /** Whether any kubelet has ever learned of a shutdown. */
   everHeard = false;
   busUp = true;
   busChangedAtMs = -1;
-  /** How many locks are held. */
+  /** Number of inhibitor locks. */
   locks = 0;
   lockChangedAtMs = -1;
-  /** Whether the kubelet that runs has ever held one. */
+  /** Whether the running kubelet has ever held a lock. */
   hasWatched = false;
-  /** Whom the kubelet that runs had to end when it heard: what ran then, and was to run. */
+  /**
+   * UIDs of the pods that the running kubelet must terminate for the shutdown: pods that were running and wanted when
+   * it learned of the shutdown.
+   */
   due: readonly string[] = [];
   readonly #toldAtMs = new Map<string, number>();
   readonly #everTold = new Set<string>();
@@ -61,27 +76,33 @@ export class ShutdownFacts {
   readonly #everEnded = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
 
-  /** Whether the pod was ended, or refused, for a shutdown: nobody can say that it is to run. A manifest's begins anew with the next kubelet. */
+  /**
+   * Whether the pod was terminated or rejected for a shutdown, so that no invariant may require it to run. The next
+   * kubelet starts static pods again.
+   */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }
 
-  /** The same of all kubelets: what each keeps of a pod of a manifest goes, and the next one may begin it anew. */
+  /**
+   * Like {@link wasEnded}, but over all kubelets. A kubelet's decision about a static pod is lost with the kubelet, and
+   * the next kubelet may start the pod again.
+   */
   wasEverEnded(uid: string): boolean {
     return this.#everEnded.has(uid);
   }
 
-  /** Whether any kubelet ever ended the pod for a shutdown. */
+  /** Whether any kubelet has ever terminated the pod for a shutdown. */
   wasTold(uid: string): boolean {
     return this.#everTold.has(uid);
   }
 
-  /** When the kubelet that runs first told the pod to end for a shutdown; `undefined` where it has not. */
+  /** Time at which the running kubelet first started to terminate the pod for a shutdown. `undefined` if it has not. */
   toldAtMs(uid: string): number | undefined {
     return this.#toldAtMs.get(uid);
   }
 
-  /** When the last container of the pod ended; -1 where none has. */
+  /** Time at which the last container of the pod exited. -1 if none has. */
   stoppedAtMs(uid: string): number {
     return this.#stoppedAtMs.get(uid) ?? -1;
   }
@@ -143,7 +164,7 @@ export class ShutdownFacts {
   }
 }
 
-/** Pods of manifests that wait for another one of their name: they are ended without having had their turn. */
+/** Returns static pods that wait for another pod of the same name. They are terminated without ever having run. */
 function inLine(facts: Facts): readonly string[] {
   const { pods } = facts;
   return [...pods.wanted.values()].flatMap(({ uid, name }) => {
@@ -153,7 +174,7 @@ function inLine(facts: Facts): readonly string[] {
   });
 }
 
-/** Whether a kubelet that hears of a shutdown now must know that the pod is to run. */
+/** Whether a kubelet that learns of a shutdown now must know that the pod should be running. */
 function isDue(uid: string, facts: Facts): boolean {
   const { pods } = facts;
   if (!facts.isKnownToKubelet(uid) || !pods.wanted.has(uid) || pods.isUnsure(uid)) return false;

@@ -4,10 +4,10 @@ import type { PodPlan } from '../scenario/plans.ts';
 import { ManifestFacts } from './manifest-facts.ts';
 import { ServedFacts } from './served-facts.ts';
 
-/** The pods that the user wants to run, as manifests and the API say them, and those that were ever wanted. */
+/** The pods that the user wants according to manifests and API, and all pods that were ever wanted. */
 export class WantedPods {
   readonly #files = new ManifestFacts();
-  /** Where there is a manifest URL. */
+  /** Set if there is a manifest URL. */
   readonly #served: ServedFacts | undefined;
   #nowMs = 0;
   readonly #inApi = new Map<string, PodPlan>();
@@ -22,7 +22,7 @@ export class WantedPods {
     this.#served = http ? new ServedFacts(httpDelayMs) : undefined;
   }
 
-  /** The pods that the user wants to run, by UID. */
+  /** The wanted pods by UID. */
   get wanted(): ReadonlyMap<string, PodPlan> {
     return this.#wanted;
   }
@@ -32,7 +32,10 @@ export class WantedPods {
     return [...this.#plans.keys()];
   }
 
-  /** Whether a manifest ever had the pod, though another one of its name, which could not be read at times, may have been wanted in its place. */
+  /**
+   * Whether a manifest ever contained the pod. Another pod of the same name may have been wanted in its place while
+   * that pod's manifest could not be read.
+   */
   mayHaveBeenFirst(uid: string): boolean {
     return this.#files.hiddenUntilMs >= 0 && this.#files.hasEverHad(uid);
   }
@@ -42,27 +45,30 @@ export class WantedPods {
     return this.#everInApi.has(uid);
   }
 
-  /** When the pod was last not wanted; -1 where it is, and always was. */
+  /** Time at which the pod was last unwanted. -1 if it is wanted and always was. */
   lastUnwantedAtMs(uid: string): number {
     return this.#wanted.has(uid) ? (this.#lastUnwantedAtMs.get(uid) ?? -1) : this.#nowMs;
   }
 
-  /** Since when the pod is not wanted any more; infinite where it is. */
+  /** Time since which the pod is no longer wanted. Infinity if it is wanted. */
   unwantedSinceMs(uid: string): number {
     return this.#wanted.has(uid) ? Number.POSITIVE_INFINITY : (this.#unwantedSinceMs.get(uid) ?? 0);
   }
 
-  /** Since when the pod is wanted as it is. */
+  /** Time since which the pod is wanted in its current version. */
   wantedSinceMs(uid: string): number {
     return this.#wantedSinceMs.get(uid) ?? this.#nowMs;
   }
 
-  /** Whether the pod's manifest is a file that is broken now. */
+  /** Whether the pod's manifest file is currently malformed. */
   isBroken(uid: string): boolean {
     return this.#files.isBroken(uid);
   }
 
-  /** Whether nobody can say if a kubelet holds on to the pod, as its source cannot be read and has changed since it last was. */
+  /**
+   * Whether it is uncertain that a kubelet keeps the pod, because the pod's source cannot be read and has changed since
+   * it was last read.
+   */
   isUnsure(uid: string): boolean {
     if (this.isApiPod(uid)) return false;
     return (
@@ -71,27 +77,27 @@ export class WantedPods {
     );
   }
 
-  /** Whether that may be said of any pod. */
+  /** Whether this is uncertain for any pod. */
   get someAreUnsure(): boolean {
     return this.knownUids.some((uid) => this.isUnsure(uid));
   }
 
-  /** Until when the kubelet's own directory was last out of order. */
+  /** Time until which the kubelet's own directory last had a fault. */
   get storeFaultUntilMs(): number {
     return this.#files.storeFaultUntilMs;
   }
 
-  /** Until when changes of manifests could not be seen; -1 where they always could. */
+  /** Time until which changes of manifests could not be read. -1 if they always could. */
   get hiddenUntilMs(): number {
     return this.#files.hiddenUntilMs;
   }
 
-  /** What the pod was planned as, at any time: the newest last. */
+  /** Returns all versions of the pod's plan, newest last. */
   plansOf(uid: string): readonly PodPlan[] {
     return this.#plans.get(uid) ?? [];
   }
 
-  /** The plan that is or was the newest of this pod. */
+  /** Returns the current or last version of the pod's plan. */
   planOf(uid: string): PodPlan | undefined {
     return this.#wanted.get(uid) ?? this.#plans.get(uid)?.at(-1);
   }

@@ -59,7 +59,7 @@ import {
   unknownIsKnownLate,
 } from './stops.ts';
 
-/** All invariants that are checked, in the order in which they are asked. */
+/** All checked invariants, in the order in which they judge an observation. */
 export const allInvariants: readonly Invariant[] = [
   oneWay,
   oneAtATime,

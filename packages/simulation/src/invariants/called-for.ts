@@ -9,7 +9,7 @@ interface Request {
   readonly config?: { readonly metadata?: { readonly uid?: string } };
 }
 
-/** For which pod a call of the runtime is made; `undefined` where it is not known, or for none. */
+/** Returns the UID of the pod that a runtime call concerns. Returns `undefined` if it is unknown or there is none. */
 export function calledFor({ port, args }: PortCall, facts: Facts): string | undefined {
   if (port !== 'cri') return undefined;
   const { containerId, podSandboxId, sandboxConfig, config } = (args[0] ?? {}) as Request;
@@ -19,7 +19,7 @@ export function calledFor({ port, args }: PortCall, facts: Facts): string | unde
 
 const NONE: readonly Life[] = [];
 
-/** The running containers that a call ends. */
+/** Returns the running containers that a call stops. */
 export function stoppedBy({ port, name, args }: PortCall, facts: Facts): readonly Life[] {
   if (port !== 'cri') return NONE;
   const { containerId, podSandboxId } = (args[0] ?? {}) as Request;

@@ -9,52 +9,57 @@ import { mountedFault } from './objects.ts';
 import { hasFailedToStart } from './stops.ts';
 import { watchSilenceMs } from './watch-silence.ts';
 
-/** A status that has not changed for so long must be what the API server shows, where nothing is in its way. */
+/** Time after which the API server must show an unchanged status if nothing prevents it. */
 const SHOWN_MS = 45_000;
-/** A lease is renewed every 10 s, give or take; so long after trouble it must have its beat again. */
+/** A lease is renewed about every 10 s. This time after a fault, the renewals must be regular again. */
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
 /** Longer than any fault of the runtime lasts. */
 const ALONE_LATE_MS = 150_000;
 
-/** S2 in the API: no terminal phase reaches it until all containers have stopped, and none starts again. */
+/**
+ * S2 in the API: no terminal phase reaches the API server until all containers have stopped, and none starts
+ * afterwards.
+ */
 export const terminalIsShownLate: Invariant = invariant('S2', ['containerStarted', 'apiRequest'], () => {
   const terminal = new Set<string>();
   return (observation, facts) => {
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
-      // A kubelet that began with a list of a cache that was behind knows of no end yet, as upstream's.
+      // A kubelet that started with a stale list does not know the terminal phase, as in upstream.
       if (!terminal.has(podUid) || facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
-      return { wrong: `container ${name} of pod ${podUid} starts, which the API shows as ended` };
+      return { wrong: `container ${name} of pod ${podUid} started although the API shows a terminal phase of the pod` };
     }
     if (observation.kind !== 'apiRequest' || observation.shown === undefined) return undefined;
     const { uid, phase, mirror } = observation.shown;
     if (mirror || (phase !== 'Succeeded' && phase !== 'Failed') || terminal.has(uid)) return undefined;
     terminal.add(uid);
     const [life] = facts.lives.runningOf(uid);
-    return judged(life && `the API shows pod ${uid} as ${phase} while container ${life.name} runs`);
+    return judged(life && `the API shows pod ${uid} as ${phase} while container ${life.name} is running`);
   };
 });
 
-/** S5: the pod object is deleted only after its containers, its sandbox and its volumes are gone. */
+/** S5: a pod object is deleted only after the pod's containers, sandbox and volumes are gone. */
 export const deletedLast: Invariant = invariant('S5', ['apiRequest'], () => (observation, facts) => {
   if (observation.kind !== 'apiRequest') return undefined;
   const { verb, resource, status, uid, name } = observation.request;
   if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
   if (!facts.pods.isApiPod(uid)) return undefined;
   if (facts.pods.wanted.has(uid))
-    return { wrong: `the object of pod ${uid} (${name}) is deleted, and nobody asked for it` };
+    return { wrong: `the object of pod ${uid} (${name}) was deleted although the pod is wanted` };
   const [life] = facts.lives.runningOf(uid);
-  if (life !== undefined) return { wrong: `the object of pod ${uid} is deleted while container ${life.name} runs` };
+  if (life !== undefined)
+    return { wrong: `the object of pod ${uid} was deleted while container ${life.name} is running` };
   const volume = observation.paths.find((path) =>
     path.startsWith(`${ROOT_DIRECTORY}/pods/${uid}/volumes/kubernetes.io~empty-dir/`),
   );
-  return judged(volume && `the object of pod ${uid} is deleted, and ${volume} is left`);
+  return judged(volume && `the object of pod ${uid} was deleted although ${volume} exists`);
 });
 
 /**
- * F3: a mirror pod is not deleted, for ever or for another version's, while its static pod ends, or is yet to be ended as the
- * kubelet knows it from the runtime alone; in the end there is one for each static pod, and no other.
+ * F3: a mirror pod is not deleted, permanently or for replacement, while its static pod is terminating or, known only
+ * from the runtime, has yet to be terminated. In the final state each static pod has a mirror pod, and there are no
+ * other mirror pods.
  */
 export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan', 'end', 'apiRequest'], () => {
   const endingSinceMs = new Map<string, number>();
@@ -73,7 +78,7 @@ export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan'
     const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
     if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
     const own = name.slice(0, -NODE_NAME.length - 1);
-    // A request that a fault delays was sent before.
+    // A fault may have delayed the request, so it was sent earlier.
     const troubled = facts.api.inTrouble || observation.atMs - facts.api.troubleAtMs < MAX_REQUEST_DELAY_MS;
     const sentAtMs = observation.atMs - (troubled ? MAX_REQUEST_DELAY_MS : 0);
     const life = facts.lives.running.find(({ podUid }) => {
@@ -83,11 +88,11 @@ export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan'
         (!facts.isKnownToKubelet(podUid) && !facts.pods.wanted.has(podUid))
       );
     });
-    return judged(life && `mirror pod ${name} is deleted while container ${life.name} of ${life.podUid} still runs`);
+    return judged(life && `mirror pod ${name} was deleted while container ${life.name} of ${life.podUid} is running`);
   };
 });
 
-/** S8, K3: what the kubelet says is what the API shows, seconds after nothing is in the way any more. */
+/** S8, K3: the API shows what the kubelet reports, within seconds after nothing prevents it any more. */
 export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], () => {
   const changedAtMs = new Map<string, number>();
   return (observation, facts) => {
@@ -95,7 +100,8 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     if (observation.kind !== 'health' || observation.cluster === undefined) return undefined;
     const quietMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs);
     if (quietMs < SHOWN_MS || facts.api.inTrouble) return undefined;
-    // How a pod has ended is not shown before it has (S2), which waits for a runtime that is away, or for a call that hangs.
+    // A terminal phase is shown only after the termination (S2), which waits for an unreachable runtime or a hanging
+    // call.
     const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
     const isHeldUp = runtimeAway || observation.atMs - facts.ownFaultsOverAtMs < SHOWN_MS;
     const settled = (uid: string, phase: string | undefined): boolean =>
@@ -105,15 +111,15 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
   };
 });
 
-/** K3: while the API server is away, what ends is started again as ever, by a kubelet that knows of it. */
+/** K3: while the API server is unreachable, a kubelet restarts exited containers of the pods that it knows. */
 export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || !facts.api.away || !facts.kubeletUp || !facts.runtimeUp) return undefined;
-  // A kubelet that was started meanwhile has no word of which pods there are.
+  // A kubelet that was started during the outage does not know the pods.
   if (facts.kubeletStartedAtMs > facts.api.awaySinceMs) return undefined;
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    // One that was let in before it was known that it asks for devices may never get them.
+    // A pod that was admitted before its resources were known to be devices may never get them.
     if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts) || facts.devices.wasLetInBlindly(pod)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
@@ -123,19 +129,24 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
       if (hasFailedToStart(pod, plan, facts)) continue;
       const agoMs = observation.atMs - Math.max(last.endedAtMs, sinceMs);
       if (agoMs <= facts.node.backOff.maxMs + longestHooksMs(pod) + ALONE_LATE_MS) continue;
-      return { wrong: `container ${plan.name} of pod ${pod.uid} ended ${agoMs} ms ago, and waits for the API server` };
+      return {
+        wrong: `container ${plan.name} of pod ${pod.uid} ended ${agoMs} ms ago and was not restarted during an outage of the API server`,
+      };
     }
   }
   return seen ? 'ok' : undefined;
 });
 
-/** Whether this kubelet has begun nothing of a pod that has objects: it may have had no time to read them while the API server was there. */
+/**
+ * Whether the running kubelet has not started any container of a pod with secrets or config maps. It may have been
+ * unable to read them before the outage.
+ */
 function hasToReadItsObjects({ uid, objects, containers }: PodPlan, { lives, kubeletStartedAtMs }: Facts): boolean {
   const runs = containers.flatMap(({ name }) => lives.of(uid, name));
   return objects !== undefined && runs.every(({ startedAtMs }) => startedAtMs < kubeletStartedAtMs);
 }
 
-/** N6: the lease keeps its beat, whatever the runtime does. */
+/** N6: the lease is renewed regularly, regardless of the runtime. */
 export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], () => {
   let renewedAtMs = Number.NEGATIVE_INFINITY;
   return (observation, facts) => {
@@ -150,14 +161,14 @@ export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], (
     const settledMs = observation.atMs - Math.max(facts.api.troubleAtMs, facts.kubeletStartedAtMs) - LEASE_SETTLED_MS;
     if (settledMs < 0) return undefined;
     const agoMs = observation.atMs - renewedAtMs;
-    // That all the API server had is lost shows in a watch, which may hang with nothing to be seen of it.
+    // The loss of the API server's store is only noticed through a watch, which may hang without a visible error.
     if (!observation.cluster.registered)
       return settledMs < watchSilenceMs(facts) ? undefined : { wrong: 'the node is not registered' };
-    return judged(agoMs > LEASE_LATE_MS && `the lease was renewed ${agoMs} ms ago`);
+    return judged(agoMs > LEASE_LATE_MS && `the lease was last renewed ${agoMs} ms ago`);
   };
 });
 
-/** What of the API server's pods is not as it is to be in the end. */
+/** Returns what is wrong with the API server's pods in the final state. */
 export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
   const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.pods.wanted.has(uid));
   if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;
@@ -169,27 +180,30 @@ function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undef
   const mirrored = new Set(shown.filter(({ mirror }) => mirror).map(({ name }) => name));
   const statics = [...facts.pods.wanted.values()].filter(({ uid }) => !facts.pods.isApiPod(uid));
   for (const { name, uid } of statics) {
-    // One that the node has refused may have none: no worker has ever had it.
+    // A rejected static pod may have no mirror pod, because it never had a pod worker.
     if (facts.pods.isUnsure(uid) || facts.wasEnded(uid)) continue;
     const object = shown.find((one) => one.mirror && one.name === `${name}-${NODE_NAME}`);
     const own = said.find((one) => one.uid === uid);
     const isOnly = statics.filter((pod) => pod.name === name).length === 1;
     if (isOnly && !endedForGood(uid, facts) && object && own && object.phase !== own.phase) {
-      return `the mirror pod of ${name} is ${object.phase}, and the kubelet says that it is ${own.phase}`;
+      return `the mirror pod of ${name} is ${object.phase}, but the kubelet reports ${own.phase}`;
     }
     if (!mirrored.delete(`${name}-${NODE_NAME}`) && statics.filter((pod) => pod.name === name).length === 1) {
       return `static pod ${name} has no mirror pod`;
     }
   }
-  // One whose manifest is broken, and that the kubelet may remember, has its mirror pod.
+  // A static pod with a malformed manifest, which the kubelet may have stored, has a mirror pod.
   const unsure = facts.pods.knownUids.filter((uid) => facts.pods.isUnsure(uid));
   const remembered = new Set(unsure.map((uid) => `${facts.pods.planOf(uid)?.name}-${NODE_NAME}`));
   const left = [...mirrored].find((name) => !remembered.has(name));
   const gone = left !== undefined && statics.every(({ name }) => left !== `${name}-${NODE_NAME}`);
-  return gone ? `mirror pod ${left} is left, and its static pod is gone` : undefined;
+  return gone ? `mirror pod ${left} is left although its static pod is gone` : undefined;
 }
 
-/** Whether an API server that shows how its containers ended for a shutdown refuses to show that they run again. */
+/**
+ * Whether the API server rejects a status of running containers, because it shows how the containers ended for a
+ * shutdown.
+ */
 function endedForGood(uid: string, { pods, shutdown }: Facts): boolean {
   const pod = pods.planOf(uid);
   if (pod === undefined || !shutdown.wasTold(uid)) return false;
@@ -208,15 +222,15 @@ function shownFault(
     const same =
       object.containers === containers || (wasReadOld(facts, uid) && hasMoreRestarts(object.containers, containers));
     if (object.phase !== phase || !same) {
-      return `the API shows pod ${uid} as ${object.phase} [${object.containers}], the kubelet says ${phase} [${containers}]`;
+      return `the API shows pod ${uid} as ${object.phase} [${object.containers}], but the kubelet reports ${phase} [${containers}]`;
     }
   }
   return undefined;
 }
 
 /**
- * Whether the kubelet may say of a pod what an old read says of its restarts: it refused it, and so never looked at it; or it began with
- * such reads, and the runtime has forgotten the rest.
+ * Whether the kubelet may report restart counts from a stale read: it rejected the pod and never inspected its
+ * containers, or it started with stale reads and the runtime has no older records.
  */
 function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string): boolean {
   return (resources.isRefused(uid) && api.staleUntilMs > 0) || api.wasStaleSince(kubeletStartedAtMs);
@@ -224,7 +238,7 @@ function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string):
 
 const RESTARTS = / \d+(?= \S*$)/;
 
-/** Whether containers are the same but for restarts, of which the API has more: they do not go back (S3). */
+/** Whether the containers are equal except that the API has higher restart counts, which must not decrease (S3). */
 function hasMoreRestarts(shown: string, said: string): boolean {
   const [inApi, own] = [shown.split('; '), said.split('; ')];
   if (inApi.length !== own.length) return false;

@@ -12,31 +12,31 @@ import {
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** What virtual time may be off by. */
+/** Tolerance for rounding of virtual time. */
 const TOLERANCE_MS = 50;
-/** Every container gets so long to stop. */
+/** Minimum grace period of every container. */
 const LEAST_GRACE_MS = 2000;
-/** A run of this length ends a row of crashes. */
+/** A run of at least this duration resets the crash count. */
 const LONG_RUN_MS = 600_000;
 
-/** C1: never two live containers of the same name in one pod. */
+/** C1: a pod never has two running containers with the same name. */
 export const oneOfAName: Invariant = invariant('C1', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const twin = facts.lives.runningOf(life.podUid).find((other) => other !== life && other.name === life.name);
   return judged(
     twin &&
-      `container ${life.name} of pod ${life.podUid} starts as attempt ${life.attempt} while attempt ${twin.attempt} runs`,
+      `container ${life.name} of pod ${life.podUid} started as attempt ${life.attempt} while attempt ${twin.attempt} is running`,
   );
 });
 
-/** C2: a container that crashes again and again is restarted no sooner than its back-off allows. */
+/** C2: a container that crashes repeatedly is not restarted before its back-off is over. */
 export const backOff: Invariant = invariant('C2', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const crashes = crashesInARow(life, facts);
   const last = crashes.at(-1);
-  // How long runs and pauses were is told by the wall clock alone.
+  // The durations of runs and pauses are measured by the wall clock.
   if (last?.endedAtMs === undefined || facts.clockJumpedAtMs >= (crashes[0]?.startedAtMs ?? 0)) return undefined;
   const { initialMs, maxMs } = facts.node.backOff;
   const row = crashes.length;
@@ -44,76 +44,88 @@ export const backOff: Invariant = invariant('C2', ['containerStarted'], () => (o
   const waitedMs = life.startedAtMs - last.endedAtMs;
   return judged(
     waitedMs < least - TOLERANCE_MS &&
-      `container ${life.name} of pod ${life.podUid} starts ${waitedMs} ms after crash ${crashes.length} in a row, which is to be followed by ${least} ms of back-off`,
+      `container ${life.name} of pod ${life.podUid} started ${waitedMs} ms after crash number ${crashes.length}, before its back-off of ${least} ms was over`,
   );
 });
 
-/** The crashes right before a start, which no change of its spec and no absence of its pod stands between. */
+/**
+ * Returns the consecutive crashes before a start, back to the last change of the container's spec or removal of its
+ * pod.
+ */
 function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   const crashes: Life[] = [];
-  // In a new sandbox init containers begin anew, and their records go.
+  // In a new sandbox init containers run again, and their old records are removed.
   const isInit = facts.pods.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
   for (const earlier of facts.lives.of(life.podUid, life.name).toReversed()) {
-    // What was asked to be removed before it started was not looked at again: nobody saw how it ended.
+    // If the removal of a container was requested before it started, the kubelet never saw how it exited.
     if (earlier === life || facts.wasRemovedUnstarted(earlier)) continue;
-    // What ends while it is being stopped, or with its sandbox, has not crashed.
+    // A container that exits while it is being stopped, or together with its sandbox, has not crashed.
     const lost = facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
-    // Nor has, for whoever was not told of its end, what was told to stop since its liveness probe failed.
+    // A container that was stopped for its liveness probe is not a crash for a kubelet that did not see its exit.
     const ill = earlier.plan.probes?.liveness !== undefined && facts.stopAskedAtMs(earlier.id) !== undefined;
     const stopped = earlier.termAtMs !== undefined || lost || ill;
     const byItself = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
     const crashed = byItself || (!lost && (facts.wasIll(earlier) || (!ill && isEndedByHook(earlier, facts))));
     const long = (earlier.endedAtMs ?? 0) - earlier.startedAtMs > LONG_RUN_MS;
-    const anew = isInit && earlier.sandboxId !== life.sandboxId;
-    const same = !anew && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
+    const isNewSandbox = isInit && earlier.sandboxId !== life.sandboxId;
+    const same = !isNewSandbox && JSON.stringify(earlier.plan) === JSON.stringify(life.plan);
     if (!crashed || long || !same || facts.pods.lastUnwantedAtMs(life.podUid) >= earlier.startedAtMs) break;
-    // One that ended for good runs again only where its pod begins anew: its records were taken away, and the kubelet's memory with it.
+    // A container that must not be restarted runs again only if its pod is started again, after its records and the
+    // kubelet's memory were lost.
     if (isDoneFor(facts, earlier) || isForgotten(earlier, facts)) break;
-    // Other resources make the row begin anew, when they are asked for and when they are granted.
+    // A change of requested or allocated resources resets the crash count.
     if (facts.resources.changedAtMs(life.podUid) >= earlier.startedAtMs) break;
-    // Where all containers began anew, so does the row: their records are gone.
+    // A restart of all containers resets the crash count, because their records are removed.
     if (facts.restartAll.isOver(earlier)) break;
-    // A kubelet that could not know the pod has ended all of it (other rules say whether it might): what has its UID since is another.
+    // A kubelet that did not know the pod has terminated all of it. (Other invariants check whether it was allowed to.)
+    // A later pod with the same UID is a new pod.
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }
   return crashes;
 }
 
-/** Whether a container was told to stop when its `postStart` hook had failed, and for nothing else that is known: that counts as a crash. */
+/**
+ * Whether a container was stopped because its `postStart` hook failed, and for no other known reason. This counts as a
+ * crash.
+ */
 function isEndedByHook(life: Life, facts: Facts): boolean {
   const hook = facts.hooks.of(life);
   const toldAtMs = facts.stopAskedAtMs(life.id) ?? Number.POSITIVE_INFINITY;
   return hook?.fails === true && toldAtMs >= hook.untilMs && life.endedAtMs !== undefined && life.endedAtMs >= toldAtMs;
 }
 
-/** Whether a run ended so that its container is not to run again. */
+/** Whether a run ended such that its container must not be restarted. */
 function isDoneFor(facts: Facts, life: Life): boolean {
   const pod = facts.pods.planOf(life.podUid);
   return pod !== undefined && !facts.mayRunAgain(pod, life);
 }
 
-/** C3: init containers run one at a time and in order, before the main ones, and once per sandbox, or since all containers began anew. */
+/**
+ * C3: init containers run one at a time, in order and before the main containers. Each runs once per sandbox, or once
+ * since the last restart of all containers.
+ */
 export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
   const pod = facts.pods.planOf(life.podUid);
-  // Ephemeral containers wait for nobody.
+  // Ephemeral containers do not wait for other containers.
   if (pod === undefined || isSidecar(pod, life.name) || findPlan(pod, life.name) === undefined) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const before = index < 0 ? pod.init : pod.init.slice(0, index);
   const here = (name: string): readonly Life[] => livesHere(life, name, facts);
-  const who = `container ${life.name} of pod ${life.podUid}`;
+  const subject = `container ${life.name} of pod ${life.podUid}`;
   for (const { name } of before) {
     if (isSidecar(pod, name)) continue;
     const passed = here(name).some((earlier) => earlier.end !== undefined && !hasFailed(pod, name, earlier));
-    if (!passed) return { wrong: `${who} starts before init container ${name} has done its work` };
+    if (!passed) return { wrong: `${subject} started before init container ${name} has completed` };
   }
   if (index < 0) return 'ok';
   const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts);
   const started = pod.containers.find(({ name }) => here(name).some(isKnown));
-  if (started !== undefined) return { wrong: `init ${who} starts after main container ${started.name} has` };
-  // A start that outlived its kubelet, and came after the next one had asked for what never ran to be removed: nobody has seen it.
+  if (started !== undefined) return { wrong: `init ${subject} started after main container ${started.name}` };
+  // A start that outlived its kubelet and completed after the next kubelet had requested the removal of the container
+  // was not seen by any kubelet.
   const again = here(life.name).some(
     (earlier) =>
       earlier !== life &&
@@ -122,16 +134,21 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
       isKnown(earlier) &&
       !facts.wasRemovedUnstarted(earlier),
   );
-  return judged(again && `init ${who} starts again in its sandbox, though it has done its work there`);
+  return judged(again && `init ${subject} started again in its sandbox although it has completed there`);
 });
 
-/** The runs of a container of this name in the sandbox of a run of another one, since all containers of the pod last began anew. */
+/**
+ * Returns the runs of the named container in the sandbox of the given run, since the last restart of all containers.
+ */
 function livesHere({ podUid, sandboxId }: Life, name: string, facts: Facts): readonly Life[] {
   const sinceMs = facts.restartAll.doneAtMs(podUid);
   return facts.lives.of(podUid, name).filter((life) => life.sandboxId === sandboxId && life.startedAtMs >= sinceMs);
 }
 
-/** C4: a sidecar holds back what comes after it until it has started, and ends after the main containers. */
+/**
+ * C4: the containers after a sidecar start only after the sidecar has started, and the sidecar is stopped after the
+ * main containers.
+ */
 export const sidecarOrder: Invariant = invariant(
   'C4',
   ['containerStarted', 'containerSignalled'],
@@ -144,54 +161,52 @@ export const sidecarOrder: Invariant = invariant(
       const before = (index < 0 ? pod.init : pod.init.slice(0, index)).filter(({ name }) => isSidecar(pod, name));
       if (before.length === 0) return undefined;
       const missing = before.find(({ name }) => livesHere(life, name, facts).length === 0);
-      return judged(
-        missing && `container ${life.name} of pod ${life.podUid} starts before sidecar ${missing.name} has started`,
-      );
+      return judged(missing && `container ${life.name} of pod ${life.podUid} started before sidecar ${missing.name}`);
     }
     if (observation.kind !== 'containerSignalled') return undefined;
     return sidecarSignalled(observation.life, facts);
   },
 );
 
-/** A sidecar may be told to stop when all that needs it has ended, or has had its time. */
+/** Judges a sidecar that was asked to stop: all later containers must have exited, or the grace period must be over. */
 function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> | undefined {
   const pod = facts.pods.planOf(life.podUid);
-  // A pod that only the runtime knows has no order; neither has one whose sandbox is gone.
+  // Pods that only the runtime knows and pods whose sandbox is gone have no termination order.
   const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
-  // One whose hook has failed goes alone, and comes again. Where all begin anew, nobody waits for others.
+  // A sidecar whose hook has failed is stopped alone and restarted. A restart of all containers has no order either.
   if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
   const later = new Set([...sidecars, ...pod.containers].map(({ name }) => name));
-  // When the grace period is over, counted from the first that was to be told to stop, or from when it was looked for who is, what is left
-  // ends together.
+  // When the grace period is over, all remaining containers are stopped together. The period starts with the first
+  // request to stop a container, or earlier with the start of the termination.
   const asked = facts.lives.inSandbox(life.podUid, life.sandboxId).flatMap(({ id }) => facts.stopAskedAtMs(id) ?? []);
   const sinceMs = facts.nowMs - Math.min(...asked, facts.endAskedAtMs(life));
-  // The first call comes after its container's hook.
+  // The first stop call comes after the preStop hook of its container.
   const graceMs = leastGraceSeconds(facts, life.podUid) * 1000 - Math.max(...pod.containers.map(hookMs));
   const inGrace = !isHurried(facts, life) && sinceMs < graceMs - TOLERANCE_MS;
-  // A call that takes long is of before whatever has started since, be it by another kubelet.
+  // A slow call was made before later starts, which may come from another kubelet.
   const askedAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const needy = facts.lives
     .runningOf(life.podUid)
     .filter(({ sandboxId, startedAtMs }) => sandboxId === life.sandboxId && startedAtMs <= askedAtMs)
     .find((other) => inGrace && later.has(other.name) && !facts.wasStarting(other));
   return judged(
-    needy && `sidecar ${life.name} of pod ${life.podUid} is told to stop while container ${needy.name} still runs`,
+    needy && `sidecar ${life.name} of pod ${life.podUid} was stopped while container ${needy.name} is running`,
   );
 }
 
-/** C5: a container that is stopped gets SIGTERM, and SIGKILL no sooner than its grace period is over. */
+/** C5: a container is stopped with SIGTERM, and with SIGKILL only after its grace period. */
 export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () => (observation, facts) => {
   if (observation.kind !== 'containerEnded' || observation.life.end !== 'killed') return undefined;
   const { life } = observation;
-  // A start that comes late, when the end is under way already, is cut short.
+  // A container that starts late, during the termination, gets no full grace period.
   if (facts.endAskedAtMs(life) <= life.startedAtMs) return undefined;
-  const who = `container ${life.name} of pod ${life.podUid}`;
-  // One that the runtime refuses to stop is killed when it has had its time.
+  const subject = `container ${life.name} of pod ${life.podUid}`;
+  // A container that the runtime refuses to stop is killed after its grace period.
   const toldAtMs = life.termAtMs ?? (facts.mayRefuseStops ? facts.stopAskedAtMs(life.id) : undefined);
-  if (toldAtMs === undefined) return { wrong: `${who} is killed without SIGTERM` };
+  if (toldAtMs === undefined) return { wrong: `${subject} was killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
   const short =
     pod === undefined ||
@@ -201,21 +216,25 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
     facts.restartAll.mayEnd(life);
   const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - spentOnHookMs(life, facts);
   const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
-  // A runtime that is slow to send the signal has no part in how long the kubelet waits.
+  // The kubelet's grace period starts with its request, even if the runtime sends the signal late.
   const hadMs = facts.nowMs - Math.min(toldAtMs, facts.stopAskedAtMs(life.id) ?? toldAtMs);
   return judged(
-    hadMs < graceMs - TOLERANCE_MS && `${who} is killed ${hadMs} ms after it was told to stop, not ${graceMs}`,
+    hadMs < graceMs - TOLERANCE_MS &&
+      `${subject} was killed ${hadMs} ms after it was asked to stop, before its grace period of ${graceMs} ms was over`,
   );
 });
 
-/** Whether its pod is ended by the node, which leaves it a second, unless it goes for a soft threshold. */
+/**
+ * Whether the pod is terminated by the node with a grace period of one second. Pods evicted for a soft threshold have a
+ * longer one.
+ */
 function isHurried(facts: Facts, { podUid }: Life): boolean {
   return facts.resources.wasEnded(podUid) && facts.resources.softlyEvictedAtMs(podUid) < 0;
 }
 
 /**
- * By any of its versions, or as a user says who deletes it; where it was ended for a shutdown, no more than its group has, and where it was
- * evicted for a soft threshold, no more than the node leaves it.
+ * Returns the shortest possible grace period of a pod: the minimum over all versions of its spec, user deletions, the
+ * period of its priority group in a shutdown, and the limit for evictions by soft thresholds.
  */
 function leastGraceSeconds(facts: Facts, uid: string): number {
   const byNode = Math.min(facts.shutdownGraceSeconds(uid), facts.evictionGraceSeconds(uid));
@@ -224,12 +243,8 @@ function leastGraceSeconds(facts: Facts, uid: string): number {
 }
 
 /**
- * How much of its grace period may be gone before a container is told to stop that has a hook: the hook may be begun by one kill, and the
- * container told by the next.
- */
-/**
- * Returns what is left at least of the grace period of a deletion for a kubelet that has known the pod as deleted only; infinite for others.
- * The API has whole seconds.
+ * Returns the least time that is left of a deletion's grace period, in seconds, for a kubelet that has known the pod
+ * only as deleted. Infinity for other kubelets. Times in the API are whole seconds.
  */
 function leftOfDeletionSeconds(facts: Facts, uid: string): number {
   const { deletions, clockJumpedAtMs } = facts;
@@ -239,9 +254,13 @@ function leftOfDeletionSeconds(facts: Facts, uid: string): number {
   return Math.max(1, (deletions.dueAtMs(uid) - facts.endBeganAtMs(uid)) / 1000 - 1);
 }
 
+/**
+ * Returns how much of its grace period may be over before a container with a preStop hook is stopped. The hook may be
+ * started by one kill, and the container stopped by the next.
+ */
 function spentOnHookMs(life: Life, facts: Facts): number {
   if (life.plan.preStopSeconds === undefined) return 0;
-  // Nobody sees when that began.
+  // The start of this stop is not observable.
   if (life.plan.probes?.liveness !== undefined) return Number.POSITIVE_INFINITY;
   const toldAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const others = facts.lives
@@ -256,7 +275,7 @@ function hookMs({ preStopSeconds = 0 }: ContainerPlan): number {
   return preStopSeconds * 1000;
 }
 
-/** C6: restart rules and policies decide whether what has ended runs again. */
+/** C6: restart rules and restart policy decide whether an exited container is restarted. */
 export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
@@ -265,7 +284,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   if (pod === undefined || last?.exitCode === undefined) return undefined;
   if (facts.pods.lastUnwantedAtMs(life.podUid) >= facts.decidedAtMs(last)) return undefined;
   if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
-  // What ends while it is cleared away with its lost sandbox was seen running there, and goes on in the next one.
+  // A container that exits while its lost sandbox is cleaned up counts as running and continues in the next sandbox.
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
     return undefined;
   if (isForgotten(last, facts) || facts.wasRemovedUnstarted(last)) return undefined;
@@ -274,18 +293,19 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
     !allowed(pod, last, isInit) &&
-      `container ${life.name} of pod ${life.podUid} runs again after ${last.end} ${last.exitCode}, against its policy`,
+      `container ${life.name} of pod ${life.podUid} was restarted after ${last.end} ${last.exitCode}, against its restart policy`,
   );
 });
 
 /**
- * Whether nobody remembers how a container ended: its pod was evicted, or ended or refused for a shutdown, or dead containers were removed
- * for a lack of disk, and the kubelet was killed before the API had word of that. What of a static pod has ended is on record nowhere else.
+ * Whether no component knows how a container ended: its pod was evicted, terminated or rejected for a shutdown, or
+ * exited containers were removed for lack of disk, and the kubelet was killed before the API server got the status. For
+ * static pods, the runtime has the only record.
  */
 function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
-  // A record that somebody else removed before the kubelet that runs had told of it; where all containers can begin anew, one that is gone
-  // says that they do.
+  // The record was removed before the running kubelet had reported the exit. If a rule can restart all containers, a
+  // missing record means that they are restarted.
   if (facts.records.isLost(life) || mayHaveBegunAnew(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources, shutdown } = facts;
@@ -293,7 +313,10 @@ function isForgotten(life: Life, facts: Facts): boolean {
   return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
 }
 
-/** Whether all containers of its pod can begin anew, and some record of the pod was removed by somebody else. */
+/**
+ * Whether a rule can restart all containers of the pod, and some record of the pod was removed without the kubelet's
+ * knowledge.
+ */
 function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): boolean {
   const { init = [], containers = [] } = pods.planOf(podUid) ?? {};
   const plans = [...init, ...containers];
@@ -304,7 +327,7 @@ function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): bo
 function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
   const { plan, end } = last;
   if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
-  // What the kubelet stopped, as its sandbox was gone, is started again unless its policy is Never.
+  // A container that the kubelet stopped because its sandbox was gone is restarted unless its policy is Never.
   const stopped = end === 'terminated' || end === 'killed';
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
 }

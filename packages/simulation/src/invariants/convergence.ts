@@ -19,18 +19,18 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 import { resizeFault } from './resources.ts';
 import { hasFailedToStart } from './stops.ts';
 
-/** A restart is this much late at most, beyond its back-off. */
+/** Maximum delay of a restart beyond its back-off. */
 const LATE_MS = 20_000;
 
-/** P7: when faults are over, all that is wanted runs, and all that is not is gone. */
+/** P7: after the faults have ended, all wanted pods run and all others are gone. */
 export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], () => (observation, facts) => {
   if (observation.kind === 'kubeletFailed')
-    return { wrong: `the kubelet ended by itself: ${String(observation.error)}` };
+    return { wrong: `the kubelet ended without being stopped: ${String(observation.error)}` };
   if (observation.kind !== 'end') return undefined;
   return judged(unconverged(facts, observation.look));
 });
 
-/** What is not as it is wanted. */
+/** Returns what differs from the desired state. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
   return (
     missing(facts) ??
@@ -42,10 +42,12 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
   );
 }
 
-/** So long after all other faults, static pods run as they are wanted, with the API server away: longer than any back-off. */
+/**
+ * This time after all other faults, static pods must run as desired without the API server. Longer than any back-off.
+ */
 const ALONE_MS = 400_000;
 
-/** F4: static pods run with the API server absent, whatever ran under their names before a restart of the kubelet. */
+/** F4: static pods run without the API server, regardless of what ran under their names before a kubelet restart. */
 export const staticsRunAlone: Invariant = invariant('F4', ['health'], () => (observation, facts) => {
   if (observation.kind !== 'health' || !facts.kubeletUp || !facts.runtimeUp) return undefined;
   const { api, ownFaultsOverAtMs, runtimeChangedAtMs, kubeletStartedAtMs } = facts;
@@ -54,7 +56,7 @@ export const staticsRunAlone: Invariant = invariant('F4', ['health'], () => (obs
   return judged(missing(facts, (pod) => !facts.pods.isApiPod(pod.uid)));
 });
 
-/** What should run and does not. */
+/** Returns a container that should be running and is not. */
 function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true): string | undefined {
   const names = new Map<string, PodPlan[]>();
   for (const pod of facts.pods.wanted.values()) {
@@ -65,14 +67,14 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
     if (!facts.pods.isUnsure(pod.uid)) names.set(pod.name, [...(names.get(pod.name) ?? []), pod]);
   }
   for (const pods of names.values()) {
-    // Of several of one full name any may have the turn.
+    // Of several static pods with the same full name, any one may be running.
     const faults = pods.map((pod) => podFault(facts, pod));
     if (faults.every((fault) => fault !== undefined)) return faults[0];
   }
   return undefined;
 }
 
-/** Whether there was ever another static pod of its name, for whose end it may have waited. */
+/** Whether there was ever another static pod with the same name, for whose termination the pod may have waited. */
 function hasNamesake({ uid, name }: PodPlan, { pods }: Facts): boolean {
   return pods.knownUids.some((other) => other !== uid && pods.planOf(other)?.name === name);
 }
@@ -80,7 +82,8 @@ function hasNamesake({ uid, name }: PodPlan, { pods }: Facts): boolean {
 function podFault(facts: Facts, pod: PodPlan): string | undefined {
   const askedAtMs = facts.restartAll.surelyAskedAtMs(pod.uid);
   const old = facts.lives.runningOf(pod.uid).find((life) => findPlan(pod, life.name) && life.startedAtMs < askedAtMs);
-  if (old !== undefined) return `container ${old.name} of pod ${pod.uid} goes on, though all were to begin anew`;
+  if (old !== undefined)
+    return `container ${old.name} of pod ${pod.uid} is running although all containers must be restarted`;
   const last = (plan: ContainerPlan): Life | undefined => facts.lives.of(pod.uid, plan.name).at(-1);
   const passed = (plan: ContainerPlan): boolean => {
     const life = last(plan);
@@ -88,7 +91,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
   };
   const failed = (plan: ContainerPlan): boolean =>
     !isSidecar(pod, plan.name) && (couldNotStart(facts, pod, plan) || (isDone(facts, pod, plan) && !passed(plan)));
-  // An init container that failed for good has failed the pod.
+  // An init container that failed permanently has failed the pod.
   if (pod.init.some(failed)) return undefined;
   for (const plan of pod.init) {
     if (isSidecar(pod, plan.name)) {
@@ -98,7 +101,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
       if (isNeverUp(plan)) return undefined;
       continue;
     }
-    // What a new sandbox was to begin with is not missed where the work was done in the one before.
+    // If the main containers have completed in an earlier sandbox, the init containers need not run in the new one.
     if (!passed(plan))
       return pod.containers.every((main) => isDone(facts, pod, main)) ? undefined : containerFault(facts, pod, plan);
   }
@@ -109,21 +112,24 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
   return undefined;
 }
 
-/** Whether a sidecar's hook fails each time, or takes until its container ends: what comes after it waits for ever. */
+/** Whether a sidecar's hook always fails, or runs until its container exits. Later containers then wait forever. */
 function isNeverUp(plan: ContainerPlan): boolean {
   const hook = hookOf(plan, Number.POSITIVE_INFINITY);
   const { exitAfterMs = Number.POSITIVE_INFINITY } = plan.runs.at(-1) ?? {};
   return hook !== undefined && (hook.fails === true || exitAfterMs <= hook.takesMs);
 }
 
-/** Whether a container has ended and is not to run again. */
+/** Whether a container has exited and must not be restarted. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
   const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) > last.startedAtMs;
   return last?.endedAtMs !== undefined && !facts.mayRunAgain(pod, last) && !isToBeginAnew;
 }
 
-/** A start that failed by a fault is an exit, after which policy Never starts nothing; nor does a rule that asks for another exit code. */
+/**
+ * A start that failed because of a fault counts as an exit. With policy Never, or with rules for other exit codes, the
+ * container is not restarted.
+ */
 function couldNotStart(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const never = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
   return (never && facts.lives.of(pod.uid, plan.name).length === 0) || hasFailedToStart(pod, plan, facts);
@@ -137,14 +143,15 @@ function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string
   if (last.endedAtMs === undefined) return undefined;
   const agoMs = facts.nowMs - last.endedAtMs;
   if (agoMs <= facts.node.backOff.maxMs + longestHooksMs(pod) + LATE_MS) return undefined;
-  return `${where} ended ${agoMs} ms ago (${last.end} ${last.exitCode}) and was not started again`;
+  return `${where} ended ${agoMs} ms ago (${last.end} ${last.exitCode}) and was not restarted`;
 }
 
-/** What should be gone and is not. */
+/** Returns an object of a removed pod that still exists. */
 function leftOver(facts: Facts, look: LastLook): string | undefined {
   const mayStay = (uid: string): boolean => facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid);
   const stray = facts.lives.running.find(({ podUid }) => !mayStay(podUid));
-  if (stray !== undefined) return `container ${stray.name} of pod ${stray.podUid} runs, and nobody wants it`;
+  if (stray !== undefined)
+    return `container ${stray.name} of pod ${stray.podUid} is running although its pod is not wanted`;
   for (const { podUid, name } of look.containers) {
     if (!mayStay(podUid)) return `container ${name} of pod ${podUid} is left in the runtime`;
   }
@@ -152,7 +159,7 @@ function leftOver(facts: Facts, look: LastLook): string | undefined {
     if (!mayStay(podUid)) return `a sandbox (ready: ${ready}) of pod ${podUid} is left in the runtime`;
   }
   const group = look.groups.find((uid) => !mayStay(uid));
-  if (group !== undefined) return `the group of pod ${group} is left`;
+  if (group !== undefined) return `the cgroup of pod ${group} is left`;
   for (const uid of facts.pods.knownUids) {
     if (mayStay(uid)) continue;
     const path = look.paths.find(

@@ -3,39 +3,42 @@ import { longestHooksMs, type PodPlan } from '../scenario/plans.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
 const REASON = 'DeadlineExceeded';
-/** It is looked for each second; a container that starts just then takes a while to, and a sidecar ends after the others. */
+/**
+ * The kubelet checks deadlines every second. A container that is just starting takes some time, and sidecars are
+ * stopped after the others.
+ */
 const LATE_MS = 15_000;
 
-/** C6: on a healthy node nothing of a pod runs that is over its deadline and had its time to end. */
+/** C6: on a healthy node, no container of a pod runs after the pod's deadline and grace period. */
 export const deadlinesAreKept: Invariant = invariant('C6', ['health'], () => (observation, facts) => {
   if (!facts.kubeletUp || facts.firstFaultAtMs <= observation.atMs) return undefined;
   const isDue = facts.lives.running.some(({ podUid }) => facts.deadlines.overAtMs(podUid) < facts.nowMs);
   return isDue ? judged(overdue(facts)) : undefined;
 });
 
-/** C6: no pod is said to be over its deadline before it is. */
+/** C6: no pod is reported as over its deadline before the deadline. */
 export const deadlinesAreReached: Invariant = invariant('C6', ['status'], () => (observation, facts) => {
   const { pod, status } = observation.status;
   if (status.reason !== REASON) return undefined;
   const { uid } = pod.metadata;
-  if (status.phase !== 'Failed') return { wrong: `pod ${uid} is over its deadline, and ${status.phase}` };
-  return judged(!facts.deadlines.mayBeOver(uid) && `pod ${uid} is said to be over its deadline, and is not`);
+  if (status.phase !== 'Failed') return { wrong: `pod ${uid} is over its deadline but has phase ${status.phase}` };
+  return judged(!facts.deadlines.mayBeOver(uid) && `pod ${uid} is reported as over its deadline too early`);
 });
 
-/** What runs though the deadline of its pod is over for long. */
+/** Returns a container that is running long after its pod's deadline. */
 export function overdue(facts: Facts): string | undefined {
   for (const { podUid, name } of facts.lives.running) {
     const pod = facts.pods.wanted.get(podUid);
     if (pod === undefined || waits(pod) || facts.pods.isUnsure(podUid)) continue;
     const agoMs = facts.nowMs - facts.deadlines.overAtMs(podUid);
     if (agoMs > pod.graceSeconds * 1000 + LATE_MS) {
-      return `container ${name} of pod ${podUid} runs ${agoMs} ms after its deadline`;
+      return `container ${name} of pod ${podUid} is running ${agoMs} ms after its deadline`;
     }
   }
   return undefined;
 }
 
-/** Whether a sync of the pod may take long: that is not broken off for the deadline. */
+/** Whether a sync of the pod may take long. A running sync is not interrupted for the deadline. */
 function waits(pod: PodPlan): boolean {
   const { foreign, objects, disks, devices, containers } = pod;
   const isSlow = containers.some(({ slowImage }) => slowImage === true) || longestHooksMs(pod) > 0;

@@ -1,10 +1,12 @@
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** A sidecar that is told to stop when the grace period of its pod is over has this more; and what starts that was about to takes a while. */
+/**
+ * Additional time of a sidecar that is stopped after the grace period, and tolerance for starts that are in progress.
+ */
 const SIDECAR_MS = 2000;
 const LATE_MS = 8000;
 
-/** C5: on a healthy node nothing of a pod that is deleted runs when its grace period is over, the shortest that anybody has left it. */
+/** C5: on a healthy node, no container of a deleted pod runs after the shortest requested grace period. */
 export const graceIsKept: Invariant = invariant('C5', ['health'], () => (observation, facts) => {
   const { deletions, lives, nowMs, kubeletStartedAtMs } = facts;
   if (!facts.kubeletUp || facts.firstFaultAtMs <= observation.atMs) return undefined;
@@ -15,7 +17,7 @@ export const graceIsKept: Invariant = invariant('C5', ['health'], () => (observa
     seen = true;
     const agoMs = nowMs - dueAtMs;
     if (agoMs < SIDECAR_MS + LATE_MS) continue;
-    return { wrong: `container ${name} of pod ${podUid} runs ${agoMs} ms after its grace period was over` };
+    return { wrong: `container ${name} of pod ${podUid} is running ${agoMs} ms after its grace period was over` };
   }
   return seen ? judged(false) : undefined;
 });

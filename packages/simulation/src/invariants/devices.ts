@@ -6,10 +6,10 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
 import { isForLack } from './resources.ts';
 
-/** A plugin and a kubelet need so long to find each other and to tell what there is. */
+/** Time for a plugin and a kubelet to connect and to report the devices. */
 const TOLD_MS = 5000;
 
-/** N8: no two containers that run have the same device. */
+/** N8: no two running containers have the same device. */
 export const devicesAreOnes: Invariant = invariant('N8', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted' || facts.node.devices === undefined) return undefined;
   const { life } = observation;
@@ -19,11 +19,12 @@ export const devicesAreOnes: Invariant = invariant('N8', ['containerStarted'], (
     (one) => one !== life && !isSame(one, life) && namesOf(one).some((name) => mine.includes(name)),
   );
   return judged(
-    other && `${who(life)} starts with ${mine.join(', ')}, and ${who(other)} runs with ${namesOf(other).join(', ')}`,
+    other &&
+      `${subject(life)} started with ${mine.join(', ')} while ${subject(other)} is running with ${namesOf(other).join(', ')}`,
   );
 });
 
-/** N8: nor are two pods said to hold the same one. */
+/** N8: the kubelet's checkpoint never allocates a device to two pods. */
 export const holdersAreOnes: Invariant = invariant('N8', ['settled'], () => {
   let before: Facts['devices']['held'] = [];
   return (observation, { devices: { held } }) => {
@@ -34,7 +35,7 @@ export const holdersAreOnes: Invariant = invariant('N8', ['settled'], () => {
       for (const id of ids) {
         const name = `${resource}/${id}`;
         const holder = holders.get(name) ?? uid;
-        if (holder !== uid) return { wrong: `pods ${holder} and ${uid} are both written to hold ${name}` };
+        if (holder !== uid) return { wrong: `pods ${holder} and ${uid} are both allocated ${name} in the checkpoint` };
         holders.set(name, uid);
       }
     }
@@ -42,7 +43,7 @@ export const holdersAreOnes: Invariant = invariant('N8', ['settled'], () => {
   };
 });
 
-/** N8: a container has as many devices as it asks for, all of them different ones that there are. */
+/** N8: a container has as many devices as it requests, all different and existing. */
 export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted' || facts.node.devices === undefined) return undefined;
   const { life } = observation;
@@ -51,19 +52,21 @@ export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'],
   for (const { resource, count } of facts.node.devices) {
     const wanted = asked[resource] ?? 0;
     const given = givenOf(life, resource);
-    // Before its plugin has told what it has, a resource is nobody's.
+    // Before the plugin has reported its devices, the resource is not known to be a device.
     if (given.length === 0 && facts.devices.registeredAtMs(resource) >= facts.decidedAtMs(life)) continue;
     const known = new Set(given.filter((id) => Number(id.slice(1)) < count));
     if (given.length !== wanted || known.size !== wanted) {
-      return { wrong: `${who(life)} asks for ${wanted} of ${resource} and starts with ${given.join(', ') || 'none'}` };
+      return {
+        wrong: `${subject(life)} requests ${wanted} of ${resource} and started with ${given.join(', ') || 'none'}`,
+      };
     }
   }
   return 'ok';
 });
 
-/** N8: a container that begins anew has the devices that it had, whatever became of the kubelet and of its plugins meanwhile. */
+/** N8: a restarted container keeps its devices across restarts of the kubelet and of plugins. */
 export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podRefused', 'stepEnded'], () => {
-  /** When each pod was last refused, or had come to its end: one of a manifest begins anew with the next kubelet. */
+  /** Times at which each pod was last rejected or stopped. The next kubelet starts static pods again. */
   const overAtMs = new Map<string, number>();
   return (observation, facts) => {
     const hasStopped = observation.kind === 'stepEnded' && observation.step === 'syncTerminatingPod' && observation.ok;
@@ -73,19 +76,20 @@ export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podR
     const before = facts.lives.of(life.podUid, life.name).at(-2);
     if (before === undefined || namesOf(before).length === 0) return undefined;
     const { pods } = facts;
-    // A pod that was gone meanwhile, or may have been for a kubelet, or that one has refused or ended, has let them go.
+    // A pod that was removed, or may have been removed for some kubelet, or that was rejected or terminated, has
+    // released its devices.
     const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), overAtMs.get(life.podUid) ?? -1);
     const wasGone = letGoAtMs >= facts.decidedAtMs(before) || facts.wasOrphaned(life.podUid);
     if (wasGone || pods.isUnsure(life.podUid) || pods.isBroken(life.podUid)) return undefined;
     const had = namesOf(before);
     return judged(
       had.some((name) => !namesOf(life).includes(name)) &&
-        `${who(life)} had ${had.join(', ')} and starts again with ${namesOf(life).join(', ') || 'none'}`,
+        `${subject(life)} had ${had.join(', ')} and was restarted with ${namesOf(life).join(', ') || 'none'}`,
     );
   };
 });
 
-/** What a kubelet says to a pod that cannot have its devices: upstream's words. */
+/** Upstream's messages for a pod that cannot get its devices. */
 const REFUSALS = [
   /^cannot allocate unregistered device \S+$/,
   /^no healthy devices present; cannot allocate unhealthy devices \S+$/,
@@ -100,27 +104,27 @@ const REFUSALS = [
 const PREEMPTION =
   'Pod was rejected: Unexpected error while attempting to recover from admission failure: preemption: ';
 
-/** N8: a pod that cannot have its devices is refused in upstream's words. */
+/** N8: a pod that cannot get its devices is rejected with upstream's message. */
 export const refusedInWords: Invariant = invariant('N8', ['status'], () => (observation, facts) => {
   if (observation.kind !== 'status' || facts.node.devices === undefined) return undefined;
   const { pod, status } = observation.status;
   const { uid } = pod.metadata;
   if (status.phase !== 'Failed' || facts.pods.planOf(uid)?.devices === undefined) return undefined;
   if (status.reason !== 'UnexpectedAdmissionError') return undefined;
-  // Where the API server knows of fewer devices, room is looked for as for any resource of a critical pod.
+  // If the API server knows fewer devices, the kubelet tries to preempt pods for a critical pod, as for any resource.
   if (status.message?.startsWith(PREEMPTION)) return undefined;
   const why =
     /^Pod was rejected: Allocate failed due to (.*), which is unexpected$/s.exec(status.message ?? '')?.[1] ?? '';
-  return judged(!REFUSALS.some((words) => words.test(why)) && `pod ${uid} is refused with: ${status.message}`);
+  return judged(!REFUSALS.some((words) => words.test(why)) && `pod ${uid} was rejected with: ${status.message}`);
 });
 
-/** N8: no pod is refused for a lack of devices that its plugin has for it, and nobody else may hold. */
+/** N8: no pod is rejected for lack of devices if the plugin has enough devices that no other pod may hold. */
 export const refusedForLackOfDevices: Invariant = invariant('N8', ['podRefused'], () => (observation, facts) => {
   const { devices: plugins } = facts.node;
   if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || plugins === undefined) return undefined;
   const { uid } = observation;
   const plan = facts.pods.planOf(uid);
-  if (plan?.devices === undefined) return { wrong: `pod ${uid} asks for no devices, and is refused` };
+  if (plan?.devices === undefined) return { wrong: `pod ${uid} was rejected for devices although it requests none` };
   if (facts.firstFaultAtMs < observation.atMs) return undefined;
   const isDue = plugins.every(({ resource }) => {
     const sinceMs = Math.max(facts.devices.troubledUntilMs(resource), facts.kubeletStartedAtMs);
@@ -132,10 +136,10 @@ export const refusedForLackOfDevices: Invariant = invariant('N8', ['podRefused']
     const held = others.reduce((sum, other) => sum + mostOf(facts.pods.planOf(other), resource), 0);
     return mostOf(plan, resource) > count - held;
   });
-  return judged(!lacks && `pod ${uid} is refused, and there are devices enough for it`);
+  return judged(!lacks && `pod ${uid} was rejected although enough devices are free`);
 });
 
-/** W6: a plugin that does not answer holds up the pods alone that ask for devices. */
+/** W6: a hanging plugin delays only pods that request devices. */
 export const pluginsHangAlone: Invariant = invariant('W6', ['health'], () =>
   startsPromptly(
     (facts) => facts.devices.hangsUntilMs > facts.nowMs,
@@ -143,7 +147,7 @@ export const pluginsHangAlone: Invariant = invariant('W6', ['health'], () =>
   ),
 );
 
-/** All that a pod may hold of a resource. */
+/** Returns the maximum number of devices of a resource that a pod may hold. */
 function mostOf(pod: PodPlan | undefined, resource: string): number {
   return Object.values(pod?.devices ?? {}).reduce((sum, asked) => sum + (asked[resource] ?? 0), 0);
 }
@@ -160,6 +164,6 @@ function isSame(a: Life, b: Life): boolean {
   return a.podUid === b.podUid && a.name === b.name;
 }
 
-function who({ podUid, name }: Life): string {
+function subject({ podUid, name }: Life): string {
   return `container ${name} of pod ${podUid}`;
 }

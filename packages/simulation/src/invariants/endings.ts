@@ -5,16 +5,19 @@ import { READINESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** How late a probe may be beside its period, with its own timeout. */
+/** Maximum delay of a probe beyond its period, including the probe's timeout. */
 const PROBE_LATE_MS = 2500;
-/** How late the kubelet may show what probes have found, with the timeout of the last. */
+/** Maximum delay until the kubelet shows probe results, including the timeout of the last probe. */
 const SHOWN_LATE_MS = 3000;
-/** Each container has 2 s at least to stop, and a sidecar 2 s more than the others. */
+/** Minimum grace period: 2 s per container, and 2 s more for a sidecar. */
 const LEAST_MS = 4000;
-/** How long the kubelet may take to hear of an end, and to finish it. */
+/** Maximum time for the kubelet to detect that containers have exited and to finish the termination. */
 const END_LATE_MS = 8000;
 
-/** Whether the kubelet that runs ends the pod, and neither node nor runtime was disturbed since it began to. */
+/**
+ * Whether the running kubelet is terminating the pod, and no fault has disturbed node or runtime since the start of the
+ * termination.
+ */
 function endsUndisturbed(uid: string, facts: Facts): boolean {
   if (!facts.kubeletUp || !facts.runtimeUp || !facts.isBeingEnded(uid)) return false;
   return facts.lastFaultOverAtMs < facts.endBeganAtMs(uid);
@@ -26,7 +29,10 @@ interface Asked {
   readonly kubelet: number;
 }
 
-/** R1: readiness of a container is probed until it has stopped, whatever ends its pod, and after a restart of the kubelet too. */
+/**
+ * R1: the readiness of a container is probed until the container has stopped, for any reason of the termination and
+ * also after a kubelet restart.
+ */
 export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEnded', 'health'], () => {
   const asked = new Map<string, Asked>();
   return (observation, facts) => {
@@ -38,7 +44,8 @@ export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEn
     }
     if (observation.kind !== 'health') return undefined;
     const ending = [...asked.values()].filter(({ life, kubelet }) => {
-      // Whether a container has started is known by the probe that is made no more, or by the API, which may be away.
+      // After a restart, the kubelet learns that a container has started only from its startup probe, which does not
+      // run any more, or from the API, which may be unreachable.
       const isKnown = kubelet === observation.kubelet || life.plan.probes?.startup === undefined;
       return isKnown && life.endedAtMs === undefined && endsUndisturbed(life.podUid, facts);
     });
@@ -50,12 +57,15 @@ export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEn
     });
     return judged(
       forgotten &&
-        `${forgotten.life.podUid}/${forgotten.life.name} is not asked for its readiness any more while its pod ends`,
+        `readiness of ${forgotten.life.podUid}/${forgotten.life.name} is no longer probed while its pod is terminating`,
     );
   };
 });
 
-/** R1: a container whose readiness has failed as often as it takes is shown as unready, also while its pod ends. */
+/**
+ * R1: a container whose readiness probe has reached its failure threshold is reported as unready, also during the
+ * termination of its pod.
+ */
 export const unreadyIsShown: Invariant = invariant('R1', ['kubeletStarted', 'probed', 'status', 'health'], () => {
   const failures = new Map<string, { readonly life: Life; readonly row: number; readonly sinceMs: number }>();
   const statuses = new Map<string, PodStatus>();
@@ -92,12 +102,15 @@ export const unreadyIsShown: Invariant = invariant('R1', ['kubeletStarted', 'pro
     if (failed.length === 0) return undefined;
     const wrong = failed.find(({ life }) => shows(life));
     return judged(
-      wrong && `${wrong.life.podUid}/${wrong.life.name} has failed its readiness probe, and is shown as ready`,
+      wrong && `${wrong.life.podUid}/${wrong.life.name} has failed its readiness probe but is reported as ready`,
     );
   };
 });
 
-/** C5: a pod that a kubelet knows as deleted only ends when the API says that it does: a restart does not begin its grace period again. */
+/**
+ * C5: a kubelet that knows a pod only as deleted terminates it by the time that the API states. A kubelet restart does
+ * not restart the grace period.
+ */
 export const deletionsKeepTheirEnd: Invariant = invariant('C5', ['health'], () => (observation, facts) => {
   const { deletions, lives, kubeletStartedAtMs, clockJumpedAtMs, nowMs } = facts;
   const deleted = lives.running.filter(({ podUid }) => {
@@ -110,11 +123,14 @@ export const deletionsKeepTheirEnd: Invariant = invariant('C5', ['health'], () =
     observation.atMs - Math.max(deletions.dueAtMs(podUid), facts.endBeganAtMs(podUid));
   const late = deleted.find((life) => lateMs(life) > LEAST_MS + END_LATE_MS);
   return judged(
-    late && `container ${late.name} of pod ${late.podUid} runs ${lateMs(late)} ms after the end of its deletion`,
+    late &&
+      `container ${late.name} of pod ${late.podUid} is running ${lateMs(late)} ms after the end of its deletion's grace period`,
   );
 });
 
-/** C5: no hook, no sleep and no grace period is waited for when all containers of a pod have ended. */
+/**
+ * C5: when all containers of a pod have exited, the termination does not wait for a hook, a sleep or the grace period.
+ */
 export const endedIsNotWaitedFor: Invariant = invariant('C5', ['containerEnded', 'health'], () => {
   const endedAtMs = new Map<string, number>();
   return (observation, facts) => {
@@ -126,11 +142,11 @@ export const endedIsNotWaitedFor: Invariant = invariant('C5', ['containerEnded',
     if (ended.length === 0) return undefined;
     const lateMs = (uid: string, atMs: number): number => observation.atMs - Math.max(atMs, facts.endBeganAtMs(uid));
     const late = ended.find(([uid, atMs]) => lateMs(uid, atMs) > END_LATE_MS);
-    return judged(late && `pod ${late[0]} is still being ended ${lateMs(...late)} ms after its last container`);
+    return judged(late && `pod ${late[0]} is still terminating ${lateMs(...late)} ms after its last container exited`);
   };
 });
 
-/** C5: a `preStop` hook runs once in one life of the kubelet. */
+/** C5: a `preStop` hook runs once per life of the kubelet. */
 export const preStopRunsOnce: Invariant = invariant('C5', ['containerStarted', 'preStopBegan'], () => {
   const kubeletAtStart = new Map<string, number>();
   const runs = new Map<string, number>();
@@ -144,7 +160,7 @@ export const preStopRunsOnce: Invariant = invariant('C5', ['containerStarted', '
     runs.set(life.id, count);
     const most = 1 + kubelet - (kubeletAtStart.get(life.id) ?? kubelet);
     return judged(
-      count > most && `the preStop hook of container ${life.name} of pod ${life.podUid} runs for the ${count}. time`,
+      count > most && `the preStop hook of container ${life.name} of pod ${life.podUid} ran ${count} times`,
     );
   };
 });

@@ -4,45 +4,46 @@ import type { NodePlan } from '../scenario/actions.ts';
 import { SCARCE, type Scarce } from '../world/pressure.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** So long an evicted pod is waited for until it is gone, whatever becomes of its end. */
+/** Time for which an eviction waits for the evicted pod's cleanup, regardless of its outcome. */
 const CLEANUP_MS = 30_000;
-/** How long its end may take before that is counted. */
+/** Maximum time of the evicted pod's termination before this wait starts. */
 const KILL_MS = 60_000;
-/** For so long its end is waited for at least, where the runtime does not answer who ends it. */
+/** Minimum of this time if the runtime does not respond. */
 const LEAST_KILL_MS = 10_000;
-/** So soon something is done about a lack: a round each 10 s, with figures that are 15 s old at most. */
+/** Time within which pressure must cause an eviction: one check every 10 s, with stats that are at most 15 s old. */
 const ACTS_MS = 30_000;
-/** What a look at the node may take, beyond its period. */
+/** Duration of an eviction check, beyond its period. */
 const ROUND_MS = 15_000;
-/** How long what takes disk is sought at most, where the runtime does not answer. */
+/** Maximum duration of the search for reclaimable disk space if the runtime does not respond. */
 const RECLAIM_MS = 120_000;
-/** Every container gets so long to stop, and no simulated pod asks for more than this. */
+/** Minimum grace period of every container, and the longest grace period of any simulated pod. */
 const LEAST_GRACE_SECONDS = 2;
 const LONGEST_GRACE_SECONDS = 30;
-/** A sidecar ends after the others, and what starts that was about to takes a while. */
+/** Sidecars are stopped after the other containers, and starts in progress take some time. */
 const ENDS_LATE_MS = 10_000;
-/** How long a node's condition may take until the API server shows it, where nothing is in its way. */
+/** Maximum time until the API server shows a changed node condition if nothing prevents it. */
 const SHOWN_MS = 45_000;
 
-/** An eviction, and what came of it. */
+/** An eviction and its progress. */
 interface Eviction {
   readonly uid: string;
   readonly of: Scarce | undefined;
   readonly atMs: number;
-  /** When the figures were measured that it was for. */
+  /** Measurement time of the stats that caused the eviction. */
   readonly measuredAtMs: number;
-  /** When nothing of the pod ran any more; -1 before. */
+  /** Time at which the last container of the pod had stopped. -1 before. */
   stoppedAtMs: number;
-  /** When the pod was gone, with all that it held; -1 before. */
+  /** Time at which the pod and all its resources were gone. -1 before. */
   goneAtMs: number;
 }
 
 /**
- * N2: pods are evicted for figures that are fresh, one at a time, the next one when that pod is gone and for figures that know it; for a
- * lack of disk not before unused images were looked for; critical ones neither for that nor for another pod.
+ * N2: evictions are based on fresh stats and happen one at a time. The next pod is evicted only when the previous one
+ * is gone, based on stats measured after that. For disk pressure, unused images are removed first. Critical pods are
+ * not evicted, nor preempted for other pods.
  */
 export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEndedByNode', 'stepEnded'], () => {
-  /** The last one for each. */
+  /** Last eviction by resource. */
   const last = new Map<Scarce | undefined, Eviction>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') last.clear();
@@ -57,7 +58,7 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     const yields = reason === 'Preempting' && hasLowPriority(uid, facts);
     if (isCritical(uid, facts) && !yields) return { wrong: `${reason}: pod ${uid}, which is critical` };
     if (reason !== 'Evicted') return 'ok';
-    // Who goes for a disk may take its time: memory does not wait for that, nor a disk for memory.
+    // Evictions for memory and for disk do not wait for each other.
     const before = last.get(of);
     const measuredAtMs = facts.resources.figures?.measuredAtMs ?? -1;
     const now: Eviction = { uid, of, atMs, measuredAtMs, stoppedAtMs: -1, goneAtMs: -1 };
@@ -66,46 +67,49 @@ export const evictions: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
   };
 });
 
-/** Whether there is no reason to evict a pod. */
+/** Returns why the eviction of a pod has no reason. */
 function needless(
   { uid, of }: Extract<Observation, { readonly kind: 'podEndedByNode' }>,
   { resources, kubeletStartedAtMs, clockJumpedAtMs, node, nowMs }: Facts,
 ): string | undefined {
-  if (of === undefined) return `pod ${uid} is evicted, and nobody knows for what`;
+  if (of === undefined) return `pod ${uid} was evicted for an unknown resource`;
   const { figures } = resources;
-  if (figures?.low[of] !== true) return `pod ${uid} is evicted for a lack of ${of}, and there is enough of it`;
+  if (figures?.low[of] !== true) return `pod ${uid} was evicted for ${of} pressure that does not exist`;
   const lowForMs = nowMs - resources.lackOf(of).sinceMs;
   if (!figures.short[of] && lowForMs < softGraceMs(node)) {
-    return `pod ${uid} is evicted for a lack of ${of} ${lowForMs} ms after that began, not ${softGraceMs(node)}`;
+    return `pod ${uid} was evicted for ${of} pressure ${lowForMs} ms after its start, before the grace period of ${softGraceMs(node)} ms was over`;
   }
-  // The wall clock says how old figures are.
+  // The age of stats is measured by the wall clock.
   if (figures.measuredAtMs < kubeletStartedAtMs && clockJumpedAtMs < figures.measuredAtMs) {
-    return `pod ${uid} is evicted for figures of before the kubelet's start`;
+    return `pod ${uid} was evicted for stats from before the kubelet's start`;
   }
   if (of === 'disk' && resources.imagesSoughtAtMs < resources.lackOf('disk').sinceMs) {
-    return `pod ${uid} is evicted for a lack of disk, and nobody has looked for unused images`;
+    return `pod ${uid} was evicted for disk pressure without a search for unused images`;
   }
   return of === 'disk' && figures.measuredAtMs < resources.imagesSoughtAtMs && clockJumpedAtMs < figures.measuredAtMs
-    ? `pod ${uid} is evicted for figures of before unused images were removed`
+    ? `pod ${uid} was evicted for stats from before the removal of unused images`
     : undefined;
 }
 
-/** Whether a pod is evicted before the one before it is gone, or for figures that do not know that. */
+/**
+ * Returns why a pod was evicted too early: the previously evicted pod is not gone, or the stats are from before its
+ * end.
+ */
 function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts: Facts): string | undefined {
   const [life] = facts.lives.runningOf(before.uid);
   const killMs = facts.ownFaultsOverAtMs > before.atMs ? LEAST_KILL_MS : KILL_MS;
   if (life !== undefined && atMs - before.atMs < killMs + CLEANUP_MS) {
-    return `pod ${uid} is evicted while container ${life.name} of pod ${before.uid} runs, evicted before it`;
+    return `pod ${uid} was evicted while container ${life.name} of the previously evicted pod ${before.uid} is running`;
   }
   const waitedMs = atMs - Math.max(before.atMs, before.stoppedAtMs);
-  if (before.goneAtMs < 0 && waitedMs < CLEANUP_MS) return `pod ${uid} is evicted before pod ${before.uid} is gone`;
-  // The wall clock says how old figures are; but the same ones are as old as they were.
+  if (before.goneAtMs < 0 && waitedMs < CLEANUP_MS) return `pod ${uid} was evicted before pod ${before.uid} was gone`;
+  // The age of stats is measured by the wall clock. After a jump, the same stats can still be recognized.
   const jumped = facts.clockJumpedAtMs >= before.measuredAtMs;
   const stale = jumped ? measuredAtMs <= before.measuredAtMs : measuredAtMs < Math.max(before.atMs, before.goneAtMs);
-  return stale ? `pod ${uid} is evicted for figures of before the end of pod ${before.uid}` : undefined;
+  return stale ? `pod ${uid} was evicted for stats from before the end of pod ${before.uid}` : undefined;
 }
 
-/** Whether its manifest itself says that others come before it. */
+/** Whether the manifest sets a low priority, so that other pods may preempt this pod. */
 function hasLowPriority(uid: string, { pods }: Facts): boolean {
   const plan = pods.planOf(uid);
   return plan?.priority !== undefined && !plan.critical;
@@ -115,7 +119,9 @@ function isCritical(uid: string, { pods }: Facts): boolean {
   return pods.planOf(uid)?.critical === true || !pods.isApiPod(uid);
 }
 
-/** N2: a lack that lasts ends one pod after another, as long as there are any that may go; static and critical ones stay. */
+/**
+ * N2: lasting memory pressure evicts one pod after another while there are candidates. Static and critical pods stay.
+ */
 export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEndedByNode', 'figures'], () => {
   let evictedAtMs = Number.NEGATIVE_INFINITY;
   return (observation, facts) => {
@@ -123,7 +129,7 @@ export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
     if (observation.kind === 'podEndedByNode') evictedAtMs = observation.atMs;
     if (observation.kind !== 'figures' || !observation.figures.low.memory) return undefined;
     const { resources, lives, pods, node, sourcesReadyAtMs, runtimeChangedAtMs, clockJumpedAtMs, runtimeUp } = facts;
-    // What is too little to last counts for as long as it has been so, and then as too little.
+    // A soft threshold counts as pressure after its grace period.
     const lackedMs = Math.min(
       resources.hardLackOf('memory').sinceMs,
       resources.lackOf('memory').sinceMs + softGraceMs(node),
@@ -139,15 +145,15 @@ export const lackIsMet: Invariant = invariant('N2', ['kubeletStarted', 'podEnded
       return mayGo && startedAtMs < sinceMs && !resources.isOver(podUid) && !facts.wasEnded(podUid);
     });
     const forMs = observation.atMs - sinceMs;
-    return judged(spared && `memory is short for ${forMs} ms, and pod ${spared.podUid} is not evicted`);
+    return judged(spared && `memory pressure has lasted for ${forMs} ms and pod ${spared.podUid} was not evicted`);
   };
 });
 
-/** N3: a condition begins when there is too little, and ends when there was enough for the transition period. */
+/** N3: a pressure condition starts with the pressure, and ends when there was none for the transition period. */
 export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pressure', 'figures'], () => {
   let seen = { memory: false, disk: false };
   return (observation, facts) => {
-    // One that begins anew knows nothing of what was.
+    // A restarted kubelet does not know the previous condition.
     if (observation.kind === 'kubeletStarted') seen = { memory: false, disk: false };
     const { resources } = facts.node;
     if (resources === undefined || observation.kind === 'kubeletStarted') return undefined;
@@ -159,20 +165,20 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
       const heldMs = observation.atMs - facts.resources.lackOf(of).lastAtMs;
       const isShort = facts.resources.figures?.low[of] === true;
       if (observation.kind === 'pressure') {
-        if (!before[of] && seen[of] && !isShort) wrong ??= `the lack of ${of} begins, and there is enough of it`;
+        if (!before[of] && seen[of] && !isShort) wrong ??= `condition for ${of} started without pressure`;
         // Virtual times are sums of fractions.
         if (before[of] && !seen[of] && heldMs < pressureTransitionMs - 1) {
-          wrong ??= `the lack of ${of} ends ${heldMs} ms after there was too little, not ${pressureTransitionMs}`;
+          wrong ??= `condition for ${of} ended ${heldMs} ms after the last pressure, before the transition period of ${pressureTransitionMs} ms was over`;
         }
       } else if (seen[of] && !isShort && observation.atMs > latestEndMs(of, pressureTransitionMs, facts)) {
-        wrong ??= `the lack of ${of} lasts ${heldMs} ms after there was too little, not ${pressureTransitionMs}`;
+        wrong ??= `condition for ${of} still holds ${heldMs} ms after the last pressure, with a transition period of ${pressureTransitionMs} ms`;
       }
     }
     return observation.kind === 'pressure' ? judged(wrong) : wrong === undefined ? undefined : { wrong };
   };
 });
 
-/** N3: the node's condition in the API is what the kubelet sees. */
+/** N3: the node's condition in the API is the one that the kubelet has determined. */
 export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure', 'kubeletStarted'], () => {
   let seen = false;
   let seenAtMs = 0;
@@ -190,26 +196,31 @@ export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure',
   };
 });
 
-/** A round that is late ends a lack late: it waits for a pod that ends, or for a call by which it seeks what takes disk. */
+/**
+ * Returns the latest end of a condition. A check is delayed while it waits for an evicted pod or for a call that
+ * reclaims disk space.
+ */
 function latestEndMs(of: Scarce, pressureTransitionMs: number, { resources, ownFaultsOverAtMs, node }: Facts): number {
   const soughtUntilMs = Math.min(ownFaultsOverAtMs, resources.lackOf('disk').lastAtMs + RECLAIM_MS);
   const sinceMs = Math.max(resources.lackOf(of).lastAtMs, soughtUntilMs);
   return sinceMs + pressureTransitionMs + KILL_MS + CLEANUP_MS + ROUND_MS + softPatienceMs(node);
 }
 
-/** For how long a soft threshold is to be met until it counts. */
+/** Returns the grace period of the soft thresholds. */
 function softGraceMs({ resources }: NodePlan): number {
   return (resources?.soft?.graceSeconds ?? 0) * 1000;
 }
 
-/** How much longer a pod is waited for that has time to end: twice that, and no pod has more than this of its own. */
+/**
+ * Returns the additional wait for a pod with a grace period: twice the period. No pod has a longer period of its own.
+ */
 function softPatienceMs({ resources }: NodePlan): number {
   if (resources?.soft === undefined) return 0;
   const { maxPodGraceSeconds } = resources.soft;
   return 2000 * (maxPodGraceSeconds < 0 ? LONGEST_GRACE_SECONDS : maxPodGraceSeconds);
 }
 
-/** N2: on a healthy node nothing runs of a pod that was evicted for a soft threshold when the time is over that it is left. */
+/** N2: on a healthy node, no container of a pod evicted for a soft threshold runs after its grace period. */
 export const softGraceIsKept: Invariant = invariant('N2', ['health'], () => (observation, facts) => {
   if (!facts.kubeletUp || facts.firstFaultAtMs <= observation.atMs) return undefined;
   let isSeen = false;
@@ -222,22 +233,25 @@ export const softGraceIsKept: Invariant = invariant('N2', ['health'], () => (obs
     const agoMs = observation.atMs - evictedAtMs - graceSeconds * 1000;
     if (agoMs > ENDS_LATE_MS) {
       return {
-        wrong: `container ${name} of pod ${podUid}, evicted with ${graceSeconds} s to end, runs ${agoMs} ms after that`,
+        wrong: `container ${name} of pod ${podUid}, which was evicted with a grace period of ${graceSeconds} s, is running ${agoMs} ms after that`,
       };
     }
   }
   return isSeen ? 'ok' : undefined;
 });
 
-/** N3: a pod that asks for nothing does not begin while memory is short, and is not refused for that when it is not. */
+/**
+ * N3: best-effort pods are rejected while there is memory pressure, and no pod is rejected for pressure that does not
+ * exist.
+ */
 export const refusedUnderPressure: Invariant = invariant('N3', ['podRefused'], () => (observation, facts) => {
   if (observation.kind !== 'podRefused' || observation.reason !== 'Evicted') return undefined;
   const { uid, atMs } = observation;
-  if (isCritical(uid, facts)) return { wrong: `pod ${uid} is refused for a lack, and is critical` };
+  if (isCritical(uid, facts)) return { wrong: `critical pod ${uid} was rejected for pressure` };
   const { pressureTransitionMs = 0 } = facts.node.resources ?? {};
   const isDue = SCARCE.some((of) => {
     const bears = of === 'memory' && facts.pods.planOf(uid)?.cpu !== undefined;
     return facts.resources.lackOf(of).lastAtMs >= 0 && atMs < latestEndMs(of, pressureTransitionMs, facts) && !bears;
   });
-  return judged(!isDue && `pod ${uid} is refused for a lack, and there is none`);
+  return judged(!isDue && `pod ${uid} was rejected for pressure that does not exist`);
 });

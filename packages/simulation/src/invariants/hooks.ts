@@ -5,36 +5,41 @@ import type { Life } from '../world/ledger.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
 
-/** What an instant and a call of the runtime take. */
+/** Tolerance for an instant and a runtime call. */
 const TOLERANCE_MS = 100;
-/** So soon after its start a hook reaches its container on a healthy node, and so soon after its failure that is told to stop. */
+/**
+ * Maximum time from a container's start until its hook reaches it on a healthy node, and from a hook's failure until
+ * its container is stopped.
+ */
 const PROMPT_MS = 5000;
 
-/** So long after the last fault every hook has reached its container: longer than retries wait. */
+/** Time after the last fault by which every hook must have reached its container. Longer than retries wait. */
 const LATE_MS = 60_000;
 
-/** C5: a `postStart` hook runs once for each start of a container, and not when that is to end already. */
+/**
+ * C5: a `postStart` hook runs once for each start of a container, and not if the container is already being stopped.
+ */
 export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
   const seen = new Map<string, number>();
   return (observation, facts) => {
     const { life } = observation.hook;
-    const who = `the postStart hook of container ${life.name} of pod ${life.podUid}`;
-    // A kubelet that was killed may have done so before it had noted that the hook was through.
-    if (seen.get(life.id) === observation.kubelet) return { wrong: `${who} runs once more` };
+    const subject = `the postStart hook of container ${life.name} of pod ${life.podUid}`;
+    // A kubelet that was killed may have run the hook without recording that it completed.
+    if (seen.get(life.id) === observation.kubelet) return { wrong: `${subject} ran a second time` };
     seen.set(life.id, observation.kubelet);
     const isToEnd = facts.isBeingEnded(life.podUid) || facts.stopAskedAtMs(life.id) !== undefined;
-    return judged(isToEnd && `${who} begins, and that is to end already`);
+    return judged(isToEnd && `${subject} started although the container is being stopped`);
   };
 });
 
-/** C5, C4: what a hook prepares is there for the containers that come after its own: they start when it is through. */
+/** C5, C4: containers start only after the `postStart` hooks of earlier containers have completed. */
 export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], () => (observation, facts) => {
   const { life } = observation;
   const pod = facts.pods.planOf(life.podUid);
   if (pod === undefined || findPlan(pod, life.name) === undefined) return undefined;
   const before = facts.lives.runningOf(life.podUid).filter((other) => comesBefore(pod, other, life));
   if (before.length === 0) return undefined;
-  // A start may have been asked for before that of the other one, and come late.
+  // A start may have been requested before that of the other container and have completed late.
   const askedAtMs = facts.startAskedAtMs(life.id) ?? observation.atMs;
   const other = before.find(
     (one) =>
@@ -43,11 +48,11 @@ export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], (
   );
   return judged(
     other &&
-      `container ${life.name} of pod ${life.podUid} starts while the postStart hook of ${other.name} runs, which comes before it`,
+      `container ${life.name} of pod ${life.podUid} started while the postStart hook of the earlier container ${other.name} is running`,
   );
 });
 
-/** S7: a container is not shown as running while its `postStart` hook runs. */
+/** S7: a container is not reported as running while its `postStart` hook runs. */
 export const hooksHideTheirs: Invariant = invariant('S7', ['apiRequest'], () => (observation, facts) => {
   const { shown } = observation;
   if (shown === undefined || shown.containers === '') return undefined;
@@ -58,19 +63,23 @@ export const hooksHideTheirs: Invariant = invariant('S7', ['apiRequest'], () => 
     isSeen = true;
     const isRunning = text.endsWith('running') && facts.hooks.waitedForUntilMs(life) - TOLERANCE_MS > observation.atMs;
     if (isRunning)
-      return { wrong: `container ${life.name} of pod ${life.podUid} is shown as running, and its postStart hook runs` };
+      return {
+        wrong: `container ${life.name} of pod ${life.podUid} is reported as running while its postStart hook is running`,
+      };
   }
   return isSeen ? 'ok' : undefined;
 });
 
-/** Whether a container has a hook, and is one that another one waits for. */
+/** Whether a container has a hook and precedes another one in its pod. */
 function comesBefore({ init, containers }: PodPlan, { name, plan, sandboxId }: Life, life: Life): boolean {
   const order = [...init, ...containers].map((one) => one.name);
   const isBefore = order.indexOf(name) >= 0 && order.indexOf(name) < order.indexOf(life.name);
   return plan.postStart !== undefined && isBefore && sandboxId === life.sandboxId;
 }
 
-/** C5: a container whose `postStart` hook fails is told to stop, and on a healthy node every hook reaches its container. */
+/**
+ * C5: a container whose `postStart` hook has failed is stopped, and on a healthy node every hook reaches its container.
+ */
 export const hooksEndTheirs: Invariant = invariant('C5', ['health'], () => (observation, facts) => {
   if (!facts.kubeletUp || !facts.runtimeUp) return undefined;
   let isSeen = false;
@@ -78,26 +87,26 @@ export const hooksEndTheirs: Invariant = invariant('C5', ['health'], () => (obse
     const isToEnd = facts.stopAskedAtMs(life.id) !== undefined || Number.isFinite(facts.endAskedAtMs(life));
     if (life.plan.postStart === undefined || isToEnd) continue;
     isSeen = true;
-    const who = `container ${life.name} of pod ${life.podUid}`;
+    const subject = `container ${life.name} of pod ${life.podUid}`;
     const failedMs = observation.atMs - (facts.hooks.of(life)?.untilMs ?? observation.atMs);
-    // Its own preStop hook comes first.
+    // The container's preStop hook runs first.
     const latestMs = (life.plan.preStopSeconds ?? 0) * 1000 + PROMPT_MS;
     if (facts.hooks.hasFailed(life) && failedMs > latestMs && isTold(life, facts)) {
-      return { wrong: `${who} runs ${failedMs} ms after its postStart hook has failed` };
+      return { wrong: `${subject} is running ${failedMs} ms after its postStart hook failed` };
     }
-    if (isUnreached(life, facts)) return { wrong: `the postStart hook of ${who} has not begun` };
+    if (isUnreached(life, facts)) return { wrong: `the postStart hook of ${subject} was not started` };
   }
   return isSeen ? 'ok' : undefined;
 });
 
-/** Whether nothing can have kept the runtime from being told. */
+/** Whether no fault can have prevented the request to the runtime. */
 function isTold(life: Life, { runtimeChangedAtMs, nowMs, ownFaultsOverAtMs }: Facts): boolean {
   return runtimeChangedAtMs < life.startedAtMs && ownFaultsOverAtMs < nowMs - PROMPT_MS;
 }
 
 /**
- * Whether a hook has not reached its container and should have: promptly on a healthy node, and once faults are over wherever the kubelet was
- * killed, and whatever answer was lost.
+ * Whether a hook should have reached its container and has not: promptly on a healthy node, and otherwise after all
+ * faults have ended, even if the kubelet was killed or a response was lost.
  */
 function isUnreached(life: Life, facts: Facts): boolean {
   const { by } = life.plan.postStart ?? {};
@@ -112,7 +121,7 @@ function isUnreached(life: Life, facts: Facts): boolean {
   return faultsEnded && isWanted && facts.nowMs - calmSinceMs > patienceMs;
 }
 
-/** W6: a hook that hangs holds up its own pod alone. */
+/** W6: a hanging hook delays only its own pod. */
 export const hooksHangAlone: Invariant = invariant('W6', ['health'], () =>
   startsPromptly(
     (facts) => facts.lives.running.some((life) => facts.hooks.waitedForUntilMs(life) > facts.nowMs),

@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Observation } from '../observation.ts';
 
-/** The invariants that a simulation checks, by their ids. */
+/** Ids of the checked invariants. */
 export type InvariantId =
   | 'P1'
   | 'P2'
@@ -47,26 +47,29 @@ export type InvariantId =
   | 'W5'
   | 'W6';
 
-/** One rule being watched during one run. It looks at what happens, and says what is wrong. */
+/** The check of an invariant during one run. */
 export interface Watch {
   /**
-   * Looks at one observation; the facts have taken it in already.
-   * @returns what is wrong, `undefined` where nothing is
+   * Judges an observation. The facts have already been updated with it.
+   * @returns the violation, or `undefined` if there is none
    */
   look(observation: Observation, facts: Facts): string | undefined;
-  /** How often there was something to be judged. */
+  /** Number of judgements. */
   readonly checks: number;
 }
 
-/** A rule, and how to watch it. */
+/** An invariant and its check. */
 export interface Invariant {
   readonly id: InvariantId;
-  /** What it looks at; all other observations need not be shown to it. */
+  /** The kinds of observations that the check judges. Others need not be passed to it. */
   readonly kinds: readonly Observation['kind'][];
   readonly watch: () => Watch;
 }
 
-/** An invariant of a rule that judges observations of some kinds: `undefined` from it where one is none of its business. */
+/**
+ * Creates an invariant from a function that judges observations of some kinds. The function returns `undefined` for
+ * observations that the invariant does not concern.
+ */
 export function invariant<K extends Observation['kind']>(
   id: InvariantId,
   kinds: readonly K[],
@@ -95,10 +98,10 @@ export function invariant<K extends Observation['kind']>(
   };
 }
 
-/** What a rule says of an observation. */
+/** Result of judging an observation. */
 export type Judgement = undefined | 'ok' | { readonly wrong: string };
 
-/** A judgement: what is wrong, or that nothing is. */
+/** Returns the judgement for a violation, or `ok` if there is none. */
 export function judged(wrong: string | undefined | false): Judgement {
   return wrong ? { wrong } : 'ok';
 }

@@ -14,14 +14,20 @@ const PHASE_OF: Readonly<Record<WorkerStep, Phase>> = {
   syncTerminatedPod: 'terminated',
 };
 
-/** P1: a pod's steps go one way: syncing, terminating, terminated. P3 says when a UID may begin again. */
+/**
+ * P1: the operations of a pod worker go in one direction: syncing, terminating, terminated. P3 defines when a UID may
+ * start again.
+ */
 export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan', 'stepEnded', 'podEndedByNode'], () => {
   const phases = new Map<string, Phase>();
-  /** When the end of each pod was last done. */
+  /** Times at which the termination of each pod last finished. */
   const terminatedAtMs = new Map<string, number>();
-  /** Pods that were ended once more while their end was under way: it is done again, for its status to say why (P2). */
+  /**
+   * Pods that were terminated again during their termination. The operation is repeated so that the status states the
+   * new reason (P2).
+   */
   const endedAgain = new Set<string>();
-  /** Of which shutdown that was so: it, too, says why, once. */
+  /** The shutdown for which this happened. It also updates the reason, once. */
   const endedForShutdown = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
@@ -32,7 +38,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     }
     if (observation.kind === 'podEndedByNode') {
       const { uid, atMs } = observation;
-      // Its worker has not heard of the end of a step that has just ended.
+      // The pod worker has not yet processed the end of an operation that has just finished.
       const isBeingEnded = phases.get(uid) === 'terminating' || terminatedAtMs.get(uid) === atMs;
       if (isBeingEnded) endedAgain.add(uid);
     }
@@ -53,19 +59,19 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     const isLate =
       phase === 'terminated' && observation.reason === SHUTDOWN_REASON && endedForShutdown.get(uid) !== heardAtMs;
     if (isLate) endedForShutdown.set(uid, heardAtMs);
-    // Whatever comes of it, it comes next.
+    // The repeat comes next, with any outcome.
     const isRepeat = (endedAgain.delete(uid) || isLate) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
-    // A kubelet that starts when the API shows a pod as ended, and finds nothing of it running, has only to clean up.
+    // A kubelet that starts when the API shows a terminal phase, and finds no running container, only has to clean up.
     const known = phase === undefined && facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0;
     const skips = next === 'terminated' && phase !== 'terminated' && !known;
     if (phase !== next || next === 'syncing') phases.set(uid, next);
-    return judged((back || skips) && `${step} of pod ${uid} begins, which was ${phase ?? 'unknown'}`);
+    return judged((back || skips) && `${step} of pod ${uid} started in phase ${phase ?? 'unknown'}`);
   };
 });
 
-/** P2: at most one step of a UID runs at a time. */
+/** P2: at most one operation of a UID runs at a time. */
 export const oneAtATime: Invariant = invariant('P2', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const running = new Map<string, WorkerStep>();
   return (observation) => {
@@ -75,14 +81,16 @@ export const oneAtATime: Invariant = invariant('P2', ['kubeletStarted', 'stepBeg
     const { uid, step } = observation;
     const other = running.get(uid);
     running.set(uid, step);
-    return judged(other && `${step} of pod ${uid} begins while its ${other} runs`);
+    return judged(other && `${step} of pod ${uid} started while its ${other} is running`);
   };
 });
 
-/** P3: after its last step a UID is used again only where it was out of the configuration since it was last synced. */
+/**
+ * P3: after its termination, a UID is started again only if it was removed from the configuration since its last sync.
+ */
 export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const endings = new Map<string, { readonly fromMs: number; finished: boolean }>();
-  /** When the end of each pod began of which the runtime alone was known. */
+  /** Times at which the termination of each pod started that only the runtime knew. */
   const orphansFromMs = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
@@ -97,12 +105,12 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
       return undefined;
     }
     if (step === 'syncTerminatingRuntimePod' && !orphansFromMs.has(uid)) orphansFromMs.set(uid, atMs);
-    // The end may have been ordered long before its step begins, which waits for a runtime that is down. One that began while
-    // the runtime alone was known goes on when the pod comes and goes meanwhile: it is one end.
+    // The termination may have been requested long before it starts, if it waits for a runtime that is down. A
+    // termination that started when only the runtime knew the pod continues if the pod is added and removed during it.
     if (step === 'syncTerminatingPod' && ending === undefined) {
       const isJustBack = facts.runtimeUp && atMs - facts.runtimeChangedAtMs < SEEN_MS;
       const heldFromMs = isJustBack ? facts.runtimeDownAtMs : atMs;
-      // A kubelet that has not begun to sync it yet may have waited for the runtime ever since its start.
+      // A kubelet that has not synced the pod yet may have waited for the runtime since its start.
       const began = facts.syncBeganAtMs(uid);
       const syncedMs = Number.isFinite(began) ? began : facts.kubeletStartedAtMs;
       const fromMs = Math.min(heldFromMs, syncedMs, orphansFromMs.get(uid) ?? atMs);
@@ -111,22 +119,22 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
     if (step === 'syncPod') orphansFromMs.delete(uid);
     if (step !== 'syncPod' || ending === undefined) return undefined;
     endings.delete(uid);
-    if (!ending.finished) return { wrong: `syncPod of pod ${uid} begins before its last life was over` };
+    if (!ending.finished) return { wrong: `syncPod of pod ${uid} started before its previous life had ended` };
     const freed = facts.pods.lastUnwantedAtMs(uid) >= ending.fromMs - SEEN_MS;
-    return judged(!freed && `syncPod of pod ${uid} begins anew, though it never left the configuration`);
+    return judged(!freed && `syncPod of pod ${uid} started again although the pod never left the configuration`);
   };
 });
 
-/** P4: one running pod per static pod full name. */
+/** P4: at most one pod runs per static pod full name. */
 export const oneOfAFullName: Invariant = invariant('P4', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { life } = observation;
-  // A pod of the API is taken out of it at once, and another one comes under its name, while its containers still end.
+  // A force-deleted API pod may be replaced by another pod of the same name while its containers still run.
   if (facts.pods.isApiPod(life.podUid)) return undefined;
   const other = facts.lives.running.find(({ podName, podUid }) => podName === life.podName && podUid !== life.podUid);
   return judged(
     other &&
-      `container ${life.name} of pod ${life.podUid} starts while container ${other.name} of pod ${other.podUid} runs: both pods are ${life.podName}`,
+      `container ${life.name} of pod ${life.podUid} started while container ${other.name} of pod ${other.podUid} is running, and both pods are named ${life.podName}`,
   );
 });
 
@@ -138,17 +146,19 @@ export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (obs
   const uid = calledFor(observation.call, facts);
   if (uid === undefined || facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid)) return 'ok';
   const unwantedMs = facts.pods.unwantedSinceMs(uid);
-  // A change that could not be read was seen later.
+  // A change that could not be read was detected later.
   const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
-  // A watch that hangs, with nothing to be seen of it, is dialled anew after its silence only; one that is away says nothing.
+  // A watch that hangs without a visible error is reopened only after a timeout, and an unreachable server sends
+  // nothing.
   const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
-  // F1: what was dropped while another source had not spoken yet is taken away when that has.
+  // F1: a pod that was removed before all sources had reported is terminated when they have.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
-  // What goes at the instant at which the kubelet starts may have been listed before it went; and what is listed late, long before.
+  // A pod that was removed at the instant of the kubelet's start may have been listed before, and a stale list may be
+  // much older.
   const isListed =
     sinceMs >= facts.kubeletStartedAtMs ||
     (facts.pods.isApiPod(uid) && facts.api.wasStaleSince(facts.kubeletStartedAtMs));
   const known = isListed && (observation.atMs - fromMs < SEEN_MS || hangs);
-  return judged(!known && `${name} for pod ${uid}, which nobody wants`);
+  return judged(!known && `${name} for pod ${uid}, which is not wanted`);
 });

@@ -6,12 +6,15 @@ import { LIVENESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Probed } from '../world/probe-targets.ts';
 import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
 
-/** How late a probe may be beside its period: its own timeout, and what a busy instant takes. */
+/** Maximum delay of a probe beyond its period: the probe's timeout and a busy instant. */
 const LATE_MS = 1500;
 
-/** R1: nothing is asked of a container before its startup probe has succeeded, and none is shown as ready before it was found to be. */
+/**
+ * R1: no other probe of a container runs before its startup probe has succeeded, and no container is reported as ready
+ * before its readiness probe has succeeded.
+ */
 export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed', 'apiRequest'], () => {
-  /** The ids of runs, by the kind of probe that they have answered well. */
+  /** Ids of the runs that have answered a probe successfully, by kind of probe. */
   const well: Record<ProbeKind, Set<string>> = { liveness: new Set(), readiness: new Set(), startup: new Set() };
   const everReady = new Set<string>();
   const told = new ToldRuns();
@@ -26,7 +29,7 @@ export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed',
       if (kind === 'startup' || life.plan.probes?.startup === undefined) return undefined;
       const early = told.has(life.id) && !well.startup.has(life.id);
       return judged(
-        early && `${life.podUid}/${life.name} is asked for its ${kind} before its startup probe has succeeded`,
+        early && `${life.podUid}/${life.name} was probed for ${kind} before its startup probe had succeeded`,
       );
     }
     if (observation.kind !== 'apiRequest' || observation.shown?.conditions.Ready !== 'True') return undefined;
@@ -34,26 +37,34 @@ export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed',
     const never = (facts.pods.planOf(uid)?.containers ?? []).find(
       ({ name, probes }) => probes?.readiness !== undefined && !everReady.has(`${uid}/${name}`),
     );
-    return judged(never && `pod ${uid} is shown as ready, and its container ${never.name} has never said that it is`);
+    return judged(
+      never &&
+        `pod ${uid} is reported as ready although the readiness probe of its container ${never.name} never succeeded`,
+    );
   };
 });
 
-/** R2: a container is told to stop for its liveness only when it has failed as often in a row as it takes, or nothing asks for it at all. */
+/**
+ * R2: liveness probes of a container stop when the failure threshold of consecutive failures is reached, because the
+ * container is then stopped.
+ */
 export const thresholdsCount: Invariant = invariant('R2', ['probed'], () => {
   const failures = new Map<string, number>();
   return (observation) => {
     if (observation.probed.kind !== 'liveness') return undefined;
     const { life, answer } = observation.probed;
-    // Each kubelet counts for itself.
+    // Each kubelet counts failures on its own.
     const key = `${observation.kubelet} ${life.id}`;
     const row = answer === 'well' ? 0 : (failures.get(key) ?? 0) + 1;
     failures.set(key, row);
     const again = row > LIVENESS_FAILURE_THRESHOLD;
-    return judged(again && `${life.podUid}/${life.name} is asked for its liveness after it has failed for good`);
+    return judged(
+      again && `liveness of ${life.podUid}/${life.name} was probed after it had reached its failure threshold`,
+    );
   };
 });
 
-/** R3: whatever other probes do, each is made every period for as long as its container runs and its pod is wanted. */
+/** R3: each probe runs once per period while its container runs and its pod is wanted, regardless of other probes. */
 export const probesKeepTime: Invariant = invariant(
   'R3',
   ['status', 'stepBegan', 'stepEnded', 'containerEnded', 'health', 'probed'],
@@ -61,7 +72,10 @@ export const probesKeepTime: Invariant = invariant(
     const told = new ToldRuns();
     const last = new Map<string, { readonly probed: Probed; readonly atMs: number; readonly kubelet: number }>();
     const interruptedAtMs = new Map<string, number>();
-    /** Pods that are being ended: where they are wanted again by now, their containers have no status to be found by. */
+    /**
+     * Pods that are being terminated. If such a pod is wanted again, its containers have no status by which the prober
+     * finds them.
+     */
     const ending = new Set<string>();
     const lateness = (key: string, nowMs: number, kubelet: number, facts: Facts): Judgement => {
       const before = last.get(key);
@@ -69,15 +83,15 @@ export const probesKeepTime: Invariant = invariant(
       const { life, kind } = before.probed;
       if (life.endedAtMs !== undefined || !facts.kubeletUp || !facts.pods.wanted.has(life.podUid)) return undefined;
       if (ending.has(life.podUid)) return undefined;
-      // It may have failed for good, and be told to stop, which takes its time.
+      // The liveness probe may have failed permanently. Stopping the container takes time.
       if (kind === 'liveness' && nowMs - life.startedAtMs >= illAfterMs(life.plan, life.attempt)) return undefined;
-      // Of an earlier life of its UID: that is still to be ended, whenever it is heard of.
+      // The container belongs to an earlier life of the UID and must still be terminated.
       if (facts.pods.lastUnwantedAtMs(life.podUid) >= life.startedAtMs) return undefined;
       if ((interruptedAtMs.get(life.podUid) ?? Number.NEGATIVE_INFINITY) >= before.atMs) return undefined;
       const periodMs = (life.plan.probes?.[kind]?.periodSeconds ?? 0) * 1000;
       const gapMs = nowMs - before.atMs;
       const late = gapMs > periodMs + LATE_MS;
-      const words = `${life.podUid}/${life.name} was not asked for its ${kind} for ${gapMs} ms, with a period of ${periodMs} ms`;
+      const words = `${life.podUid}/${life.name} was not probed for ${kind} for ${gapMs} ms, with a period of ${periodMs} ms`;
       return judged(late && words);
     };
     return (observation, facts) => {
@@ -90,7 +104,7 @@ export const probesKeepTime: Invariant = invariant(
           interruptedAtMs.set(observation.uid, atMs);
         }
       }
-      // Its end may wait for a runtime that is away.
+      // The termination may wait for a runtime that is down.
       const over = toldOver(observation);
       if (over !== undefined) {
         ending.add(over);
@@ -104,7 +118,7 @@ export const probesKeepTime: Invariant = invariant(
       }
       if (observation.kind !== 'probed') return undefined;
       const { probed } = observation;
-      // One that has started is not asked for that again.
+      // The startup probe does not run again after it has succeeded.
       if (probed.kind === 'startup' || !told.has(probed.life.id)) return undefined;
       const key = `${probed.life.id} ${probed.kind}`;
       const judgement = lateness(key, atMs, kubelet, facts);
@@ -114,7 +128,10 @@ export const probesKeepTime: Invariant = invariant(
   },
 );
 
-/** The runs of containers that the kubelet has told of: a request may reach one that has just begun in place of the one that was meant. */
+/**
+ * Runs of containers that the kubelet has reported. A probe request may reach a newly started run in place of the
+ * intended one.
+ */
 class ToldRuns {
   readonly #ids = new Set<string>();
 
@@ -131,7 +148,7 @@ class ToldRuns {
   }
 }
 
-/** The pod that is asked no more, as it is said to have failed or to be done. */
+/** Returns the UID of a pod that is no longer probed because a terminal phase was reported. */
 function toldOver(observation: Observation): string | undefined {
   if (observation.kind === 'stepEnded') return observation.isTerminal ? observation.uid : undefined;
   if (observation.kind !== 'status') return undefined;

@@ -6,9 +6,9 @@ import type { ShownPod } from '../world/cluster-api.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { watchSilenceMs } from './watch-silence.ts';
 
-/** Longer than it takes until what happens to a container is shown, with the delays that requests have; an outage apart. */
+/** Maximum time until the API shows a change of a container, including request delays but not outages. */
 const LATE_MS = 60_000;
-/** What has run for so long is shown as running, where nothing was in the way for as long. */
+/** A container that has run for this time is shown as running if nothing prevented it for the same time. */
 const SHOWN_MS = 45_000;
 
 /** S4: conditions of other owners are kept. */
@@ -19,7 +19,10 @@ export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], 
   return judged(conditions[FOREIGN_CONDITION] !== 'True' && `pod ${uid} has lost the condition ${FOREIGN_CONDITION}`);
 });
 
-/** S6: Ready turns True only when all containers have run, and False only because something has ended, restarts of the kubelet or not. */
+/**
+ * S6: Ready becomes True only after all containers have run, and False only because a container has exited, also across
+ * kubelet restarts.
+ */
 export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiRequest'], () => {
   const ready = new Set<string>();
   const readyAtMs = new Map<string, number>();
@@ -35,44 +38,51 @@ export const readyHasCause: Invariant = invariant('S6', ['containerEnded', 'apiR
       ready.add(uid);
       readyAtMs.set(uid, observation.atMs);
       const idle = facts.pods.planOf(uid)?.containers.find(({ name }) => facts.lives.of(uid, name).length === 0);
-      return judged(idle && `pod ${uid} is shown as ready, and its container ${idle.name} has never run`);
+      return judged(idle && `pod ${uid} is shown as ready although its container ${idle.name} has never run`);
     }
     ready.delete(uid);
-    // What ended shortly before could still be shown as ready, and what ended while the runtime was away right after that.
+    // A container that exited shortly before may still have been shown as ready. If the runtime was down, this holds
+    // for the whole time.
     const wasReadyAtMs = readyAtMs.get(uid) ?? 0;
     const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
     const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
     const ended = (endedAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
-    // A kubelet that has begun since goes by what the API shows of its pods, which may be from before that.
+    // A kubelet that has started since takes the status from the API, which may be stale.
     const began = facts.kubeletStartedAtMs;
     const isOld = began > wasReadyAtMs && facts.api.wasStaleSince(began);
     const cause = ended || isOld || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
-    return judged(!cause && `pod ${uid} was shown as ready and is not any more, and nothing has happened to it`);
+    return judged(!cause && `pod ${uid} is no longer shown as ready although nothing has happened to it`);
   };
 });
 
-/** S7: Ready is every container ready and every readiness gate True; a missing gate is False. */
+/**
+ * S7: Ready is True if and only if every container is ready and every readiness gate is True. A missing gate condition
+ * counts as False.
+ */
 export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health'], () => (observation, facts) => {
   if (observation.kind === 'apiRequest' && observation.shown !== undefined) {
     const { uid, conditions } = observation.shown;
     if (facts.pods.planOf(uid)?.gate !== true || conditions.Ready === undefined) return undefined;
     const early = conditions.Ready === 'True' && conditions[GATE_CONDITION] !== 'True';
-    return judged(early && `pod ${uid} is shown as ready, and its readiness gate has no condition`);
+    return judged(early && `pod ${uid} is shown as ready although its readiness gate has no condition`);
   }
   if (observation.kind !== 'health' || observation.cluster === undefined || !facts.kubeletUp) return undefined;
   const { kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs } = facts;
-  // A call that hangs may hide how a pod is until it is over.
+  // A hanging call may hide the state of a pod until the call ends.
   const troubleAtMs = Math.max(facts.api.troubleAtMs, kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs);
   if (facts.api.inTrouble || !facts.runtimeUp || !facts.faultsEnded) return undefined;
   if (observation.atMs - troubleAtMs < SHOWN_MS) return undefined;
   const late = observation.cluster.shown.find((shown) => isLate(shown, facts));
-  return judged(late && `pod ${late.uid} is not shown as ready, and all of it has been for long`);
+  return judged(late && `pod ${late.uid} is not shown as ready although all its containers have been running for long`);
 });
 
-/** A container that ended so long ago is not said to run, where nothing was in the way: longer than a relist and a sync that retries. */
+/**
+ * Maximum time for which an exited container may be reported as running if nothing prevents an update. Longer than a
+ * relist and a retried sync.
+ */
 const ENDED_MS = 15_000;
 
-/** S7: a container that has ended is not said to run, though others of its pod may be told to stop and take their time. */
+/** S7: an exited container is not reported as running, even while other containers of its pod are being stopped. */
 export const endedAreShown: Invariant = invariant('S7', ['kubeletStarted', 'status', 'health'], () => {
   const said = new Map<string, readonly string[]>();
   return (observation, facts) => {
@@ -90,13 +100,15 @@ export const endedAreShown: Invariant = invariant('S7', ['kubeletStarted', 'stat
     const { kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api } = facts;
     const troubleAtMs = Math.max(kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api.troubleAtMs);
     if (observation.atMs - troubleAtMs < SHOWN_MS || api.inTrouble) return undefined;
-    // A sync that waits for an image or a hook keeps its pod's status as it is.
+    // A sync that waits for an image or a hook does not update the status.
     const ending = [...said].filter(([uid]) => facts.isBeingEnded(uid));
     const lives = ending.flatMap(([, ids]) => ids.flatMap((id) => facts.lives.byId(id) ?? []));
     const old = lives.find(({ endedAtMs }) => endedAtMs !== undefined && observation.atMs - endedAtMs > ENDED_MS);
     if (old !== undefined) {
       const agoMs = observation.atMs - (old.endedAtMs ?? 0);
-      return { wrong: `container ${old.name} of pod ${old.podUid} is said to run, and ended ${agoMs} ms ago` };
+      return {
+        wrong: `container ${old.name} of pod ${old.podUid} is reported as running although it exited ${agoMs} ms ago`,
+      };
     }
     return lives.length > 0 ? 'ok' : undefined;
   };
@@ -107,12 +119,13 @@ function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || mirror || conditions.Ready === 'True' || facts.wasEnded(uid)) return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
-  // That its gate is open is told by a watch, which may hang since the API server was in trouble; all else it knows by itself.
+  // Readiness gates are observed through a watch, which may hang since a fault of the API server. Everything else is
+  // known locally.
   const unseen = pod.gate === true && facts.nowMs - facts.api.troubleAtMs < watchSilenceMs(facts);
   if (unseen && conditions.ContainersReady === 'True') return false;
   const settled = (name: string): boolean => {
     const last = facts.lives.of(uid, name).at(-1);
-    // What starts is shown when the hooks of its pod are through.
+    // Containers are shown as running only after the hooks of their pod have completed.
     const shownMs = SHOWN_MS + longestHooksMs(pod);
     return last !== undefined && last.endedAtMs === undefined && facts.nowMs - last.startedAtMs > shownMs;
   };

@@ -8,12 +8,13 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 import { watchSilenceMs } from './watch-silence.ts';
 
 /**
- * N1: no pod is granted more, where what all were granted together is then more than the node has to give. Until all sources have
- * spoken it is not known who is there: what ran before a restart stays, and may be too much with those that were admitted before it.
+ * N1: no pod is allocated more resources if the sum of all allocations then exceeds the node's resources. Before all
+ * sources have reported, the kubelet does not know all pods: pods that ran before a restart stay, and may exceed the
+ * node together with pods admitted before them.
  */
 export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'], () => {
   let before: ReadonlyMap<string, number> = new Map();
-  /** Who was granted more while it waits to be let in once more: that it has it is judged when it was. */
+  /** Pods that got more resources while they wait to be admitted again. They are judged when they are admitted. */
   let waiting: readonly string[] = [];
   return (observation, facts) => {
     const { grants } = facts.resources;
@@ -27,7 +28,7 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     const early = isSure ? resizedEarly(known, facts) : undefined;
     if (early !== undefined) {
       const text = `${known.get(early)}m and now ${grants.get(early)}m, before all sources have reported`;
-      return { wrong: `pod ${early} was granted ${text}` };
+      return { wrong: `pod ${early} was allocated ${text}` };
     }
     if (!facts.sourcesReady) return undefined;
     const more = [...grants].filter(([uid, millis]) => millis > (known.get(uid) ?? 0) || waiting.includes(uid));
@@ -35,21 +36,24 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     waiting = grown.filter((uid) => makesRoom(uid, facts));
     const newest = grown.find((uid) => !waiting.includes(uid));
     if (newest === undefined) return undefined;
-    // Who is new to this kubelet, and was there already, may have been admitted before it was known who else is: what it is granted is
-    // written when it begins.
+    // A pod that is new to this kubelet but existed before may have been admitted before all pods were known. Its
+    // allocation is stored when it starts.
     if (!known.has(newest) && facts.pods.lastUnwantedAtMs(newest) <= facts.sourcesReadyAtMs) return undefined;
-    // A list that is old does not tell of all pods: the others are there when its watch has.
+    // A stale list does not contain all pods. The watch delivers the others later.
     if (facts.api.wasStaleSince(facts.kubeletStartedAtMs) && observation.atMs - facts.sourcesReadyAtMs < SEEN_MS)
       return undefined;
     const held = [...grants].filter(([uid]) => holds(uid, facts) && !makesRoom(uid, facts));
     const sum = held.reduce((total, [, millis]) => total + millis, 0);
     const most = resources.cpuCount * 1000;
     const text = held.map(([uid, millis]) => `${uid} ${millis}m`).join(', ');
-    return judged(sum > most && `pod ${newest} is granted more, and ${sum}m of ${most}m are granted then: ${text}`);
+    return judged(sum > most && `pod ${newest} was allocated more, so that ${sum}m of ${most}m are allocated: ${text}`);
   };
 });
 
-/** Who runs from before the kubelet's start, and was granted more than it had, when it is not known yet who else is there. */
+/**
+ * Returns a pod that runs since before the kubelet's start and was allocated more resources before all sources have
+ * reported.
+ */
 function resizedEarly(
   known: ReadonlyMap<string, number>,
   { resources, lives, kubeletStartedAtMs }: Facts,
@@ -61,60 +65,68 @@ function resizedEarly(
   return old?.podUid;
 }
 
-/** Whether a pod counts on a node: one that has ended, is not wanted any more, or that this kubelet has not had, does not. */
+/**
+ * Whether a pod counts against the node's resources. Terminated pods, unwanted pods and pods unknown to this kubelet do
+ * not.
+ */
 function holds(uid: string, facts: Facts): boolean {
   return facts.pods.wanted.has(uid) && facts.isKnownToKubelet(uid) && !facts.resources.isOver(uid);
 }
 
-/** Who makes room for another pod is waited for so long at least. */
+/** Minimum time for which a preemption waits for the preempted pod. */
 const LEAST_KILL_MS = 10_000;
 
-/** Whether a pod that is wanted holds nothing for others until it is let in once more. */
+/** Whether a wanted pod holds no resources until it is admitted again. */
 function makesRoom(uid: string, facts: Facts): boolean {
-  // It was stopped, or is about to be, and came again meanwhile.
+  // The pod was stopped, or is about to be, and was added again.
   if (facts.resources.stoppedAtMs(uid) >= 0 || facts.pods.lastUnwantedAtMs(uid) >= facts.syncBeganAtMs(uid))
     return true;
   const agoMs = facts.nowMs - facts.resources.preemptedAtMs(uid);
-  // What has not begun, as it waits for its name, is over at once.
+  // A pod that has not started because it waits for its name terminates immediately.
   const hasBegun = Number.isFinite(facts.syncBeganAtMs(uid)) || facts.lives.runningOf(uid).length > 0;
-  // Whoever it was ended for is let in when it was waited for in vain, as upstream has it.
+  // As in upstream, the preempting pod is admitted after an unsuccessful wait.
   return agoMs >= (hasBegun ? LEAST_KILL_MS : 0);
 }
 
-/** N1: what ran before a restart of the kubelet is not refused after it. */
+/** N1: a pod that ran before a kubelet restart is not rejected after it. */
 export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   if (observation.kind !== 'podRefused') return undefined;
   const { uid, reason } = observation;
-  // It may have come later than the first pods of its source, which is to come anew.
+  // The pod may have been added after the first pods of its source, which must be read again.
   if (facts.pods.isUnsure(uid)) return undefined;
   const life = facts.lives.runningOf(uid).find(({ startedAtMs }) => facts.pods.lastUnwantedAtMs(uid) < startedAtMs);
-  return judged(life && `pod ${uid} is refused (${reason}) while its container ${life.name} runs`);
+  return judged(life && `pod ${uid} was rejected (${reason}) while its container ${life.name} is running`);
 });
 
-/** A change of a pod is seen so late at most, where those that make room for another pod are slow to end: 1.5 times the longest grace period. */
+/**
+ * Maximum time until a change of a pod is processed while preempted pods terminate slowly: 1.5 times the longest grace
+ * period.
+ */
 const HELD_UP_MS = SEEN_MS + 45_000;
 
-/** N1: no pod is refused for a lack of CPU where it fits beside all that may hold any: what has ended holds nothing. */
+/** N1: no pod is rejected for lack of CPU if it fits beside all pods that may hold CPU. Terminated pods hold none. */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   const { node, resources } = facts;
   if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || node.resources === undefined)
     return undefined;
   const { uid, reason } = observation;
-  // What a list of old says is there, is there for the kubelet.
+  // For the kubelet, pods in a stale list still exist.
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
-  // What it asked for before is what it is let in with, where others that make room for a pod before it hold it up.
+  // If earlier preemptions delay the admission, the pod may be admitted with its previous request.
   const isNew = observation.atMs - heardOfByMs(uid, facts) < HELD_UP_MS;
-  // So is what it was granted by a kubelet before this one, whatever it asks for since (`AddPod` of upstream's allocation manager).
+  // It may also be admitted with the allocation by a previous kubelet, regardless of its current request (`AddPod` of
+  // upstream's allocation manager).
   const asked = isNew ? heldAtMost(uid, facts) : Math.max(askedBy(uid, facts), resources.grants.get(uid) ?? 0);
-  // Which version of it the kubelet holds on to, and how much that asks for.
+  // The version that the kubelet keeps, and its request, are uncertain.
   if (facts.pods.isUnsure(uid)) return undefined;
-  // Those that are critical go for nobody.
+  // Critical pods are not preempted.
   const onlyCritical = reason === 'UnexpectedAdmissionError';
   const others = facts.pods.knownUids.filter((other) => {
     if (other === uid || (onlyCritical && !isCriticalPlan(other, facts))) return false;
     return mayHold(other, facts);
   });
-  // What a pod holds while it is resized goes by what the API shows of that, as upstream has it: it may not have been told yet.
+  // As in upstream, the resources of a pod during a resize depend on its status in the API, which may not be updated
+  // yet.
   const { api } = facts;
   const isWell = !api.inTrouble && observation.atMs - api.troubleAtMs >= watchSilenceMs(facts);
   const isUntold = (other: string): boolean => {
@@ -128,13 +140,13 @@ export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (
   const text = held.map(([other, millis]) => `${other} ${millis}m`).join(', ');
   return judged(
     asked + sum <= most &&
-      `pod ${uid} asks for ${asked}m and is refused (${reason}), and ${sum}m of ${most}m are held: ${text}`,
+      `pod ${uid} requests ${asked}m and was rejected (${reason}) although only ${sum}m of ${most}m are held: ${text}`,
   );
 });
 
 /**
- * When the kubelet has heard of a pod at the latest. A watch that was away tells of a pod as it was made, and of its resizes after that, each as
- * a change of its own: it may be let in, or refused, for what it asked for at first.
+ * Returns the latest time at which the kubelet has learned of a pod. After an outage a watch reports the pod as
+ * created, and then its resizes as separate changes, so the pod may be admitted or rejected for its initial request.
  */
 function heardOfByMs(uid: string, facts: Facts): number {
   const { api, pods } = facts;
@@ -144,20 +156,21 @@ function heardOfByMs(uid: string, facts: Facts): number {
   return api.troubleAtMs >= wantedMs ? api.troubleAtMs + watchSilenceMs(facts) : wantedMs;
 }
 
-/** Whether a refusal says that the node has not enough of what a pod asks for. */
+/** Whether a rejection means that the node lacks a resource that the pod requests. */
 export function isForLack(reason: string): boolean {
   return reason !== 'Evicted' && reason !== REFUSAL_REASON;
 }
 
-/** Whether a pod may still count on the node, for all that is known of its end. */
+/** Whether a pod may still count against the node's resources, as far as its termination is known. */
 function mayHold(uid: string, facts: Facts): boolean {
   const overAtMs = Math.max(facts.resources.refusedAtMs(uid), facts.resources.stoppedAtMs(uid));
-  // One that came again since may have been let in, and not have begun.
+  // A pod that was added again since may have been admitted and not yet started.
   const cameAgain = facts.pods.wanted.has(uid) && facts.pods.lastUnwantedAtMs(uid) >= overAtMs;
-  // One that was refused is ended where its mirror pod tells its worker of it, and counts until that is done, as upstream has it.
+  // As in upstream, a rejected static pod whose mirror pod is known to its worker counts until its termination has
+  // finished.
   if (overAtMs >= 0 && !cameAgain && !facts.isBeingEnded(uid)) return false;
   if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
-  // Who was gone when the kubelet started, and did not come again, was never known to it.
+  // A pod that was removed before the kubelet started and not added again was never known to it.
   return (
     facts.isKnownToKubelet(uid) ||
     facts.pods.isUnsure(uid) ||
@@ -169,12 +182,13 @@ function askedBy(uid: string, facts: Facts): number {
   return sumOf({ ...facts.pods.planOf(uid)?.cpu, ...facts.resources.askedFor(uid) });
 }
 
-/** For so long at most a container runs with what was asked for before, where the runtime fails to change that. */
+/** Maximum time for which a container may run with its previous resources while the runtime fails to update them. */
 const RESIZE_HELD_UP_MS = 300_000;
 
 /**
- * As granted or as asked for, whatever is more: who knows when the one becomes the other. By container, as one may still run with more than it
- * is to have while another one has what it is to have.
+ * Returns the maximum of allocated and requested resources, because the time of the change is unknown. The maximum is
+ * taken per container, because one container may still have more than its new allocation while another already has its
+ * new one.
  */
 function heldAtMost(uid: string, facts: Facts): number {
   const { resources } = facts;
@@ -194,17 +208,20 @@ function isCriticalPlan(uid: string, { pods }: Facts): boolean {
   return pods.planOf(uid)?.critical === true || !pods.isApiPod(uid);
 }
 
-/** An ephemeral container runs once: nothing starts it again. */
+/** An ephemeral container runs once and is never restarted. */
 export const ephemeralRunsOnce: Invariant = invariant('C6', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
   const { podUid, name, sandboxId } = observation.life;
   const pod = facts.pods.planOf(podUid);
   if (pod === undefined || [...pod.init, ...pod.containers].some((plan) => plan.name === name)) return undefined;
   const runs = facts.lives.of(podUid, name).filter((life) => life.sandboxId === sandboxId);
-  return judged(runs.length > 1 && `ephemeral container ${name} of pod ${podUid} starts again in its sandbox`);
+  return judged(runs.length > 1 && `ephemeral container ${name} of pod ${podUid} was restarted in its sandbox`);
 });
 
-/** What of resizes is not as it has to be in the end: granted, applied and told, or told to wait for what is not there. */
+/**
+ * Returns a resize that is wrong in the final state. Each resize must be allocated, applied and reported, or be
+ * reported as pending if resources are missing.
+ */
 export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   const { resources } = facts.node;
   if (resources === undefined) return undefined;
@@ -215,7 +232,8 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   for (const [uid, pod] of facts.pods.wanted) {
     if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
     if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.lives.runningOf(uid).length === 0) continue;
-    // Without its volumes no sync of it comes as far as its resizes: what runs stays as large as it is (`Kubelet.SyncPod`).
+    // Without its volumes, a sync of a pod does not reach the resize, so the pod keeps its resources
+    // (`Kubelet.SyncPod`).
     if (facts.objects.isHeldBack(pod)) continue;
     const room = most - all + (held.get(uid) ?? 0);
     const shown = look.cluster?.shown.find((one) => one.uid === uid && !one.mirror);
@@ -225,7 +243,10 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   return undefined;
 }
 
-/** What of a pod runs and cannot be made smaller, as its volumes are not there, with what the rest of it was granted. */
+/**
+ * Returns the CPU of a running pod that cannot be made smaller because its volumes are missing, together with its other
+ * allocations.
+ */
 function runningMillis(uid: string, facts: Facts, look: LastLook): number {
   const pod = facts.pods.wanted.get(uid);
   const shown = look.cluster?.shown.find((one) => one.uid === uid);
@@ -235,7 +256,7 @@ function runningMillis(uid: string, facts: Facts, look: LastLook): number {
   return most.reduce((sum, millis) => sum + millis, 0);
 }
 
-/** As the API shows it. */
+/** Checks a resize by its status in the API. */
 function shownResizeFault(
   { uid, cpu, resize }: ShownPod,
   room: number,
@@ -244,32 +265,36 @@ function shownResizeFault(
   look: LastLook,
 ): string | undefined {
   const asked = sumOf(cpu.asked);
-  if (resize.inProgress) return `a resize of pod ${uid} is still said to be in progress`;
-  if (resize.pending === 'Deferred' && asked <= room) return `a resize of pod ${uid} waits, and there is room for it`;
+  if (resize.inProgress) return `a resize of pod ${uid} is still reported as in progress`;
+  if (resize.pending === 'Deferred' && asked <= room)
+    return `a resize of pod ${uid} is deferred although there is room for it`;
   if (resize.pending === 'Infeasible' && asked <= most) {
-    return `a resize of pod ${uid} is called infeasible, and the node is large enough`;
+    return `a resize of pod ${uid} is reported as infeasible although the node is large enough`;
   }
   for (const [name, millis] of Object.entries(cpu.asked)) {
     if (!runs(uid, name, facts)) continue;
     const granted = cpu.allocated[name];
-    const who = `container ${name} of pod ${uid}`;
+    const subject = `container ${name} of pod ${uid}`;
     if (resize.pending === undefined && granted !== millis)
-      return `${who} asks for ${millis}m and is granted ${granted}m`;
+      return `${subject} requests ${millis}m and is allocated ${granted}m`;
     if (cpu.running[name] !== granted)
-      return `${who} is said to run with ${cpu.running[name]}m, and was granted ${granted}m`;
+      return `${subject} is reported as running with ${cpu.running[name]}m but was allocated ${granted}m`;
     const fault = sharesFault(uid, name, granted ?? 0, facts, look);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-/** By what the kubelet has on its disk, and the runtime has been told: there may be nobody to show it to. */
+/**
+ * Checks a resize by the kubelet's stored allocations and the runtime's settings. A static pod may not be visible in
+ * any API.
+ */
 function staticResizeFault({ uid, cpu = {} }: PodPlan, room: number, facts: Facts, look: LastLook): string | undefined {
   const asked = sumOf(cpu);
   const granted = facts.resources.grants.get(uid);
   if (granted !== asked) {
     return asked <= room
-      ? `static pod ${uid} asks for ${asked}m and is granted ${granted}m, and there is room for it`
+      ? `static pod ${uid} requests ${asked}m and is allocated ${granted}m although there is room for it`
       : undefined;
   }
   for (const [name, millis] of Object.entries(cpu)) {
@@ -285,7 +310,7 @@ function sharesFault(uid: string, name: string, granted: number, facts: Facts, l
   const wanted = Math.max(2, Math.floor((granted * 1024) / 1000));
   return shares === wanted
     ? undefined
-    : `container ${name} of pod ${uid} runs with ${shares} shares, and was granted ${granted}m: ${wanted} shares`;
+    : `container ${name} of pod ${uid} is running with ${shares} CPU shares, but its allocation of ${granted}m requires ${wanted} shares`;
 }
 
 function runs(uid: string, name: string, facts: Facts): boolean {

@@ -4,35 +4,38 @@ import { groupOf, type Period, periodsOf, REFUSAL_REASON, SHUTDOWN_REASON } from
 import { calledFor, stoppedBy } from './called-for.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 
-/** What virtual time may be off by. */
+/** Tolerance for rounding of virtual time. */
 const TOLERANCE_MS = 50;
-/** A kill is waited for so long at least, and for one and a half times its grace period. */
+/** Minimum time for which the kubelet waits for a kill. Otherwise it waits one and a half times the grace period. */
 const LEAST_KILL_MS = 10_000;
-/** Every container gets so long to stop. */
+/** Minimum grace period of every container. */
 const LEAST_GRACE_SECONDS = 2;
-/** How long it takes to see that pods have ended, and their volumes are gone. */
+/** Time to detect that pods have terminated and their volumes are gone. */
 const SEES_MS = 3000;
-/** Whoever is let in begins so soon. */
+/** Maximum time from the admission of a pod to its start. */
 const BEGINS_MS = 2000;
-/** A kubelet that was once connected is again so soon after the bus is back, or its lock was lost. */
+/** Maximum time for a kubelet that was connected before to reconnect after the bus is up again or its lock was lost. */
 const RECONNECTS_MS = 5000;
-/** One that never was tries again each minute. */
+/** A kubelet that was never connected retries every minute. */
 const CONNECTS_MS = 75_000;
-/** A change of the node's readiness is shown so soon, where nothing is in the way. */
+/** Maximum time until a change of the node's readiness is shown if nothing prevents it. */
 const SHOWN_MS = 30_000;
 
 const ENDED = 'Pod was terminated in response to imminent node shutdown.';
 const REFUSED = 'Pod was rejected: Pod was rejected as the node is shutting down.';
 const NOT_READY = 'node is shutting down';
 
-/** N9: while the kubelet knows that the machine shuts down no pod begins that came since, nor one that it has not let in before. */
+/**
+ * N9: while the kubelet knows of a shutdown, no pod starts that was added or admitted after the kubelet had learned of
+ * it.
+ */
 export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBegan', 'call'], () => {
   const firstStepAtMs = new Map<string, number>();
   return (observation, facts) => {
     const { shutdown, pods } = facts;
     if (observation.kind === 'kubeletStarted') firstStepAtMs.clear();
     if (observation.kind === 'stepBegan') {
-      // What begins after its end begins anew.
+      // A pod that starts after its termination starts a new life.
       if (observation.step !== 'syncPod') firstStepAtMs.delete(observation.uid);
       else if (!firstStepAtMs.has(observation.uid)) firstStepAtMs.set(observation.uid, observation.atMs);
     }
@@ -41,46 +44,49 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
     const beganAtMs = firstStepAtMs.get(uid) ?? observation.atMs;
     const agoMs = beganAtMs - shutdown.heardAtMs;
     if (agoMs < 0) return 'ok';
-    // Whoever was there before, and was gone for too short a time to be seen to be, goes on.
+    // A pod that existed before and was removed too briefly to be noticed continues.
     const seenGone = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
-    // So does one whose manifest is broken, and that the kubelet may remember.
+    // So does a pod whose manifest is malformed and that the kubelet may have stored.
     const cameSince = seenGone && !pods.isUnsure(uid);
-    // Whoever was let in before begins soon after that, where nothing is in the way.
+    // A pod admitted before starts soon afterwards if nothing prevents it.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);
     const isLate = agoMs > BEGINS_MS && facts.firstFaultAtMs > observation.atMs && !namesake;
     return judged(
-      (cameSince || isLate) && `pod ${uid} begins ${agoMs} ms after the kubelet has heard that the machine shuts down`,
+      (cameSince || isLate) && `pod ${uid} started ${agoMs} ms after the kubelet had learned of the shutdown`,
     );
   };
 });
 
-/** N9: a pod that comes while the machine shuts down is refused in upstream's words, and none is when it does not. */
+/**
+ * N9: a pod that is added during a shutdown is rejected with upstream's message, and no pod is rejected this way
+ * otherwise.
+ */
 export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted', 'podRefused', 'status'], () => {
   const refused = new Set<string>();
   return (observation, { shutdown, deadlines }) => {
-    // Whom the last one refused, and had no time to tell so, this one may let in.
+    // This kubelet may admit a pod that the previous kubelet rejected without reporting it.
     if (observation.kind === 'kubeletStarted') refused.clear();
     if (observation.kind === 'podRefused') {
       if (observation.reason !== REFUSAL_REASON) return undefined;
       refused.add(observation.uid);
       const isDue = shutdown.isHeard || shutdown.heardAtMs === observation.atMs;
-      return judged(!isDue && `pod ${observation.uid} is refused for a shutdown, and there is none`);
+      return judged(!isDue && `pod ${observation.uid} was rejected for a shutdown that does not exist`);
     }
     if (observation.kind !== 'status') return undefined;
     const { pod, status } = observation.status;
-    // The first status that it has then.
+    // Only the first status after the rejection is judged.
     if (!refused.delete(pod.metadata.uid)) return undefined;
-    // That it is over its deadline meanwhile is said in the place of that, as upstream does.
+    // As in upstream, an exceeded deadline replaces this reason.
     if (deadlines.mayBeOver(pod.metadata.uid)) return undefined;
     const { phase, reason, message } = status;
     const inWords = phase === 'Failed' && reason === REFUSAL_REASON && message === REFUSED;
-    return judged(!inWords && `pod ${pod.metadata.uid} is refused with: ${phase} ${reason}: ${message}`);
+    return judged(!inWords && `pod ${pod.metadata.uid} was rejected with: ${phase} ${reason}: ${message}`);
   };
 });
 
 /**
- * N9: pods of a lower priority have ended, or used up their time, before those of a higher one are told to, and all of them before the
- * machine is let go.
+ * N9: pods of a higher priority are stopped only after pods of a lower priority have terminated or used up their time.
+ * The inhibitor lock is released only after all of them.
  */
 export const groupsTakeTurns: Invariant = invariant('N9', ['stepBegan', 'lock'], () => (observation, facts) => {
   const { shutdown, node, pods } = facts;
@@ -89,20 +95,23 @@ export const groupsTakeTurns: Invariant = invariant('N9', ['stepBegan', 'lock'],
   if (observation.kind === 'lock') {
     if (observation.how !== 'released' || !shutdown.isHeard || !facts.kubeletUp) return undefined;
     const due = stillDue(periods, periods.length, facts);
-    return judged(due && `the machine is let go while ${due}`);
+    return judged(due && `the inhibitor lock was released while ${due}`);
   }
   if (observation.kind !== 'stepBegan' || observation.reason !== SHUTDOWN_REASON) return undefined;
   const { uid } = observation;
-  if (!shutdown.everHeard) return { wrong: `pod ${uid} is ended for a shutdown, and there is none` };
+  if (!shutdown.everHeard) return { wrong: `pod ${uid} was terminated for a shutdown that does not exist` };
   if (!shutdown.isHeard) return undefined;
-  // Who is still being ended for a shutdown that was called off waits for nobody.
+  // A pod that is still being terminated for a cancelled shutdown does not wait for other pods.
   const toldAtMs = shutdown.toldAtMs(uid) ?? observation.atMs;
   if (toldAtMs < shutdown.heardAtMs && facts.syncBeganAtMs(uid) < toldAtMs) return undefined;
   const due = stillDue(periods, groupOf(periods, pods.planOf(uid)), facts);
-  return judged(due && `pod ${uid} is told to end while ${due}`);
+  return judged(due && `pod ${uid} was stopped while ${due}`);
 });
 
-/** What runs of the groups below one, and has time left: no group can have been told to end sooner than the one below it was over. */
+/**
+ * Returns a running container of a lower group that has time left. The time of a group starts when the group below it
+ * is over.
+ */
 function stillDue(periods: readonly Period[], below: number, facts: Facts): string | undefined {
   const { shutdown, nowMs } = facts;
   let fromMs = shutdown.heardAtMs;
@@ -114,7 +123,7 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
       const mostMs = fromMs + waitMs(uid, graceSeconds, facts);
       const untilMs = life ? mostMs : Math.min(shutdown.stoppedAtMs(uid), mostMs);
       if (life && nowMs < untilMs - TOLERANCE_MS) {
-        return `container ${life.name} of pod ${uid} runs, of a priority whose time is over in ${untilMs - nowMs} ms`;
+        return `container ${life.name} of pod ${uid} is running and its priority group has ${untilMs - nowMs} ms left`;
       }
       overAtMs = Math.max(overAtMs, untilMs);
     }
@@ -123,14 +132,14 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
   return undefined;
 }
 
-/** How long a pod is waited for at least: no longer than its group has, nor than a kill of it may take. */
+/** Returns the minimum wait for a pod: at most the time of its group, and at most the time that its kill may take. */
 function waitMs(uid: string, groupSeconds: number, { pods }: Facts): number {
   const own = Math.min(...pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
   const graceMs = Math.min(own, groupSeconds) * 1000;
   return Math.min(groupSeconds * 1000, Math.max(LEAST_KILL_MS, graceMs * 1.5));
 }
 
-/** N9: what a pod has to end is no more than it asks for, and no more than its group has. */
+/** N9: in a shutdown, the grace period of a pod is at most its own and at most that of its group. */
 export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call' || observation.call.name !== 'stopContainer') return undefined;
   const { shutdown, pods } = facts;
@@ -140,10 +149,13 @@ export const graceIsTheLesser: Invariant = invariant('N9', ['call'], () => (obse
   const { timeout = 0 } = observation.call.args[0] as { readonly timeout?: number };
   const own = Math.max(...pods.plansOf(life.podUid).map(({ graceSeconds }) => graceSeconds));
   const most = Math.max(LEAST_GRACE_SECONDS, Math.min(own, facts.shutdownGraceSeconds(life.podUid)));
-  return judged(timeout > most && `container ${life.name} of pod ${life.podUid} has ${timeout} s to end, not ${most}`);
+  return judged(
+    timeout > most &&
+      `container ${life.name} of pod ${life.podUid} was stopped with a grace period of ${timeout} s, not ${most} s`,
+  );
 });
 
-/** N9: how a pod has ended that was ended for a shutdown is said in upstream's words. */
+/** N9: the final status of a pod that was terminated for a shutdown has upstream's reason and message. */
 export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEndedByNode', 'status'], () => {
   const otherwise = new Set<string>();
   return (observation, { shutdown, pods, deadlines }) => {
@@ -153,31 +165,33 @@ export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEn
     const { pod, status } = observation.status;
     const { uid } = pod.metadata;
     const toldAtMs = shutdown.toldAtMs(uid);
-    // A UID that came again is another pod.
+    // A UID that was added again is another pod.
     if (toldAtMs === undefined || otherwise.has(uid) || pods.lastUnwantedAtMs(uid) > toldAtMs) return undefined;
-    // That it is over its deadline meanwhile is said in the place of that, as upstream does.
+    // As in upstream, an exceeded deadline replaces this reason.
     if (deadlines.mayBeOver(uid)) return undefined;
     const { phase, reason, message, conditions = [] } = status;
     if (phase !== 'Failed' && phase !== 'Succeeded')
-      return { wrong: `pod ${uid} was ended for a shutdown, and is ${phase}` };
+      return { wrong: `pod ${uid} was terminated for a shutdown but has phase ${phase}` };
     if (reason !== SHUTDOWN_REASON || message !== ENDED) {
-      return { wrong: `pod ${uid} was ended for a shutdown, and says ${reason}: ${message}` };
+      return { wrong: `pod ${uid} was terminated for a shutdown but reports ${reason}: ${message}` };
     }
     const target = conditions.find(({ type }) => type === 'DisruptionTarget');
     const isTarget = target?.status === 'True' && target.reason === 'TerminationByKubelet' && target.message === ENDED;
     return judged(
-      !isTarget && `pod ${uid} was ended for a shutdown, and its condition DisruptionTarget does not say so`,
+      !isTarget && `pod ${uid} was terminated for a shutdown but its condition DisruptionTarget does not report so`,
     );
   };
 });
 
-/** N9: while the machine may shut down a lock delays it; it is given back for a shutdown only. */
+/** N9: the kubelet always holds an inhibitor lock, and releases it only for a shutdown. */
 export const locksAreHeld: Invariant = invariant('N9', ['health', 'lock'], () => (observation, facts) => {
   const { shutdown, node, kubeletStartedAtMs, runtimeChangedAtMs } = facts;
   if (node.shutdown === undefined || !facts.kubeletUp) return undefined;
   if (observation.kind === 'lock') {
     const lost = observation.how === 'released' && observation.held === 0 && !shutdown.isHeard;
-    return judged(lost && shutdown.heardAtMs < observation.atMs && 'the lock is given back, and nobody shuts down');
+    return judged(
+      lost && shutdown.heardAtMs < observation.atMs && 'the inhibitor lock was released without a shutdown',
+    );
   }
   if (shutdown.isSaid || shutdown.isHeard || !shutdown.busUp || !facts.runtimeUp) return undefined;
   const changedAtMs = Math.max(
@@ -186,23 +200,23 @@ export const locksAreHeld: Invariant = invariant('N9', ['health', 'lock'], () =>
     shutdown.busChangedAtMs,
     shutdown.lockChangedAtMs,
   );
-  // It begins when the runtime has answered.
+  // The kubelet takes its first lock after the runtime has responded.
   const faultsMs = shutdown.hasWatched ? -1 : Math.max(facts.ownFaultsOverAtMs, runtimeChangedAtMs);
   const sinceMs = Math.max(changedAtMs, kubeletStartedAtMs, faultsMs);
   const waitedMs = observation.atMs - sinceMs;
   if (shutdown.locks === 0 && waitedMs < (shutdown.hasWatched ? RECONNECTS_MS : CONNECTS_MS)) return undefined;
   if (shutdown.locks > 1 && observation.atMs - shutdown.lockChangedAtMs < RECONNECTS_MS) return undefined;
   return judged(
-    shutdown.locks !== 1 && `${shutdown.locks} locks are held, ${waitedMs} ms after anything happened to that`,
+    shutdown.locks !== 1 && `${shutdown.locks} inhibitor locks are held ${waitedMs} ms after the last change`,
   );
 });
 
-/** N9: the machine waits no longer than all pods have time together. */
+/** N9: the machine waits no longer than the sum of the grace periods of the priority groups with pods. */
 export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (observation, facts) => {
   const { shutdown, node, pods } = facts;
   if (node.shutdown === undefined || !shutdown.isHeard || shutdown.locks === 0 || !facts.kubeletUp) return undefined;
   const periods = periodsOf(node.shutdown);
-  // Who went since is waited for as long as it was there when the machine began to shut down.
+  // A pod that was removed since counts if it existed when the shutdown started.
   const known = pods.knownUids.filter((uid) => {
     const wasThere = pods.unwantedSinceMs(uid) > shutdown.heardAtMs - SEEN_MS;
     return facts.isKnownToKubelet(uid) || pods.wanted.has(uid) || wasThere;
@@ -211,11 +225,12 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   const most = periods.reduce((sum, { graceSeconds }, index) => sum + (groups.has(index) ? graceSeconds : 0), 0);
   const heldMs = observation.atMs - shutdown.heardAtMs;
   return judged(
-    heldMs > most * 1000 + SEES_MS && `the machine waits for ${heldMs} ms, and all pods together have ${most} s`,
+    heldMs > most * 1000 + SEES_MS &&
+      `the machine has waited for ${heldMs} ms, but the grace periods of all groups sum up to ${most} s`,
   );
 });
 
-/** N9: a kubelet that watches hears that the machine shuts down, or does not any more, missed or not. */
+/** N9: a connected kubelet knows whether a shutdown is in progress, even if it missed the announcement. */
 export const newsIsHeard: Invariant = invariant('N9', ['health'], () => (observation, facts) => {
   const { shutdown, node, kubeletStartedAtMs } = facts;
   if (observation.kind !== 'health' || node.shutdown === undefined || !facts.kubeletUp || !shutdown.busUp)
@@ -225,11 +240,11 @@ export const newsIsHeard: Invariant = invariant('N9', ['health'], () => (observa
   if (!watches || observation.atMs - sinceMs < RECONNECTS_MS) return undefined;
   return judged(
     shutdown.isSaid !== shutdown.isHeard &&
-      `the machine ${shutdown.isSaid ? 'shuts down' : 'does not shut down'}, and the kubelet does not know`,
+      `${shutdown.isSaid ? 'a shutdown' : 'no shutdown'} is announced, and the kubelet does not know`,
   );
 });
 
-/** N9: the node is not ready, and says why, for as long as the machine shuts down. */
+/** N9: during a shutdown the node is not ready and reports the shutdown as the reason. */
 export const notReadyIsShown: Invariant = invariant('N9', ['health'], () => (observation, facts) => {
   const { shutdown, node, api, kubeletStartedAtMs } = facts;
   if (observation.kind !== 'health' || node.shutdown === undefined || !facts.kubeletUp) return undefined;
@@ -238,5 +253,5 @@ export const notReadyIsShown: Invariant = invariant('N9', ['health'], () => (obs
   const sinceMs = Math.max(api.troubleAtMs, shutdown.heardAtMs, kubeletStartedAtMs);
   if (observation.atMs - sinceMs < SHOWN_MS) return undefined;
   const says = ready.startsWith('False: ') && ready.includes(NOT_READY);
-  return judged(says !== shutdown.isHeard && `the node says ${ready}`);
+  return judged(says !== shutdown.isHeard && `the node reports ${ready}`);
 });

@@ -7,7 +7,7 @@ function isTerminal(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** When the end of each pod began, until it is synced again. */
+/** Start times of terminations, until the next sync of each pod. */
 class Endings {
   readonly #atMs = new Map<string, number>();
 
@@ -24,7 +24,7 @@ class Endings {
   }
 }
 
-/** S1: a terminal phase stays as it is. */
+/** S1: a terminal phase never changes. */
 export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'stepBegan', 'status'], () => {
   const phases = new Map<string, { readonly phase: string | undefined; readonly atMs: number }>();
   const endings = new Endings();
@@ -33,7 +33,7 @@ export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'step
     if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
       const { uid } = observation;
       const endingAtMs = endings.atMs(uid);
-      // The one that ended was not wanted; that it is wanted again may have been seen late.
+      // The terminated pod was unwanted. The kubelet may have noticed late that it is wanted again.
       if (endingAtMs !== undefined && facts.pods.lastUnwantedAtMs(uid) >= endingAtMs - SEEN_MS) phases.delete(uid);
     }
     endings.observe(observation);
@@ -41,16 +41,16 @@ export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'step
     const { pod, status, version } = observation.status;
     const { uid } = pod.metadata;
     const last = phases.get(uid);
-    // A UID that came again is another pod.
+    // A UID that was added again is another pod.
     const before = version === 1 || facts.pods.lastUnwantedAtMs(uid) >= (last?.atMs ?? 0) ? undefined : last?.phase;
     phases.set(uid, { phase: status.phase, atMs: observation.atMs });
     return judged(
-      isTerminal(before) && before !== status.phase && `pod ${uid} was ${before} and becomes ${status.phase}`,
+      isTerminal(before) && before !== status.phase && `pod ${uid} changed from ${before} to ${status.phase}`,
     );
   };
 });
 
-/** S2: a pod is finished only when none of its containers runs, and none starts afterwards. */
+/** S2: a pod is finished only when none of its containers is running, and none starts afterwards. */
 export const terminalIsStopped: Invariant = invariant(
   'S2',
   ['kubeletStarted', 'stepBegan', 'containerStarted', 'status'],
@@ -63,20 +63,20 @@ export const terminalIsStopped: Invariant = invariant(
       if (observation.kind === 'containerStarted') {
         const { podUid, name } = observation.life;
         if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
-        // A UID that came again is another pod.
+        // A UID that was added again is another pod.
         if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.atMs(podUid) ?? 0) - SEEN_MS) return undefined;
-        return { wrong: `container ${name} of pod ${podUid} starts after its pod was finished` };
+        return { wrong: `container ${name} of pod ${podUid} started after its pod was finished` };
       }
       if (observation.kind !== 'status' || !observation.status.finished) return undefined;
       const { uid } = observation.status.pod.metadata;
       finished.add(uid);
       const life = facts.lives.runningOf(uid)[0];
-      return judged(life && `pod ${uid} is finished while container ${life.name} runs`);
+      return judged(life && `pod ${uid} was finished while container ${life.name} is running`);
     };
   },
 );
 
-/** S3: versions of a status only grow, and so do restart counts. */
+/** S3: status versions and restart counts never decrease. */
 export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'status'], () => {
   const seen = new Map<string, { readonly version: number; readonly restarts: ReadonlyMap<string, number> }>();
   return (observation, facts) => {
@@ -89,8 +89,9 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
     const before = version === 1 ? undefined : seen.get(uid);
     seen.set(uid, { version, restarts });
     if (before === undefined) return undefined;
-    if (version <= before.version) return { wrong: `status ${version} of pod ${uid} comes after ${before.version}` };
-    // A UID that came again is another pod: what is left of the first in the runtime goes.
+    if (version <= before.version)
+      return { wrong: `status version ${version} of pod ${uid} follows version ${before.version}` };
+    // A UID that was added again is another pod, and the runtime's records of the previous one are removed.
     if (facts.pods.lastUnwantedAtMs(uid) > facts.kubeletStartedAtMs) return 'ok';
     for (const [name, count] of restarts) {
       const old = before.restarts.get(name) ?? 0;
@@ -100,7 +101,7 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
   };
 });
 
-/** S3: what the API shows of a pod is its own, and not of another one that had its name before. */
+/** S3: the status of a pod in the API is its own, and not that of an earlier pod with the same name. */
 export const statusesAreOwn: Invariant = invariant('S3', ['apiRequest'], () => (observation, facts) => {
   const { shown } = observation;
   if (shown === undefined || shown.mirror || shown.containers === '') return undefined;

@@ -6,8 +6,8 @@ import { calledFor, stoppedBy } from './called-for.ts';
 import { type Invariant, type InvariantId, invariant, judged } from './invariant.ts';
 
 /**
- * F1: nothing is stopped that no source has spoken of, before all sources have spoken, but what has lost its place to another pod of a
- * manifest (F4).
+ * F1: before all sources have reported, no pod is stopped that no source has reported, unless another static pod has
+ * taken its name (F4).
  */
 export const sourcesFirst: Invariant = invariant('F1', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call' || facts.sourcesReady) return undefined;
@@ -19,21 +19,21 @@ export const sourcesFirst: Invariant = invariant('F1', ['call'], () => (observat
   );
 });
 
-/** Whether another pod of its name was wanted by a manifest at any time since the kubelet started. */
+/** Whether a manifest contained another pod of the same name at any time since the kubelet started. */
 function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): boolean {
   if (pods.isApiPod(uid)) return false;
   const name = pods.planOf(uid)?.name;
   return pods.knownUids.some((other) => {
     if (other === uid || pods.isApiPod(other) || pods.planOf(other)?.name !== name) return false;
-    // One whose manifest was broken when the kubelet started, and that the one before it may have seen whole, it may remember; one that
-    // the URL had then, too, until that answers.
+    // The kubelet may have stored a pod whose manifest was malformed when the kubelet started. The same applies to a
+    // pod that the URL served then, until the URL responds.
     return pods.wanted.has(other) || pods.unwantedSinceMs(other) >= kubeletStartedAtMs || pods.isUnsure(other);
   });
 }
 
 /**
- * P5: what is left of a pod is removed as unknown only once all sources have spoken. Empty sandboxes that a later one of
- * the same pod has replaced may go at any time: no pod needs them, whether it is wanted or not (`evictSandboxes`).
+ * P5: remains of unknown pods are removed only after all sources have reported. Empty sandboxes that a later sandbox of
+ * the same pod has replaced may be removed at any time, because no pod needs them (`evictSandboxes`).
  */
 export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;
@@ -51,9 +51,12 @@ export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (ob
   return judged(early && `${name} of pod ${uid} before all sources have reported`);
 });
 
-/** Whose directory a path is, or is a main part of: dead containers' own files may go at any time. */
+/**
+ * Returns the pod to which a directory or a main part of it belongs. Files of exited containers may be removed at any
+ * time.
+ */
 function podOfDirectory(path: string): string | undefined {
-  // What the kubelet before has begun to delete, the next one may go on with.
+  // A kubelet may continue a deletion that the previous kubelet started.
   if (path.includes('/deleting~')) return undefined;
   const [uid, ...below] = path.startsWith(`${ROOT_DIRECTORY}/pods/`) ? path.split('/').slice(5) : [];
   if (uid !== undefined) return below.length === 0 || below[0] === 'volumes' ? uid : undefined;
@@ -61,7 +64,7 @@ function podOfDirectory(path: string): string | undefined {
   return more.length === 0 ? logs?.split('_')[2] : undefined;
 }
 
-/** Why a healthy container would be stopped without a cause: which invariant that breaks. */
+/** Returns the invariant that is broken if this healthy container is stopped without a reason. */
 function attribution(life: Life, facts: Facts): InvariantId {
   if (facts.pods.isBroken(life.podUid)) return 'F2';
   if (facts.kubeletStartedAtMs > life.startedAtMs) return 'K1';
@@ -73,7 +76,7 @@ function withoutCause(id: InvariantId): Invariant {
   return invariant(id, ['call'], () => (observation, facts) => {
     if (observation.kind !== 'call') return undefined;
     const stopped = stoppedBy(observation.call, facts);
-    // Most calls stop nothing, and each of these rules sees them all.
+    // Most calls stop nothing, and each of these invariants sees all calls.
     if (stopped.length === 0) return undefined;
     const lives = stopped.filter((life) => attribution(life, facts) === id);
     if (lives.length === 0) return undefined;
@@ -84,29 +87,29 @@ function withoutCause(id: InvariantId): Invariant {
   });
 }
 
-/** F2: a manifest that is broken keeps its last good pods running. */
+/** F2: if a manifest becomes malformed, the pods of its last good version keep running. */
 export const lastGood: Invariant = withoutCause('F2');
-/** K1: what ran before the kubelet was killed goes on after its restart. */
+/** K1: containers keep running when the kubelet is killed and restarted. */
 export const survivesKubelet: Invariant = withoutCause('K1');
-/** K2: what ran before the runtime was restarted goes on after it. */
+/** K2: containers keep running when the runtime is restarted. */
 export const survivesRuntime: Invariant = withoutCause('K2');
-/** K3: the API server's absence stops nothing. */
+/** K3: an outage of the API server stops no container. */
 export const survivesApiServer: Invariant = withoutCause('K3');
-/** C6: nothing is stopped without a cause. */
+/** C6: no container is stopped without a reason. */
 export const noNeedlessStop: Invariant = withoutCause('C6');
 
 /** Whether there was any reason to stop a container. */
 function hasCause(life: Life, facts: Facts): boolean {
   const { podUid, startedAtMs, sandboxId } = life;
   const pod = facts.pods.wanted.get(podUid);
-  // A UID that was taken away since its sync began, and came again, has to end before it begins anew (P3).
+  // A UID that was removed since its sync started and was added again must be terminated before it is restarted (P3).
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
   if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs || facts.pods.isUnsure(podUid)) return true;
   if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined || facts.wasEnded(podUid)) return true;
-  // What starts late, too.
+  // This also applies to containers that start late.
   if (facts.isOrphanBeingEnded(podUid)) return true;
   if (facts.lives.mayHaveTwoSandboxes(podUid, startedAtMs, facts.nowMs)) return true;
-  // What was asked for by a kubelet that is gone may be done late, and leaves what begins meanwhile in a sandbox that has stopped.
+  // A request of a previous kubelet may take effect late and leave new containers in a stopped sandbox.
   if (facts.sandboxStopAskedAtMs(sandboxId) < facts.nowMs) return true;
   if (facts.nowMs - startedAtMs >= illAfterMs(life.plan, life.attempt)) return true;
   if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return true;
@@ -116,10 +119,12 @@ function hasCause(life: Life, facts: Facts): boolean {
   return isOver(pod, facts);
 }
 
-/** What the runtime says of a container that it could not start. */
+/** Exit code of a container that the runtime could not start. */
 const START_ERROR_EXIT_CODE = 128;
 
-/** Whether a container was made since it last ran, could not be started because of a fault, and is not to be started again. */
+/**
+ * Whether a container was created since its last run, failed to start because of a fault, and must not be restarted.
+ */
 export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
   const sinceMs = last === undefined ? 0 : (last.endedAtMs ?? Number.POSITIVE_INFINITY);
@@ -127,17 +132,17 @@ export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts
   return failed && !mayRestart(pod, plan, { exitCode: START_ERROR_EXIT_CODE });
 }
 
-/** Whether a pod has done its work, or failed. */
+/** Whether a pod has completed or failed. */
 export function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
-    // A start that failed by a fault is an exit.
+    // A start that failed because of a fault counts as an exit.
     if (hasFailedToStart(pod, plan, facts)) return true;
     return last?.endedAtMs !== undefined && !facts.mayRunAgain(pod, last);
   };
   const failed = (plan: ContainerPlan): boolean => {
     if (isSidecar(pod, plan.name)) return false;
-    // Whatever came of it before: in a new sandbox it runs again.
+    // In a new sandbox the init container runs again, regardless of earlier results.
     if (hasFailedToStart(pod, plan, facts)) return true;
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     const passed = last?.exitCode !== undefined && !hasFailed(pod, plan.name, last);

@@ -1,11 +1,14 @@
 import type { Facts } from '../facts/facts.ts';
 
-/** Longer than it takes until a watch that hangs is dialled anew. */
+/** Longer than the time until a hanging watch is reopened. */
 const HUNG_WATCH_MS = 130_000;
-/** As that, where lists are not streamed: no bookmark has come yet. */
+/** The same if lists are not streamed, because no bookmark has arrived yet. */
 const HUNG_PLAIN_WATCH_MS = 220_000;
 
-/** How long a watch may hang, with nothing to be seen of it, that began while the API server was in trouble. */
+/**
+ * Returns the maximum time for which a watch may hang without a visible error if it was opened during a fault of the
+ * API server.
+ */
 export function watchSilenceMs(facts: Facts): number {
   return facts.api.staleUntilMs < facts.kubeletStartedAtMs ? HUNG_WATCH_MS : HUNG_PLAIN_WATCH_MS;
 }

@@ -13,7 +13,7 @@ const MACHINE = {
 };
 const ADDRESS = '192.0.2.10';
 
-/** What makes a kubelet, that may be killed, the node of the simulated cluster. */
+/** Returns the connection of a kubelet to the simulated cluster. It stops working when the lease ends. */
 export function clusterOf(
   lease: Lease,
   api: ClusterApi,

@@ -5,7 +5,10 @@ import { DEVICE_PLUGINS_DIRECTORY } from '../world/device-plugins.ts';
 import type { World } from '../world/world.ts';
 import type { Lease } from './lease.ts';
 
-/** How device plugins reach a kubelet that may be killed, and it them; none on a node without devices. */
+/**
+ * Returns the transport between a kubelet and its device plugins, bound to the lease. Empty on a node without device
+ * plugins.
+ */
 export function devicePorts(
   lease: Lease,
   { devicePlugins }: World,
@@ -18,7 +21,7 @@ export function deviceSettings({ devices }: NodePlan): Pick<AssemblySettings, 'd
   return devices ? { devices: { directory: DEVICE_PLUGINS_DIRECTORY } } : {};
 }
 
-/** A process' end closes what it has open, as a kernel does. */
+/** Closes all connections when the process dies, as a kernel does. */
 function guardedTransport(lease: Lease, transport: GrpcTransport): GrpcTransport {
   const open = new Set<{ close(): void }>();
   lease.untilDeath(new AbortController().signal).addEventListener('abort', () => {
@@ -57,7 +60,7 @@ function guardedTransport(lease: Lease, transport: GrpcTransport): GrpcTransport
   };
 }
 
-/** Whoever asks a process that is gone hears nothing of it: its server's end is what ends the call. */
+/** Calls to a dead process get no response. They end when the process's server is closed. */
 function unlessDead(lease: Lease, { rpcs, handlers }: Service): Service {
   const guarded = Object.entries(handlers).map(([name, handler]): [string, typeof handler] => [
     name,

@@ -8,7 +8,7 @@ import type { Lease, PortKind } from './lease.ts';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** RPCs that answer with a stream. */
+/** RPCs with streaming responses. */
 const STREAMS = new Set([
   'getContainerEvents',
   'streamContainers',
@@ -19,7 +19,7 @@ const STREAMS = new Set([
   'streamImages',
 ]);
 
-/** `target` with each of its methods made by `guard`. */
+/** Returns a proxy of `target` whose methods are replaced by `guard`. */
 function guarded<T extends object>(target: T, guard: (name: string, method: Method) => Method): T {
   const methods = new Map<string | symbol, Method>();
   return new Proxy(target, {
@@ -35,7 +35,7 @@ function guarded<T extends object>(target: T, guard: (name: string, method: Meth
   });
 }
 
-/** The runtime, as a process sees it that may be killed. */
+/** Wraps the runtime services for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedCri<T extends RuntimeService & ImageService>(lease: Lease, cri: T): T {
   return guarded(cri, (name, method) => (request, signal) => {
     const call = { port: 'cri', name, args: [request] } as const;
@@ -46,7 +46,7 @@ export function guardedCri<T extends RuntimeService & ImageService>(lease: Lease
   });
 }
 
-/** The files, as a process sees them that may be killed. */
+/** Wraps the file system for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
   return guarded(fs, (name, method) => async (...args) => {
     const call = { port: 'fs', name, args } as const;
@@ -64,17 +64,17 @@ export function guardedFiles(lease: Lease, fs: FileSystem): FileSystem {
   });
 }
 
-/** Foreign files, as a process sees them that may be killed. */
+/** Wraps access to foreign files for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedForeignFiles(lease: Lease, files: ForeignFiles): ForeignFiles {
   return guardedPort(lease, 'fs', files);
 }
 
-/** The mounts, as a process sees them that may be killed. */
+/** Wraps the mounter for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedMounter(lease: Lease, mounter: Mounter): Mounter {
   return guardedPort(lease, 'mount', mounter);
 }
 
-/** Mounts of disks, as a process sees them that may be killed. */
+/** Wraps mounts of local disks for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevices {
   return {
     formatAndMount: (device, target, fsType, options, signal) =>
@@ -84,28 +84,29 @@ export function guardedDevices(lease: Lease, devices: LocalDevices): LocalDevice
   };
 }
 
-/** The groups of pods, as a process sees them that may be killed. */
+/** Wraps the cgroup manager for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedCgroups(lease: Lease, cgroups: CgroupManager): CgroupManager {
   return guarded(cgroups, (name, method) =>
-    // A path is asked for without waiting.
+    // `path` is synchronous and needs no guard.
     name === 'path'
       ? method
       : (...args) => lease.call({ port: 'cgroup', name, args }, undefined, () => method(...args) as Promise<unknown>),
   );
 }
 
-/** Requests of a process that may be killed. */
+/** Wraps HTTP requests for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedFetch(lease: Lease, fetch: Fetch): Fetch {
   return (url, init) =>
     lease.call({ port: 'http', name: 'fetch', args: [url] }, init.signal, (signal) => fetch(url, { ...init, signal }));
 }
 
-/** The API server, as a process sees it that may be killed. */
+/** Wraps API requests for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTransport {
   return {
     async request(request, signal) {
       const call = { port: 'api', name: request.method, args: [request.path] } as const;
-      // The body is read for as long as the caller likes, or the process lives: a call's own signal ends with its answer.
+      // The response body outlives the call: it is read until the caller aborts or the process dies, but a call's own
+      // signal ends with the response.
       const untilThen = lease.untilDeath(signal ?? new AbortController().signal);
       const response = await lease.call(call, signal, () => transport.request(request, untilThen));
       return { ...response, body: lease.stream(call, signal, () => response.body) };

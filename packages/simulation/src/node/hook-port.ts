@@ -2,10 +2,10 @@ import type { NodePorts } from '@node-agent/kubelet-assembly';
 import type { HookTargets } from '../world/hook-targets.ts';
 import type { Lease } from './lease.ts';
 
-/** Sends the request of a hook. */
+/** Sends the HTTP request of a hook. */
 export type HookHttp = NonNullable<NodePorts['hookHttp']>;
 
-/** The requests of hooks of a process that may be killed. */
+/** Wraps the HTTP requests of hooks for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function hookPort(lease: Lease, targets: HookTargets): HookHttp {
   return async ({ target }, signal) => {
     const call = { port: 'http', name: 'hook', args: [target] } as const;

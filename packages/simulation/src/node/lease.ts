@@ -1,9 +1,9 @@
 import { type Clock, linkAbort, type Timer } from '@node-agent/async';
 
-/** Which kind of port a call went through. */
+/** The kind of port that a call uses. */
 export type PortKind = 'cri' | 'fs' | 'mount' | 'http' | 'api' | 'stats' | 'cgroup' | 'plugin' | 'logind';
 
-/** One call of a kubelet to the outside. */
+/** A call of a kubelet to its environment. */
 export interface PortCall {
   readonly port: PortKind;
   readonly name: string;
@@ -11,8 +11,8 @@ export interface PortCall {
 }
 
 /**
- * A kubelet process' hold on the machine. Once it is ended, as by `kill -9`, nothing that the process does has any
- * effect, and nothing that it waits for ever comes: its timers are gone, and its calls neither resolve nor reject.
+ * A kubelet process's access to the machine. After the lease has ended, as by `kill -9`, the process has no effect any
+ * more: its timers never fire, and its calls neither resolve nor reject.
  */
 export class Lease {
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class Lease {
   #dead = false;
   #plannedKill: { left: number; readonly effect: 'before' | 'after'; readonly kill: () => void } | undefined;
 
-  /** @param onCall told of each call before it is made */
+  /** @param onCall called for each call before the call is made */
   constructor(clock: Clock, onCall: (call: PortCall) => void) {
     this.#clock = clock;
     this.#bootMs = clock.monotonic();
@@ -35,17 +35,17 @@ export class Lease {
     return this.#dead;
   }
 
-  /** How many timers the process has: a leak check. */
+  /** Number of pending timers of the process. Used to detect leaks. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
-  /** The machine's own time, which goes on without the process. */
+  /** The machine's monotonic time, which is independent of the process. */
   get nowMs(): number {
     return this.#clock.monotonic();
   }
 
-  /** The process' clock: its monotonic time begins with the process, as Node's does. */
+  /** The process's clock. Its monotonic time starts at 0 with the process, as in Node.js. */
   get clock(): Clock {
     return {
       now: () => this.#clock.now(),
@@ -54,7 +54,9 @@ export class Lease {
     };
   }
 
-  /** Ends the process. `inFlight`: what becomes of calls under way; streams end in any case. */
+  /**
+   * Ends the process. `inFlight` decides whether calls in progress are cancelled or completed. Streams end in any case.
+   */
   end(inFlight: 'cancelled' | 'completed'): void {
     if (this.#dead) return;
     this.#dead = true;
@@ -65,12 +67,12 @@ export class Lease {
     if (inFlight === 'cancelled') this.#callsDeath.abort();
   }
 
-  /** Has `kill` called at the call of this number from now on. */
+  /** Schedules `kill` to be called at the call with this number, counted from now. */
   planKill(afterCalls: number, effect: 'before' | 'after', kill: () => void): void {
     this.#plannedKill = { left: afterCalls, effect, kill };
   }
 
-  /** Makes one call, for as long as the process lives. */
+  /** Makes a call that is bound to the life of the process. */
   call<T>(call: PortCall, signal: AbortSignal | undefined, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#dead) return never();
     const plan = this.#plannedKill;
@@ -81,7 +83,7 @@ export class Lease {
     }
     this.#onCall(call);
     if (this.#dead) return never();
-    // Most calls have no signal of their own: the end of the process is what ends them.
+    // Most calls have no signal of their own and end only with the process.
     const link = signal && linkAbort(signal, this.#callsDeath.signal);
     const made = make(link?.signal ?? this.#callsDeath.signal);
     if (strikes) plan.kill();
@@ -99,7 +101,7 @@ export class Lease {
     });
   }
 
-  /** Reads a stream, for as long as the process lives. */
+  /** Reads a stream for as long as the process lives. */
   async *stream<T>(
     call: PortCall,
     signal: AbortSignal | undefined,
@@ -119,7 +121,7 @@ export class Lease {
     }
   }
 
-  /** A signal that follows `signal`, and the end of the process. */
+  /** Returns a signal that is aborted with `signal` or at the end of the process. */
   untilDeath(signal: AbortSignal): AbortSignal {
     return linkAbort(signal, this.#death.signal).signal;
   }

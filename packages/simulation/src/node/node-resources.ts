@@ -9,10 +9,10 @@ import type { World } from '../world/world.ts';
 import { guardedCgroups } from './guarded-ports.ts';
 import type { Lease } from './lease.ts';
 
-/** Who measures a node. */
+/** Returns the stats summary of a node. */
 export type Summary = NonNullable<NodePorts['statistics']>['summary'];
 
-/** The ports of a node whose resources are counted; none where they are not. */
+/** Returns the ports of a node whose resources are simulated. Empty for other nodes. */
 export function resourcePorts(
   lease: Lease,
   world: World,
@@ -27,7 +27,7 @@ export function resourcePorts(
     return summary;
   };
   const measured = changeSummary(summary);
-  // There is plenty or next to nothing: while there is plenty, a look each 4 s.
+  // The simulated amount is either plenty or almost nothing. With plenty, the gauge is read every 4 s.
   const gauge = (signal: Gauge['signal'], of: Scarce): Gauge => ({
     ...{ signal, perSecond: 2 ** 31 },
     available: async () => pressure.left(of),
@@ -43,22 +43,22 @@ export function resourcePorts(
   };
 }
 
-/** What tests put in the place of the machine's resources. */
+/** Test replacements for the machine's resources. */
 export interface ResourceChanges {
   readonly changeSummary?: ((summary: Summary) => Summary) | undefined;
   readonly changeCgroups?: ((cgroups: CgroupManager) => CgroupManager) | undefined;
-  /** The soft thresholds as the kubelet is told of them. */
+  /** Changes the soft thresholds in the kubelet's configuration. */
   readonly changeSoft?: ((soft: SoftThresholdsPlan | undefined) => SoftThresholdsPlan | undefined) | undefined;
-  /** The kubelet cannot remove images. */
+  /** If true, the kubelet cannot remove images. */
   readonly keepImages?: boolean | undefined;
-  /** What the kubelet takes the CPU of its node to be, in whole ones. */
+  /** Number of CPUs that the kubelet detects. */
   readonly cpuCount?: number | undefined;
 }
 
-/** Images are removed when the node is short of disk, and at no other time. */
+/** Disk stats for image garbage collection: the disk never looks full, so that only eviction removes images. */
 const DISK = { totalBytes: 2 ** 40, availableBytes: 2 ** 39 };
 
-/** How a kubelet is set that counts them. */
+/** Returns the kubelet's settings for a node with simulated resources. */
 export function resourceSettings(
   { resources }: NodePlan,
   { cpuCount = resources?.cpuCount, changeSoft: changedSoft = (of) => of }: ResourceChanges,
@@ -84,7 +84,7 @@ function softThresholds(soft: SoftThresholdsPlan | undefined): Partial<Parameter
   return { evictionSoft: EVICTION_SOFT, evictionSoftGracePeriodMs };
 }
 
-/** Tells of the events by which a kubelet says that it ends a pod for others' sake, or has no place for it. */
+/** Returns an event recorder that reports evictions, preemptions and rejected pods. */
 export function tellingRecorder(lease: Lease, tell: (happening: Happening) => void): EventRecorder {
   return {
     event({ uid }, _type, reason, message) {
@@ -98,7 +98,7 @@ export function tellingRecorder(lease: Lease, tell: (happening: Happening) => vo
   };
 }
 
-/** For a lack of what a pod is evicted, as its event says. */
+/** Returns the scarce resource of an eviction from the event's message. */
 function scarceIn(message: string): Scarce | undefined {
   if (message.startsWith('The node was low on resource: memory')) return 'memory';
   return message.startsWith('The node was low on resource: ephemeral-storage') ? 'disk' : undefined;

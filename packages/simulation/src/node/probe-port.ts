@@ -3,12 +3,12 @@ import type { NodePorts } from '@node-agent/kubelet-assembly';
 import type { Probed, ProbeTargets } from '../world/probe-targets.ts';
 import type { Lease } from './lease.ts';
 
-/** Sends the request of a probe. */
+/** Sends the HTTP request of a probe. */
 export type ProbeHttp = NonNullable<NonNullable<NodePorts['probePorts']>['http']>;
 
 const ANSWERS = { well: 200, badly: 503 } as const;
 
-/** The probes of a process that may be killed. */
+/** Wraps probes for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function probePort(lease: Lease, targets: ProbeTargets, tell: (probed: Probed) => void): ProbeHttp {
   const refused = { kind: 'fault', message: 'connection refused' } as const;
   const late = { kind: 'fault', message: 'context deadline exceeded' } as const;

@@ -6,16 +6,16 @@ import type { LoginManager } from '../world/login-manager.ts';
 import type { World } from '../world/world.ts';
 import type { Lease, PortCall } from './lease.ts';
 
-/** What tells of the machine's shutdown, and delays it. */
+/** The port that announces and delays the machine's shutdown. */
 export type ShutdownPorts = NonNullable<NodePorts['shutdown']>;
 
-/** What tests put in the place of logind, and of the configuration. */
+/** Test replacements for logind and the configuration. */
 export interface ShutdownChanges {
   readonly ports?: (ports: ShutdownPorts) => ShutdownPorts;
   readonly gracePeriods?: (periods: readonly PriorityGracePeriod[]) => readonly PriorityGracePeriod[];
 }
 
-/** logind, as a process sees it that may be killed; none where the machine does not wait for pods. */
+/** Wraps logind for a kubelet process: after its lease has ended, calls have no effect and never return. Empty if the machine does not wait for pods. */
 export function shutdownPorts(
   lease: Lease,
   { login }: World,
@@ -26,7 +26,7 @@ export function shutdownPorts(
   return { shutdown: ports({ logind: guardedLogind(lease, login, tell), inhibitor: guardedInhibitor(lease, login) }) };
 }
 
-/** How a kubelet is set on such a machine. */
+/** Returns the kubelet's settings for a machine that delays its shutdown. */
 export function shutdownSettings(
   { shutdown }: NodePlan,
   { gracePeriods = (of) => of }: ShutdownChanges,
@@ -77,7 +77,7 @@ function guardedLogind(lease: Lease, login: LoginManager, tell: (happening: Happ
   };
 }
 
-/** A lock goes with the process that has it, however that ends. */
+/** An inhibitor lock is released when its process ends for any reason. */
 function guardedInhibitor(lease: Lease, login: LoginManager): Inhibitor {
   return {
     acquire: (signal) =>

@@ -35,39 +35,39 @@ import { type ResourceChanges, resourcePorts, resourceSettings, tellingRecorder 
 import { type ProbeHttp, probePort } from './probe-port.ts';
 import { type ShutdownChanges, shutdownPorts, shutdownSettings } from './shutdown-ports.ts';
 
-/** What a machine has where nobody counts. */
+/** Number of CPUs of a machine whose resources are not simulated. */
 const CPU_COUNT = 8;
 
 /** Sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
 
-/** What stands between the kubelet and the world; tests break rules with it, to see them caught. */
+/** Changes of the ports between the kubelet and the world. Tests use them to break invariants on purpose. */
 export interface Decorations {
-  /** The runtime as the kubelet sees it. */
+  /** Changes the runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
-  /** The files as the kubelet sees them. */
+  /** Changes the file system as the kubelet sees it. */
   readonly files?: (fs: FileSystem) => FileSystem;
-  /** The requests of the API server, where there is one. */
+  /** Changes the requests to the API server, if there is one. */
   readonly api?: (request: ApiRequester) => ApiRequester;
-  /** The mounts as the kubelet makes and sees them. */
+  /** Changes the mounter as the kubelet sees it. */
   readonly mounter?: (mounter: Mounter) => Mounter;
-  /** The mounts of disks. */
+  /** Changes the mounts of local disks. */
   readonly disks?: (disks: LocalDevices) => LocalDevices;
-  /** The requests of probes. */
+  /** Changes the requests of probes. */
   readonly probes?: (ask: ProbeHttp) => ProbeHttp;
-  /** The requests of hooks. */
+  /** Changes the requests of hooks. */
   readonly hooks?: (ask: HookHttp) => HookHttp;
-  /** The figures and groups of a node whose resources are counted. */
+  /** Changes the stats and cgroups of a node with simulated resources. */
   readonly resources?: ResourceChanges;
-  /** The way between the kubelet and its device plugins. */
+  /** Changes the transport between the kubelet and its device plugins. */
   readonly devices?: (transport: GrpcTransport) => GrpcTransport;
-  /** What tells of the machine's shutdown, and how long that is delayed. */
+  /** Changes the announcement of the machine's shutdown and its delay. */
   readonly shutdown?: ShutdownChanges;
-  /** The steps that pod workers take. */
+  /** Changes the operations of pod workers. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }
 
-/** What a {@link SimulatedNode} is made from. */
+/** Dependencies of a {@link SimulatedNode}. */
 export interface SimulatedNodeComponents {
   readonly world: World;
   readonly logger: Logger;
@@ -80,11 +80,11 @@ interface Process {
   readonly stop: AbortController;
   readonly assembled: AssembledKubelet<undefined>;
   sourcesReady: boolean;
-  /** What it said last that the node is short of. */
+  /** The resource pressure that the kubelet reported last. */
   pressure: Readonly<Record<Scarce, boolean>>;
 }
 
-/** A node whose kubelet comes and goes, on a machine that stays. */
+/** A node whose kubelet is started, killed and restarted on a machine that survives it. */
 export class SimulatedNode {
   readonly #components: SimulatedNodeComponents;
   readonly #seed: number;
@@ -98,22 +98,22 @@ export class SimulatedNode {
     this.#plan = plan;
   }
 
-  /** How many kubelets there were, the one that runs among them. */
+  /** Number of kubelets that have been started, including the running one. */
   get lives(): number {
     return this.#lives;
   }
 
-  /** The kubelet that runs. */
+  /** The running kubelet. */
   get kubelet(): AssembledKubelet<undefined> | undefined {
     return this.#process?.assembled;
   }
 
-  /** How many timers the kubelet has that runs. */
+  /** Number of pending timers of the running kubelet. */
   get pendingTimers(): number {
     return this.#process?.lease.pendingTimers ?? 0;
   }
 
-  /** Starts a kubelet that knows nothing; does nothing where one runs, or the machine is off. */
+  /** Starts a new kubelet process. Does nothing if a kubelet is running or the machine is off. */
   start(): void {
     if (this.#process !== undefined || this.#components.world.off) return;
     const { world, logger, tell, decorations } = this.#components;
@@ -169,7 +169,7 @@ export class SimulatedNode {
     );
   }
 
-  /** `kill -9`. */
+  /** Kills the kubelet, as by `kill -9`. */
   kill(inFlight: 'cancelled' | 'completed'): void {
     const process = this.#process;
     if (process === undefined) return;
@@ -178,7 +178,7 @@ export class SimulatedNode {
     this.#components.tell({ kind: 'kubeletEnded', how: 'killed' });
   }
 
-  /** Has it killed at one of its next calls; `then` is called when that has happened. */
+  /** Schedules the kill of the kubelet at one of its next calls. `then` is called after the kill. */
   planKill(
     options: { readonly afterCalls: number; readonly effect: 'before' | 'after' },
     inFlight: 'cancelled' | 'completed',
@@ -192,23 +192,26 @@ export class SimulatedNode {
     });
   }
 
-  /** Tells the kubelet to end, as SIGTERM does; it is gone when it has ended, or at the latest when it is killed. */
+  /** Asks the kubelet to stop, as SIGTERM does. The process is gone when it has stopped or is killed. */
   stop(): void {
     this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
   }
 
-  /** Whether events say what nobody else does. */
+  /** Whether pod events must be observed, because they carry information that no other port has. */
   get #tells(): boolean {
     const { resources, devices, shutdown } = this.#plan;
     return resources !== undefined || devices !== undefined || shutdown !== undefined;
   }
 
-  /** What the kubelet takes the machine to have. */
+  /** Number of CPUs that the kubelet detects. */
   get #cpuCount(): number {
     return this.#components.decorations.resources?.cpuCount ?? this.#plan.resources?.cpuCount ?? CPU_COUNT;
   }
 
-  /** Looks whether all sources have become ready, and whether the kubelet is of another opinion about what the node is short of. */
+  /**
+   * Checks whether all sources have become ready, and whether the kubelet's opinion about resource pressure has
+   * changed.
+   */
   poll(): void {
     const process = this.#process;
     if (process?.assembled.eviction !== undefined) this.#tellPressure(process, process.assembled.eviction.pressure());
@@ -308,7 +311,7 @@ export class SimulatedNode {
   }
 }
 
-/** Tells of each step's begin and end. */
+/** Wraps a pod syncer to observe the start and end of each operation. */
 function observedSyncer(inner: PodSyncer, lease: Lease, tell: (happening: Happening) => void): PodSyncer {
   const watch = async <T>(step: WorkerStep, uid: string, work: () => Promise<T>, reason?: string): Promise<T> => {
     if (!lease.dead) tell({ kind: 'stepBegan', step, uid, ...(reason && { reason }) });

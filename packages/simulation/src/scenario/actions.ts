@@ -7,14 +7,16 @@ import type { HostileKind } from './hostile-plans.ts';
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from './plans.ts';
 import type { ShutdownPlan } from './shutdown-plans.ts';
 
-/** What is done to the machine at an instant; all of it is data, so that a trace can be kept, replayed and cut down. */
+/**
+ * An action on the machine at a point in time. Actions are data, so that a trace can be stored, replayed and minimized.
+ */
 export type Action = { readonly atMs: number } & (
   | { readonly do: 'writeManifest'; readonly file: string; readonly pod: PodPlan }
   | { readonly do: 'breakManifest'; readonly file: string; readonly content: string }
   | { readonly do: 'removeManifest'; readonly file: string }
-  /** What the manifest URL serves from now on; an empty list says that there are no pods. */
+  /** The manifest URL serves these pods from now on. An empty list means that there are no pods. */
   | { readonly do: 'serve'; readonly pods: readonly PodPlan[] }
-  /** The manifest URL answers with this status for so long. */
+  /** The manifest URL responds with this status for `forMs`. */
   | { readonly do: 'serveError'; readonly status: number; readonly forMs: number }
   | {
       readonly do: 'rpcFault';
@@ -36,21 +38,25 @@ export type Action = { readonly atMs: number } & (
       readonly path: string;
       readonly forMs: number;
     }
-  /** The live container of this number, counted around, dies by itself. */
+  /** The live container with this index (modulo the number of live containers) dies. */
   | { readonly do: 'killContainer'; readonly nth: number; readonly exitCode: number; readonly oomKilled: boolean }
   | { readonly do: 'killSandbox'; readonly nth: number }
-  /** The runtime loses its records of all dead containers, as by `crictl rm -a`. */
+  /** The runtime loses its records of all exited containers, as by `crictl rm -a`. */
   | { readonly do: 'removeRecords' }
-  /** The runtime dies, and comes back. `lost`: of its containers, which have died meanwhile. */
+  /**
+   * The runtime crashes and recovers after `downMs`. `lost` is the fraction of its containers that die during this
+   * time.
+   */
   | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
-  /** A pod whose containers run fills its files with these. */
+  /** A pod with running containers fills its files with these kinds of content. */
   | { readonly do: 'hostileFiles'; readonly uid: string; readonly what: readonly HostileKind[] }
-  /** The file system that some pods mount answers nothing for so long. */
+  /** The foreign file system that some pods mount hangs for `forMs`. */
   | { readonly do: 'hangForeign'; readonly forMs: number }
   | { readonly do: 'networkDown'; readonly forMs: number }
   /**
-   * `kill -9` of the kubelet: at its call to the outside of this number from now on (0: at once), before the call has
-   * any effect or after it has begun. `inFlight`: what becomes of the calls that the runtime has begun.
+   * `kill -9` of the kubelet at its call with this number, counted from now (0: immediately), before the call has any
+   * effect or after it has started. `inFlight` decides whether calls that the runtime has started are cancelled or
+   * completed.
    */
   | {
       readonly do: 'killKubelet';
@@ -59,13 +65,13 @@ export type Action = { readonly atMs: number } & (
       readonly inFlight: 'cancelled' | 'completed';
       readonly downMs: number;
     }
-  /** The kubelet is told to end, and started again. */
+  /** The kubelet is asked to stop and is started again. */
   | { readonly do: 'restartKubelet'; readonly downMs: number }
-  /** A device is ill for so long. */
+  /** A device is unhealthy for `forMs`. */
   | { readonly do: 'deviceIll'; readonly resource: string; readonly id: string; readonly forMs: number }
-  /** The process of a device plugin dies, and comes back. */
+  /** The process of a device plugin dies and is restarted after `downMs`. */
   | { readonly do: 'restartPlugin'; readonly resource: string; readonly downMs: number }
-  /** A device plugin answers Allocate with an error for so long, or not before that is over. */
+  /** For `forMs`, a device plugin's Allocate fails or hangs. */
   | {
       readonly do: 'pluginFault';
       readonly resource: string;
@@ -73,22 +79,25 @@ export type Action = { readonly atMs: number } & (
       readonly forMs: number;
     }
   /**
-   * The machine says that it shuts down. Where it is for so long off then (`downMs`), it loses its power when nobody delays that any more, or
-   * when `forMs` are over; where not, the shutdown is cancelled after `forMs`.
+   * logind announces a shutdown. With `downMs`, the machine powers off when no lock delays it any more, or after
+   * `forMs`, and is off for `downMs`. Without `downMs`, the shutdown is cancelled after `forMs`.
    */
   | { readonly do: 'shutdown'; readonly forMs: number; readonly downMs?: number }
-  /** The machine loses its power for so long, without a word. */
+  /** The machine loses its power for `downMs` without an announcement. */
   | { readonly do: 'powerFailure'; readonly downMs: number }
-  /** The bus is gone by which the machine tells of its shutdown. */
+  /** The system bus that announces shutdowns is down for `forMs`. */
   | { readonly do: 'busAway'; readonly forMs: number }
-  /** Whoever holds the kubelet's inhibitor lock dies. */
+  /** The process that holds the kubelet's inhibitor lock dies. */
   | { readonly do: 'loseLock' }
   | { readonly do: 'jumpClock'; readonly ms: number }
-  /** A pod is bound to the node in the API as soon as no other one there has its name. */
+  /** A pod is bound to the node in the API as soon as no other pod has its name. */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
-  /** The API server sends an object as a pod of the node that is none. */
+  /** The API server sends an object as a pod of the node that is not a valid pod. */
   | { readonly do: 'apiBroken'; readonly kind: BrokenKind }
-  /** It is asked to be deleted there, or taken out of it at once (`force`). `graceSeconds`: in place of what its spec says, 1 at least. */
+  /**
+   * A pod is deleted in the API, gracefully or with `force`. `graceSeconds` (at least 1) replaces the grace period of
+   * its spec.
+   */
   | {
       readonly do: 'apiDelete';
       readonly name: string;
@@ -98,84 +107,89 @@ export type Action = { readonly atMs: number } & (
     }
   /** The owner of a pod's readiness gate sets its condition to True. */
   | { readonly do: 'apiGate'; readonly name: string }
-  /** Somebody deletes the mirror pod of a static pod. */
+  /** A user deletes the mirror pod of a static pod. */
   | { readonly do: 'apiDeleteMirror'; readonly name: string }
-  /** The API server refuses connections. */
+  /** The API server refuses connections for `forMs`. */
   | { readonly do: 'apiAway'; readonly forMs: number }
-  /** The kubelet's requests fail by chance: delays, 429, 5xx, lost answers, watches that are cut, hang or expire. */
+  /**
+   * The kubelet's requests fail randomly: delays, 429, 5xx, lost responses, and watches that are cut, hang or expire.
+   */
   | { readonly do: 'apiFaults'; readonly requests: number; readonly watches: number; readonly forMs: number }
-  /** The API server forgets its past, and ends all watches. */
+  /** The API server compacts its store and ends all watches. */
   | { readonly do: 'apiCompact' }
-  /** All that the API server has is lost: a new cluster begins. */
+  /** The API server loses its store: a new, empty cluster. */
   | { readonly do: 'apiWipe' }
-  /** Reads that may come from a cache come from one that is so many writes behind; lists are not streamed. */
+  /** Reads that a cache may answer return a state that is this number of writes behind. Lists are not streamed. */
   | { readonly do: 'apiStale'; readonly behind: number; readonly forMs: number }
-  /** A secret or config map is made, or gets other content. */
+  /** A secret or config map is created or changed. */
   | { readonly do: 'apiPut'; readonly object: ObjectPlan; readonly version: number }
   | { readonly do: 'apiRemove'; readonly object: ObjectPlan }
-  /** Somebody asks for other resources for a pod that is there. */
+  /** A user requests other resources for an existing pod. */
   | { readonly do: 'apiResize'; readonly name: string; readonly uid: string; readonly cpu: CpuPlan }
   /** An ephemeral container is added to a pod. */
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
-  /** The machine is short of memory, or of disk, for so long. `unused`: that is for an image that nobody uses. */
+  /** The machine is short of memory or disk for `forMs`. With `unused`, an unused image is the reason. */
   | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
-  /** The mount of a disk fails for so long, or does not come back before that is over. */
+  /** For `forMs`, the mount of a disk fails or hangs. */
   | { readonly do: 'diskFault'; readonly disk: string; readonly fault: 'fail' | 'hang'; readonly forMs: number }
-  /** The machine has less memory left, or disk, than a soft threshold asks for, for so long; nothing where there is none. */
+  /**
+   * The machine's available memory or disk is below a soft threshold for `forMs`. No effect if there is no soft
+   * threshold.
+   */
   | { readonly do: 'lowOn'; readonly of: Scarce; readonly forMs: number }
 );
 
-/** How long an action's own fault lasts. */
+/** Returns the duration of an action's fault. */
 export function durationMs(action: Action): number {
   const forMs = 'forMs' in action ? action.forMs : 0;
   return forMs + ('downMs' in action ? (action.downMs ?? 0) : 0);
 }
 
-/** How long soft thresholds leave a node, and the pods that go for them. */
+/** Grace periods of soft eviction thresholds. */
 export interface SoftThresholdsPlan {
-  /** For how long there must have been too little until a pod is evicted. */
+  /** Time for which the threshold must be exceeded before a pod is evicted. */
   readonly graceSeconds: number;
-  /** What such a pod has to end at most; its own grace period where that is negative. */
+  /** Maximum grace period of an evicted pod. If negative, the pod's own grace period. */
   readonly maxPodGraceSeconds: number;
 }
 
-/** What does not change during a run. */
+/** Settings that do not change during a run. */
 export interface NodePlan {
-  /** What the first delay of a crashing container is, and the longest. */
+  /** First and maximum back-off of a crashing container. */
   readonly backOff: { readonly initialMs: number; readonly maxMs: number };
-  /** Whether the runtime has container events (containerd 1.6 has none). */
+  /** Whether the runtime has container events (containerd 1.6 does not). */
   readonly events: boolean;
-  /** Whether the runtime takes its usual time for what it does. */
+  /** Whether operations of the runtime take their typical time. */
   readonly latencies: boolean;
-  /** Whether pods come from a URL, too. */
+  /** Whether there is also a manifest URL as pod source. */
   readonly http: boolean;
-  /** How long after the kubelet's start the URL answers for the first time. */
+  /** Time from the kubelet's start to the first response of the URL. */
   readonly httpDelayMs: number;
-  /** Whether the node is one of a cluster, with an API server; alone where absent. */
+  /** Whether the node is part of a cluster with an API server. Default: false. */
   readonly cluster?: boolean;
-  /** Who offers devices; nobody where absent. */
+  /** The node's device plugins. Default: none. */
   readonly devices?: readonly DevicePluginPlan[];
-  /** How the machine's shutdown is delayed for pods; it is not where absent. */
+  /** How pods delay the machine's shutdown. If absent, they do not. */
   readonly shutdown?: ShutdownPlan;
-  /** What the node has to give, where that is counted. */
+  /** The node's resources, if they are simulated. */
   readonly resources?: {
     readonly cpuCount: number;
-    /** How long a condition outlasts what made it. */
+    /** Time for which a pressure condition stays after the pressure has ended. */
     readonly pressureTransitionMs: number;
-    /** How old its figures may become; 0: they are of the moment. */
+    /** Maximum age of the stats. 0 means that they are always current. */
     readonly figuresEveryMs: number;
-    /** Its soft thresholds; none where absent. */
+    /** Grace periods of soft thresholds. If absent, there are no soft thresholds. */
     readonly soft?: SoftThresholdsPlan;
   };
 }
 
-/** A whole run, as data. */
+/** A complete run, as data. */
 export interface Scenario {
   readonly seed: number;
   readonly node: NodePlan;
   readonly actions: readonly Action[];
-  /** Faults end here at the latest, and the quiet begins in which everything has to become as it is wanted. */
+  /** Latest end of all faults. Then the quiet period starts, in which the node must reach the desired state. */
   readonly faultsEndMs: number;
-  /** How long the quiet is. */
+  /** Duration of the quiet period. */
   readonly quietMs: number;
 }

@@ -10,7 +10,7 @@ const OBJECTS: readonly [ObjectPlan, ...ObjectPlan[]] = [
   { kind: 'configMap', name: 'c1' },
 ];
 
-/** Draws what is done in and to the API server, keeping in mind which pods it has. */
+/** Draws random actions of API users and of the API server. Tracks which pods exist. */
 export class ApiUser {
   readonly #draft: Draft;
   readonly #pods: PodPlan[] = [];
@@ -20,7 +20,10 @@ export class ApiUser {
     this.#draft = draft;
   }
 
-  /** @param anyStatic one of the static pods that there are */
+  /**
+   * Draws one action.
+   * @param anyStatic returns one of the existing static pods
+   */
   one(atMs: number, anyStatic: () => PodPlan | undefined): void {
     const { dice } = this.#draft;
     const act = dice.weighted<() => void>([
@@ -55,7 +58,7 @@ export class ApiUser {
     if (gate) this.#draft.do({ atMs: atMs + dice.between(0, 30_000), do: 'apiGate', name });
   }
 
-  /** What a pod mounts: mostly there, sometimes soon, or never. */
+  /** Draws the secrets and config maps that a pod mounts: most exist already, some are created soon, some never. */
   #objects(atMs: number): PodPlan['objects'] {
     const { dice } = this.#draft;
     const some = OBJECTS.filter(() => dice.chance(0.4));
@@ -78,7 +81,7 @@ export class ApiUser {
     this.#draft.do({ atMs, do: 'apiPut', object, version });
   }
 
-  /** A new cluster: some of its secrets and config maps are made again, and other pods. */
+  /** Draws a new cluster: some of its secrets and config maps are created again, and other pods. */
   #wipe(atMs: number): void {
     const { dice } = this.#draft;
     this.#draft.do({ atMs, do: 'apiWipe' });
@@ -90,7 +93,7 @@ export class ApiUser {
   #stale(atMs: number): void {
     const { dice } = this.#draft;
     this.#draft.do({ atMs, do: 'apiStale', behind: dice.between(1, 40), forMs: dice.between(1000, 60_000) });
-    // Who has seen all goes on with its watches: a reader that begins anew is the one who sees old things.
+    // A kubelet with open watches does not notice a stale cache. Only a restarted kubelet reads old data.
     if (dice.chance(0.5)) this.#draft.do(killKubelet(dice, atMs + dice.between(0, 5000)));
   }
 
@@ -111,7 +114,7 @@ export class ApiUser {
     if (pod !== undefined) this.#draft.do({ atMs, do: 'apiDeleteMirror', name: `${pod.name}-${NODE_NAME}` });
   }
 
-  /** Mostly seconds, sometimes an hour. */
+  /** Draws a duration of some seconds, rarely of an hour. */
   #long(): number {
     return this.#draft.dice.chance(0.05) ? 3_600_000 : this.#draft.dice.between(500, 90_000);
   }

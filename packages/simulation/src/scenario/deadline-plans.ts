@@ -3,12 +3,12 @@ import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How many pods may run for so long only. */
+/** Fraction of pods with `activeDeadlineSeconds`. */
 const WITH_DEADLINE = 0.08;
 
 /**
- * The actions with deadlines for some of their pods. As probes are, they are drawn by chance of their own: the rest of a scenario does not
- * depend on them, and every version of a pod has the same.
+ * Adds deadlines to some pods of the actions. Like probes, they are drawn with separate random numbers: the rest of a
+ * scenario does not depend on them, and every version of a pod gets the same deadline.
  */
 export function withDeadlines(seed: number, actions: readonly Action[]): readonly Action[] {
   const draw = (pod: PodPlan): PodPlan => {

@@ -4,18 +4,21 @@ import { generatePod } from './generate-pod.ts';
 
 type Deletion = Extract<Action, { readonly do: 'apiDelete' }>;
 
-/** How many of the pods go that nobody else deletes before the end, and how many of all that go come again under their name. */
+/** Fraction of additional pods to delete, and fraction of deleted pods that are recreated under the same name. */
 const GO = 0.25;
 const COME_AGAIN = 0.5;
-/** How many deletions say themselves what a pod has to end, and how many users ask once more. */
+/**
+ * Fraction of deletions with an explicit grace period, and fraction of deletions that are repeated with a shorter one.
+ */
 const OWN_GRACE = 0.2;
 const ASKED_AGAIN = 0.25;
-/** Whoever goes then, goes for good: a scenario may end with no pod left. */
+/** Pods deleted after this time are not recreated, so a scenario can end without pods. */
 const LAST_MS = 60_000;
 
 /**
- * The actions with pods of the API that come again under another UID, as those of a StatefulSet do, and with users who cannot wait until a
- * pod has ended. As probes are, both are drawn by chance of their own: the rest of a scenario does not depend on them.
+ * Adds pods of the API that are recreated under another UID, as by a StatefulSet, and users who shorten the grace
+ * period of a deletion. Like probes, both are drawn with separate random numbers: the rest of a scenario does not
+ * depend on them.
  */
 export function withDeletions(seed: number, actions: readonly Action[]): readonly Action[] {
   const more = [
@@ -54,7 +57,7 @@ function successor(seed: number, { atMs: deletedMs, name, uid }: Deletion): read
   return dice.chance(0.5) ? [created, goes, ...successor(seed, goes)] : [created];
 }
 
-/** @param most what the pod has to end by its spec */
+/** @param most the grace period in the pod's spec */
 function impatient(seed: number, deletion: Deletion, most: number): readonly Action[] {
   const dice = diceOf(seed, deletion.uid, 'grace');
   if (deletion.force) return [deletion];

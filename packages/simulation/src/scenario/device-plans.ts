@@ -3,27 +3,27 @@ import { type Dice, diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** A device plugin of a simulated node; its devices are `d0`, `d1` and so on. */
+/** A device plugin of a simulated node. Its devices are named `d0`, `d1` and so on. */
 export interface DevicePluginPlan {
   readonly resource: string;
   readonly count: number;
-  /** How long it takes to see that there is another kubelet. */
+  /** Time until the plugin notices a new kubelet. */
   readonly registersAfterMs: number;
-  /** It wants to be told before each start of a container. */
+  /** Whether the plugin requires PreStartContainer. */
   readonly preStart?: boolean;
 }
 
-/** What a plugin does with Allocate for a while. */
+/** Temporary fault of a plugin's Allocate. */
 export type PluginFaultKind = 'hang' | 'error';
 
 const RESOURCES = ['example.com/gpu', 'example.com/nic'] as const;
-/** How many nodes have devices, of those that do not count their other resources. */
+/** Fraction of nodes with devices, among the nodes without simulated resources. */
 const NODES_WITH_DEVICES = 0.1;
 
 /**
- * Nodes with one or two device plugins, pods that ask for devices, and what goes wrong with both. As probes are, all of it is drawn by
- * chance of its own: the rest of a scenario does not depend on it.
- * @param all every node has devices
+ * Adds one or two device plugins to some nodes, pods that request devices, and faults of both. Like probes, they are
+ * drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * @param all if true, every node has devices
  */
 export function withDevices(
   seed: number,
@@ -41,7 +41,7 @@ export function withDevices(
   return { node: { ...node, devices }, actions: [...drawn, ...devices.flatMap((plugin) => ofPlugin(dice, plugin))] };
 }
 
-/** Every version of a pod asks for the same. */
+/** Adds device requests to a pod. Every version of a pod gets the same requests. */
 function asking(seed: number, plugins: readonly DevicePluginPlan[], pod: PodPlan): PodPlan {
   const dice = diceOf(seed, pod.uid, 'devices');
   if (!dice.chance(0.6)) return pod;
@@ -49,7 +49,7 @@ function asking(seed: number, plugins: readonly DevicePluginPlan[], pod: PodPlan
   for (const { name } of [...pod.init, ...pod.containers]) {
     for (const { resource, count } of plugins) {
       if (!dice.chance(0.4)) continue;
-      // Now and then more than there are.
+      // Sometimes requests more devices than exist.
       const asked = dice.chance(0.1) ? count + 1 : dice.between(1, Math.min(count, 2));
       devices[name] = { ...devices[name], [resource]: asked };
     }

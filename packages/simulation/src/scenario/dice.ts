@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from '@node-agent/async';
 import { hashOf } from './hash.ts';
 
-/** Choices by chance. */
+/** Random choices. */
 export class Dice {
   readonly #random: Random;
 
@@ -9,22 +9,22 @@ export class Dice {
     this.#random = random;
   }
 
-  /** True with this probability. */
+  /** Returns true with this probability. */
   chance(probability: number): boolean {
     return this.#random.next() < probability;
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** Returns an integer from `low` to `high`, inclusive. */
   between(low: number, high: number): number {
     return low + Math.floor(this.#random.next() * (high - low + 1));
   }
 
-  /** One of them. */
+  /** Returns one of the items. */
   pick<T>(items: readonly [T, ...T[]]): T {
     return items[this.between(0, items.length - 1)] ?? items[0];
   }
 
-  /** One of them, as likely as its weight says. */
+  /** Returns one of the items, with a probability proportional to its weight. */
   weighted<T>(items: readonly (readonly [number, T])[]): T {
     const total = items.reduce((sum, [weight]) => sum + weight, 0);
     let left = this.#random.next() * total;
@@ -33,12 +33,14 @@ export class Dice {
       if (left < 0) return item;
     }
     const last = items.at(-1);
-    if (last === undefined) throw new TypeError('nothing to choose from');
+    if (last === undefined) throw new TypeError('items must not be empty');
     return last[1];
   }
 }
 
-/** Choices of their own for a seed and whatever they are about: no other choice depends on how many of them there are. */
+/**
+ * Returns random choices for a seed and a subject. Choices for other subjects do not depend on how many are made here.
+ */
 export function diceOf(seed: number, ...about: readonly string[]): Dice {
   return new Dice(seededRandom(hashOf([seed, ...about].join(' '))));
 }

@@ -5,13 +5,13 @@ import type { PodPlan } from './plans.ts';
 /** The disks that a node may have. */
 export const DISKS = ['d0', 'd1'] as const;
 
-/** How many nodes of a cluster have disks that pods claim, and how many of the pods there. */
+/** Fraction of cluster nodes with disks, and fraction of pods there that claim disks. */
 const NODES_WITH_DISKS = 0.25;
 const CLAIMING = 0.4;
 
 /**
- * Pods that have disks of their node mounted, one disk often in several pods, and mounts of them that fail or hang. As probes are, all of it
- * is drawn by chance of its own: the rest of a scenario does not depend on it.
+ * Adds pods that mount disks of their node, often one disk in several pods, and disk mounts that fail or hang. Like
+ * probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
  */
 export function withDisks(seed: number, node: NodePlan, actions: readonly Action[]): readonly Action[] {
   const dice = diceOf(seed, 'node', 'disks');

@@ -1,7 +1,7 @@
 import type { Action, NodePlan } from './actions.ts';
 import type { Dice } from './dice.ts';
 
-/** A scenario that is being drawn: what all who draw a part of it share. */
+/** A scenario under construction, shared by all functions that draw a part of it. */
 export class Draft {
   readonly dice: Dice;
   readonly node: NodePlan;
@@ -13,7 +13,7 @@ export class Draft {
     this.node = node;
   }
 
-  /** A number that no pod has yet. */
+  /** Returns a number that no pod has yet. */
   newNumber(): number {
     return ++this.#uids;
   }

@@ -3,14 +3,17 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How many containers with readiness probes drain when they are told to stop, and how many pods have `preStop` hooks. */
+/**
+ * Fraction of containers with readiness probes that become unready when they are stopped, and fraction of pods with
+ * `preStop` hooks.
+ */
 const DRAINS = 0.6;
 const WITH_PRE_STOP = 0.12;
 const LONGEST_PRE_STOP_SECONDS = 8;
 
 /**
- * The actions with what the containers of some pods do while they are ended. As probes are, it is drawn by chance of its own: the rest of a
- * scenario does not depend on it, and every version of a pod has the same.
+ * Adds behaviour during termination to the containers of some pods. Like probes, it is drawn with separate random
+ * numbers: the rest of a scenario does not depend on it, and every version of a pod gets the same behaviour.
  */
 export function withEndings(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => ending(seed, pod));

@@ -24,7 +24,7 @@ const WRITES = [
   'pullImage',
 ] as const;
 
-/** The faults of a machine and of its kubelet, each with how often it is drawn. */
+/** Faults of the machine and the kubelet, with their weights. */
 export const FAULTS: readonly (readonly [number, (dice: Dice, atMs: number) => Action])[] = [
   [8, rpcFault],
   [1.5, eventFault],
@@ -36,7 +36,7 @@ export const FAULTS: readonly (readonly [number, (dice: Dice, atMs: number) => A
   [0.5, (dice, atMs) => ({ atMs, do: 'networkDown', forMs: dice.between(1, 20_000) })],
 ];
 
-/** What ends a kubelet, or its sense of time. */
+/** Actions that restart the kubelet or move its clock. */
 export const RESTARTS: typeof FAULTS = [
   [5, killKubelet],
   [1, (dice, atMs) => ({ atMs, do: 'restartKubelet', downMs: dice.between(0, 3000) })],
@@ -95,7 +95,7 @@ function fileFault(dice: Dice, atMs: number): Action {
   return dice.chance(0.5) ? fault : { ...fault, operation: dice.pick(operations) };
 }
 
-/** The manifests cannot be listed, read, or watched; the user, who writes them, is spared. */
+/** Listing, reading or watching manifests fails. Writes by the simulated user still succeed. */
 function manifestFault(dice: Dice, atMs: number): Action {
   return {
     atMs,
@@ -109,7 +109,8 @@ function manifestFault(dice: Dice, atMs: number): Action {
 
 function killContainer(dice: Dice, atMs: number): Action {
   const oomKilled = dice.chance(0.2);
-  // Where another process than the first one is killed for its memory, that may end as it likes.
+  // If the out-of-memory killer kills a process other than the container's first one, the container may exit with any
+  // code.
   const exitCode = dice.pick(oomKilled ? [0, 137] : [0, 1, 137]);
   return { atMs, do: 'killContainer', nth: dice.between(0, 9), exitCode, oomKilled };
 }
@@ -123,7 +124,7 @@ function crashRuntime(dice: Dice, atMs: number): Action {
   };
 }
 
-/** `kill -9`, mostly in the middle of what it does. */
+/** Draws a `kill -9` of the kubelet, usually in the middle of its work. */
 export function killKubelet(dice: Dice, atMs: number): Action {
   return {
     atMs,

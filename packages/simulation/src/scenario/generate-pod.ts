@@ -3,7 +3,7 @@ import type { ContainerPlan, PodPlan, RunPlan } from './plans.ts';
 
 const GRACE_SECONDS = [2, 5, 10, 30] as const;
 
-/** A pod by chance. */
+/** Returns a random pod. */
 export function generatePod(dice: Dice, name: string, uid: string): PodPlan {
   const restartPolicy = dice.weighted<PodPlan['restartPolicy']>([
     [6, 'Always'],
@@ -33,7 +33,7 @@ export function generatePod(dice: Dice, name: string, uid: string): PodPlan {
   };
 }
 
-/** Another version of a pod's main containers, under the same UID. */
+/** Returns another version of a pod's main containers under the same UID. */
 export function changePod(pod: PodPlan): PodPlan {
   return { ...pod, containers: pod.containers.map((container) => ({ ...container, version: container.version + 1 })) };
 }

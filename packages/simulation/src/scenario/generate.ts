@@ -21,24 +21,27 @@ import { withRestartRules } from './restart-plans.ts';
 import { withShutdowns } from './shutdown-plans.ts';
 import { withSoftThresholds } from './soft-plans.ts';
 
-/** How large a scenario is. */
+/** Size and kind of a scenario. */
 export interface ScenarioSize {
-  /** How many things are done to the machine; 12 by default. */
+  /** Number of random actions. Default: 12. */
   readonly events?: number;
-  /** Whether the node is one of a cluster; no by default. */
+  /** Whether the node is part of a cluster. Default: false. */
   readonly cluster?: boolean;
-  /** Whether every node has little to give, so that pods are resized, evicted and preempted; three of ten by default. */
+  /**
+   * Whether every node has scarce resources, so that pods are resized, evicted and preempted. Default: three of ten
+   * nodes.
+   */
   readonly scarce?: boolean;
-  /** Whether every node that has enough to give has device plugins; one of ten by default. */
+  /** Whether every node without scarce resources has device plugins. Default: one of ten nodes. */
   readonly devices?: boolean;
-  /** Whether the machine of every node shuts down, or loses its power; one of eight by default. */
+  /** Whether the machine of every node shuts down or loses its power. Default: one of eight. */
   readonly shutdown?: boolean;
 }
 
 const LAST_ACTION_MS = 60_000;
 const QUIET_MS = 400_000;
 
-/** The scenario of a seed: the same one each time. */
+/** Returns the scenario of a seed. The result is always the same for a seed. */
 export function generateScenario(seed: number, size: ScenarioSize = {}): Scenario {
   const dice = new Dice(seededRandom(seed));
   const alone = generateNode(dice);
@@ -57,7 +60,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   return { seed, node, actions, faultsEndMs, quietMs: QUIET_MS };
 }
 
-/** When an action's own fault is over. */
+/** Returns the time at which an action's fault ends. */
 function endOf(action: Action): number {
   return action.atMs + durationMs(action);
 }
@@ -77,7 +80,7 @@ function generateNode(dice: Dice): NodePlan {
   };
 }
 
-/** First some pods, then so many events. */
+/** Draws some pods first, then the given number of events. */
 function generateActions(draft: Draft, events: number): readonly Action[] {
   const { dice, node } = draft;
   const manifests = new ManifestUser(draft);
@@ -91,7 +94,7 @@ function generateActions(draft: Draft, events: number): readonly Action[] {
     (a, b) => a - b,
   );
   for (const time of times) {
-    // Some things fall together.
+    // Some events happen at the same time.
     atMs = dice.chance(0.15) ? atMs : time;
     oneEvent(draft, manifests, api)(atMs);
   }

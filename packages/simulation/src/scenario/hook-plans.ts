@@ -3,17 +3,17 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, HookRunPlan, PodPlan, PostStartPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How many pods have `postStart` hooks, and how many of their containers. */
+/** Fraction of pods with `postStart` hooks, and fraction of the containers in those pods that have one. */
 const WITH_HOOKS = 0.15;
 const HOOKED = 0.5;
 const SHORT_MS = 1500;
 const LATE_MS = 20_000;
-/** Longer than all that is waited for beside it. */
+/** Longer than any other wait of the kubelet during the start of a pod. */
 const HANGS_MS = 90_000;
 
 /**
- * The actions with `postStart` hooks for some of their pods. As probes are, they are drawn by chance of their own: the rest of a scenario
- * does not depend on them, and every version of a pod has the same.
+ * Adds `postStart` hooks to some pods of the actions. Like probes, they are drawn with separate random numbers: the
+ * rest of a scenario does not depend on them, and every version of a pod gets the same hooks.
  */
 export function withHooks(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => hooked(seed, pod));
@@ -22,7 +22,7 @@ export function withHooks(seed: number, actions: readonly Action[]): readonly Ac
 function hooked(seed: number, pod: PodPlan): PodPlan {
   const dice = diceOf(seed, pod.uid, 'hooks');
   if (!dice.chance(WITH_HOOKS)) return pod;
-  // No more than one of a pod's hangs: each holds up those after it.
+  // At most one hook of a pod hangs, because each hanging hook delays the containers after it.
   let mayHang = dice.chance(0.3);
   const withDrawn = (container: ContainerPlan): ContainerPlan => {
     if (!dice.chance(HOOKED)) return container;
@@ -32,7 +32,7 @@ function hooked(seed: number, pod: PodPlan): PodPlan {
   };
   return {
     ...pod,
-    // Those that are to end before the next one starts have none.
+    // Regular init containers must exit before the next one starts and get no hooks. Only sidecars get hooks.
     init: pod.init.map((one) => (one.restartPolicy === 'Always' ? withDrawn(one) : one)),
     containers: pod.containers.map(withDrawn),
   };
@@ -44,7 +44,7 @@ function drawHook(dice: Dice, { graceSeconds }: PodPlan, mayHang: boolean): Post
     [3, 'httpGet'],
     [2, 'sleep'],
   ]);
-  // The API has no sleep that is longer than the grace period.
+  // The API rejects a sleep that is longer than the grace period.
   if (by === 'sleep') return { by, runs: [{ takesMs: dice.between(1, Math.min(12, graceSeconds)) * 1000 }] };
   const short = (): HookRunPlan => ({ takesMs: dice.between(0, SHORT_MS) });
   const drawn = dice.weighted<() => PostStartPlan['runs']>([

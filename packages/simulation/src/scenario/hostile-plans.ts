@@ -3,13 +3,13 @@ import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods, podsOf } from './pods-of-actions.ts';
 
-/** What a container leaves in its files: see `HostileWriter`. */
+/** Kinds of content that a container leaves in its files. See `HostileWriter`. */
 export type HostileKind = 'names' | 'special' | 'links' | 'deep' | 'many' | 'hosts' | 'message';
 const HOSTILE_KINDS: readonly HostileKind[] = ['names', 'special', 'links', 'deep', 'many', 'hosts', 'message'];
 
 /**
- * The actions with pods that fill their files with anything (W5), and with pods that mount a file system which hangs for a
- * while (W6). As probes are, they are drawn by chance of their own: the rest of a scenario does not depend on them.
+ * Adds pods that fill their files with hostile content (W5), and pods that mount a file system which hangs for some
+ * time (W6). Like probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
  */
 export function withHostility(seed: number, actions: readonly Action[]): readonly Action[] {
   const drawn = mapPods(actions, (pod) => withForeign(seed, pod));
@@ -17,12 +17,12 @@ export function withHostility(seed: number, actions: readonly Action[]): readonl
   return [...drawn, ...hangs(seed, pods), ...pods.flatMap(({ atMs, pod }) => writes(seed, atMs, pod))];
 }
 
-/** Every version of a pod mounts the same. */
+/** Adds the foreign mount to some pods. Every version of a pod gets the same mounts. */
 function withForeign(seed: number, pod: PodPlan): PodPlan {
   return diceOf(seed, pod.uid, 'foreign').chance(0.12) ? { ...pod, foreign: true } : pod;
 }
 
-/** The file system of the first pod that mounts it hangs from around then. */
+/** Draws a hang of the foreign file system around the time at which the first pod that mounts it is created. */
 function hangs(seed: number, pods: readonly { readonly atMs: number; readonly pod: PodPlan }[]): readonly Action[] {
   const first = pods.find(({ pod }) => pod.foreign);
   if (first === undefined) return [];

@@ -3,14 +3,15 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How many pods have a container whose liveness probe fails for good. */
+/** Fraction of pods with a container whose liveness probe fails permanently at some point. */
 const WITH_ILLNESS = 0.08;
 const POLITE = 0.7;
 
 /**
- * The actions with a container in some of their pods that fails its liveness probe after some time, each run anew. Most of them handle
- * SIGTERM and end with exit code 0, which under `OnFailure` must not be taken for their work. As probes are, they are drawn by chance of
- * their own: the rest of a scenario does not depend on them, and every version of a pod has the same.
+ * Adds to some pods a container whose liveness probe fails some time after each of its first starts. Most of these
+ * containers handle SIGTERM and exit with code 0, which under `OnFailure` must not count as completion. Like probes,
+ * they are drawn with separate random numbers: the rest of a scenario does not depend on them, and every version of a
+ * pod gets the same container.
  */
 export function withIllness(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => {
@@ -30,7 +31,7 @@ function withOneIll(dice: Dice, pod: PodPlan): PodPlan {
 
 function ill(dice: Dice, plan: ContainerPlan): ContainerPlan {
   const illAfterMs = dice.between(1000, 15_000);
-  // It is well from some run on: the pod comes to rest.
+  // Later runs stay healthy, so that the pod comes to rest.
   const illRuns = dice.between(1, 4);
   return {
     ...plan,

@@ -11,10 +11,10 @@ const BROKEN = [
   '\t:',
 ] as const;
 
-/** Longer than all other faults last, and the longest back-off after them. */
+/** Longer than all other faults, and longer than the maximum back-off after them. */
 const LONG_AWAY_MS = 600_000;
 
-/** Draws what is done to manifests, keeping in mind what they say so that what is drawn makes sense. */
+/** Draws random changes of manifests. Tracks the manifests' content, so that the changes make sense. */
 export class ManifestUser {
   readonly #draft: Draft;
   readonly #files = new Map<string, PodPlan>();
@@ -32,7 +32,7 @@ export class ManifestUser {
     this.#write(atMs, `${name}.yaml`, pod);
   }
 
-  /** The same pod with another spec, or the same name under another UID, or as it was before. */
+  /** Changes a pod's spec under the same UID, or gives the pod's name a new UID. */
   changePod(atMs: number): void {
     const entry = this.#anyFileOrNew(atMs);
     if (entry === undefined) return;
@@ -50,11 +50,11 @@ export class ManifestUser {
     this.#gone.push(pod);
     this.#draft.do({ atMs, do: 'removeManifest', file });
     const { dice } = this.#draft;
-    // The same UID comes again, soon or later.
+    // The same UID is added again, immediately or later.
     if (dice.chance(0.3)) this.#write(atMs + dice.between(0, 15_000), file, pod);
   }
 
-  /** A pod that was there before comes back, under another file's name. */
+  /** Restores a previously removed pod in another file. */
   replacePod(atMs: number): void {
     const pod = this.#gone.pop();
     if (pod === undefined) {
@@ -65,8 +65,8 @@ export class ManifestUser {
   }
 
   /**
-   * A manifest gets another UID while no kubelet runs, and the API server is away from then on: the next kubelet has the old pod
-   * from its runtime alone, in the way of the new one.
+   * Changes the UID of a manifest while no kubelet is running, and makes the API server unreachable from then on. The
+   * next kubelet knows the old pod only from the runtime, and the old pod blocks the new one.
    */
   changeUidUnseen(atMs: number): void {
     const entry = this.#anyFileOrNew(atMs);
@@ -89,7 +89,7 @@ export class ManifestUser {
     const { dice } = this.#draft;
     const next = dice.chance(0.7) ? pod : changePod(pod);
     if (dice.chance(0.3)) {
-      // It is only half written for a while.
+      // The manifest is only partially written for some time.
       const whole = manifestOf(next);
       const content = whole.slice(0, dice.between(0, whole.length - 1));
       this.#draft.do({ atMs, do: 'breakManifest', file, content });
@@ -100,7 +100,7 @@ export class ManifestUser {
     this.#write(atMs + dice.between(1000, 30_000), file, next);
   }
 
-  /** What the manifest URL serves from now on. */
+  /** Changes the pods that the manifest URL serves. */
   serve(atMs: number): void {
     const { dice } = this.#draft;
     const kept = this.#served.filter(() => dice.chance(0.6)).map((pod) => (dice.chance(0.2) ? changePod(pod) : pod));
@@ -122,13 +122,13 @@ export class ManifestUser {
     if (this.#draft.node.http) this.#draft.do({ atMs, do: 'serve', pods: [] });
   }
 
-  /** One of the manifests that there are, and its pod. */
+  /** Returns one of the existing manifests and its pod. */
   anyFile(): readonly [string, PodPlan] | undefined {
     const entries = [...this.#files];
     return entries.length === 0 ? undefined : entries[this.#draft.dice.between(0, entries.length - 1)];
   }
 
-  /** Where there is no manifest yet, a pod is added instead. */
+  /** Like {@link anyFile}, but adds a pod if there is no manifest yet. */
   #anyFileOrNew(atMs: number): readonly [string, PodPlan] | undefined {
     const entry = this.anyFile();
     if (entry === undefined) this.addPod(atMs);

@@ -1,51 +1,51 @@
 import { type ContainerPlan, type PodPlan, type PostStartPlan, type ProbeKind, rulesOf } from './plans.ts';
 import { LIVENESS_FAILURE_THRESHOLD, READINESS_FAILURE_THRESHOLD } from './probe-plans.ts';
 
-/** The first word of a simulated container's command; its plan as JSON is the second. */
+/** First argument of a simulated container's command. The second argument is the container's plan as JSON. */
 export const SIMULATED_COMMAND = 'simulated';
 
-/** The command of hooks that are run in their container, which its plan says the outcome of. */
+/** Command of exec `postStart` hooks. The container's plan defines its outcome. */
 export const HOOK_COMMAND = 'hook';
-/** The command of `preStop` hooks. */
+/** Command of exec `preStop` hooks. */
 export const PRE_STOP_COMMAND = 'preStop';
 
-/** The name of the node; static pods have it at the end of their names. */
+/** Name of the node. The names of static pods end with it. */
 export const NODE_NAME = 'node';
 
 const IMAGE = 'registry.example/app:1';
-/** The second takes work, which a kill may cut short at any step. */
+/** The mount with a subpath needs several steps, which a kill can interrupt at any point. */
 const SCRATCH_MOUNTS = [
   { name: 'scratch', mountPath: '/scratch' },
   { name: 'scratch', mountPath: '/part', subPath: 'deep/part' },
 ];
-/** Its pull takes long. */
+/** An image whose pull takes a long time. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
-/** That of `system-node-critical`. */
+/** Priority of `system-node-critical`. */
 export const CRITICAL_PRIORITY = 2_000_001_000;
 
-/** A directory on a file system of another machine, which may hang: some pods mount it. */
+/** A directory on a foreign (network) file system that may hang. Some pods mount it. */
 export const FOREIGN_DIRECTORY = '/mnt/foreign/data';
 
-/** The condition that readiness gates of simulated pods wait for. */
+/** The condition type of the readiness gates of simulated pods. */
 export const GATE_CONDITION = 'example.com/gate';
-/** A condition that every pod of the API has from its beginning, by somebody else than the kubelet. */
+/** A condition that another component sets on every pod of the API from the start. */
 export const FOREIGN_CONDITION = 'example.com/foreign';
 
-/** The files of every simulated secret and config map: all of them say its version. */
+/** Files of every simulated secret and config map. Each contains the object's version. */
 export const OBJECT_FILES = ['a', 'b'] as const;
 
-/** The manifest of a pod, as a user would write it. */
+/** Returns the manifest of a pod, as a user would write it. */
 export function manifestOf(pod: PodPlan): string {
   return JSON.stringify(podObject(pod));
 }
 
-/** A manifest of several pods. */
+/** Returns a manifest of several pods. */
 export function manifestOfAll(pods: readonly PodPlan[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: pods.map(podObject) });
 }
 
-/** A pod's object, without what a source or an API server adds. */
+/** Returns a pod's object, without the fields that a source or an API server adds. */
 export function podObject(pod: PodPlan): {
   readonly apiVersion: string;
   readonly kind: string;
@@ -133,17 +133,17 @@ function resourcesOf({ cpu, devices }: PodPlan, name: string): object {
   const millis = cpu?.[name];
   const asked = Object.entries(devices?.[name] ?? {}).map(([resource, count]) => [resource, String(count)]);
   const limits = Object.fromEntries(asked);
-  // An API server says so where it is left out.
+  // An API server would default the requests to the limits.
   if (asked.length > 0) return { resources: { limits, requests: limits } };
   return millis === undefined ? {} : { resources: { requests: cpuRequest(millis) } };
 }
 
-/** So much CPU as the API has it. */
+/** Returns a CPU request in the API's format. */
 export function cpuRequest(millis: number): { readonly cpu: string } {
   return { cpu: `${millis}m` };
 }
 
-/** The claim of a disk of the node, and the persistent volume that it is bound to, as the API has them. */
+/** Returns the claim of a disk of the node and its persistent volume, as API objects. */
 export function claimObjects(disk: string, namespace: string): readonly Readonly<Record<string, unknown>>[] {
   const common = { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem' };
   const claim = { name: disk, namespace, uid: `${disk}-claim` };
@@ -160,17 +160,17 @@ export function claimObjects(disk: string, namespace: string): readonly Readonly
   ];
 }
 
-/** Where a disk of the node is. */
+/** Returns the device path of a disk of the node. */
 export function devicePath(disk: string): string {
   return `/dev/${disk}`;
 }
 
-/** What an ephemeral container is in the API. */
+/** Returns an ephemeral container as an API object. */
 export function ephemeralObject(plan: ContainerPlan): Readonly<Record<string, unknown>> {
   return { name: plan.name, image: IMAGE, command: [SIMULATED_COMMAND, JSON.stringify(plan)] };
 }
 
-/** Whom a probe asks, and for what: the path of its request says it. */
+/** Returns the request path of a probe, which identifies the container and the kind of probe. */
 function probePath(uid: string, container: string, kind: ProbeKind): string {
   return `/${uid}/${container}/${kind}`;
 }

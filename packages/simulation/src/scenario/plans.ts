@@ -1,81 +1,84 @@
-/** What one run of a container does. */
+/** Behaviour of one run of a container. */
 export interface RunPlan {
-  /** Exits by itself so long after its start; never where absent. */
+  /** Time from start to exit. If absent, the container runs until it is stopped. */
   readonly exitAfterMs?: number;
-  /** 0 where absent. */
+  /** Default: 0. */
   readonly exitCode?: number;
 }
 
 /** A rule of `restartPolicyRules` (KEP-5307, KEP-5532). */
 export interface RestartRulePlan {
-  /** What is done by an exit code for which it is the first that holds; `Restart` where absent. */
+  /** Action if this is the first rule that matches the exit code. Default: `Restart`. */
   readonly action?: 'Restart' | 'RestartAllContainers';
   readonly operator: 'In' | 'NotIn';
   readonly codes: readonly number[];
 }
 
-/** How a `postStart` hook goes. */
+/** Behaviour of one execution of a `postStart` hook. */
 export interface HookRunPlan {
-  /** How long it takes; an exec or a request that is to hang takes longer than anybody waits. */
+  /** Duration. A hanging exec or request is represented by a duration longer than any wait. */
   readonly takesMs: number;
-  /** Its command exits with 1, or nobody answers its request; a sleep cannot fail. */
+  /** If true, the command exits with 1, or the request is refused. A sleep cannot fail. */
   readonly fails?: boolean;
 }
 
 /** The `postStart` hook of a container. */
 export interface PostStartPlan {
   readonly by: 'exec' | 'httpGet' | 'sleep';
-  /** How it goes with each attempt; the last one stands for all that follow. A sleep is as long as the first says, in whole seconds. */
+  /**
+   * Behaviour by attempt. The last entry applies to all later attempts. For a sleep, the first entry defines the
+   * duration, in whole seconds.
+   */
   readonly runs: readonly [HookRunPlan, ...HookRunPlan[]];
 }
 
-/** What a container answers to one of its probes. */
+/** A container's answers to one of its probes. */
 export interface ProbePlan {
   readonly periodSeconds: number;
-  /** Probes are answered well once it has run for so long. */
+  /** Time after the start from which probes succeed. */
   readonly wellAfterMs: number;
-  /** Of those after that each one of this number is answered badly: fewer in a row than it takes to count. */
+  /** If set, every n-th probe after that fails. This is too rare to reach the failure threshold. */
   readonly everyNthFails?: number;
-  /** Probes are answered badly from when the container is told to stop: it drains. */
+  /** If true, probes fail as soon as the container is asked to stop, because it drains. */
   readonly drains?: boolean;
-  /** It never answers. */
+  /** If true, the probe is never answered. */
   readonly hangs?: boolean;
-  /** Probes are answered badly once it has run for so long, in its first `illRuns` runs; never if absent. */
+  /** Time after the start from which probes fail, in the first `illRuns` runs. If absent, never. */
   readonly illAfterMs?: number;
   readonly illRuns?: number;
 }
 
-/** The probes of a container, by their kind. */
+/** The probes of a container, by kind. */
 export type ProbePlans = Readonly<Partial<Record<ProbeKind, ProbePlan>>>;
 export type ProbeKind = 'liveness' | 'readiness' | 'startup';
 
-/** A container of a simulated pod: its spec, and what its processes do. */
+/** A container of a simulated pod: its spec and the behaviour of its processes. */
 export interface ContainerPlan {
   readonly name: string;
-  /** What each attempt does; the last one stands for all that follow. */
+  /** Behaviour by attempt. The last entry applies to all later attempts. */
   readonly runs: readonly RunPlan[];
   readonly ignoreTerm?: boolean;
-  /** How long it goes on after SIGTERM. */
+  /** Time for which the container keeps running after SIGTERM. */
   readonly stopDelayMs?: number;
-  /** What it exits with after SIGTERM; 143 if absent. */
+  /** Exit code after SIGTERM. Default: 143. */
   readonly termExitCode?: number;
-  /** How long StartContainer takes. */
+  /** Duration of StartContainer. */
   readonly startDelayMs?: number;
-  /** The container's own policy: `Always` makes an init container a sidecar. */
+  /** The container's own restart policy. `Always` makes an init container a sidecar. */
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
-  /** Exit codes for which it is restarted whatever the policy. */
+  /** Exit codes for which the container is restarted regardless of its policy. */
   readonly restartRule?: RestartRulePlan;
-  /** Further rules, after that one. */
+  /** Additional rules, after `restartRule`. */
   readonly restartRules?: readonly RestartRulePlan[];
   readonly probes?: ProbePlans;
   readonly postStart?: PostStartPlan;
-  /** Its `preStop` hook takes so long. */
+  /** Duration of the `preStop` hook, in seconds. */
   readonly preStopSeconds?: number;
-  /** What that hook does; it sleeps where absent. */
+  /** Type of the `preStop` hook. Default: sleep. */
   readonly preStopBy?: 'exec' | 'httpGet';
-  /** Its image is slow to pull. */
+  /** If true, the container's image takes a long time to pull. */
   readonly slowImage?: boolean;
-  /** Changing it changes the container's spec, and nothing else. */
+  /** A change of this number changes only the container's spec. */
   readonly version: number;
 }
 
@@ -85,7 +88,7 @@ export interface ObjectPlan {
   readonly name: string;
 }
 
-/** The CPU that containers ask for, by their names, in thousandths of one. */
+/** Requested CPU by container name, in thousandths of a CPU. */
 export type CpuPlan = Readonly<Record<string, number>>;
 
 /** A simulated pod, as data. */
@@ -96,92 +99,97 @@ export interface PodPlan {
   readonly graceSeconds: number;
   readonly hostNetwork?: boolean;
   readonly emptyDir?: boolean;
-  /** Mounts a directory of a file system that may hang. */
+  /** If true, mounts a directory of a foreign file system that may hang. */
   readonly foreign?: boolean;
-  /** Has a readiness gate, whose condition somebody else sets; for pods of the API. */
+  /** If true, has a readiness gate whose condition is set by another component. Only for pods of the API. */
   readonly gate?: boolean;
-  /** What its containers have mounted; for pods of the API. */
+  /** Secrets and config maps that its containers mount. Only for pods of the API. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
-  /** The disks of the node that its containers have mounted, by claims; for pods of the API. */
+  /** Disks of the node that its containers mount through claims. Only for pods of the API. */
   readonly disks?: readonly string[];
-  /** What its main containers ask for when it begins; no part of their specs' hash. */
+  /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
   readonly cpu?: CpuPlan;
-  /** The devices that its containers ask for: by their names, and by resource. */
+  /** Requested devices, by container name and resource. */
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** The node must not lose it; for pods of the API: those of manifests always are. */
+  /** If true, the pod is node-critical. Only for pods of the API; pods from manifests are always critical. */
   readonly critical?: boolean;
-  /** It has failed when it has run for so long. */
+  /** Value of `activeDeadlineSeconds`: the pod fails after it has run for this time. */
   readonly deadlineSeconds?: number;
-  /** 0 where absent, and it is not critical. */
+  /** Priority. Default: 0, unless the pod is critical. */
   readonly priority?: number;
   readonly init: readonly ContainerPlan[];
   readonly containers: readonly ContainerPlan[];
 }
 
-/** The policy that holds for a container. */
+/** Returns the restart policy that applies to a container. */
 export function restartPolicyOf(pod: PodPlan, container: ContainerPlan): 'Always' | 'OnFailure' | 'Never' {
   return container.restartPolicy ?? pod.restartPolicy;
 }
 
-/** Whether an init container stays up beside the main ones. */
+/** Whether an init container is a sidecar. */
 export function isSidecar(pod: PodPlan, name: string): boolean {
   return pod.init.some((container) => container.name === name && container.restartPolicy === 'Always');
 }
 
-/** How the `postStart` hook of an attempt goes; `undefined` where the container has none. */
+/** Returns the behaviour of the `postStart` hook of an attempt. Returns `undefined` if the container has no hook. */
 export function hookOf({ postStart }: ContainerPlan, attempt: number): HookRunPlan | undefined {
   return postStart?.runs[Math.min(attempt, postStart.runs.length - 1)];
 }
 
-/** How long the hooks of a pod take at most, when one of them comes after another. */
+/** Returns the maximum total duration of a pod's hooks when they run one after another. */
 export function longestHooksMs(pod: PodPlan): number {
   const longestMs = ({ postStart }: ContainerPlan): number =>
     Math.max(0, ...(postStart?.runs ?? []).map(({ takesMs }) => takesMs));
   return [...pod.init, ...pod.containers].reduce((sum, plan) => sum + longestMs(plan), 0);
 }
 
-/** How a container ended, as far as restarts depend on it. */
+/** How a container exited, as far as restarts depend on it. */
 export interface Ended {
   readonly exitCode?: number | undefined;
-  /** Whether a process of it was killed for its memory. */
+  /** Whether one of its processes was killed for out-of-memory. */
   readonly oomKilled?: boolean;
 }
 
-/** Whether a container has not done its work: an init container of which a process was killed for its memory has not, exit code 0 or not. */
+/**
+ * Whether a container has failed. An init container also fails with exit code 0 if one of its processes was killed for
+ * out-of-memory.
+ */
 export function hasFailed(pod: PodPlan, name: string, { exitCode = 0, oomKilled = false }: Ended): boolean {
   const isInit = pod.init.some((container) => container.name === name) && !isSidecar(pod, name);
   return exitCode !== 0 || (isInit && oomKilled);
 }
 
-/** The rules of a container, in their order. */
+/** Returns the restart rules of a container in order. */
 export function rulesOf({ restartRule, restartRules = [] }: ContainerPlan): readonly RestartRulePlan[] {
   return restartRule === undefined ? restartRules : [restartRule, ...restartRules];
 }
 
-/** The rule that decides about a container that ended so; `undefined` where its policy does. */
+/** Returns the restart rule that applies to an exit. Returns `undefined` if the restart policy decides. */
 function ruleFor(container: ContainerPlan, { exitCode = 0 }: Ended): RestartRulePlan | undefined {
   return rulesOf(container).find(({ operator, codes }) => codes.includes(exitCode) === (operator === 'In'));
 }
 
-/** Whether all containers of its pod are to begin anew when a container ended so. */
+/** Whether a container's exit must restart all containers of its pod. */
 export function restartsAll(container: ContainerPlan, ended: Ended): boolean {
   return ruleFor(container, ended)?.action === 'RestartAllContainers';
 }
 
-/** Whether a container that ended so is to run again: written anew here, not asked of what is tested. */
+/** Whether a container must be restarted after this exit. Implemented independently of the tested code. */
 export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended): boolean {
   if (ruleFor(container, ended) !== undefined) return true;
   const policy = restartPolicyOf(pod, container);
   return policy === 'Always' || (policy === 'OnFailure' && hasFailed(pod, container.name, ended));
 }
 
-/** After how long a run of a container fails its liveness probe for good; infinite if never. */
+/**
+ * Returns the time after which a run of a container permanently fails its liveness probe. Infinity if it never does.
+ */
 export function illAfterMs({ probes }: ContainerPlan, attempt: number): number {
   const { illAfterMs: afterMs, illRuns = 0 } = probes?.liveness ?? {};
   return afterMs === undefined || attempt >= illRuns ? Number.POSITIVE_INFINITY : afterMs;
 }
 
-/** A container's plan in its pod. */
+/** Returns a container's plan by name. */
 export function findPlan(pod: PodPlan | undefined, name: string): ContainerPlan | undefined {
   return pod === undefined ? undefined : [...pod.init, ...pod.containers].find((plan) => plan.name === name);
 }

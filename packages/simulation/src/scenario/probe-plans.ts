@@ -3,14 +3,14 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan, ProbePlan, ProbePlans } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** In a row, of liveness; startup probes may fail for as long as it takes. */
+/** Consecutive failures of liveness and readiness probes. Startup probes may fail for as long as needed. */
 export const LIVENESS_FAILURE_THRESHOLD = 3;
 export const READINESS_FAILURE_THRESHOLD = 3;
 const LATEST_WELL_MS = 8000;
 
 /**
- * The actions with probes for some of their pods. They are drawn by chance of their own, from the seed and the pod's UID: the rest of
- * a scenario does not depend on them, and every version of a pod has the same.
+ * Adds probes to some pods of the actions. They are drawn with separate random numbers, from the seed and the pod's
+ * UID: the rest of a scenario does not depend on them, and every version of a pod gets the same probes.
  */
 export function withProbes(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => probed(seed, pod));

@@ -1,13 +1,16 @@
 import type { Action } from './actions.ts';
 import { diceOf } from './dice.ts';
 
-/** How many nodes lose records of dead containers, as by `crictl rm -a`, and how often. */
+/**
+ * Fraction of nodes that lose records of exited containers, as by `crictl rm -a`, and the maximum number of such
+ * losses.
+ */
 const WITH_REMOVALS = 0.3;
 const MOST = 3;
 
 /**
- * The actions with removals of the runtime's records of dead containers behind the kubelet's back. They are drawn by chance of their own: the
- * rest of a scenario does not depend on them.
+ * Adds removals of the runtime's records of exited containers without the kubelet's knowledge. They are drawn with
+ * separate random numbers: the rest of a scenario does not depend on them.
  */
 export function withRemovals(seed: number, actions: readonly Action[], lastMs: number): readonly Action[] {
   const dice = diceOf(seed, 'removals');

@@ -2,18 +2,18 @@ import type { Action, NodePlan } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, CpuPlan, PodPlan } from './plans.ts';
 
-/** What one container asks for: a few of them fill a node. */
+/** CPU request of a container. A few such containers fill a node. */
 const CPU = { least: 50, most: 700 } as const;
-/** How many nodes have little to give, where not all are to. */
+/** Fraction of nodes with scarce resources, unless all nodes have them. */
 const SCARCE_NODES = 0.3;
-/** How many pods of other nodes get an ephemeral container. */
+/** Fraction of pods on other nodes that get an ephemeral container. */
 const DEBUGGED = 0.1;
 
 /**
- * Nodes that have little to give, pods that ask for some of it and are resized, pods that are critical, ephemeral containers, and
- * memory or disk that is short for a while. As probes are, all of it is drawn by chance of its own: the rest of a scenario does not
- * depend on it.
- * @param all every node has little to give
+ * Adds nodes with scarce resources, pods that request some of them and are resized, critical pods, ephemeral
+ * containers, and temporary memory or disk pressure. Like probes, they are drawn with separate random numbers: the rest
+ * of a scenario does not depend on them.
+ * @param all if true, every node has scarce resources
  */
 export function withResources(
   seed: number,
@@ -53,7 +53,7 @@ function drawCpu(dice: Dice, { containers }: PodPlan): CpuPlan {
   return Object.fromEntries(containers.map(({ name }) => [name, dice.between(CPU.least, CPU.most)]));
 }
 
-/** That a pod is to have more or less while it is there: by the API, or by a manifest that is written anew. */
+/** Draws resizes of a running pod, by the API or by a rewritten manifest. */
 function resized(seed: number, action: Action, all: readonly Action[]): readonly Action[] {
   if (action.do !== 'apiCreate' && action.do !== 'writeManifest') return [];
   const { pod, atMs } = action;
@@ -77,7 +77,7 @@ function resized(seed: number, action: Action, all: readonly Action[]): readonly
   return done;
 }
 
-/** Whether nobody else touches a manifest between two instants. */
+/** Whether no other action changes a manifest between two times. */
 function isLeft(file: string, fromMs: number, toMs: number, all: readonly Action[]): boolean {
   return all.every((other) => !('file' in other) || other.file !== file || other.atMs <= fromMs || other.atMs > toMs);
 }

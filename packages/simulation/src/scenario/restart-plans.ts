@@ -3,13 +3,17 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, PodPlan, RestartRulePlan, RunPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How many pods have a container whose exit makes all begin anew, and how many others one with further rules. */
+/**
+ * Fraction of pods with a container whose exit restarts all containers, and fraction of other pods with a container
+ * with restart rules.
+ */
 const RESTART_ALL = 0.1;
 const WITH_RULES = 0.1;
 
 /**
- * The actions with restart rules for some containers of their pods, init containers and sidecars too. As probes are, they are drawn by
- * chance of their own: the rest of a scenario does not depend on them, and every version of a pod has the same.
+ * Adds restart rules to some containers, including init containers and sidecars. Like probes, they are drawn with
+ * separate random numbers: the rest of a scenario does not depend on them, and every version of a pod gets the same
+ * rules.
  */
 export function withRestartRules(seed: number, actions: readonly Action[]): readonly Action[] {
   const draw = (pod: PodPlan): PodPlan => {
@@ -31,7 +35,9 @@ function withOne(dice: Dice, { init, containers, ...pod }: PodPlan, change: Chan
   };
 }
 
-/** It ends once or twice so that all begin anew; then it goes on, or has done its work. */
+/**
+ * Changes a container so that its exit restarts all containers once or twice. After that it keeps running or completes.
+ */
 function restartingAll(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
   const exitCode = dice.between(1, 3);
   const bad = (): RunPlan => ({ exitAfterMs: dice.between(200, 15_000), exitCode });
@@ -41,7 +47,7 @@ function restartingAll(dice: Dice, plan: ContainerPlan, isInit: boolean): Contai
   return {
     ...withPolicy(dice, plan, isInit),
     runs: dice.chance(0.7) ? [bad(), last] : [bad(), bad(), last],
-    // The first that holds decides.
+    // The first matching rule decides.
     restartRules: dice.weighted<readonly RestartRulePlan[]>([
       [4, [rule]],
       [1, [rule, other]],
@@ -58,7 +64,10 @@ function restarting(dice: Dice, plan: ContainerPlan, isInit: boolean): Container
   return { ...withPolicy(dice, plan, isInit), restartRules: dice.chance(0.6) ? [rule()] : [rule(), rule()] };
 }
 
-/** Rules need a policy of their container's own; with `Always` an init container would be a sidecar. */
+/**
+ * Sets a restart policy on the container, which restart rules require. For init containers `Always` is excluded,
+ * because it would make them sidecars.
+ */
 function withPolicy(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
   const drawn = isInit
     ? dice.pick(['OnFailure', 'Never'] as const)

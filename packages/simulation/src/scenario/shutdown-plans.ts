@@ -5,26 +5,26 @@ import { generatePod } from './generate-pod.ts';
 import type { ContainerPlan, PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** How long pods may delay the shutdown of a simulated machine: one of the two ways to configure a kubelet. */
+/** Configuration of the kubelet's shutdown grace period. Either `total` or `byPriority` is set. */
 export interface ShutdownPlan {
-  /** `shutdownGracePeriod`, and the part of it that is left to critical pods, in s. */
+  /** `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods`, in seconds. */
   readonly total?: { readonly graceSeconds: number; readonly criticalSeconds: number };
-  /** `shutdownGracePeriodByPodPriority`, in the order in which it is written. */
+  /** `shutdownGracePeriodByPodPriority`, in the order of the configuration file. */
   readonly byPriority?: readonly { readonly priority: number; readonly graceSeconds: number }[];
-  /** For how long logind lets a shutdown be delayed before anybody asks for more. */
+  /** logind's initial InhibitDelayMaxSec, before the kubelet raises it. */
   readonly inhibitDelaySeconds: number;
 }
 
-/** How many nodes are on a machine that shuts down. */
+/** Fraction of nodes on a machine that shuts down. */
 const NODES_THAT_SHUT_DOWN = 0.125;
 const PRIORITIES = [0, 500, 1000, 2_000_000_000] as const;
-/** Nothing more is done to the node then. */
+/** No action happens after this time. */
 const LAST_MS = 60_000;
 
 /**
- * Nodes on machines that shut down or lose their power, pods of several priorities there, and what goes wrong with it. As probes are, all of
- * it is drawn by chance of its own: the rest of a scenario does not depend on it.
- * @param all every node is on such a machine
+ * Adds machines that shut down or lose their power, pods of several priorities on them, and faults of the shutdown.
+ * Like probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * @param all if true, every node is on such a machine
  */
 export function withShutdowns(
   seed: number,
@@ -53,11 +53,11 @@ function drawPlan(dice: Dice): ShutdownPlan {
   }
   const some = PRIORITIES.filter((priority) => priority === 0 || dice.chance(0.6));
   const byPriority = some.map((priority) => ({ priority, graceSeconds: dice.pick([0, 1, 3, 5, 10, 25] as const) }));
-  // Whoever writes it may begin with the highest.
+  // The list may also be written with the highest priority first.
   return { byPriority: dice.chance(0.5) ? byPriority : byPriority.toReversed(), inhibitDelaySeconds };
 }
 
-/** Every version of a pod has the same priority and hooks. */
+/** Adds a priority and hooks to a pod. Every version of a pod gets the same. */
 function prioritized(seed: number, pod: PodPlan): PodPlan {
   const dice = diceOf(seed, pod.uid, 'shutdown');
   const more = dice.weighted<Partial<PodPlan>>([
@@ -75,7 +75,7 @@ function prioritized(seed: number, pod: PodPlan): PodPlan {
   return { ...pod, ...more, containers };
 }
 
-/** How the machine ends, once or twice, and what happens around that. */
+/** Draws one or two shutdowns or power losses, and the actions around them. */
 function drawEnds(
   dice: Dice,
   plan: ShutdownPlan,
@@ -106,7 +106,7 @@ function drawEnds(
   return actions;
 }
 
-/** @returns what is done, and when it is over */
+/** @returns the action and the time at which it is over */
 function drawEnd(dice: Dice, plan: ShutdownPlan, atMs: number): readonly [Action, number] {
   const downMs = dice.between(500, 10_000);
   const cancelled = dice.weighted([
@@ -114,7 +114,7 @@ function drawEnd(dice: Dice, plan: ShutdownPlan, atMs: number): readonly [Action
     [4, dice.between(1500, 40_000)],
     [2, dice.between(30_000, 90_000)],
   ]);
-  // Longer than all have time together, and than it takes to see that they have ended.
+  // Longer than the total grace period of all pods plus the time to detect their exit.
   const forMs = secondsOf(plan) * 1000 + dice.between(4000, 12_000);
   return dice.weighted<readonly [Action, number]>([
     [5, [{ atMs, do: 'shutdown', forMs: cancelled }, atMs + cancelled]],
@@ -127,7 +127,7 @@ function secondsOf({ total, byPriority = [] }: ShutdownPlan): number {
   return total?.graceSeconds ?? byPriority.reduce((sum, { graceSeconds }) => sum + graceSeconds, 0);
 }
 
-/** A pod that comes then, as a manifest or from the API, and may go again. */
+/** Draws a pod that is added around that time, as a manifest or in the API, and may be removed again. */
 function newPod(seed: number, node: NodePlan, name: string, atMs: number): readonly Action[] {
   const dice = diceOf(seed, name, 'shutdown');
   const inApi = node.cluster === true && dice.chance(0.6);

@@ -1,12 +1,13 @@
 import type { Action, NodePlan } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 
-/** How many of the nodes that have little to give have soft thresholds. */
+/** Fraction of nodes with scarce resources that have soft thresholds. */
 const WITH_SOFT = 0.4;
 
 /**
- * Soft thresholds for some nodes that have little to give, and memory or disk that is low there for a while, now and then in the end too
- * low even for the hard ones. As probes are, all of it is drawn by chance of its own: the rest of a scenario does not depend on it.
+ * Adds soft thresholds to some nodes with scarce resources, and periods in which memory or disk is low. Some of these
+ * periods end below the hard threshold. Like probes, they are drawn with separate random numbers: the rest of a
+ * scenario does not depend on them.
  */
 export function withSoftThresholds(
   seed: number,

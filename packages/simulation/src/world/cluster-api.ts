@@ -23,68 +23,68 @@ import {
 import type { ContainerPlan, CpuPlan, ObjectPlan, PodPlan } from '../scenario/plans.ts';
 import { millisOf } from './millis.ts';
 
-/** Who the kubelet is to the API server. */
+/** The kubelet's API user. */
 const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] };
-/** Who makes and deletes pods: never struck by a fault but an outage. */
+/** The user who creates and deletes pods. Among faults, only outages affect this user. */
 const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
 const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
-/** The name of the object that is no pod. */
+/** Name of the invalid pod object. */
 const BROKEN_NAME = 'broken';
 const RETRY_MS = 500;
-/** How long after a name is free another pod is made that is to have it. */
+/** Delay between the release of a name and the creation of the next pod with this name. */
 const COMES_AGAIN_MS = 10;
-/** How long a fault may hold a request up. */
+/** Maximum delay of a request by a fault. */
 export const MAX_REQUEST_DELAY_MS = 10_000;
 
-/** A pod as the API server shows it. */
+/** A pod as the API server stores it. */
 export interface ShownPod {
   readonly name: string;
   readonly uid: string;
   readonly mirror: boolean;
   readonly phase: string | undefined;
-  /** The statuses of its conditions, by type. */
+  /** Statuses of its conditions, by type. */
   readonly conditions: Readonly<Record<string, string>>;
-  /** Its conditions about resizes: why they wait, or `true`. */
+  /** Its resize conditions: `pending` is the reason why a resize is pending. */
   readonly resize: { readonly pending: string | undefined; readonly inProgress: boolean };
-  /** The CPU of its containers, in thousandths: as asked for, granted, and as it is said that they run with. */
+  /** CPU of its containers in thousandths: requested, allocated, and reported as running. */
   readonly cpu: Readonly<Record<'asked' | 'allocated' | 'running', CpuPlan>>;
-  /** The ids of its containers, restarts and states: what has to become what the kubelet says. */
+  /** Ids, restart counts and states of its containers as text. They must become equal to what the kubelet reports. */
   readonly containers: string;
 }
 
-/** What the kubelet asked of the API server, and got. */
+/** A request of the kubelet and its result. */
 export type ApiRequest = Pick<AuditEntry, 'verb' | 'resource' | 'name' | 'status'> & {
-  /** The UID of the pod that it was about, before it was done. */
+  /** UID of the requested pod before the request was performed. */
   readonly uid: string | undefined;
 };
 
-/** Which pod is to be deleted. */
+/** The pod to delete. */
 export interface PodDeletion {
   readonly name: string;
-  /** No other of its name is. */
+  /** If set, only a pod with this UID is deleted. */
   readonly uid?: string;
-  /** At once. */
+  /** If true, the pod is deleted without a grace period. */
   readonly force?: boolean;
-  /** What its spec says where absent. */
+  /** Grace period. Default: that of the pod's spec. */
   readonly graceSeconds?: number | undefined;
 }
 
-/** The API server of the simulated cluster, and the user who works with it. It survives the kubelet. */
+/** The API server of the simulated cluster, and the user who works with it. Both survive the kubelet. */
 export class ClusterApi {
   readonly server: FakeApiServer;
   readonly #clock: FakeClock;
   readonly #random: Random;
-  /** The UIDs of pods by name, as they were last seen: those of pods that were just deleted are asked for. */
+  /** Last known UIDs of pods by name. Needed because requests may name pods that were just deleted. */
   readonly #uids = new Map<string, string>();
-  /** Who waits for a name to be free. */
+  /** Callbacks that wait for a free name. */
   readonly #waiting: (() => void)[] = [];
   #faults: FaultSource | undefined;
   #behind = 0;
-  /** Of the request that is being made. */
+  /** Query of the request in progress. */
   #query = new URLSearchParams();
 
-  /** @param tell told of each request of the kubelet that is answered */
+  /** @param tell called for each answered request of the kubelet */
   constructor(clock: FakeClock, seed: number, tell: (request: ApiRequest) => void) {
     this.#clock = clock;
     this.#random = seededRandom(seed ^ 0x5eed);
@@ -97,18 +97,21 @@ export class ClusterApi {
     });
   }
 
-  /** The API server, as the kubelet reaches it. */
+  /** The kubelet's connection to the API server. */
   get transport(): HttpTransport {
     return {
       request: (request, signal) => {
-        // Faults are drawn before the first wait.
+        // Faults are drawn synchronously, before the first asynchronous wait.
         this.#query = new URL(request.path, 'http://api').searchParams;
         return this.server.request(request, signal, NODE_USER);
       },
     };
   }
 
-  /** Binds a pod to the node, with the UID of its plan, as soon as no other one has its name; `then` is called right before. */
+  /**
+   * Binds a pod to the node, with the UID of its plan, as soon as no other pod has its name. Calls `then` immediately
+   * before.
+   */
   create(pod: PodPlan, then: () => void): void {
     if (this.pods().some(({ name }) => name === pod.name)) {
       this.#waiting.push(() => this.create(pod, then));
@@ -128,7 +131,7 @@ export class ClusterApi {
     this.#rememberUids();
   }
 
-  /** Sends an object to the node as a pod that is none. It is not among {@link pods}: nothing is to become of it. */
+  /** Sends an invalid pod object to the node. It is not part of {@link pods}, because the kubelet must ignore it. */
   putBroken(kind: BrokenKind): void {
     const containers = {
       noContainers: undefined,
@@ -140,7 +143,7 @@ export class ClusterApi {
     this.server.put({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
   }
 
-  /** A name may be free: whoever waits for one looks again. */
+  /** Retries all waiting creations, because a name may have become free. */
   #nameFreed(): void {
     if (this.#waiting.length === 0) return;
     this.#clock.setTimer(COMES_AGAIN_MS, () => {
@@ -148,7 +151,7 @@ export class ClusterApi {
     });
   }
 
-  /** Asks for a pod to be deleted; `then` is called right before it is done, which waits until the server is there. */
+  /** Deletes a pod as soon as the server is reachable. Calls `then` immediately before. */
   async delete({ name, uid, force = false, graceSeconds }: PodDeletion, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
@@ -162,7 +165,7 @@ export class ClusterApi {
     await this.server.request({ method: 'DELETE', path, headers, body }, undefined, USER);
   }
 
-  /** Sets the condition of a pod's readiness gate, as soon as the server is there. */
+  /** Sets the condition of a pod's readiness gate as soon as the server is reachable. */
   async openGate(name: string): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     const body = JSON.stringify({ status: { conditions: [{ type: GATE_CONDITION, status: 'True' }] } });
@@ -171,7 +174,10 @@ export class ClusterApi {
     await this.server.request({ method: 'PATCH', path, headers, body }, undefined, USER);
   }
 
-  /** Asks for other resources for a pod, if it is there still; `then` is called right before. Waits until the server is there. */
+  /**
+   * Requests other resources for a pod, if it still exists, as soon as the server is reachable. Calls `then`
+   * immediately before.
+   */
   async resize(name: string, uid: string, cpu: CpuPlan, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     if (!this.pods().some((pod) => pod.uid === uid)) return;
@@ -183,7 +189,7 @@ export class ClusterApi {
     await this.#patch(`${name}/resize`, { spec: { containers } });
   }
 
-  /** Adds an ephemeral container to a pod, if it is there still. Waits until the server is there. */
+  /** Adds an ephemeral container to a pod, if it still exists, as soon as the server is reachable. */
   async debug(name: string, uid: string, container: ContainerPlan): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     if (!this.pods().some((pod) => pod.uid === uid)) return;
@@ -198,16 +204,16 @@ export class ClusterApi {
       undefined,
       USER,
     );
-    if (status !== 200) throw new Error(`${path}: ${status} ${await textOf(body)}`);
+    if (status !== 200) throw new Error(`request ${path}: ${status} ${await textOf(body)}`);
   }
 
-  /** Whether the node is said to be short of memory. */
+  /** The node's condition MemoryPressure in the API. */
   get memoryPressure(): boolean | undefined {
     const condition = this.#nodeCondition('MemoryPressure');
     return condition && condition.status === 'True';
   }
 
-  /** What the node says of whether it is ready. */
+  /** Status and message of the node's condition Ready in the API. */
   get ready(): string | undefined {
     const condition = this.#nodeCondition('Ready');
     return condition && `${condition.status}: ${condition.message ?? ''}`;
@@ -218,7 +224,7 @@ export class ClusterApi {
     return node?.status?.conditions?.find(({ type }) => type === of);
   }
 
-  /** Requests of the kubelet fail by chance, until {@link cure}. */
+  /** Makes requests of the kubelet fail randomly until {@link cure} is called. */
   strike(requestRate: number, watchRate: number): void {
     const source = seededFaults(this.#random, {
       request: requestRate,
@@ -235,19 +241,21 @@ export class ClusterApi {
     this.#faults = undefined;
   }
 
-  /** Reads of the kubelet that allow for it are answered from a state that is so many writes old; none where 0. */
+  /**
+   * Makes reads of the kubelet that a cache may answer return a state that is this number of writes old. 0 ends this.
+   */
   lag(behind: number): void {
     this.#behind = behind;
   }
 
-  /** A new cluster begins, with nothing in it. */
+  /** Starts a new, empty cluster. */
   wipe(): void {
     this.server.wipe();
     this.#uids.clear();
     this.#nameFreed();
   }
 
-  /** Makes a secret or config map say this version; `then` is called right before. Waits until the server is there. */
+  /** Sets the version in a secret or config map as soon as the server is reachable. Calls `then` immediately before. */
   async putObject({ kind, name }: ObjectPlan, version: number, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
@@ -265,7 +273,7 @@ export class ClusterApi {
     });
   }
 
-  /** Takes a secret or config map away; `then` is called right before. */
+  /** Deletes a secret or config map as soon as the server is reachable. Calls `then` immediately before. */
   async removeObject({ kind, name }: ObjectPlan, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
@@ -278,12 +286,12 @@ export class ClusterApi {
     return this.server.objects('nodes').length > 0;
   }
 
-  /** The pods of the node, as the server has them. */
+  /** Returns the pods of the node, as the server stores them. */
   pods(): readonly ShownPod[] {
     return this.#stored().map(shownPod);
   }
 
-  /** The pod of a UID, as the server has it. */
+  /** Returns the pod with this UID, as the server stores it. */
   podOf(uid: string): ShownPod | undefined {
     const pod = this.#stored().find(({ metadata }) => metadata.uid === uid);
     return pod && shownPod(pod);
@@ -294,10 +302,13 @@ export class ClusterApi {
     return stored.filter(({ metadata }) => metadata.name !== BROKEN_NAME);
   }
 
-  /** What comes of a cache that is behind: a read that names a version is never older, and one that names none is new. */
+  /**
+   * Returns the fault of a stale cache. A read with a resource version never returns an older version, and a read
+   * without one is always current.
+   */
   #lagOf({ user, verb }: RequestAttributes): RequestFault | undefined {
     if (this.#behind === 0 || user !== NODE_USER.name) return undefined;
-    // A server that is old streams no lists.
+    // Simulates an old server that does not stream lists.
     if (verb === 'watch') return this.#query.has('sendInitialEvents') ? { kind: 'status', code: 400 } : undefined;
     const version = this.#query.get('resourceVersion') ?? '';
     if ((verb !== 'list' && verb !== 'get') || version === '') return undefined;
@@ -386,7 +397,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** What a status says of containers, as one text to be compared. */
+/** Formats the container statuses as one text, for comparison. */
 export function containersText(status: PodStatusLike | undefined): string {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return all

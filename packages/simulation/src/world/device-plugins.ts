@@ -3,18 +3,18 @@ import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import type { DevicePluginPlan, PluginFaultKind } from '../scenario/device-plans.ts';
 
-/** Where a kubelet meets its device plugins. */
+/** Directory in which the kubelet and device plugins have their sockets. */
 export const DEVICE_PLUGINS_DIRECTORY = '/var/lib/kubelet/device-plugins';
 
-/** From one try to register to the next. */
+/** Interval of registration attempts. */
 const RETRY_MS = 1000;
 
-/** The variable of a container that says which devices of a resource it was given. */
+/** Returns the environment variable that lists a container's devices of a resource. */
 export function devicesVariable(resource: string): string {
   return `DEVICES_${resource.replaceAll(/\W/g, '_')}`;
 }
 
-/** Processes beside the kubelet that offer devices, and survive it. */
+/** Processes beside the kubelet that offer devices and survive the kubelet. */
 export class DevicePlugins {
   readonly sockets: MemorySockets = new MemorySockets();
   readonly #plugins: ReadonlyMap<string, SimulatedPlugin>;
@@ -30,17 +30,17 @@ export class DevicePlugins {
     return [...this.#plugins.values()];
   }
 
-  /** Begins to serve. */
+  /** Starts to serve. */
   async start(): Promise<void> {
     for (const plugin of this.#all) await plugin.start();
   }
 
-  /** A device is ill, or well again. */
+  /** Makes a device healthy or unhealthy. */
   setHealth(resource: string, id: string, healthy: boolean): void {
     this.#plugins.get(resource)?.setHealth(id, healthy);
   }
 
-  /** The plugin's process dies; it is started again by {@link restart}. */
+  /** Kills the plugin's process until {@link restart} is called. */
   kill(resource: string): void {
     this.#plugins.get(resource)?.kill();
   }
@@ -49,12 +49,12 @@ export class DevicePlugins {
     await this.#plugins.get(resource)?.start();
   }
 
-  /** From now on it answers Allocate with an error, or not at all; `undefined`: as it should, those that wait too. */
+  /** Makes Allocate fail or hang from now on. `undefined` ends the fault, and hanging calls complete. */
   misbehave(resource: string, fault: PluginFaultKind | undefined): void {
     this.#plugins.get(resource)?.misbehave(fault);
   }
 
-  /** All are up, well, and answer. */
+  /** Starts all plugins, makes all devices healthy and ends all faults. */
   async cure(): Promise<void> {
     for (const plugin of this.#all) await plugin.cure();
   }
@@ -122,14 +122,14 @@ class SimulatedPlugin {
 
   #registerLater(process: FakeDevicePlugin, delayMs: number): void {
     this.#clock.setTimer(delayMs, () => {
-      // Without a kubelet nobody is to be told: the next one is seen to begin.
+      // Without a kubelet there is no registration. The plugin detects the start of the next kubelet.
       if (this.#process !== process || !this.#sockets.isListening(`${DEVICE_PLUGINS_DIRECTORY}/kubelet.sock`)) return;
       process.register().catch(() => this.#registerLater(process, RETRY_MS));
     });
   }
 
   async #allocate(ids: readonly string[]): Promise<{ readonly envs: Readonly<Record<string, string>> }> {
-    if (this.#fault === 'error') throw new Error('the device is not to be had');
+    if (this.#fault === 'error') throw new Error('device is not available');
     if (this.#fault === 'hang') await this.#curing.promise;
     return { envs: { [devicesVariable(this.#plan.resource)]: ids.toSorted().join() } };
   }

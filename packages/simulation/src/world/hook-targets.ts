@@ -6,12 +6,12 @@ import type { Ledger, Life } from './ledger.ts';
 export interface BegunHook {
   readonly life: Life;
   readonly by: 'exec' | 'httpGet';
-  /** When it is through, unless its container or whoever waits for it ends before. */
+  /** Time at which the hook completes, unless its container or its caller ends first. */
   readonly untilMs: number;
   readonly fails: boolean;
 }
 
-/** What hooks find in their containers: it is as the plans of these say. */
+/** The hooks' side of containers. Outcomes follow the containers' plans. */
 export class HookTargets {
   readonly #clock: Clock;
   readonly #ledger: Pick<Ledger, 'live' | 'onEnd'>;
@@ -19,8 +19,8 @@ export class HookTargets {
   readonly #tellPreStop: (life: Life) => void;
 
   /**
-   * @param tell told of each `postStart` hook that reaches its container
-   * @param tellPreStop told of each container that its `preStop` hook reaches
+   * @param tell called for each `postStart` hook that reaches its container
+   * @param tellPreStop called for each container that its `preStop` hook reaches
    */
   constructor(
     clock: Clock,
@@ -41,7 +41,7 @@ export class HookTargets {
     return { exitCode: 0, durationMs: this.#beginPreStop(life).takesMs };
   }
 
-  /** Runs the hook's command in a container. */
+  /** Runs the command of the `postStart` hook in a container. */
   exec(containerId: string): { readonly exitCode: number; readonly durationMs: number } | undefined {
     const life = this.#ledger.live.find(({ id }) => id === containerId);
     const run = life && this.#begin(life, 'exec');
@@ -49,8 +49,8 @@ export class HookTargets {
   }
 
   /**
-   * Sends the hook's request to the container that its path names.
-   * @returns whether that has answered: not where nobody listens, nor where it ends before
+   * Sends a hook's request to the container that its path names.
+   * @returns whether the container answers; false if no container listens, or if it ends first
    */
   async ask(path: string, signal: AbortSignal): Promise<boolean> {
     const [, uid, name, event] = path.split('/');

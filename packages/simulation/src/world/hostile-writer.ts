@@ -2,13 +2,16 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 import type { HostileKind } from '../scenario/hostile-plans.ts';
 import { OUTSIDE_DIRECTORY, ROOT_DIRECTORY } from './world.ts';
 
-/** A byte that no text has, as names of files show it. */
+/** A byte that is not valid UTF-8, as it appears in file names. */
 const NO_TEXT = '\udcff';
 const DEPTH = 300;
 const MANY = 1500;
 const LARGE = `${'x'.repeat(200_000)}`;
 
-/** What containers of a pod write wherever they may: the volume `scratch`, `/etc/hosts`, their termination messages. */
+/**
+ * Writes hostile content as the containers of a pod could: into the volume `scratch`, `/etc/hosts` and termination
+ * messages.
+ */
 export async function writeHostile(fs: MemoryFileSystem, podUid: string, what: readonly HostileKind[]): Promise<void> {
   const pod = `${ROOT_DIRECTORY}/pods/${podUid}`;
   const scratch = `${pod}/volumes/kubernetes.io~empty-dir/scratch`;

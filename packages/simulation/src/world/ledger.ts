@@ -8,16 +8,16 @@ const SIGTERM_EXIT_CODE = 143;
 
 /** How a container's process ended. */
 export type LifeEnd =
-  /** By itself. */
+  /** It exited on its own. */
   | 'exited'
-  /** Because of SIGTERM. */
+  /** It exited because of SIGTERM. */
   | 'terminated'
-  /** By SIGKILL, from the runtime. */
+  /** The runtime killed it with SIGKILL. */
   | 'killed'
-  /** By a fault of the simulation. */
+  /** A fault of the simulation killed it. */
   | 'lost';
 
-/** One run of a container's process: what really happened, whatever the runtime or the kubelet say. */
+/** A run of a container's process: the ground truth, independent of what the runtime or the kubelet reports. */
 export interface Life {
   readonly id: string;
   readonly podUid: string;
@@ -27,34 +27,37 @@ export interface Life {
   readonly plan: ContainerPlan;
   readonly sandboxId: string;
   readonly startedAtMs: number;
-  /** What it was given of devices, as its environment says it: by the name of the variable. */
+  /** Its devices according to its environment, by the name of the variable. */
   readonly devices: Readonly<Record<string, readonly string[]>>;
   termAtMs: number | undefined;
   endedAtMs: number | undefined;
   end: LifeEnd | undefined;
   exitCode: number | undefined;
-  /** Whether a process of it was killed for its memory. */
+  /** Whether one of its processes was killed for out-of-memory. */
   oomKilled: boolean;
 }
 
-/** What the ledger tells of a life. */
+/** Events of a life. */
 export type LifeEvent = 'containerStarted' | 'containerSignalled' | 'containerEnded';
 
-/** What the ledger is made from. */
+/** Dependencies of the ledger. */
 export interface LedgerComponents {
   readonly clock: Clock;
-  /** In which sandbox a container is that has just started. */
+  /** Returns the sandbox of a container that has just started. */
   readonly sandboxOf: (containerId: string) => string;
-  /** What a command comes to that is run in a container; `undefined` where it has no such command. */
+  /**
+   * Returns the result of a command that is run in a container. Returns `undefined` if the container has no such
+   * command.
+   */
   readonly exec: (containerId: string, command: readonly string[]) => ExecResult | undefined;
   readonly tell: (kind: LifeEvent, life: Life) => void;
 }
 
-/** Keeps book of all processes of all containers, from inside of them. */
+/** Records all processes of all containers, from inside the processes. */
 export class Ledger {
   readonly #components: LedgerComponents;
   readonly #live = new Map<string, Life>();
-  /** Who is to be told when a container ends, by its id. */
+  /** Listeners for the end of a container, by its id. */
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #lost = new Map<string, { readonly exitCode: number; readonly oomKilled: boolean }>();
 
@@ -62,24 +65,27 @@ export class Ledger {
     this.#components = components;
   }
 
-  /** The processes that run, in the order of their starts. */
+  /** The running processes, in order of their starts. */
   get live(): readonly Life[] {
     return [...this.#live.values()];
   }
 
-  /** Notes that a container is about to die by a fault. */
+  /** Records that a fault is about to kill a container. */
   markLost(containerId: string, exitCode: number, oomKilled = false): void {
     this.#lost.set(containerId, { exitCode, oomKilled });
   }
 
-  /** Calls `listener` when a container that runs has ended. @returns what forgets that */
+  /**
+   * Calls `listener` when a running container has ended.
+   * @returns a function that removes the listener
+   */
   onEnd(containerId: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(containerId) ?? new Set();
     this.#listeners.set(containerId, listeners.add(listener));
     return () => listeners.delete(listener);
   }
 
-  /** What a container does: as its plan says, under this ledger's eyes. */
+  /** Returns the behaviour of a container, which follows its plan and reports to this ledger. */
   behaviour(container: ScriptedContainer): Behaviour | undefined {
     const [word, json] = container.command;
     if (word !== SIMULATED_COMMAND || json === undefined) return undefined;
@@ -145,7 +151,7 @@ function devicesIn({ config }: ScriptedContainer): Life['devices'] {
   return Object.fromEntries(given.map(({ key, value }) => [key, Buffer.from(value).toString().split(',')]));
 }
 
-/** @throws where the process is killed */
+/** @throws if the process is killed */
 async function run(
   process: ProcessContext,
   plan: ContainerPlan,

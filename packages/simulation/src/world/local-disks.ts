@@ -5,7 +5,7 @@ import type { MemoryMounter } from './memory-mounter.ts';
 const MOUNT_MS = 30;
 const LOOK_MS = 500;
 
-/** Mounts the disks of a node, which may fail or hang for a while. */
+/** Mounts the disks of a node. Mounts may fail or hang for some time. */
 export class LocalDisks implements LocalDevices {
   readonly #clock: Clock;
   readonly #mounter: MemoryMounter;
@@ -16,13 +16,13 @@ export class LocalDisks implements LocalDevices {
     this.#mounter = mounter;
   }
 
-  /** How mounts of a device go from now on: well where it is `undefined`. */
+  /** Sets the fault of mounts of a device. `undefined` ends the fault. */
   misbehave(device: string, fault: 'fail' | 'hang' | undefined): void {
     if (fault === undefined) this.#faults.delete(device);
     else this.#faults.set(device, fault);
   }
 
-  /** Every mount goes well again. */
+  /** Ends all faults. */
   cure(): void {
     this.#faults.clear();
   }

@@ -6,37 +6,37 @@ import type { ShutdownPlan } from '../scenario/shutdown-plans.ts';
 const OVERRIDE_FILE = '/etc/systemd/logind.conf.d/99-kubelet.conf';
 const CONNECTS_MS = 3;
 const ANSWERS_MS = 1;
-/** A process is started for each lock. */
+/** Time to take a lock, because a process is started for each lock. */
 const LOCKS_MS = 20;
 const RELOADS_MS = 300;
 
-/** How a lock came to be, or not to be any more; `gone`: with the process that had it, or by a fault. */
+/** How a lock changed. `gone` means that its process ended or a fault removed it. */
 export type LockEvent = 'taken' | 'released' | 'gone';
 
-/** Who is told. */
+/** Receives the events of logind. */
 export interface LoginListener {
-  /** The machine says that it shuts down, or that it does not any more. */
+  /** Called when a shutdown is announced, or when no shutdown is in progress any more. */
   readonly said: (isShuttingDown: boolean) => void;
   readonly bus: (up: boolean) => void;
-  /** @param held how many there are now */
+  /** @param held number of locks after the change */
   readonly lock: (how: LockEvent, held: number) => void;
 }
 
-/** A lock, with what only a machine does to it. */
+/** A lock, with an additional method for the machine. */
 export interface MachineLock extends InhibitorLock {
-  /** Whoever held it is no more. */
+  /** Releases the lock because its process is gone. */
   drop(): void;
 }
 
-/** A session, with what only a machine does to it. */
+/** A session, with an additional method for the machine. */
 export interface MachineSession extends LogindSession {
-  /** Whoever had it is no more. */
+  /** Ends the session because its process is gone. */
   forget(): void;
 }
 
 /**
- * logind, as a kubelet sees it: it tells of a shutdown, and gives locks that delay it. While it shuts down it gives none. It survives the
- * kubelet, whose locks go with it.
+ * logind as a kubelet sees it: it announces shutdowns and gives locks that delay them. During a shutdown it gives no
+ * locks. It survives the kubelet, whose locks end with it.
  */
 export class LoginManager {
   readonly #clock: Clock;
@@ -64,17 +64,20 @@ export class LoginManager {
     this.#delayMs = this.#firstDelayMs;
   }
 
-  /** Whether the machine shuts down. */
+  /** Whether a shutdown is in progress. */
   get preparing(): boolean {
     return this.#preparing;
   }
 
-  /** How many shutdowns have begun. */
+  /** Number of shutdowns that have started. */
   get shutdowns(): number {
     return this.#shutdowns;
   }
 
-  /** Begins a shutdown. @param onUnlocked nobody delays it, or not any more */
+  /**
+   * Starts a shutdown.
+   * @param onUnlocked called when no lock delays the shutdown
+   */
   begin(onUnlocked: () => void): void {
     this.#shutdowns++;
     this.#onUnlocked = onUnlocked;
@@ -102,12 +105,12 @@ export class LoginManager {
     this.#tell.bus(true);
   }
 
-  /** The processes that hold locks die. */
+  /** Kills the processes that hold locks. */
   loseLocks(): void {
     for (const lock of [...this.#locks]) lock.drop();
   }
 
-  /** The machine was off: nobody shuts it down, and what it was told by a file it has read. */
+  /** Resets the state after a power-off: no shutdown is in progress, and the configuration file has been read. */
   async reboot(): Promise<void> {
     this.#onUnlocked = undefined;
     this.#preparing = false;
@@ -175,7 +178,7 @@ export class LoginManager {
     session: { readonly ended: boolean } | undefined,
   ): Promise<void> {
     await sleep(this.#clock, afterMs, signal);
-    if (!this.#busUp || session?.ended) throw new NodeShutdownError('Logind', 'the system bus is gone');
+    if (!this.#busUp || session?.ended) throw new NodeShutdownError('Logind', 'system bus is down');
   }
 
   async #readDelay(): Promise<void> {

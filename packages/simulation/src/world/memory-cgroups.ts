@@ -1,6 +1,6 @@
 import type { CgroupManager, GroupLimits } from '@node-agent/cm-cgroups';
 
-/** What the kernel says of a group that nobody has limited. */
+/** The kernel's values for a cgroup without limits. */
 const UNLIMITED: GroupLimits = {
   cpuShares: 2,
   cpuQuotaUs: -1,
@@ -10,23 +10,23 @@ const UNLIMITED: GroupLimits = {
 };
 const POD_PREFIX = 'pod';
 
-/** The groups of a machine, in memory: they survive the kubelet. */
+/** The cgroups of a machine, in memory. They survive the kubelet. */
 export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
   readonly #groups = new Map<string, Partial<GroupLimits>>([['/', {}]]);
   readonly #onRemoved: (podUid: string) => void;
 
-  /** @param onRemoved told of a pod whose group is about to be gone */
+  /** @param onRemoved called with the pod's UID before a pod's cgroup is removed */
   constructor(onRemoved: (podUid: string) => void = () => {}) {
     this.#onRemoved = onRemoved;
   }
 
-  /** The UIDs of the pods that have a group. */
+  /** UIDs of the pods that have a cgroup. */
   get podUids(): readonly string[] {
     return [...this.#groups.keys()].flatMap((path) => podUidOfPath(path) ?? []);
   }
 
-  /** The machine was off: there are none. */
+  /** Removes all cgroups, because the machine was off. */
   reboot(): void {
     this.#groups.clear();
     this.#groups.set('/', {});
@@ -80,7 +80,7 @@ export class MemoryCgroups implements CgroupManager {
   }
 }
 
-/** Whose group a path is. */
+/** Returns the UID of the pod to which a cgroup path belongs. */
 function podUidOfPath(path: string): string | undefined {
   const last = path.slice(path.lastIndexOf('/') + 1);
   return last.startsWith(POD_PREFIX) && !last.startsWith('pods') ? last.slice(POD_PREFIX.length) : undefined;

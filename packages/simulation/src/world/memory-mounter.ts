@@ -1,19 +1,19 @@
 import type { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Mounter } from '@node-agent/volumes';
 
-/** Something was mounted, or nothing is any more where `source` is `undefined`. */
+/** A new mount, or an unmount if `source` is `undefined`. */
 export interface MountChange {
   readonly target: string;
   readonly source: string | undefined;
 }
 
-/** Mounts over a file system in memory. They outlive the kubelet, as real ones do. */
+/** Mounts over an in-memory file system. Like real mounts, they survive the kubelet. */
 export class MemoryMounter implements Mounter {
   readonly #fs: MemoryFileSystem;
   readonly #tell: (change: MountChange) => void;
   readonly #points = new Map<string, string>();
 
-  /** @param tell told of each mount that is made or ended, right after that */
+  /** @param tell called after each mount and unmount */
   constructor(components: { readonly fs: MemoryFileSystem }, tell: (change: MountChange) => void) {
     this.#fs = components.fs;
     this.#tell = tell;
@@ -29,17 +29,17 @@ export class MemoryMounter implements Mounter {
   }
 
   async bind(source: string, target: string): Promise<void> {
-    // What is shown of a disk makes no difference here: it is enough that something is.
+    // The content of a disk does not matter here. The mount only has to exist.
     if (this.#points.has(source)) this.#fs.mount(target);
     else this.#fs.bind(source, target);
     this.#mounted(source, target, 'bound');
   }
 
   async rebind(): Promise<void> {
-    // What a mount may be used for makes no difference here.
+    // Mount options do not matter here.
   }
 
-  /** The machine was off. */
+  /** Removes all mounts, because the machine was off. */
   reboot(): void {
     for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);
     for (const target of this.#points.keys()) this.#tell({ target, source: undefined });

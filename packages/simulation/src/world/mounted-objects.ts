@@ -4,20 +4,20 @@ import { OBJECT_FILES } from '../scenario/manifest.ts';
 import type { ObjectPlan } from '../scenario/plans.ts';
 import { ROOT_DIRECTORY } from './world.ts';
 
-/** The directories of a pod's volumes, by the kind of object that fills them. */
+/** Directories of a pod's volumes, by kind of object. */
 const DIRECTORIES = { secret: 'volumes/kubernetes.io~secret', configMap: 'volumes/kubernetes.io~configmap' } as const;
-/** Those of one object alone. */
+/** Names of volumes that contain a single object. */
 const OBJECT_NAME = /^[a-z][0-9]$/;
 
-/** A volume of a pod that is filled from an object of the API, as a container sees it. */
+/** A volume of a pod that is filled from an API object, as a container sees it. */
 export interface MountedObject {
   readonly podUid: string;
   readonly object: ObjectPlan;
-  /** What each file of `OBJECT_FILES` says; `undefined` where it is not there. */
+  /** Content of each file of `OBJECT_FILES`, or `undefined` if the file does not exist. */
   readonly contents: readonly (string | undefined)[];
 }
 
-/** All volumes that are filled from secrets and config maps; those that a fault hides are left out. */
+/** Returns all volumes that are filled from secrets and config maps, except volumes that a fault hides. */
 export async function mountedObjects(
   fs: Pick<MemoryFileSystem, 'readFile' | 'names'>,
 ): Promise<readonly MountedObject[]> {
@@ -28,7 +28,7 @@ export async function mountedObjects(
       for (const file of OBJECT_FILES) contents.push(await textOf(fs, `${object.path}/${file}`));
       mounted.push({ podUid: object.podUid, object: { kind: object.kind, name: object.name }, contents });
     } catch {
-      // The disk is out of order just now.
+      // A disk fault is active.
     }
   }
   return mounted;

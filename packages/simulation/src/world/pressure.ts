@@ -4,39 +4,41 @@ import type { EvictionStats } from '@node-agent/eviction';
 const CAPACITY_BYTES = 2 ** 34;
 const SHORT_BYTES = 2 ** 20;
 const LOW_BYTES = 1.5 * 2 ** 30;
-/** Of what has to be available on a simulated node. */
+/** Hard eviction thresholds of a simulated node. */
 export const EVICTION_HARD: Readonly<Record<string, string>> = {
   'memory.available': '100Mi',
   'nodefs.available': '100Mi',
 };
-/** Of what has to be available most of the time, where a node has soft thresholds. */
+/** Soft eviction thresholds of a simulated node, if it has any. */
 export const EVICTION_SOFT: Readonly<Record<string, string>> = {
   'memory.available': '2Gi',
   'nodefs.available': '2Gi',
 };
 
-/** What a node may be short of. */
+/** Resources that a node may be short of. */
 export type Scarce = 'memory' | 'disk';
 export const SCARCE: readonly Scarce[] = ['memory', 'disk'];
 
-/** Figures that a kubelet got. */
+/** Stats that a kubelet received. */
 export interface Figures {
-  /** What there is too little of, by a hard threshold. */
+  /** Resources below their hard threshold. */
   readonly short: Readonly<Record<Scarce, boolean>>;
-  /** What there is too little of to last, by a soft one, or by a hard one. */
+  /** Resources below their soft or hard threshold. */
   readonly low: Readonly<Record<Scarce, boolean>>;
-  /** When they were measured, in time since the start. */
+  /** Time of the measurement, since the start of the run. */
   readonly measuredAtMs: number;
 }
 
-/** How much memory and disk the machine has left, and what is measured of it: now, or from time to time only. */
+/**
+ * The available memory and disk of the machine, and the stats about them, which are current or measured periodically.
+ */
 export class Pressure {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #hasSoft: boolean;
   readonly #untilMs: Record<Scarce, number> = { memory: -1, disk: -1 };
   readonly #lowUntilMs: Record<Scarce, number> = { memory: -1, disk: -1 };
-  /** An image that nobody uses is what takes the disk. */
+  /** Whether an unused image fills the disk. */
   #isUnusedImage = false;
   #last: (Figures & { readonly time: string }) | undefined;
 
@@ -47,23 +49,26 @@ export class Pressure {
     this.#hasSoft = hasSoft;
   }
 
-  /** There is too little of it for so long. @param unused that is so for an image that nobody uses, and it helps to remove that */
+  /**
+   * Makes a resource short for a time.
+   * @param unused whether an unused image is the reason, so that removing the image ends the shortage
+   */
   begin(of: Scarce, forMs: number, unused: boolean): void {
     this.#untilMs[of] = Math.max(this.#untilMs[of], this.#clock.monotonic() + forMs);
     if (of === 'disk') this.#isUnusedImage = unused;
   }
 
-  /** There is less of it for so long than a soft threshold asks for. */
+  /** Brings a resource below its soft threshold for a time. */
   beginLow(of: Scarce, forMs: number): void {
     this.#lowUntilMs[of] = Math.max(this.#lowUntilMs[of], this.#clock.monotonic() + forMs);
   }
 
-  /** An image is being removed. */
+  /** Handles the removal of an image. */
   imageGoes(): void {
     if (this.#isUnusedImage) this.#untilMs.disk = -1;
   }
 
-  /** There is enough of everything again. */
+  /** Ends all shortages. */
   end(): void {
     for (const of of SCARCE) {
       this.#untilMs[of] = -1;
@@ -71,13 +76,13 @@ export class Pressure {
     }
   }
 
-  /** How much there is left at this instant, in bytes: what gauges show. */
+  /** Returns the currently available bytes, as gauges report them. */
   left(of: Scarce): number {
     const nowMs = this.#clock.monotonic();
     return bytesLeft(nowMs < this.#untilMs[of], nowMs < this.#lowUntilMs[of]);
   }
 
-  /** The figures that there are now. */
+  /** Returns the current stats. */
   figures(): { readonly figures: Figures; readonly summary: Awaited<ReturnType<EvictionStats['summary']>> } {
     const nowMs = this.#clock.monotonic();
     if (this.#last === undefined || nowMs - this.#last.measuredAtMs >= this.#everyMs) {

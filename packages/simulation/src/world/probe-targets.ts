@@ -1,15 +1,15 @@
 import { illAfterMs, type ProbeKind } from '../scenario/plans.ts';
 import type { Life } from './ledger.ts';
 
-/** One probe that was made of a container, and what came of it. */
+/** A probe of a container and its result. */
 export interface Probed {
-  /** The run of the container that was asked. */
+  /** The probed run of the container. */
   readonly life: Life;
   readonly kind: ProbeKind;
   readonly answer: 'well' | 'badly' | 'never';
 }
 
-/** What answers the probes of all containers, by their plans. */
+/** Answers the probes of all containers according to their plans. */
 export class ProbeTargets {
   readonly #live: () => readonly Life[];
   readonly #asked = new Map<string, number>();
@@ -18,7 +18,7 @@ export class ProbeTargets {
     this.#live = live;
   }
 
-  /** Asks the container that a request's path names; `undefined` where none listens. */
+  /** Probes the container that a request's path names. Returns `undefined` if no container listens. */
   ask(path: string, nowMs: number): Probed | undefined {
     const [, uid, name, kind] = path.split('/') as [string, string, string, ProbeKind];
     const life = this.#live().findLast((each) => each.podUid === uid && each.name === name);

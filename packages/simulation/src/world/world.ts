@@ -25,38 +25,41 @@ import { MemoryMounter, type MountChange } from './memory-mounter.ts';
 import { Pressure, type Scarce } from './pressure.ts';
 import { ProbeTargets } from './probe-targets.ts';
 
-/** Where manifests are. */
+/** Directory of static pod manifests. */
 export const MANIFEST_DIRECTORY = '/etc/kubernetes/manifests';
 /** The kubelet's root directory. */
 export const ROOT_DIRECTORY = '/var/lib/kubelet';
-/** Pods' logs. */
+/** Directory of pod logs. */
 export const POD_LOGS_DIRECTORY = '/var/log/pods';
-/** Where manifests are served. */
+/** URL at which manifests are served. */
 export const MANIFEST_URL = 'http://manifests.example/pods';
-/** What is nobody's business: links lead to it. */
+/** A directory that does not belong to any pod or to the kubelet. Hostile links lead to it. */
 export const OUTSIDE_DIRECTORY = '/srv/outside';
 
-/** What no pod asks for. */
+/** An image that no pod uses. */
 const UNUSED_IMAGE = 'registry.example/unused:1';
-/** Where the runtime says that its images are. */
+/** The mount point that the runtime reports for its images. */
 const IMAGES_DIRECTORY = '/var/lib/fake-cri';
 const SLOW_PULL_MS = 45_000;
-/** How many of the starts that are broken off leave a task behind: far more than with a real runtime. */
+/** Fraction of interrupted starts that leave a task behind. It is much higher than with a real runtime. */
 const LEAKS = 0.7;
 
-/** A sandbox or container that the runtime has, without asking it over its API. */
+/** Sandboxes and containers that the runtime has. They are read without the CRI. */
 export interface RuntimeTruth {
   readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
   readonly containers: readonly {
     readonly id: string;
     readonly podUid: string;
     readonly name: string;
-    /** Its share of the CPU as the runtime set it last; 0 where it was not told. */
+    /** CPU shares that the runtime set last. 0 if none were set. */
     readonly cpuShares: number;
   }[];
 }
 
-/** The machine around the kubelet, which survives it: time, files, mounts, the runtime and what runs in it. */
+/**
+ * The machine around the kubelet, which survives the kubelet: clock, file system, mounts, and the runtime with its
+ * containers.
+ */
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
@@ -66,31 +69,34 @@ export class World {
   readonly ledger: Ledger;
   readonly probeTargets: ProbeTargets = new ProbeTargets(() => this.ledger.live);
   readonly hookTargets: HookTargets;
-  /** Where the resources of the node are counted: what it has of memory, and the groups of its pods. */
+  /** Memory and disk, and the cgroups of pods, if the node's resources are simulated. */
   readonly pressure: Pressure | undefined;
   readonly cgroups: MemoryCgroups | undefined;
-  /** Who offers devices, where anybody does. */
+  /** Device plugins, if the node has any. */
   readonly devicePlugins: DevicePlugins | undefined;
-  /** Who tells of the machine's shutdown, where that waits for pods. */
+  /** logind, if the machine's shutdown waits for pods. */
   readonly login: LoginManager | undefined;
   /** Whether the machine has no power. */
   off = false;
-  /** The API server, where the node is one of a cluster. */
+  /** The API server, if the node is part of a cluster. */
   readonly api: ClusterApi | undefined;
-  /** What the manifest URL answers while it is in order; `undefined` where nobody listens. */
+  /** Response of the manifest URL without faults. `undefined` if connections are refused. */
   #served: string | undefined;
   #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
-  /** Whether starts that are broken off leave no task behind any more: a start of before may end when all other faults are over. */
+  /**
+   * Set when interrupted starts must no longer leave tasks behind. Needed because a start may still be interrupted
+   * after all other faults have ended.
+   */
   leaksOver = false;
 
   /**
-   * @param tell told of each start, signal and end of a container
-   * @param tellGroup told of a pod whose group is about to be gone
-   * @param tellLogin told of the machine's shutdown
-   * @param tellHook told of each hook that reaches its container
-   * @param tellMount told of each mount
-   * @param tellPreStop told of each container that its `preStop` hook reaches
+   * @param tell called for each start, signal and end of a container
+   * @param tellGroup called with the pod's UID before a pod's cgroup is removed
+   * @param tellLogin called for changes of the machine's shutdown
+   * @param tellHook called for each hook that reaches its container
+   * @param tellMount called for each mount
+   * @param tellPreStop called for each container that its `preStop` hook reaches
    */
   constructor(
     seed: number,
@@ -105,7 +111,7 @@ export class World {
   ) {
     this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
     this.disks = new LocalDisks(this.clock, this.mounter);
-    // A list without pods is an answer: a kubelet whose sources have not all spoken removes nothing (F1).
+    // An empty list of pods is a valid response. Without any response from a source, the kubelet removes nothing (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, tellRequest) : undefined;
     const { resources, devices, shutdown } = plan;
@@ -143,7 +149,7 @@ export class World {
     );
   }
 
-  /** Makes the directories that a machine has. */
+  /** Creates the directories of the machine. */
   async prepare(): Promise<void> {
     const all = [
       '/dev',
@@ -165,7 +171,10 @@ export class World {
     await this.devicePlugins?.start();
   }
 
-  /** The machine is short of something for so long. @param unused that is for an image that nobody uses, which is there from now on */
+  /**
+   * Makes the machine short of a resource for a time.
+   * @param unused whether an unused image, which is added now, is the reason
+   */
   beginPressure(of: Scarce, forMs: number, unused: boolean): void {
     if (unused) this.runtime.addImage({ tags: [UNUSED_IMAGE] });
     this.pressure?.begin(of, forMs, unused);
@@ -178,13 +187,13 @@ export class World {
     this.#etag++;
   }
 
-  /** The manifest URL answers with an error for so long; where it does already, until the later of the two ends. */
+  /** Makes the manifest URL respond with an error for a time. An error that is already active is extended if needed. */
   failServing(status: number, forMs: number): void {
     const untilMs = Math.max(this.#servingError.untilMs, this.clock.monotonic() + forMs);
     this.#servingError = { status, untilMs };
   }
 
-  /** The server of manifests, as far as a client needs it. */
+  /** The HTTP client for the manifest URL. */
   get fetch(): Fetch {
     return async () => {
       if (this.#served === undefined) throw new Error('fetch failed');
@@ -200,7 +209,7 @@ export class World {
     };
   }
 
-  /** What the runtime has. Its faults must be cleared, and it must be up. */
+  /** Returns the runtime's state. The runtime must be up and its faults cleared. */
   async truth(): Promise<RuntimeTruth> {
     const [{ items }, { containers }] = await Promise.all([
       this.runtime.listPodSandbox({}),

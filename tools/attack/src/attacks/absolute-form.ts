@@ -3,7 +3,7 @@ import { statusOf } from '../connections.ts';
 import { TOKEN } from '../token.ts';
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
-/** Each with the status that it must get. */
+/** Requests with the status that each must get. */
 const REQUESTS: readonly (readonly [head: string, status: number])[] = [
   [`GET https://node:10250/pods HTTP/1.1\r\nHost: a\r\n${AUTHORIZATION}`, 200],
   ['GET https://node:10250/pods HTTP/1.1\r\nHost: a', 401],
@@ -14,7 +14,7 @@ const REQUESTS: readonly (readonly [head: string, status: number])[] = [
 
 export const absoluteForm: Attack = {
   name: 'absolute-form',
-  input: 'targets in absolute form, with and without credentials',
+  input: 'request targets in absolute form, with and without credentials',
   async run({ victim, connections }) {
     const wrong: string[] = [];
     const seen: number[] = [];

@@ -10,6 +10,6 @@ export const http2Goaway: Attack = {
     const clients = await http2Clients(scene, scene.count(100), '/containerLogs/ns/pod/c');
     await delay(5);
     for (const client of clients) client.end(goAway());
-    return { did: `${clients.length} clients said goodbye and stayed` };
+    return { did: `${clients.length} clients sent GOAWAY and stayed connected` };
   },
 };

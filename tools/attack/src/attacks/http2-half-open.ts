@@ -2,7 +2,10 @@ import type { Attack } from '../attack.ts';
 import { delay } from '../connections.ts';
 import { http2Clients } from '../http2-clients.ts';
 
-/** The victim must let go of connections although their clients keep them: descriptors are counted while the clients stay. */
+/**
+ * The victim must close connections although their clients keep them open. Descriptors are counted while the clients
+ * are still connected.
+ */
 export const http2HalfOpen: Attack = {
   name: 'http2-half-open',
   input: '100 HTTP/2 clients end their side and keep the connection',

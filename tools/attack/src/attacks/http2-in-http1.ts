@@ -3,7 +3,7 @@ import { statusOf } from '../connections.ts';
 import { TOKEN } from '../token.ts';
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
-/** Each with the status that it must get. */
+/** Requests with the status that each must get. */
 const REQUESTS: readonly (readonly [head: string, status: number])[] = [
   [`GET /pods HTTP/2.0\r\nHost: a\r\n${AUTHORIZATION}`, 505],
   [`GET /pods HTTP/0.9\r\nHost: a\r\n${AUTHORIZATION}`, 505],

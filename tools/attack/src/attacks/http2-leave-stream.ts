@@ -4,7 +4,7 @@ import { http2Clients } from '../http2-clients.ts';
 
 export const http2LeaveStream: Attack = {
   name: 'http2-leave-stream',
-  input: '100 HTTP/2 followers of a silent log leave',
+  input: '100 HTTP/2 clients that follow a silent log disconnect',
   async run(scene) {
     const clients = await http2Clients(scene, scene.count(100), '/containerLogs/ns/pod/c');
     await delay(5);

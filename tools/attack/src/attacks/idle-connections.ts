@@ -1,7 +1,7 @@
 import type { Attack } from '../attack.ts';
 import { delay } from '../connections.ts';
 
-/** The most connections that the victim may keep. */
+/** Maximum number of idle connections that the victim may keep. */
 const MOST = 210;
 
 export const idleConnections: Attack = {

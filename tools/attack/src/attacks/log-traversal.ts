@@ -21,7 +21,7 @@ const PATHS: readonly string[] = [
 
 export const logTraversal: Attack = {
   name: 'log-traversal',
-  input: `${PATHS.length} paths that lead out of the directory of logs, of a client who may`,
+  input: `${PATHS.length} paths of an authorized client that lead out of the log directory`,
   async run({ victim, connections }) {
     const led: string[] = [];
     const ask = async (path: string): Promise<string> => {

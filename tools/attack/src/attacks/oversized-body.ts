@@ -4,7 +4,7 @@ import { TOKEN } from '../token.ts';
 
 export const oversizedBody: Attack = {
   name: 'oversized-body',
-  input: 'a body of 512 MB, in chunks, of a client who may',
+  input: 'an authorized client sends a chunked body of 512 MB',
   async run({ victim, connections, count }) {
     const client = await connections.connectTls(victim.port, { ALPNProtocols: ['http/1.1'] });
     const answer = received(client, 10_000);
@@ -19,7 +19,7 @@ export const oversizedBody: Attack = {
     const status = statusOf(await answer);
     return {
       did: `status ${status} after ${sent} MB`,
-      success: status === 200 ? 'a body without a bound was read' : undefined,
+      success: status === 200 ? 'a body without a limit was read' : undefined,
     };
   },
 };

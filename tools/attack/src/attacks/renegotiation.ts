@@ -2,7 +2,7 @@ import type { Attack } from '../attack.ts';
 
 export const renegotiation: Attack = {
   name: 'renegotiation',
-  input: 'TLS 1.2 clients that ask for new handshakes',
+  input: 'TLS 1.2 clients that request new handshakes',
   async run({ victim, connections, count }) {
     let renegotiated = 0;
     const clients = count(20);

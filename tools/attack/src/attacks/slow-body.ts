@@ -4,7 +4,7 @@ import { TOKEN } from '../token.ts';
 
 export const slowBody: Attack = {
   name: 'slow-body',
-  input: '100 clients who may send a byte of a body each 100 ms',
+  input: '100 authorized clients send one byte of a body every 100 ms',
   async run({ victim, connections, count, signal }) {
     const clients = await Promise.all(
       Array.from({ length: count(100) }, () => connections.connectTls(victim.port, { ALPNProtocols: ['http/1.1'] })),

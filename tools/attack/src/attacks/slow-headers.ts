@@ -3,7 +3,7 @@ import { delay, ended } from '../connections.ts';
 
 export const slowHeaders: Attack = {
   name: 'slow-headers',
-  input: '100 clients send a byte of a head each 100 ms',
+  input: '100 clients send one byte of a request head every 100 ms',
   async run({ victim, connections, count, signal }) {
     const clients = await Promise.all(
       Array.from({ length: count(100) }, () => connections.connectTls(victim.port, { ALPNProtocols: ['http/1.1'] })),

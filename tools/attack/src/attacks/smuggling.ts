@@ -2,7 +2,7 @@ import type { Attack } from '../attack.ts';
 import { TOKEN } from '../token.ts';
 
 const SMUGGLED = `GET /pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
-/** Heads that two servers may read differently: where one sees a body, the other sees a second request. */
+/** Request heads that two servers may parse differently: one sees a body, the other sees a second request. */
 const AMBIGUOUS: readonly string[] = [
   'Content-Length: 0\r\nTransfer-Encoding: chunked',
   'Transfer-Encoding: chunked\r\nContent-Length: 5',
@@ -19,7 +19,7 @@ const AMBIGUOUS: readonly string[] = [
 
 export const smuggling: Attack = {
   name: 'smuggling',
-  input: `${AMBIGUOUS.length} heads with ambiguous lengths, each before a second request`,
+  input: `${AMBIGUOUS.length} request heads with ambiguous lengths, each followed by a second request`,
   async run({ victim, connections }) {
     const smuggled: string[] = [];
     for (const header of AMBIGUOUS) {

@@ -3,7 +3,7 @@ import { statusOf } from '../connections.ts';
 import { TOKEN } from '../token.ts';
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
-/** Each with the status that it must get. */
+/** Requests with the status that each must get. */
 const REQUESTS: readonly (readonly [head: string, status: number])[] = [
   [`GET /pods HTTP/1.1\r\nHost: a\r\nHost: b\r\n${AUTHORIZATION}`, 400],
   [`GET /pods HTTP/1.1\r\nHost: a\r\nhost: a\r\n${AUTHORIZATION}`, 400],

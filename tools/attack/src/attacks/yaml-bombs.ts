@@ -10,7 +10,7 @@ metadata: { name: good }
 spec: { dnsPolicy: Default, containers: [{ name: main, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, "600"] }] }
 `;
 
-/** Each below 1 MiB, the most that the kubelet reads of a manifest. */
+/** Each is below 1 MiB, the largest manifest that the kubelet reads. */
 function bombs(count: (whole: number) => number): Readonly<Record<string, string>> {
   const numbers = (whole: number): readonly number[] => Array.from({ length: count(whole) }, (_, n) => n);
   const head = 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: bomb\n';
@@ -44,7 +44,7 @@ export const yamlBombs: Attack = {
       await delay(300);
       const figures = await victim.figures();
       if (figures === undefined) return { did: `no answer after ${name}`, success: `${name} blocks the process` };
-      // Kept for the table here: the figures count from the last call.
+      // Stalls are collected here, because the longest stall is reset with each call of figures.
       if (figures.longestStallMs > 2000) stalls.push(`${name} held the event loop for ${figures.longestStallMs} ms`);
     }
     await writeFile(join(victim.manifestDirectory, 'good.yaml'), GOOD);

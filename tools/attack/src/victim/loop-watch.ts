@@ -1,4 +1,4 @@
-/** Measures how long the event loop stands still. */
+/** Measures stalls of the event loop. */
 export class LoopWatch {
   #last = performance.now();
   #longestMs = 0;
@@ -7,7 +7,7 @@ export class LoopWatch {
     setInterval(() => this.#look(), 5).unref();
   }
 
-  /** The longest stall since the last call, in whole milliseconds. */
+  /** Returns the longest stall since the last call, in whole milliseconds. */
   take(): number {
     this.#look();
     const longestMs = Math.round(this.#longestMs);

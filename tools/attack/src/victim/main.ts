@@ -1,4 +1,5 @@
-// The process that is attacked: the servers and pod sources of a kubelet, made of the same packages as the kubelet, on loopback.
+// The attacked process: a kubelet's servers and pod sources, built from the same packages as the kubelet, on the
+// loopback interface.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock as clock } from '@node-agent/async';
@@ -14,7 +15,7 @@ const [directory = ''] = process.argv.slice(2);
 const watch = new LoopWatch();
 const { signal } = new AbortController();
 const tell = (message: FromVictim): void => void process.send?.(message);
-// Without its parent it has no purpose.
+// The process exits when its parent is gone.
 process.on('disconnect', () => process.exit(0));
 
 const [cert, key] = await Promise.all(

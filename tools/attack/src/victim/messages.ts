@@ -11,12 +11,12 @@ export type FromVictim =
   | { readonly kind: 'ready'; readonly port: number; readonly healthzPort: number }
   | {
       readonly kind: 'figures';
-      /** The longest time between two turns of a timer of 5 ms since the last figures. */
+      /** The longest interval between two runs of a 5 ms timer since the last figures. */
       readonly longestStallMs: number;
-      /** `namespace/name` of pods of which a container was started. */
+      /** `namespace/name` of the pods with at least one started container. */
       readonly started: readonly string[];
       /** Paths of files that the kubelet wrote outside its own directories. */
       readonly strayFiles: readonly string[];
-      /** How many requests reached authentication since the last figures. */
+      /** Number of requests that reached authentication since the last figures. */
       readonly authentications: number;
     };

@@ -8,14 +8,17 @@ import { ApiSource, FileSource, type PodFeed, type PodFeedChange } from '@node-a
 import type { Pod } from '@node-agent/pod-spec';
 import { noMetrics, silentLogger } from '@node-agent/telemetry';
 
-/** The kubelet's own directories. Whatever is written elsewhere is a stray file. */
+/** The kubelet's own directories. A file written elsewhere is a stray file. */
 const OWN = ['/var/lib/kubelet', '/var/log/containers', '/var/log/pods'];
 
-/** A kubelet over a runtime and files in memory, whose pods come from a directory of manifests and from an API server. */
+/**
+ * A kubelet over an in-memory runtime and file system. Its pods come from a manifest directory and from a simulated API
+ * server.
+ */
 export interface AttackedPods {
   readonly kubelet: { run(signal: AbortSignal): Promise<void> };
   show(pods: readonly Pod[]): void;
-  /** `namespace/name` of pods of which a container was started. */
+  /** `namespace/name` of the pods with at least one started container. */
   started(): readonly string[];
   strayFiles(): readonly string[];
 }

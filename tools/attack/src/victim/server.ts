@@ -14,12 +14,12 @@ import { TOKEN } from '../token.ts';
 interface Ports {
   readonly clock: Clock;
   readonly pair: { readonly cert: string; readonly key: string };
-  /** The directory of `/logs/`. */
+  /** The directory that `/logs/` serves. */
   readonly logs: string;
 }
 
 interface AttackedServer extends Pick<SecuredServer, 'start'> {
-  /** How many requests reached authentication since the last call. */
+  /** Returns the number of requests that reached authentication since the last call. */
   takeAuthentications(): number;
 }
 
@@ -28,8 +28,9 @@ const LONG = Buffer.alloc(4_000_000, 'x');
 const PLAIN = { 'Content-Type': 'text/plain' };
 
 /**
- * A secured server with the kubelet's defaults, but that it waits for slow clients for 2 s. Its answers are of all kinds: a slow one (`/pods`), a long
- * one (`/metrics`), a silent stream (`/containerLogs`), files (`/logs`), and one that reads a body (`/stats/summary`).
+ * Returns a secured server with the kubelet's defaults, except that its timeout for slow clients is 2 s. Its responses
+ * are a slow one (`/pods`), a long one (`/metrics`), a silent stream (`/containerLogs`), files (`/logs`), and one that
+ * reads a body (`/stats/summary`).
  */
 export function attackedServer({ clock, pair, logs }: Ports, onListening: (port: number) => void): AttackedServer {
   let authentications = 0;
