@@ -12,6 +12,11 @@ export class RecordFacts {
     return this.#removed.has(id) && !this.#told.has(id);
   }
 
+  /** Whether the kubelet that runs has told of the end of a run, when the run still had its record. */
+  wasTold({ id }: Life): boolean {
+    return this.#told.has(id);
+  }
+
   /** Whether the record of a run was removed behind the kubelet's back. */
   wasRemoved({ id }: Life): boolean {
     return this.#removed.has(id);

@@ -273,7 +273,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
-    !allowed(pod, last, isInit) &&
+    !allowed(pod, last, isInit, facts) &&
       `container ${life.name} of pod ${life.podUid} runs again after ${last.end} ${last.exitCode}, against its policy`,
   );
 });
@@ -286,11 +286,18 @@ function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
   // A record that somebody else removed before the kubelet that runs had told of it; where all containers can begin anew, one that is gone
   // says that they do.
-  if (facts.records.isLost(life) || mayHaveBegunAnew(life, facts)) return true;
+  if (facts.records.isLost(life) || isLostWithLater(life, facts) || mayHaveBegunAnew(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources, shutdown } = facts;
   const hadEnded = facts.wasEnded(podUid) || shutdown.wasEverEnded(podUid);
   return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
+}
+
+/** Whether the kubelet removed the record of a run because a later run had one, and the record of that later run is lost. */
+function isLostWithLater(life: Life, facts: Facts): boolean {
+  if (!facts.wasRemovalAsked(life.id) || facts.records.wasTold(life)) return false;
+  const runs = facts.lives.of(life.podUid, life.name);
+  return runs.slice(runs.indexOf(life) + 1).some((later) => facts.records.isLost(later));
 }
 
 /** Whether all containers of its pod can begin anew, and some record of the pod was removed by somebody else. */
@@ -301,10 +308,12 @@ function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): bo
   return canRestartAll && plans.some(({ name }) => lives.of(podUid, name).some((life) => records.wasRemoved(life)));
 }
 
-function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
-  const { plan, end } = last;
+function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boolean {
+  const { id, plan, end, endedAtMs = 0 } = last;
   if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
-  // What the kubelet stopped, as its sandbox was gone, is started again unless its policy is Never.
-  const stopped = end === 'terminated' || end === 'killed';
+  // A container that the kubelet stopped to start it again starts again unless its policy is Never. The kubelet cannot know whether a
+  // container that ends after the stop request ended because of it.
+  const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
+  const stopped = end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs;
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
 }

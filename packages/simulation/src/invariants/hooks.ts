@@ -22,10 +22,21 @@ export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
     // A kubelet that was killed may have done so before it had noted that the hook was through.
     if (seen.get(life.id) === observation.kubelet) return { wrong: `${who} runs once more` };
     seen.set(life.id, observation.kubelet);
-    const isToEnd = facts.isBeingEnded(life.podUid) || facts.stopAskedAtMs(life.id) !== undefined;
+    const isToEnd = facts.isBeingEnded(life.podUid) || isKnownAsStopped(life, facts);
     return judged(isToEnd && `${who} begins, and that is to end already`);
   };
 });
+
+/**
+ * Whether a container was told to stop, and the kubelet that runs can know it. A kubelet notes which containers it stops to start them again,
+ * but not which pods it ends: their sources do.
+ */
+function isKnownAsStopped({ id, podUid, startedAtMs }: Life, facts: Facts): boolean {
+  const askedAtMs = facts.stopAskedAtMs(id);
+  if (askedAtMs === undefined || askedAtMs >= facts.kubeletStartedAtMs) return askedAtMs !== undefined;
+  const wasUnwanted = facts.pods.lastUnwantedAtMs(podUid) >= startedAtMs || facts.wasOrphaned(podUid);
+  return !wasUnwanted && !facts.wasEnded(podUid) && !facts.shutdown.wasEverEnded(podUid);
+}
 
 /** C5, C4: what a hook prepares is there for the containers that come after its own: they start when it is through. */
 export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], () => (observation, facts) => {
