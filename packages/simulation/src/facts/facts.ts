@@ -60,7 +60,7 @@ export class Facts {
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
   readonly hooks: HookFacts = new HookFacts(this);
-  readonly records: RecordFacts = new RecordFacts();
+  readonly records: RecordFacts = new RecordFacts(this.api);
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
   /** Which of the kubelet's lives this is; 0 before the first. */

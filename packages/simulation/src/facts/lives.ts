@@ -60,6 +60,11 @@ export class Lives {
     return isReplaced && this.running.every((life) => life.sandboxId !== sandboxId);
   }
 
+  /** When a kubelet last asked for a sandbox of the pod; -1 if none has. */
+  sandboxAskedAtMs(uid: string): number {
+    return this.#sandboxAskedAtMs.get(uid) ?? -1;
+  }
+
   /** When a sandbox died by a fault. */
   sandboxLostAtMs(id: string): number | undefined {
     return this.#lostSandboxes.get(id);

@@ -18,6 +18,8 @@ const TOLERANCE_MS = 50;
 const LEAST_GRACE_MS = 2000;
 /** A run of this length ends a row of crashes. */
 const LONG_RUN_MS = 600_000;
+/** What starts so soon after its sandbox was asked for may start in the second in which that sandbox began. */
+const NEW_SANDBOX_MS = 1500;
 
 /** C1: never two live containers of the same name in one pod. */
 export const oneOfAName: Invariant = invariant('C1', ['containerStarted'], () => (observation, facts) => {
@@ -287,6 +289,7 @@ function isForgotten(life: Life, facts: Facts): boolean {
   // A record that somebody else removed before the kubelet that runs had told of it; where all containers can begin anew, one that is gone
   // says that they do.
   if (facts.records.isLost(life) || isLostWithLater(life, facts) || mayHaveBegunAnew(life, facts)) return true;
+  if (isInitOfEitherSandbox(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources, shutdown } = facts;
   const hadEnded = facts.wasEnded(podUid) || shutdown.wasEverEnded(podUid);
@@ -298,6 +301,18 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
   if (!facts.wasRemovalAsked(life.id) || facts.records.wasTold(life)) return false;
   const runs = facts.lives.of(life.podUid, life.name);
   return runs.slice(runs.indexOf(life) + 1).some((later) => facts.records.isLost(later));
+}
+
+/**
+ * Whether a run of an init container has no record, and its status cannot tell in which sandbox it ran: statuses have whole seconds, and the
+ * sandbox is not the first of its pod.
+ */
+function isInitOfEitherSandbox(life: Life, { lives, records, pods }: Facts): boolean {
+  const { init = [] } = pods.planOf(life.podUid) ?? {};
+  const [first] = init;
+  if (first === undefined || !init.some(({ name }) => name === life.name) || !records.wasRemoved(life)) return false;
+  const isFirstSandbox = lives.of(life.podUid, first.name)[0]?.sandboxId === life.sandboxId;
+  return !isFirstSandbox && life.startedAtMs - lives.sandboxAskedAtMs(life.podUid) < NEW_SANDBOX_MS;
 }
 
 /** Whether all containers of its pod can begin anew, and some record of the pod was removed by somebody else. */
