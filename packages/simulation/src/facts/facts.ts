@@ -209,7 +209,14 @@ export class Facts {
   /** Whether a run that has ended is to be followed by another one. */
   mayRunAgain(pod: PodPlan, life: Life): boolean {
     const { plan } = life;
-    return mayRestart(pod, plan, life) || (this.wasIll(life) && restartPolicyOf(pod, plan) !== 'Never');
+    return mayRestart(pod, plan, life) || (this.#isOwedRestart(life) && restartPolicyOf(pod, plan) !== 'Never');
+  }
+
+  /** Whether a run was told to stop for its liveness probe. The end of its pod is another cause, after which that is on record nowhere. */
+  #isOwedRestart(life: Life): boolean {
+    const { podUid, startedAtMs } = life;
+    const wasPodEnded = this.pods.lastUnwantedAtMs(podUid) >= startedAtMs || this.shutdown.wasEverEnded(podUid);
+    return this.wasIll(life) && !wasPodEnded;
   }
 
   /** Whether the record of a container was asked to be removed before it started: its start was under way, and came late. */
