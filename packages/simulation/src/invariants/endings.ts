@@ -38,8 +38,10 @@ export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEn
     }
     if (observation.kind !== 'health') return undefined;
     const ending = [...asked.values()].filter(({ life, kubelet }) => {
-      // Whether a container has started is known by the probe that is made no more, or by the API, which may be away.
-      const isKnown = kubelet === observation.kubelet || life.plan.probes?.startup === undefined;
+      // A kubelet that starts knows whether a container has started by the probe that is made no more, or by the API, which may be away. It has
+      // the pod's address from the sandbox.
+      const isLost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
+      const isKnown = kubelet === observation.kubelet || (life.plan.probes?.startup === undefined && !isLost);
       return isKnown && life.endedAtMs === undefined && endsUndisturbed(life.podUid, facts);
     });
     if (ending.length === 0) return undefined;
