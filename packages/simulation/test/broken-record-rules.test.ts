@@ -52,7 +52,48 @@ const slowEnd = scenario(
   [{ atMs: 60_000, do: 'removeManifest', file: 'p1.yaml' }],
 );
 
+/** One container of a pod of the API ends for good, and its record is removed while no kubelet runs. */
+const endedForGood: Scenario = {
+  ...quietNode,
+  node: { ...quietNode.node, cluster: true },
+  actions: [
+    {
+      ...{ atMs: 100, do: 'apiCreate' },
+      pod: {
+        ...healthy,
+        restartPolicy: 'OnFailure',
+        containers: [
+          { name: 'main', runs: [{ exitAfterMs: 1000, exitCode: 1 }, { exitAfterMs: 3000 }], version: 1 },
+          { name: 'two', runs: [{}], version: 1 },
+        ],
+      },
+    },
+    { atMs: 30_000, do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'cancelled', downMs: 3000 },
+    { atMs: 31_000, do: 'removeRecords' },
+  ],
+};
+
+/** The API loses what it shows of the pod's containers when the second kubelet starts. */
+function losesStatuses(): Decorations {
+  let kubelets = 0;
+  return {
+    api: (inner) => {
+      let isDue = ++kubelets === 2;
+      return async (request, signal) => {
+        if (!isDue) return inner(request, signal);
+        isDue = false;
+        const path = '/api/v1/namespaces/default/pods/p1/status';
+        const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+        const body = JSON.stringify({ status: { containerStatuses: null } });
+        await inner({ ...request, method: 'PATCH', path, headers, body }, signal);
+        return inner(request, signal);
+      };
+    },
+  };
+}
+
 seenBroken([
+  ['C6', 'a kubelet that starts finds no statuses of containers whose records are gone', losesStatuses, endedForGood],
   [
     'P7',
     'the decision to restart a container is lost after it has exited with 0',

@@ -104,7 +104,10 @@ function containerStatus(
 
   // A container that is to start but could not waits for the reason that it could not.
   const waiting = failure ?? delayedRestart(newest);
-  if (waiting !== undefined && !context.podIsTerminal && shouldStart(pod, container, newest, context.features)) {
+  // A container whose record is gone has ended as its status shows.
+  const shown = status.state?.terminated;
+  const ended = newest ?? (shown == null ? undefined : exited(shown));
+  if (waiting !== undefined && !context.podIsTerminal && shouldStart(pod, container, ended, context.features)) {
     const { state } = status;
     status = {
       ...status,

@@ -287,6 +287,16 @@ describe('containers', () => {
     });
   });
 
+  test('C6: a container under Never that failed its postStart hook stays terminated when its record is gone', () => {
+    const pod = makePod({ restartPolicy: 'Never' });
+    const dead = runtimeContainer({ state: 'exited', exitCode: 143, reason: 'Error' });
+    const startFailure = () => ({ reason: 'PostStartHookError', message: 'connection refused' });
+    const oldStatus = generateApiPodStatus(pod, runtimeStatus(dead), makeContext({ startFailure }));
+    const gone = generateApiPodStatus(pod, runtimeStatus(), makeContext({ oldStatus, startFailure }));
+    expect(gone.containerStatuses?.[0]?.state).toMatchObject({ terminated: { exitCode: 143 } });
+    expect(gone.containerStatuses).toEqual(oldStatus.containerStatuses);
+  });
+
   test('S7: a container whose postStart hook has not succeeded waits, unless it was shown as running before', () => {
     const unfinished = runtimeStatus(runtimeContainer({ startUnfinished: true }));
     const first = generateApiPodStatus(makePod(), unfinished, makeContext());

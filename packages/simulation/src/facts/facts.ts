@@ -60,7 +60,7 @@ export class Facts {
   readonly shutdown: ShutdownFacts = new ShutdownFacts();
   readonly disks: DiskFacts = new DiskFacts();
   readonly hooks: HookFacts = new HookFacts(this);
-  readonly records: RecordFacts = new RecordFacts();
+  readonly records: RecordFacts = new RecordFacts(this.api);
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
   /** Number of the kubelet's current life. 0 before the first start. */
@@ -230,7 +230,14 @@ export class Facts {
   /** Whether a run that has ended must be followed by another one. */
   mayRunAgain(pod: PodPlan, life: Life): boolean {
     const { plan } = life;
-    return mayRestart(pod, plan, life) || (this.wasIll(life) && restartPolicyOf(pod, plan) !== 'Never');
+    return mayRestart(pod, plan, life) || (this.#isOwedRestart(life) && restartPolicyOf(pod, plan) !== 'Never');
+  }
+
+  /** Whether a run was told to stop for its liveness probe. The end of its pod is another cause, after which that is on record nowhere. */
+  #isOwedRestart(life: Life): boolean {
+    const { podUid, startedAtMs } = life;
+    const wasPodEnded = this.pods.lastUnwantedAtMs(podUid) >= startedAtMs || this.shutdown.wasEverEnded(podUid);
+    return this.wasIll(life) && !wasPodEnded;
   }
 
   /**

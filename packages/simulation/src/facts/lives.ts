@@ -60,6 +60,11 @@ export class Lives {
     return isReplaced && this.running.every((life) => life.sandboxId !== sandboxId);
   }
 
+  /** Time at which a kubelet last requested a sandbox for the pod. -1 if none did. */
+  sandboxAskedAtMs(uid: string): number {
+    return this.#sandboxAskedAtMs.get(uid) ?? -1;
+  }
+
   /** Time at which a fault killed the sandbox. */
   sandboxLostAtMs(id: string): number | undefined {
     return this.#lostSandboxes.get(id);

@@ -18,6 +18,8 @@ const TOLERANCE_MS = 50;
 const LEAST_GRACE_MS = 2000;
 /** A run of at least this duration resets the crash count. */
 const LONG_RUN_MS = 600_000;
+/** A container that starts this soon after the request for its sandbox may start in the same second as the sandbox. */
+const NEW_SANDBOX_MS = 1500;
 
 /** C1: a pod never has two running containers with the same name. */
 export const oneOfAName: Invariant = invariant('C1', ['containerStarted'], () => (observation, facts) => {
@@ -292,7 +294,7 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   const isInit = pod.init.some(({ name }) => name === life.name);
   if (isInit && (last.sandboxId !== life.sandboxId || isSidecar(pod, life.name))) return undefined;
   return judged(
-    !allowed(pod, last, isInit) &&
+    !allowed(pod, last, isInit, facts) &&
       `container ${life.name} of pod ${life.podUid} was restarted after ${last.end} ${last.exitCode}, against its restart policy`,
   );
 });
@@ -306,11 +308,31 @@ function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
   // The record was removed before the running kubelet had reported the exit. If a rule can restart all containers, a
   // missing record means that they are restarted.
-  if (facts.records.isLost(life) || mayHaveBegunAnew(life, facts)) return true;
+  if (facts.records.isLost(life) || isLostWithLater(life, facts) || mayHaveBegunAnew(life, facts)) return true;
+  if (isInitOfEitherSandbox(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
   const { resources, shutdown } = facts;
   const hadEnded = facts.wasEnded(podUid) || shutdown.wasEverEnded(podUid);
   return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
+}
+
+/** Whether the kubelet removed the record of a run because a later run had one, and the later record was lost. */
+function isLostWithLater(life: Life, facts: Facts): boolean {
+  if (!facts.wasRemovalAsked(life.id) || facts.records.wasTold(life)) return false;
+  const runs = facts.lives.of(life.podUid, life.name);
+  return runs.slice(runs.indexOf(life) + 1).some((later) => facts.records.isLost(later));
+}
+
+/**
+ * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran: times in a status
+ * have whole seconds, and the sandbox is not the first one of its pod.
+ */
+function isInitOfEitherSandbox(life: Life, { lives, records, pods }: Facts): boolean {
+  const { init = [] } = pods.planOf(life.podUid) ?? {};
+  const [first] = init;
+  if (first === undefined || !init.some(({ name }) => name === life.name) || !records.wasRemoved(life)) return false;
+  const isFirstSandbox = lives.of(life.podUid, first.name)[0]?.sandboxId === life.sandboxId;
+  return !isFirstSandbox && life.startedAtMs - lives.sandboxAskedAtMs(life.podUid) < NEW_SANDBOX_MS;
 }
 
 /**
@@ -324,10 +346,12 @@ function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): bo
   return canRestartAll && plans.some(({ name }) => lives.of(podUid, name).some((life) => records.wasRemoved(life)));
 }
 
-function allowed(pod: PodPlan, last: Life, isInit: boolean): boolean {
-  const { plan, end } = last;
+function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boolean {
+  const { id, plan, end, endedAtMs = 0 } = last;
   if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
-  // A container that the kubelet stopped because its sandbox was gone is restarted unless its policy is Never.
-  const stopped = end === 'terminated' || end === 'killed';
+  // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
+  // exits after the stop request, the kubelet cannot know whether it exited because of the request.
+  const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
+  const stopped = end === 'terminated' || end === 'killed' || askedAtMs < endedAtMs;
   return stopped && restartPolicyOf(pod, plan) !== 'Never';
 }

@@ -45,8 +45,9 @@ export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEn
     if (observation.kind !== 'health') return undefined;
     const ending = [...asked.values()].filter(({ life, kubelet }) => {
       // After a restart, the kubelet learns that a container has started only from its startup probe, which does not
-      // run any more, or from the API, which may be unreachable.
-      const isKnown = kubelet === observation.kubelet || life.plan.probes?.startup === undefined;
+      // run any more, or from the API, which may be unreachable. It reads the pod's address from the sandbox.
+      const isLost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
+      const isKnown = kubelet === observation.kubelet || (life.plan.probes?.startup === undefined && !isLost);
       return isKnown && life.endedAtMs === undefined && endsUndisturbed(life.podUid, facts);
     });
     if (ending.length === 0) return undefined;

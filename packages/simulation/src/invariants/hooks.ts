@@ -27,10 +27,21 @@ export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
     // A kubelet that was killed may have run the hook without recording that it completed.
     if (seen.get(life.id) === observation.kubelet) return { wrong: `${subject} ran a second time` };
     seen.set(life.id, observation.kubelet);
-    const isToEnd = facts.isBeingEnded(life.podUid) || facts.stopAskedAtMs(life.id) !== undefined;
+    const isToEnd = facts.isBeingEnded(life.podUid) || isKnownAsStopped(life, facts);
     return judged(isToEnd && `${subject} started although the container is being stopped`);
   };
 });
+
+/**
+ * Whether a container got a stop request that the running kubelet can know of. A kubelet records which containers it stops
+ * in order to restart them. It does not record which pods it terminates: their sources show that.
+ */
+function isKnownAsStopped({ id, podUid, startedAtMs }: Life, facts: Facts): boolean {
+  const askedAtMs = facts.stopAskedAtMs(id);
+  if (askedAtMs === undefined || askedAtMs >= facts.kubeletStartedAtMs) return askedAtMs !== undefined;
+  const wasUnwanted = facts.pods.lastUnwantedAtMs(podUid) >= startedAtMs || facts.wasOrphaned(podUid);
+  return !wasUnwanted && !facts.wasEnded(podUid) && !facts.shutdown.wasEverEnded(podUid);
+}
 
 /** C5, C4: containers start only after the `postStart` hooks of earlier containers have completed. */
 export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], () => (observation, facts) => {

@@ -1,5 +1,13 @@
 import type { Facts } from '../facts/facts.ts';
-import { type ContainerPlan, hasFailed, illAfterMs, isSidecar, mayRestart, type PodPlan } from '../scenario/plans.ts';
+import {
+  type ContainerPlan,
+  hasFailed,
+  illAfterMs,
+  isSidecar,
+  mayRestart,
+  type PodPlan,
+  restartPolicyOf,
+} from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { POD_LOGS_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 import { calledFor, stoppedBy } from './called-for.ts';
@@ -138,7 +146,11 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     // A start that failed because of a fault counts as an exit.
     if (hasFailedToStart(pod, plan, facts)) return true;
-    return last?.endedAtMs !== undefined && !facts.mayRunAgain(pod, last);
+    // One that was told to stop, with cause or another call is to blame, is done for if its policy is Never.
+    if (last?.endedAtMs === undefined) {
+      return last !== undefined && facts.stopAskedAtMs(last.id) !== undefined && restartPolicyOf(pod, plan) === 'Never';
+    }
+    return !facts.mayRunAgain(pod, last);
   };
   const failed = (plan: ContainerPlan): boolean => {
     if (isSidecar(pod, plan.name)) return false;
