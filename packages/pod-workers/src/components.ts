@@ -2,31 +2,35 @@ import type { Clock, Random } from '@node-agent/async';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { PodCacheReader, PodSyncer } from './types.ts';
 
-/** What `PodWorkers` works with. */
+/** Components that `PodWorkers` requires or accepts. */
 export interface PodWorkersComponents {
   readonly syncer: PodSyncer;
   readonly podCache: PodCacheReader;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: metrics are discarded. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Default: events are discarded. */
   readonly recorder?: EventRecorder;
 }
 
 /** Settings of `PodWorkers`. */
 export interface PodWorkersOptions {
-  /** How long after a good step a pod is looked at again, made longer by up to half. Default: 60,000 (`syncFrequency`). */
+  /**
+   * Time from a successful step to the next periodic sync of the pod, lengthened at random by up to half. Default:
+   * 60,000 (`syncFrequency`).
+   */
   readonly resyncIntervalMs?: number;
-  /** How long after a failed step it is tried again, made longer by up to half. Default: 10,000. */
+  /** Time from a failed step to its retry, lengthened at random by up to half. Default: 10,000. */
   readonly backOffMs?: number;
   /**
-   * Between the beginnings of two steps that only an update of a pod that goes on has brought. The first update is acted upon at
-   * once; of those that follow it faster, the newest is, after so long. Default: 100; upstream has none.
+   * Minimum time between the starts of two steps that were caused only by updates of a running pod. The first update is
+   * handled immediately; of the updates that follow within this time, only the newest is handled, when the time has
+   * passed. Default: 100. Upstream has no such delay.
    */
   readonly updateSpacingMs?: number;
 }

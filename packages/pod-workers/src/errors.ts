@@ -1,14 +1,17 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What can go wrong with the workers themselves. `AlreadyStarted`: `start` was called twice. `KillTimeout`: a pod did not end in
- * time after `killPodNow`; it is still being killed. `Stopped`: the workers ended while it was waited for, or had before.
+ * Codes of {@link PodWorkersError}. `AlreadyStarted`: `start` was called twice. `KillTimeout`: a pod did not stop in
+ * time after `killPodNow`; the kill continues. `Stopped`: the pod workers stopped before or during the call.
  */
 export type PodWorkersErrorCode = 'AlreadyStarted' | 'KillTimeout' | 'Stopped';
 
 const BRAND = '@node-agent/pod-workers.PodWorkersError';
 
-/** An error of the workers, not of a step: those are retried, and go to log and history. */
+/**
+ * An error of the pod workers themselves. Errors of steps do not have this class: they are logged, kept in the pod's
+ * history and retried.
+ */
 export class PodWorkersError extends Error {
   static {
     brand(PodWorkersError, BRAND);
@@ -22,7 +25,7 @@ export class PodWorkersError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `PodWorkersError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `PodWorkersError`, created by this or another copy of the package. */
   static is(value: unknown): value is PodWorkersError {
     return hasBrand(value, BRAND);
   }

@@ -1,57 +1,58 @@
 import type { PodUpdateType, PodWorkerStep } from './types.ts';
 
-/** Where a pod is in its life. It only ever moves to the right (P1). */
+/** Phase of a pod in its pod worker. A pod only moves to later phases, never back (P1). */
 export type PodWorkerPhase = 'syncing' | 'terminating' | 'terminated' | 'finished';
 
-/** What a worker does or waits for, with wall clock times in milliseconds since the Unix epoch. */
+/** Current activity of a pod worker. Times are wall clock, in milliseconds since the Unix epoch. */
 export type PodWorkerActivity =
-  /** An update waits for its turn of the event loop, or for the workers to be started. */
+  /** An update is queued until the current turn of the event loop ends, or until the pod workers are started. */
   | { readonly kind: 'queued'; readonly sinceMs: number }
   /**
-   * A static pod waits until the pod `holderUid` of the same full name, which has it or runs from before a restart, or those before it in
-   * line, are done (P4); `undefined` while nobody knows what runs.
+   * A static pod waits for its full name (P4): the pod `holderUid` has the name or still runs from before a kubelet
+   * restart, or other pods are ahead in the queue. `holderUid` is `undefined` if no pod is known to hold the name, for
+   * example before the runtime's pods were listed.
    */
   | { readonly kind: 'waitingForFullName'; readonly sinceMs: number; readonly holderUid: string | undefined }
-  /** Updates follow each other fast: the newest of them is acted upon at `untilMs`. */
+  /** Updates arrive faster than `updateSpacingMs`; the newest is handled at `untilMs`. */
   | { readonly kind: 'coalescing'; readonly sinceMs: number; readonly untilMs: number }
-  /** Waits for a look at the runtime that is newer than the last sync. */
+  /** The pod worker waits for a runtime status that was read after the last sync. */
   | { readonly kind: 'waitingForStatus'; readonly sinceMs: number; readonly cancelled: boolean }
-  /** A step runs; `cancelled` where it has been told to stop because there is more urgent news. */
+  /** A step runs. `cancelled`: the step was aborted because a more urgent update arrived. */
   | { readonly kind: 'running'; readonly sinceMs: number; readonly step: PodWorkerStep; readonly cancelled: boolean }
-  /** The last step failed; the next try is due at `untilMs`. */
+  /** The last step failed; the retry is due at `untilMs`. */
   | { readonly kind: 'backingOff'; readonly sinceMs: number; readonly untilMs: number; readonly error: string }
-  /** All is as it should be; the next look is due at `untilMs`. */
+  /** The last step succeeded; the next periodic sync is due at `untilMs`. */
   | { readonly kind: 'idle'; readonly sinceMs: number; readonly untilMs: number }
-  /** Finished: remembered until housekeeping sees the pod out of the configuration (P3). */
+  /** The pod is finished. Its record is kept until housekeeping finds that the pod has left the configuration (P3). */
   | { readonly kind: 'finished'; readonly sinceMs: number };
 
-/** One thing that happened to a pod. */
+/** One entry of a pod's history. */
 export interface PodWorkerHistoryEntry {
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly atMs: number;
   readonly what: 'update' | 'phase' | PodWorkerStep;
   readonly updateType?: PodUpdateType;
   readonly phase: PodWorkerPhase;
-  /** Of a step. */
+  /** Duration of the step. Absent for other entries. */
   readonly durationMs?: number;
-  /** Of a step: how it ended. */
+  /** Outcome of the step. Absent for other entries. */
   readonly outcome?: 'done' | 'terminal' | 'failed' | 'cancelled';
   readonly error?: string;
 }
 
-/** Why a pod is where it is. */
+/** Explains the state of one pod in its pod worker. */
 export interface PodWorkerExplanation {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly phase: PodWorkerPhase;
   readonly activity: PodWorkerActivity;
-  /** Seconds; absent until the pod terminates. */
+  /** Grace period in seconds. Absent until the pod terminates. */
   readonly gracePeriodSeconds?: number;
   readonly deleted: boolean;
   readonly evicted: boolean;
-  /** A pod of the same UID waits for this one to be gone (P3). */
+  /** Whether a pod of the same UID waits for this pod to be removed (P3). */
   readonly restartRequested: boolean;
-  /** The last things that happened, oldest first; bounded. */
+  /** Most recent events of the pod, oldest first; bounded. */
   readonly history: readonly PodWorkerHistoryEntry[];
 }

@@ -2,17 +2,20 @@ import { isStaticPod } from '@node-agent/pod-spec';
 import type { PodWorkerState } from './record.ts';
 
 /**
- * How a static pod that is to begin stands to its full name (P4): `held`: it has it; `first`: it runs already, so it goes
- * before those that wait, or they would wait for each other; `blocked`: another pod of the name runs, or may, and is to be
- * gone first, however many wait; `inLine`: its turn decides.
+ * How a static pod that wants to start stands in relation to its full name (P4).
+ * - `held`: the pod has the name.
+ * - `first`: the pod already runs, so it goes ahead of the waiting pods; otherwise they would wait for each other.
+ * - `blocked`: another pod of the name runs or may run, and must be gone first, however many pods wait.
+ * - `inLine`: the pod's place in the queue decides.
  */
 export type FullNameClaim = 'held' | 'first' | 'blocked' | 'inLine';
 
 /**
- * Beside the pods that have a worker, those that only the runtime knows count: after a restart the predecessor may still
- * run. A pod that ends may always go on.
- * @param running the UIDs of the pods of this name of which anything runs; `undefined` where nobody knows yet
- * @param stateOf the record of a pod; `undefined` for one that has no worker
+ * Decides how a static pod stands in relation to its full name. Besides the pods that have a worker, pods that only the
+ * runtime knows count too: after a kubelet restart the predecessor may still run. A terminating pod is never blocked.
+ * @param running UIDs of the pods of this name with a running container or sandbox; `undefined` if the runtime's pods
+ * are not known yet
+ * @param stateOf returns the record of a pod; `undefined` if the pod has no worker
  */
 export function fullNameClaim(
   { uid, phase }: Pick<PodWorkerState, 'uid' | 'phase'>,
@@ -25,7 +28,10 @@ export function fullNameClaim(
   return isKeptFrom(uid, running, stateOf) && phase === 'syncing' ? 'blocked' : 'inLine';
 }
 
-/** Whether another pod than `uid` runs, or may, that keeps a full name which no worker holds. Parameters as of {@link fullNameClaim}. */
+/**
+ * Returns whether a pod other than `uid` runs, or may run, and keeps a full name that no pod worker holds. Parameters
+ * as in {@link fullNameClaim}.
+ */
 export function isKeptFrom(
   uid: string | undefined,
   running: readonly string[] | undefined,
@@ -34,7 +40,10 @@ export function isKeptFrom(
   return running === undefined || blockerOf(uid, running, stateOf) !== undefined;
 }
 
-/** The UID of a pod that keeps a full name from `uid`, which no worker holds; `undefined` where none does. Parameters as of {@link fullNameClaim}. */
+/**
+ * Returns the UID of a running pod that keeps a full name, which no pod worker holds, from `uid`; `undefined` if there
+ * is none. Parameters as in {@link fullNameClaim}.
+ */
 export function blockerOf(
   uid: string | undefined,
   running: readonly string[] | undefined,
@@ -44,8 +53,9 @@ export function blockerOf(
 }
 
 /**
- * Whether a pod that runs keeps a static pod of its name from starting: any but one of the API server does. The
- * pod itself is asked: one that was known by its containers alone may turn out to be static while it is ended.
+ * Returns whether a running pod blocks a static pod of the same name from starting. Every pod does, except pods of the
+ * API server. The pod's spec is checked, because a pod that was known only by its containers may turn out to be static
+ * while it terminates.
  */
 function keepsName(state: PodWorkerState | undefined): boolean {
   const pod = (state?.active ?? state?.pending)?.pod;

@@ -1,25 +1,28 @@
 /**
- * Whose turn it is among static pods of one full name (P4): one has the name, the others stand in line in the order in which they
- * came. `startedStaticPodsByFullname` and `waitingToStartStaticPodsByFullname` of `pkg/kubelet/pod_workers.go`.
+ * Serializes static pods that share a full name (P4): one pod holds the name, the others queue in order of arrival.
+ * Upstream: `startedStaticPodsByFullname` and `waitingToStartStaticPodsByFullname` in `pkg/kubelet/pod_workers.go`.
  */
 export class FullNameTurns {
   readonly #holders = new Map<string, string>();
   readonly #lines = new Map<string, string[]>();
 
-  /** Puts a pod at the end of the line. */
+  /** Adds a pod to the end of the queue. */
   join(fullName: string, uid: string): void {
     const line = this.#lines.get(fullName);
     if (line === undefined) this.#lines.set(fullName, [uid]);
     else line.push(uid);
   }
 
-  /** Puts a pod that waits before all others: it runs already. */
+  /** Moves a queued pod to the front of the queue, because the pod already runs. */
   advance(fullName: string, uid: string): void {
     const line = this.#lines.get(fullName);
     if (line?.includes(uid)) this.#lines.set(fullName, [uid, ...line.filter((waiting) => waiting !== uid)]);
   }
 
-  /** Gives the name to the pod if nobody has it and no one is before it in line; whether it has the name now. */
+  /**
+   * Gives the name to the pod if the name is free and the pod is first in the queue. Returns whether the pod holds the
+   * name now.
+   */
   take(fullName: string, uid: string): boolean {
     const holder = this.#holders.get(fullName);
     if (holder !== undefined) return holder === uid;
@@ -30,8 +33,8 @@ export class FullNameTurns {
   }
 
   /**
-   * The pod gives up the name or its place in line.
-   * @returns the pod that may take the name now, if any
+   * Releases the pod's name, or removes the pod from the queue.
+   * @returns the UID of the pod that may take the name now, if any
    */
   leave(fullName: string, uid: string): string | undefined {
     if (this.#holders.get(fullName) === uid) this.#holders.delete(fullName);
@@ -39,12 +42,12 @@ export class FullNameTurns {
     return this.#holders.has(fullName) ? undefined : this.#lines.get(fullName)?.[0];
   }
 
-  /** Who has the name. */
+  /** Returns the UID of the pod that holds the name. */
   holder(fullName: string): string | undefined {
     return this.#holders.get(fullName);
   }
 
-  /** How many pods have a name or wait for one: a leak check. */
+  /** Number of held names and of queues, for leak checks in tests. */
   get size(): number {
     return this.#holders.size + this.#lines.size;
   }

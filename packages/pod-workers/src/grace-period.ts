@@ -1,10 +1,11 @@
 import type { Pod } from '@node-agent/pod-spec';
 
 /**
- * The grace period that is in force after a kill, in seconds: the shortest of what was in force, what the API server says
- * and what the kill asks for; the pod's own wish where none of these says anything; never under 1.
- * Source: `calculateEffectiveGracePeriod` of `pkg/kubelet/pod_workers.go`.
- * @param current what was in force; `undefined` where the pod was not terminating
+ * Returns the effective grace period after a kill, in seconds: the shortest of the current grace period, the API
+ * server's `deletionGracePeriodSeconds` and the override of the kill. If all three are absent, the pod's
+ * `terminationGracePeriodSeconds` applies. The result is at least 1. Upstream: `calculateEffectiveGracePeriod` in
+ * `pkg/kubelet/pod_workers.go`.
+ * @param current grace period in force so far; `undefined` if the pod was not terminating
  * @param pod `undefined` for a pod that only the runtime knows
  */
 export function effectiveGracePeriodSeconds(
@@ -18,8 +19,9 @@ export function effectiveGracePeriodSeconds(
 }
 
 /**
- * Returns how much of a deletion's grace period is left, in whole seconds, rounded up; at least 0. The API server sets `deletionTimestamp` to the
- * end of the grace period, so a kubelet that starts while the pod terminates does not begin the period again. Upstream does.
+ * Returns how much of a deletion's grace period is left, in whole seconds, rounded up; at least 0. The API server sets
+ * `deletionTimestamp` to the end of the grace period, so a kubelet that starts while the pod terminates does not
+ * restart the period. The Go kubelet does restart it.
  * @param nowMs the wall clock
  * @returns `undefined` if the pod is not deleted, or its `deletionTimestamp` is not a time
  */

@@ -2,7 +2,10 @@ import type { PodWorkerHistoryEntry } from './explanation.ts';
 
 const MAX_ENTRIES = 20;
 
-/** The last things that happened to a pod. Equal updates in a row count as one, at the time of the last. */
+/**
+ * Most recent events of a pod. Consecutive updates of the same type and phase are kept as one entry, with the time of
+ * the last.
+ */
 export class History {
   #entries: PodWorkerHistoryEntry[] = [];
 
@@ -18,7 +21,7 @@ export class History {
     if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
   }
 
-  /** Oldest first. */
+  /** Returns the entries, oldest first. */
   entries(): readonly PodWorkerHistoryEntry[] {
     return [...this.#entries];
   }

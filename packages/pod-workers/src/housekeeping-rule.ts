@@ -9,8 +9,9 @@ import {
 import { toTerminating } from './run-rule.ts';
 
 /**
- * Housekeeping compares the pod with the configuration: `removeTerminatedWorker` of `pkg/kubelet/pod_workers.go`. It alone makes a
- * UID free again (P3). A pod that left the configuration is driven to its end here, as nobody else will send an update.
+ * Handles the comparison of one pod with the configuration. Upstream: `removeTerminatedWorker` in
+ * `pkg/kubelet/pod_workers.go`. Only housekeeping forgets a finished pod, so that its UID can be used again (P3). A pod
+ * that has left the configuration is terminated here, because no pod source will send another update for it.
  */
 export function onHousekeeping(
   state: PodWorkerState,
@@ -28,7 +29,7 @@ export function onHousekeeping(
     if (state.running !== undefined) effects.unshift({ kind: 'cancel' });
     return { state: replay({ ...toTerminating(state), deleted: true }), effects };
   }
-  // Once only: after that its own back-off decides when it is tried again (P7).
+  // Starts the termination only once. After that, the step's own back-off decides when it is retried (P7).
   if (state.deleted) return { state, effects: [] };
   return { state: replay({ ...state, deleted: true }), effects: [{ kind: 'begin' }] };
 }

@@ -6,20 +6,25 @@ import type { KillPodOptions, UpdatePodOptions } from './types.ts';
 
 const MIN_TIMEOUT_SECONDS = 10;
 
-/** What {@link killPodNow} works with. */
+/** Inputs of {@link killPodNow}. */
 export interface KillPodNowContext {
   readonly updatePod: (options: UpdatePodOptions) => void;
   readonly clock: Clock;
   readonly recorder: EventRecorder;
-  /** Those who wait: each is called, with why, when the workers are stopped. */
+  /**
+   * Reject functions of the callers that wait for a kill. When the pod workers stop, each is called with the reason.
+   */
   readonly waiting: Set<(reason: unknown) => void>;
 }
 
 /**
- * Has a pod killed, and waits until none of its containers runs: `killPodNow` of `pkg/kubelet/pod_workers.go`. It waits for one and
- * a half grace periods (the asked one, else the pod's own), and for 10 s at least.
- * @throws PodWorkersError `KillTimeout`, after a warning event `ExceededGracePeriod`; the signal's reason. The kill goes on either way.
- *   PodWorkersError `Stopped`. RangeError where the asked grace period is no finite number: nothing is killed
+ * Kills a pod and waits until none of its containers runs (`killPodNow` in `pkg/kubelet/pod_workers.go`). The wait
+ * lasts for one and a half grace periods (the override of the call, else the pod's `terminationGracePeriodSeconds`),
+ * and at least 10 s.
+ * @throws PodWorkersError `KillTimeout`, after a warning event `ExceededGracePeriod`; the kill continues
+ * @throws PodWorkersError `Stopped` if the pod workers stop
+ * @throws RangeError if the override is not a finite number; nothing is killed
+ * @throws the signal's reason if `signal` is aborted; the kill continues
  */
 export function killPodNow(
   context: KillPodNowContext,

@@ -3,7 +3,7 @@ import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 import type { PodWork } from './record.ts';
 import type { PodWorkerSync } from './types.ts';
 
-/** The workers' metrics, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of the pod workers, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface PodWorkersMetrics {
   readonly duration: Histogram<'operation_type'>;
   readonly startDuration: Histogram;
@@ -23,30 +23,30 @@ function makeMetrics(metrics: Metrics): PodWorkersMetrics {
   return {
     duration: metrics.histogram({
       name: 'kubelet_pod_worker_duration_seconds',
-      help: 'Seconds from the news of a pod until its worker has acted upon it, by kind of news: create, update, sync, kill; or terminated.',
+      help: 'Seconds from receiving a pod update until the pod worker has handled it, by operation type: create, update, sync, kill, or terminated.',
       labels: ['operation_type'],
     }),
     startDuration: metrics.histogram({
       name: 'kubelet_pod_worker_start_duration_seconds',
-      help: 'Seconds from the kubelet first seeing a pod until its worker starts it.',
+      help: 'Seconds from the kubelet first seeing a pod until its pod worker starts it.',
     }),
     containersPerPod: metrics.histogram({
       name: 'kubelet_containers_per_pod_count',
-      help: 'Containers of each pod that was started.',
+      help: 'Number of containers of each started pod.',
       buckets: [1, 2, 4, 8, 16],
     }),
     working: metrics.gauge({
       name: 'kubelet_working_pods',
-      help: 'Pods that have a worker, by phase, by whether they are desired, orphaned (gone from the configuration) or known to the runtime only, and by whether they are static.',
+      help: 'Pods that have a pod worker, by phase, by configuration (desired, orphaned by leaving the configuration, or known only to the runtime), and by whether they are static.',
       labels: ['lifecycle', 'config', 'static'],
     }),
     orphanedRuntimePods: metrics.counter({
       name: 'kubelet_orphaned_runtime_pods_total',
-      help: 'Pods found in the runtime that no worker knew of.',
+      help: 'Pods found in the runtime that no pod worker knew.',
     }),
     restartedPods: metrics.counter({
       name: 'kubelet_restarted_pods_total',
-      help: 'Pods that were made free to start again because their UID came back while they terminated.',
+      help: 'Pods that were restarted because a pod with the same UID was created while they terminated.',
       labels: ['static'],
     }),
   };
@@ -60,7 +60,9 @@ export interface WorkingPodCount {
   readonly count: number;
 }
 
-/** Every series of `kubelet_working_pods`, those that count nothing too, as upstream's `HandlePodCleanups` has them. */
+/**
+ * Returns every series of `kubelet_working_pods`, including those with count 0, as upstream's `HandlePodCleanups` does.
+ */
 export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly WorkingPodCount[] {
   const counts = new Map<string, { -readonly [Key in keyof WorkingPodCount]: WorkingPodCount[Key] }>();
   for (const lifecycle of ['sync', 'terminating', 'terminated'] as const) {
@@ -84,19 +86,25 @@ export function countWorkingPods(pods: Iterable<PodWorkerSync>): readonly Workin
   return [...counts.values()];
 }
 
-/** A pod is taken up: to run, or, as one that a kubelet before this one has seen through, to be cleaned up. */
+/**
+ * Records that a pod worker runs the first step of a pod: to start the pod, or to clean up a pod that an earlier
+ * kubelet has terminated.
+ */
 export function observePod(metrics: PodWorkersMetrics, { pod }: PodWork): void {
   if (pod !== undefined) metrics.containersPerPod.observe({}, pod.spec.containers.length);
 }
 
-/** A pod is let start. `nowMs` is the wall clock, as the annotation is that says when the kubelet first saw the pod. */
+/**
+ * Records that a pod worker starts a pod. `nowMs` is the wall clock, like the annotation with the time at which the
+ * kubelet first saw the pod.
+ */
 export function observeStart(metrics: PodWorkersMetrics, { pod, updateType }: PodWork, nowMs: number): void {
   if (pod === undefined || updateType !== 'create') return;
   const seenAtMs = Date.parse(pod.metadata.annotations?.[CONFIG_SEEN_ANNOTATION] ?? '');
   if (!Number.isNaN(seenAtMs)) metrics.startDuration.observe({}, Math.max(0, nowMs - seenAtMs) / 1000);
 }
 
-/** An update has been acted upon. `nowMs` is the monotonic clock. */
+/** Records that an update has been handled. `nowMs` is the monotonic clock. */
 export function observeDuration(metrics: PodWorkersMetrics, update: PodWork, finished: boolean, nowMs: number): void {
   if (update.startTimeMs === undefined) return;
   const seconds = (nowMs - update.startTimeMs) / 1000;

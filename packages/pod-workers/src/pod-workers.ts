@@ -19,12 +19,15 @@ import { updateDelayMs } from './update-delay.ts';
 import { identityOf } from './update-rule.ts';
 import { Worker } from './worker.ts';
 
-/** How often it is looked whether a pod of the same name, known to the runtime alone, still runs. */
+/**
+ * Interval at which the pod worker checks whether another pod of the same name, known only to the runtime, still runs.
+ */
 const FULL_NAME_CHECK_MS = 500;
 
 /**
- * One state machine per pod UID (P1): what pods this node runs, and who may run when. The rule is {@link nextPodWorkerState}; this class
- * runs its effects: one step of a pod at a time (P2), retries, turns. Source: `pkg/kubelet/pod_workers.go`.
+ * Keeps one state machine per pod UID (P1): which pods this node runs, and when each of their steps may run. {@link
+ * nextPodWorkerState} holds the rules. This class performs their effects: it runs one step per pod at a time (P2),
+ * schedules retries and serializes static pods of one full name. Upstream: `pkg/kubelet/pod_workers.go`.
  */
 export class PodWorkers implements AsyncDisposable {
   readonly #components: WithDefaults<PodWorkersComponents>;
@@ -33,14 +36,14 @@ export class PodWorkers implements AsyncDisposable {
   readonly #workers = new Map<string, Worker>();
   readonly #turns = new FullNameTurns();
   readonly #runner: StepRunner;
-  /** Ends the wait of {@link start}. */
+  /** Resolved to end the wait of {@link start}. */
   readonly #stopped = Promise.withResolvers<void>();
-  /** Who waits for a kill. */
+  /** Reject functions of the callers that wait for a kill. */
   readonly #waiting = new Set<(reason: unknown) => void>();
   #podsSynced = false;
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(given: PodWorkersComponents, options: PodWorkersOptions = {}) {
     const asked = checkOptions('PodWorkers', options, {
       resyncIntervalMs: 'positive?',
@@ -64,11 +67,12 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Lets steps run until `signal` is aborted or it is disposed of, then aborts them and resolves when all have ended.
+   * Runs steps until `signal` is aborted or the pod workers are disposed of. Then aborts the running steps and resolves
+   * when all of them have ended.
    * @throws PodWorkersError `AlreadyStarted`
    */
   async start(signal: AbortSignal): Promise<void> {
-    if (this.#lifecycle !== 'new') throw new PodWorkersError('AlreadyStarted', 'the pod workers were started before');
+    if (this.#lifecycle !== 'new') throw new PodWorkersError('AlreadyStarted', 'the pod workers were already started');
     this.#lifecycle = 'started';
     for (const worker of this.#workers.values()) {
       if (worker.state.pending !== undefined) this.#schedule(worker);
@@ -82,24 +86,30 @@ export class PodWorkers implements AsyncDisposable {
     await this[Symbol.asyncDispose]();
   }
 
-  /** Aborts the steps that run and waits for their end; none starts afterwards. Who waits for a kill is told that there is none. */
+  /**
+   * Aborts the running steps and waits until they have ended. No step starts afterwards. Callers that wait for a kill
+   * are rejected with `Stopped`.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#lifecycle = 'stopped';
     this.#stopped.resolve();
     for (const worker of this.#workers.values()) {
       worker.setTimer(undefined);
-      worker.abort?.abort(new DOMException('the pod workers are being stopped', 'AbortError'));
+      worker.abort?.abort(new DOMException('the pod workers are stopping', 'AbortError'));
     }
     for (const fail of [...this.#waiting]) fail(stoppedError());
     await this.#runner.ended();
   }
 
-  /** How many pods have a worker. */
+  /** Number of pods that have a worker. */
   get podCount(): number {
     return this.#workers.size;
   }
 
-  /** Tells a pod's worker what is new; never waits. Only the newest update is acted upon, but no kill is lost (P2). */
+  /**
+   * Passes an update to the pod's worker without waiting for its effect. Only the newest update is handled, but no kill
+   * is lost (P2).
+   */
   updatePod(options: UpdatePodOptions): void {
     const { uid } = identityOf(options);
     const known = this.#workers.get(uid);
@@ -114,19 +124,26 @@ export class PodWorkers implements AsyncDisposable {
     if (worker === undefined) return;
     if (known === undefined && options.pod === undefined) this.#metrics.orphanedRuntimePods.inc({});
     const { phase } = worker.state;
-    // After what it has led to, and told so: the history is in order.
+    // Recorded after the phase changes that the update caused, so that the history is in order.
     worker.history.add({ atMs: this.#components.clock.now(), what: 'update', updateType: options.updateType, phase });
   }
 
-  /** Looks at a pod at once: one of its containers died or became ready (P7). Nothing happens where no worker knows it. */
+  /**
+   * Syncs a pod immediately, because one of its containers died or became ready (P7). Does nothing if the pod has no
+   * worker.
+   */
   wake(uid: string): void {
     this.#apply(uid, { type: 'wake' });
   }
 
   /**
-   * Kills a pod and waits until none of its containers runs: for one and a half times `gracePeriodSecondsOverride`, where absent the pod's
-   * own `terminationGracePeriodSeconds`, where that is absent, too, 0; for 10 s at least. Asked before `start`, it waits for that within the same time.
-   * @throws PodWorkersError `KillTimeout`, the kill goes on; `Stopped`; RangeError where the grace period is no finite number; the signal's reason
+   * Kills a pod and waits until none of its containers runs. The wait lasts for one and a half grace periods, and at
+   * least 10 s. The grace period is `gracePeriodSecondsOverride`; if absent, the pod's `terminationGracePeriodSeconds`;
+   * if that is absent too, 0. If called before `start`, the time until `start` counts towards the wait.
+   * @throws PodWorkersError `KillTimeout` if the pod did not stop in time; the kill continues
+   * @throws PodWorkersError `Stopped` if the pod workers stop
+   * @throws RangeError if the grace period is not a finite number
+   * @throws the signal's reason if `signal` is aborted
    */
   killPodNow(pod: Pod, options: Omit<KillPodOptions, 'completed'> = {}, signal?: AbortSignal): Promise<void> {
     if (this.#lifecycle === 'stopped') return Promise.reject(stoppedError());
@@ -136,9 +153,10 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Housekeeping's comparison with the whole configuration. Pods that have left it are driven to their end, finished ones forgotten; the
-   * caller then creates those desired pods that are not in the answer. Call it only when all sources have reported: from the first call
-   * on, an unknown pod counts as gone (P5).
+   * Compares the pod workers with the complete configuration, for housekeeping. Pods that have left the configuration
+   * are terminated; finished ones are forgotten. The caller must then create the desired pods that are absent from the
+   * result. Call this only when all pod sources have reported: from the first call on, a pod without a worker counts as
+   * gone (P5).
    */
   syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync> {
     this.#podsSynced = true;
@@ -161,9 +179,9 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Forgets those of these pods that are finished and are wanted again: the caller then creates them anew (P3). What {@link syncKnownPods}
-   * does for all pods this does for some, while others cannot be spoken of yet.
-   * @returns their UIDs
+   * Forgets the finished pods among `wantedPods`, so that the caller can create them again (P3). Does for some pods
+   * what {@link syncKnownPods} does for all pods; used while not all pod sources have reported.
+   * @returns the UIDs of the forgotten pods
    */
   forgetReused(wantedPods: readonly Pod[]): readonly string[] {
     return wantedPods.flatMap(({ metadata: { uid } }) => {
@@ -173,7 +191,10 @@ export class PodWorkers implements AsyncDisposable {
     });
   }
 
-  /** Compares one with the configuration. @returns where it stands then; `undefined` where it is forgotten */
+  /**
+   * Compares one pod with the configuration.
+   * @returns the pod's record afterwards; `undefined` if the pod was forgotten
+   */
   #compare({ uid, static: isStatic }: Worker['state'], desired: boolean): Worker['state'] | undefined {
     this.#apply(uid, { type: 'housekeeping', desired });
     const state = this.#state(uid);
@@ -181,45 +202,67 @@ export class PodWorkers implements AsyncDisposable {
     return state;
   }
 
-  /** The terminating step has succeeded: for filters of the desired pods, as admission. False for unknown pods. */
+  /**
+   * Returns whether the terminating step has succeeded. Returns false for pods without a worker, including
+   * force-deleted pods whose worker has finished; so use this only to filter desired pods, as admission does.
+   */
   isPodKnownTerminated(uid: string): boolean {
     return predicates.isPodKnownTerminated(this.#state(uid));
   }
 
-  /** A container of it may run now, or be started. */
+  /**
+   * Returns whether containers of the pod may run now or may be started. Returns true for unknown pods until the first
+   * {@link syncKnownPods}.
+   */
   couldHaveRunningContainers(uid: string): boolean {
     return predicates.couldHaveRunningContainers(this.#state(uid), this.#podsSynced);
   }
 
-  /** The terminated step has succeeded, or the pod is known not to be there. */
+  /**
+   * Returns whether the terminated step has succeeded. Returns true for unknown pods after the first {@link
+   * syncKnownPods}.
+   */
   shouldPodBeFinished(uid: string): boolean {
     return predicates.shouldPodBeFinished(this.#state(uid), this.#podsSynced);
   }
 
-  /** The pod is to terminate. For steps, not for clean-up: it is false for pods that are gone. */
+  /**
+   * Returns whether the pod was requested to terminate. Containers may still be starting until the terminating step
+   * begins. Use this in sync steps, not in clean-up: it returns false for pods that have already been removed.
+   */
   isPodTerminationRequested(uid: string): boolean {
     return predicates.isPodTerminationRequested(this.#state(uid));
   }
 
-  /** No container of the pod is started any more: background set-up for it must end. */
+  /**
+   * Returns whether the pod worker no longer starts containers of the pod, so that managers must stop background set-up
+   * for it. While this returns false, `syncPod` may run and start containers, even if termination was already
+   * requested. Returns true for unknown pods after the first {@link syncKnownPods}.
+   */
   shouldPodContainersBeTerminating(uid: string): boolean {
     return predicates.shouldPodContainersBeTerminating(this.#state(uid), this.#podsSynced);
   }
 
-  /** What only running containers need (mounted volumes, ...) may go. */
+  /**
+   * Returns whether resources that only running containers need, such as mounted volumes, can be removed: all
+   * containers have stopped, or, after the first {@link syncKnownPods}, the pod is unknown and cannot run.
+   */
   shouldPodRuntimeBeRemoved(uid: string): boolean {
     return predicates.shouldPodRuntimeBeRemoved(this.#state(uid), this.#podsSynced);
   }
 
-  /** All of the pod may go: evicted, or deleted and stopped. */
+  /**
+   * Returns whether all content of the pod can be removed: the pod was evicted, or it was deleted and its containers
+   * have stopped. Returns true for unknown pods after the first {@link syncKnownPods}.
+   */
   shouldPodContentBeRemoved(uid: string): boolean {
     return predicates.shouldPodContentBeRemoved(this.#state(uid), this.#podsSynced);
   }
 
   /**
-   * A static pod of this full name (`name_namespace`) terminates, or one that is not `next` has the name, or still runs from
-   * before a restart: the mirror pod must stay as it is for now (F3).
-   * @param next the UID of the static pod that the mirror pod is to show from now on; none where it is to go
+   * Returns whether the mirror pod of this full name (`name_namespace`) must stay unchanged for now (F3): a static pod
+   * of the name terminates, or a pod other than `next` has the name or still runs from before a kubelet restart.
+   * @param next UID of the static pod that the mirror pod will represent; absent if the mirror pod will be deleted
    */
   isPodForMirrorPodTerminatingByFullName(fullName: string, next?: string): boolean {
     if (next !== undefined && this.#state(next)?.phase === 'terminating') return true;
@@ -230,7 +273,10 @@ export class PodWorkers implements AsyncDisposable {
     return isKeptFrom(next, running, (uid) => this.#state(uid));
   }
 
-  /** What a pod's worker does, waits for and since when, and what happened before; `undefined` for unknown pods. */
+  /**
+   * Explains what the pod's worker does or waits for, since when, and what happened before. Returns `undefined` for
+   * unknown pods.
+   */
   explain(uid: string): PodWorkerExplanation | undefined {
     const worker = this.#workers.get(uid);
     if (worker === undefined) return undefined;
@@ -243,7 +289,7 @@ export class PodWorkers implements AsyncDisposable {
     return this.#workers.get(uid)?.state;
   }
 
-  /** Moves a pod's record on, and does what its rule says. */
+  /** Replaces the pod's record by its successor and performs the resulting effects. */
   #apply(uid: string, event: PodWorkerEvent): void {
     const before = this.#workers.get(uid);
     const previous = before?.state;
@@ -265,14 +311,14 @@ export class PodWorkers implements AsyncDisposable {
       const next = this.#workers.get(this.#turns.leave(previous.fullName, uid) ?? '');
       if (next !== undefined) this.#schedule(next);
     }
-    // Last, as a callback may bring the next update.
+    // Effects run last, because a callback may send the next update.
     for (const effect of effects) this.#perform(worker ?? before, effect);
   }
 
   #onPhase(worker: Worker): void {
     const { phase, uid, name, namespace } = worker.state;
     const nowMs = this.#components.clock.now();
-    this.#components.logger.debug({ podUid: uid, pod: `${namespace}/${name}`, phase }, 'Pod enters a phase');
+    this.#components.logger.debug({ podUid: uid, pod: `${namespace}/${name}`, phase }, 'Pod changed phase');
     worker.history.add({ atMs: nowMs, what: 'phase', phase });
     if (phase === 'finished') {
       worker.setTimer(undefined);
@@ -285,7 +331,7 @@ export class PodWorkers implements AsyncDisposable {
     if (effect.kind === 'complete') {
       for (const completed of effect.completions) this.#complete(completed);
     } else if (effect.kind === 'ignored') {
-      logger.debug({ podUid: worker?.state.uid, reason: effect.reason }, 'Pod update is ignored');
+      logger.debug({ podUid: worker?.state.uid, reason: effect.reason }, 'Ignored pod update');
     } else if (worker !== undefined) {
       if (effect.kind === 'cancel') this.#cancel(worker);
       else if (effect.kind === 'begin') this.#schedule(worker);
@@ -293,7 +339,7 @@ export class PodWorkers implements AsyncDisposable {
       else if (effect.kind === 'wait' && worker.activity.kind !== 'waitingForFullName') {
         worker.activity = { kind: 'waitingForFullName', sinceMs: clock.now(), holderUid: undefined };
       }
-      // `requeue` needs the step's error: see #onEnd.
+      // `requeue` is handled in #onEnd, because it needs the step's error.
     }
   }
 
@@ -301,7 +347,7 @@ export class PodWorkers implements AsyncDisposable {
     try {
       completed();
     } catch (err) {
-      this.#components.logger.error({ err }, 'The callback of a kill has thrown');
+      this.#components.logger.error({ err }, 'Kill callback threw an error');
     }
   }
 
@@ -310,10 +356,10 @@ export class PodWorkers implements AsyncDisposable {
     if (activity.kind === 'running' || activity.kind === 'waitingForStatus') {
       worker.activity = { ...activity, cancelled: true };
     }
-    worker.abort?.abort(new DOMException('there is more urgent news of the pod', 'AbortError'));
+    worker.abort?.abort(new DOMException('a more urgent update of the pod arrived', 'AbortError'));
   }
 
-  /** Has the worker begin what is pending, once all that happens in this turn of the event loop has happened. */
+  /** Schedules a `begin` event for the pending update at the end of the current turn of the event loop. */
   #schedule(worker: Worker): void {
     if (this.#lifecycle !== 'started' || worker.scheduled || worker.state.running !== undefined) return;
     worker.setTimer(undefined);
@@ -332,11 +378,11 @@ export class PodWorkers implements AsyncDisposable {
       if (this.#lifecycle !== 'started' || this.#workers.get(state.uid) !== worker) return;
       const { clock, podCache } = this.#components;
       const { uid, name, namespace } = state;
-      // What ends without having begun here claims no name.
+      // A pod that terminates without having started needs no full name.
       const endsUnbegun = state.static && state.phase !== 'syncing' && state.startedAtMs === undefined;
       const running = endsUnbegun ? podCache.runningPods(name, namespace) : [];
       if (running === undefined && !state.observedRuntime) {
-        // Whether there is anything to end is not known yet (C5).
+        // The runtime's pods are not known yet, so it is unknown whether anything of this pod must be stopped (C5).
         worker.setTimer(clock.setTimer(FULL_NAME_CHECK_MS, () => this.#schedule(worker)));
         return;
       }
@@ -345,7 +391,10 @@ export class PodWorkers implements AsyncDisposable {
     });
   }
 
-  /** Whether a static pod has its full name now (P4); looks again soon where a pod that runs is in its way. */
+  /**
+   * Returns whether a static pod holds its full name now (P4). If a running pod blocks the name, checks again after
+   * `FULL_NAME_CHECK_MS`.
+   */
   #takesFullName(worker: Worker): boolean {
     const { fullName, uid, name, namespace } = worker.state;
     const { clock, podCache } = this.#components;
@@ -373,12 +422,12 @@ export class PodWorkers implements AsyncDisposable {
     }
   }
 
-  /** Sets the time of the next look, where nothing else brings one before. */
+  /** Schedules the next sync of a pod that has no pending update. */
   #requeue(worker: Worker, error: unknown, startMs: number): void {
     if (worker.state.phase === 'finished' || this.#lifecycle !== 'started') return;
     const { clock, random } = this.#components;
     const nowMs = clock.monotonic();
-    // At once, but not again and again.
+    // An elapsed `retryAtMs` causes at most one immediate retry in a row.
     const overMs = worker.hurries ? nowMs : startMs;
     const delayMs = retryDelayMs(error, { ...this.#options, nowMs, overMs, random });
     worker.hurries = error !== undefined && delayMs === 0;
@@ -393,5 +442,5 @@ export class PodWorkers implements AsyncDisposable {
 }
 
 function stoppedError(): PodWorkersError {
-  return new PodWorkersError('Stopped', 'the pod workers were stopped: nothing is killed any more');
+  return new PodWorkersError('Stopped', 'the pod workers were stopped; no more pods are killed');
 }

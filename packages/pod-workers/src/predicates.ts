@@ -1,40 +1,54 @@
 /**
- * The questions that other managers ask (P5), as functions of a pod's record and of `podsSynced`: whether housekeeping has
- * compared the workers with a whole configuration once. Before that, a pod that the workers do not know may still come.
+ * The questions that other managers ask about a pod (P5), as functions of the pod's record and of `podsSynced`.
+ * `podsSynced` is true once housekeeping has compared the pod workers with a complete configuration. Before that, a pod
+ * without a record may still be created.
  */
 import type { PodWorkerState } from './record.ts';
 
-/** The terminating step has succeeded. For filters of the desired pods, as admission. */
+/**
+ * Returns whether the terminating step has succeeded. Returns false for unknown pods, so it is only suited to filter
+ * desired pods, as admission does.
+ */
 export function isPodKnownTerminated(state: PodWorkerState | undefined): boolean {
   return state !== undefined && hasTerminated(state);
 }
 
-/** A container of it may run now or be started. */
+/** Returns whether containers of the pod may run now or may be started. */
 export function couldHaveRunningContainers(state: PodWorkerState | undefined, podsSynced: boolean): boolean {
   return state === undefined ? !podsSynced : !hasTerminated(state);
 }
 
-/** The terminated step has succeeded, or the pod is not there. */
+/** Returns whether the terminated step has succeeded, or the pod is known to be gone. */
 export function shouldPodBeFinished(state: PodWorkerState | undefined, podsSynced: boolean): boolean {
   return state === undefined ? podsSynced : state.phase === 'finished';
 }
 
-/** It was asked to terminate; containers may still be under way up. */
+/**
+ * Returns whether the pod was requested to terminate. Containers may still be starting, because `syncPod` may run until
+ * the terminating step begins. Returns false for pods that have already been removed.
+ */
 export function isPodTerminationRequested(state: PodWorkerState | undefined): boolean {
   return state !== undefined && state.phase !== 'syncing';
 }
 
-/** Its worker has seen that it must terminate: none of its containers is started any more. */
+/**
+ * Returns whether the pod worker has observed that the pod must terminate, so that no more containers are started.
+ * Returns false from the request to terminate until the pod worker acts on the request: until then `syncPod` may still
+ * start containers.
+ */
 export function shouldPodContainersBeTerminating(state: PodWorkerState | undefined, podsSynced: boolean): boolean {
   return state === undefined ? podsSynced : state.terminationStarted;
 }
 
-/** What only running containers need (mounted volumes, ...) may go. */
+/** Returns whether resources that only running containers need, such as mounted volumes, can be removed. */
 export function shouldPodRuntimeBeRemoved(state: PodWorkerState | undefined, podsSynced: boolean): boolean {
   return state === undefined ? podsSynced : hasTerminated(state);
 }
 
-/** All of it may go: it was evicted, or it was deleted and its containers have stopped. */
+/**
+ * Returns whether all content of the pod can be removed: the pod was evicted, or it was deleted and its containers have
+ * stopped.
+ */
 export function shouldPodContentBeRemoved(state: PodWorkerState | undefined, podsSynced: boolean): boolean {
   return state === undefined ? podsSynced : state.evicted || (state.deleted && hasTerminated(state));
 }

@@ -2,32 +2,39 @@ import { jitter, type Random } from '@node-agent/async';
 
 const RESYNC_JITTER_FACTOR = 0.5;
 /**
- * Pods that need nothing are looked at at common instants, so many in a resync interval: to wake the process for one of them costs more
- * than the look.
+ * Number of common instants per resync interval at which idle pods are synced. Waking the process for a single pod
+ * costs more than the sync itself.
  */
 const RESYNC_SLOTS = 12;
 const BACK_OFF_JITTER_FACTOR = 0.5;
-/** Where a retry waits for a known instant, it comes at most so much later: no herd, and no needless wait. */
+/**
+ * Maximum jitter of a retry that waits for a known instant: enough to avoid a thundering herd, without a needless wait.
+ */
 const MAX_JITTER_AFTER_INSTANT_MS = 1000;
 const TRANSIENT_BACK_OFF_MS = 1000;
 const NETWORK_NOT_READY_MESSAGE = 'network is not ready';
 
-/** What {@link retryDelayMs} depends on beside the error. */
+/** Inputs of {@link retryDelayMs} besides the error. */
 export interface RetryContext {
   readonly resyncIntervalMs: number;
   readonly backOffMs: number;
-  /** The monotonic clock, as `retryAtMs` of errors is. */
+  /** Monotonic clock, as for `retryAtMs` of errors. */
   readonly nowMs: number;
-  /** By the same clock: an error that asks for a time which was over by then asks for none. Where absent, that is `nowMs`. */
+  /** Monotonic clock. A `retryAtMs` of an error that is not later than `overMs` is ignored. Default: `nowMs`. */
   readonly overMs?: number;
   readonly random: Random;
 }
 
 /**
- * How long after a step the pod is looked at again, if nothing happens to it before: `completeWork` of
- * `pkg/kubelet/pod_workers.go`. After a good step the resync interval, and together with others. After an error that knows when a retry makes sense, then,
- * but within the resync interval; after one of a network that is not ready 1 s; after others the back-off. All are jittered. Upstream has a
- * time that is over tried again at once, however often; here only where it came while the step went on (`overMs`).
+ * Returns the delay from the end of a step to the next sync of the pod, unless something else triggers a sync earlier.
+ * Upstream: `completeWork` in `pkg/kubelet/pod_workers.go`. All delays are jittered.
+ * - After success: the resync interval, aligned with other pods.
+ * - After an error with a `retryAtMs`: at that time, but within the resync interval.
+ * - After an error that the network is not ready: 1 s.
+ * - After other errors: the back-off.
+ *
+ * Upstream retries immediately, any number of times, if the retry time has already passed. Here that happens only if
+ * the retry time passed while the step ran (`overMs`).
  */
 export function retryDelayMs(error: unknown, context: RetryContext): number {
   const { random } = context;
@@ -40,7 +47,7 @@ export function retryDelayMs(error: unknown, context: RetryContext): number {
   return delayMs + Math.min(extraMs, MAX_JITTER_AFTER_INSTANT_MS);
 }
 
-/** From the resync interval up to one and a half of it, at the beginning of a slot. */
+/** Returns a delay between one and one and a half resync intervals that ends at the start of a slot. */
 function resyncDelayMs({ resyncIntervalMs, nowMs, random }: RetryContext): number {
   const slotMs = resyncIntervalMs / RESYNC_SLOTS;
   const dueMs = nowMs + jitter(random, resyncIntervalMs, RESYNC_JITTER_FACTOR);
@@ -49,8 +56,8 @@ function resyncDelayMs({ resyncIntervalMs, nowMs, random }: RetryContext): numbe
 }
 
 /**
- * The earliest `retryAtMs` after `overMs` of an error, its causes and its parts; `MinBackoffExpiration` of `pkg/kubelet/container`. What is
- * no finite number says nothing.
+ * Returns the earliest `retryAtMs` later than `overMs` of an error, its causes and its parts (`MinBackoffExpiration` in
+ * `pkg/kubelet/container`). Values that are not finite numbers are ignored.
  */
 function earliestRetryAtMs(error: unknown, overMs: number): number | undefined {
   let earliest: number | undefined;
@@ -69,7 +76,7 @@ function isNetworkNotReady(error: unknown): boolean {
   return false;
 }
 
-/** The error, its causes and the members of aggregates, each once. */
+/** Yields the error, its causes and the members of aggregate errors, each once. */
 function* parts(error: unknown): Generator<Record<string, unknown>> {
   const seen = new Set<unknown>();
   const rest = [error];

@@ -10,22 +10,23 @@ import {
 } from './record.ts';
 import type { PodWorkerStep } from './types.ts';
 
-/** Something made a look at the pod worth while: what the last step was given is given again. */
+/** Handles a reason to sync again: the input of the last step is replayed. */
 export function onWake(state: PodWorkerState): PodWorkerTransition {
   if (state.phase === 'finished') return { state, effects: [] };
   const { pending } = state;
-  // Whatever wakes it does not wait with an update that may.
+  // The sync was requested for its own reason, so it is not delayed together with a pending update.
   const next = pending === undefined ? replay(state) : { ...state, pending: { ...pending, patient: false } };
   return { state: next, effects: [{ kind: 'begin' }] };
 }
 
-/** The worker takes what is pending: `startPodSync` of `pkg/kubelet/pod_workers.go`. */
+/** Starts the step for the pending update (`startPodSync` in `pkg/kubelet/pod_workers.go`). */
 export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { type: 'begin' }>): PodWorkerTransition {
   const { pending } = state;
   if (state.running !== undefined || pending === undefined) return { state, effects: [] };
   const first = state.startedAtMs === undefined;
   if (first && state.phase === 'syncing' && !event.turn) return { state, effects: [{ kind: 'wait' }] };
-  // A static pod that never had its turn has no containers of ours, and a step of it could disturb its namesake (P4).
+  // A static pod that never held its full name has no containers started by this kubelet, and a step for it could
+  // disturb the pod that does hold the name (P4).
   const observedRuntime = state.observedRuntime || event.runs === true;
   if (first && state.phase !== 'syncing' && state.static && !observedRuntime) return finish(state);
 
@@ -37,7 +38,8 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
       running: step,
       pending: undefined,
       active: pending,
-      // What ends without having had its turn, or is known by its containers alone, was never started by us.
+      // A pod that terminates before it held its name, or that is known only by its containers, was not started by this
+      // kubelet.
       startedAtMs: state.startedAtMs ?? (step === 'syncPod' || ours ? event.nowMs : undefined),
       terminationStarted: state.terminationStarted || state.phase !== 'syncing',
       observedRuntime,
@@ -47,12 +49,15 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   };
 }
 
-/** The running step is given what there is by now: its pod's status may have been waited for. */
+/** Notes that the running step has received the current input. The step may have waited for its pod's status before. */
 export function onGiven(state: PodWorkerState): PodWorkerTransition {
   return { state: state.podStatusFnIsLate ? { ...state, podStatusFnIsLate: false } : state, effects: [] };
 }
 
-/** The running step has ended: `completeSync`, `completeTerminating`, ... and `completeWork` of `pkg/kubelet/pod_workers.go`. */
+/**
+ * Handles the end of the running step (`completeSync`, `completeTerminating`, ... and `completeWork` in
+ * `pkg/kubelet/pod_workers.go`).
+ */
 export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { type: 'ended' }>): PodWorkerTransition {
   const step = state.running;
   if (step === undefined) return { state, effects: [] };
@@ -62,7 +67,7 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
     case 'syncTerminatedPod':
       return finish(idle);
     case 'syncTerminatingRuntimePod':
-      // It has no place in the configuration, and so nothing that would be remembered of it.
+      // The pod is not in the configuration, so nothing about it needs to be kept.
       return { state: undefined, effects: complete(idle.completions) };
     case 'syncTerminatingPod':
       if (idle.podStatusFnIsLate) return goOn(replay(idle));
@@ -76,7 +81,7 @@ export function onEnded(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   }
 }
 
-/** `state` on its way out, for a reason that brought no update. */
+/** Returns `state` as terminating, for a reason other than an update. */
 export function toTerminating(state: PodWorkerState): PodWorkerState {
   const pod = (state.pending ?? state.active)?.pod;
   return {

@@ -6,17 +6,17 @@ import { runStep } from './step.ts';
 import type { PodWorkerStep } from './types.ts';
 import type { Worker } from './worker.ts';
 
-/** How a step ended, and with what error. */
+/** Outcome and error of a step. */
 export interface StepEnd {
   readonly outcome: PodStepOutcome;
   readonly error: unknown;
-  /** When it began, by the monotonic clock. */
+  /** Start of the step, by the monotonic clock. */
   readonly startMs: number;
 }
 
 /**
- * Lets steps run, each to its end, and tells what came of it: to the pod's worker what it does meanwhile, to the log, the pod's
- * history and the metrics what it did, to `onGiven` and `onEnd` what its record's next event is. It decides nothing.
+ * Runs steps to their end. Sets the pod worker's activity, writes the log, the pod's history and the metrics, and
+ * reports the events of the pod's record through `onGiven` and `onEnd`. Makes no decisions.
  */
 export class StepRunner {
   readonly #components: WithDefaults<PodWorkersComponents>;
@@ -37,7 +37,7 @@ export class StepRunner {
     this.#onEnd = onEnd;
   }
 
-  /** Begins a step of a worker that has none. */
+  /** Starts a step of a pod worker that runs no step. */
   run(worker: Worker, { step, update, first }: Extract<PodWorkerEffect, { kind: 'run' }>): void {
     if (first && worker.state.startedAtMs !== undefined) observePod(this.#metrics, update);
     if (step === 'syncPod') observeStart(this.#metrics, update, this.#components.clock.now());
@@ -45,7 +45,7 @@ export class StepRunner {
     this.#running.add(running);
   }
 
-  /** Waits until those that run now have ended. */
+  /** Waits until the running steps have ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -77,7 +77,7 @@ export class StepRunner {
       idle = result.idle ?? false;
       doneAtMs = result.doneAtMs;
     } catch (thrown) {
-      const error = thrown ?? new Error('a step has thrown nothing');
+      const error = thrown ?? new Error('the step threw undefined');
       end = { outcome: abort.signal.aborted ? 'cancelled' : 'failed', error, startMs };
     }
     if (synced && !idle) worker.lastSyncMs = doneAtMs ?? clock.monotonic();
@@ -96,6 +96,6 @@ export class StepRunner {
     const fields = { podUid: state.uid, pod: `${state.namespace}/${state.name}`, step };
     if (error !== undefined && outcome !== 'cancelled')
       logger.error({ ...fields, err: error }, 'Error syncing pod, skipping');
-    else logger.debug({ ...fields, outcome, durationMs }, 'Pod step has ended');
+    else logger.debug({ ...fields, outcome, durationMs }, 'Pod step ended');
   }
 }

@@ -3,33 +3,38 @@ import { type EventRecorder, errorText, eventReasons } from '@node-agent/telemet
 import type { PodWork, PodWorkerState } from './record.ts';
 import type { PodCacheReader, PodStatusFn, PodSyncer, PodWorkerStep } from './types.ts';
 
-/** What a step is run with. */
+/** Inputs of {@link runStep} besides the step and its update. */
 export interface StepContext {
   readonly syncer: PodSyncer;
   readonly podCache: PodCacheReader;
   readonly recorder: EventRecorder;
-  /** The pod's status must have been read after this: since the last step ended that may have done anything. */
+  /**
+   * The pod's status must have been read after this time: the end of the last step that may have changed the runtime.
+   */
   readonly lastSyncMs: number;
-  /** The pod's record as it is now: kills go on to arrive while the status is waited for. */
+  /** Returns the pod's current record: kills continue to arrive while the step waits for the status. */
   readonly state: () => PodWorkerState;
-  /** Called when the status is there, right before the syncer is. */
+  /** Called when the status has been read, directly before the syncer is called. */
   readonly onStatus: () => void;
 }
 
-/** How a step went well. */
+/** Result of a step that did not throw. */
 export interface StepResult {
   readonly isTerminal: boolean;
-  /** It did nothing: the status that it was given may serve the next one. */
+  /** Whether the step did nothing to the runtime, so the next step may use the same status. */
   readonly idle?: boolean;
-  /** When the last of what it did was done, by the monotonic clock; not before it ended where absent. */
+  /** When the last change to the runtime was complete, by the monotonic clock. If absent: the end of the step. */
   readonly doneAtMs?: number;
-  /** What failed, though nothing is to be tried again. */
+  /** An error that is reported although nothing is retried. */
   readonly error?: unknown;
 }
 
 const DONE: StepResult = { isTerminal: false };
 
-/** Reads the pod's status and lets the syncer do one step. Throws what the step throws. */
+/**
+ * Reads the pod's status and runs one step of the syncer.
+ * @throws the step's error
+ */
 export async function runStep(
   step: PodWorkerStep,
   update: PodWork,
@@ -40,7 +45,7 @@ export async function runStep(
   const { pod, runningPod } = update;
   if (pod === undefined) {
     if (runningPod === undefined || step !== 'syncTerminatingRuntimePod') {
-      throw new TypeError(`${step} needs the pod's spec, which is not known`);
+      throw new TypeError(`${step} needs the pod's spec, but only the runtime knows the pod`);
     }
     context.onStatus();
     await syncer.syncTerminatingRuntimePod(runningPod, signal);
@@ -76,7 +81,7 @@ async function readStatus(pod: Pod, context: StepContext, signal: AbortSignal): 
   }
 }
 
-/** Whether the cache has seen the runtime, and saw nothing of the pod run there. */
+/** Returns whether the pod cache has read the pod from the runtime and found nothing running. */
 export function nothingRuns(uid: string, podCache: PodCacheReader): boolean {
   const entry = podCache.get(uid);
   if (entry === undefined) return podCache.hasSeen(uid);
@@ -85,7 +90,7 @@ export function nothingRuns(uid: string, podCache: PodCacheReader): boolean {
   return containers.every((c) => c.state !== 'running') && sandboxes.every((s) => s.state !== 'ready');
 }
 
-/** One function that applies all; the last has the last word. */
+/** Combines status functions into one that applies them in order; the last one wins. */
 function inOrder(fns: readonly PodStatusFn[]): PodStatusFn | undefined {
   return fns.length === 0 ? undefined : (status) => fns.reduce((so, fn) => fn(so), status);
 }

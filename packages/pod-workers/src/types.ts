@@ -9,17 +9,26 @@ export type {
   UpdatePodOptions,
 } from '@node-agent/contracts';
 
-/** What a worker does to a pod: the three steps of its life, and the one of a pod that only the runtime knows. */
+/** Steps that a pod worker runs: three steps in the life of a pod, and one for a pod that only the runtime knows. */
 export type PodWorkerStep = 'syncPod' | 'syncTerminatingPod' | 'syncTerminatingRuntimePod' | 'syncTerminatedPod';
 
-/** What the workers read of the pod cache. */
+/** The part of the pod cache that the pod workers read. */
 export interface PodCacheReader {
-  /** What is known of a pod now; `undefined` where the runtime was not seen to have it. */
+  /** Returns the latest known status of a pod; `undefined` if the pod was not observed in the runtime. */
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
-  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where `get` has nothing. */
+  /**
+   * Returns whether the runtime was queried for the pod. If so, and `get` returns `undefined`, the runtime does not
+   * have the pod.
+   */
   hasSeen(uid: string): boolean;
-  /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
+  /**
+   * Returns the UIDs of the pods of this name with a running container or sandbox; `undefined` before the runtime's
+   * pods were first listed.
+   */
   runningPods(name: string, namespace: string): readonly string[] | undefined;
-  /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Throws the reading's error. */
+  /**
+   * Returns a status that was read after `minTimeMs` (monotonic clock); waits for it if necessary.
+   * @throws the error of the read
+   */
   getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
 }

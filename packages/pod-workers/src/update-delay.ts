@@ -1,9 +1,9 @@
 import type { PodWorkerState } from './record.ts';
 
 /**
- * How long a pod's next step is put off, in milliseconds, so that a pod whose annotations change without end costs a few steps
- * a second and not one for each change. Nothing else waits: not the first update, no kill, no end of a pod, no container that
- * died, no retry. Times are of the monotonic clock.
+ * Returns the delay before a pod's next step, in milliseconds. A pod whose annotations change continuously then costs a
+ * few steps per second instead of one per change. Only updates of a running pod are delayed: the first update, kills,
+ * terminations, died containers and retries are not. Times are of the monotonic clock.
  */
 export function updateDelayMs(
   { phase, pending }: Pick<PodWorkerState, 'phase' | 'pending'>,

@@ -12,20 +12,25 @@ import type { KillPodOptions, UpdatePodOptions } from './types.ts';
 
 type UpdateEvent = Extract<PodWorkerEvent, { type: 'update' }>;
 
-/** An update arrives: `UpdatePod` of `pkg/kubelet/pod_workers.go`. */
+/** Handles an update (`UpdatePod` in `pkg/kubelet/pod_workers.go`). */
 export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent): PodWorkerTransition {
   const { options } = event;
   const runtimeOnly = options.pod === undefined;
   if (runtimeOnly && options.updateType !== 'kill') {
     return ignore(state, options, 'a pod that only the runtime knows can only be killed');
   }
-  // Not for a pod seen for the first time: after a restart of the kubelet, pods that have long terminated are created again.
+  // Does not apply to a pod seen for the first time: after a kubelet restart, pods that terminated long ago are created
+  // again.
   if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
-    return ignore({ ...state, restartRequested: true }, options, 'the pod terminates; it is restarted once it is gone');
+    return ignore(
+      { ...state, restartRequested: true },
+      options,
+      'the pod is terminating; it is restarted once it is gone',
+    );
   }
   if (state?.phase === 'finished') return ignore(withDeletion(state, options.pod), options, 'the pod is finished');
   if (state?.phase === 'terminated' && runtimeOnly) {
-    return ignore(state, options, 'the pod has terminated; its worker is cleaning up');
+    return ignore(state, options, 'the pod has terminated; its pod worker is cleaning up');
   }
 
   const known = state ?? newRecord(event);
@@ -40,13 +45,14 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   };
 
   if (claimed.phase !== 'terminating') {
-    // Syncing: this was no kill. Terminated: nothing is left to kill.
+    // If syncing, the update was not a kill. If terminated, there is nothing left to kill.
     return {
       state: { ...claimed, pending },
       effects: [{ kind: 'begin' }, ...complete(kill.completed ? [kill.completed] : [])],
     };
   }
-  // A pod that is deleted when it is first seen terminated under an earlier kubelet. Later the clock of this node alone counts.
+  // A pod that is already deleted when first seen has been terminating under an earlier kubelet. Later, only the clock
+  // of this node counts.
   const inForce =
     state === undefined && news.pod !== undefined
       ? deletionSecondsLeft(news.pod, event.nowMs)
@@ -71,7 +77,7 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   };
 }
 
-/** The record of a syncing pod after an update that may say that it has to go. */
+/** Returns the record of a syncing pod after an update that may request termination. */
 function startTermination(
   state: PodWorkerState,
   pod: Pod | undefined,
@@ -84,18 +90,18 @@ function startTermination(
 }
 
 /**
- * A pod is deleted also where it has ended before, so that what is left of it may go: the API server is told to let go of it when nothing is
- * (S5). Upstream asks for less there, and does not note it.
+ * Marks a pod as deleted even after it has terminated, so that its remains can be removed; the API server's object is
+ * deleted when nothing is left (S5). Upstream does not record a deletion at this stage.
  */
 function withDeletion(state: PodWorkerState, pod: Pod | undefined): PodWorkerState {
   return pod?.metadata.deletionTimestamp === undefined ? state : { ...state, deleted: true };
 }
 
-/** What a pod's record is like before its first update is looked at. */
+/** Returns the initial record of a pod, before its first update is processed. */
 function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerState {
   const { uid, name, namespace } = identityOf(options);
-  // A pod that had terminated before the kubelet was restarted must not count as active again, but its status and what it
-  // holds must still be brought to an end (k/k#105523).
+  // A pod that had terminated before the kubelet restarted must not count as active again, but its status must still be
+  // reported and its resources released (k/k#105523).
   const terminated = isTerminalPhase(options.pod?.status?.phase) && nothingRunning;
   return {
     uid,
@@ -121,7 +127,10 @@ function newRecord({ options, nothingRunning, nowMs }: UpdateEvent): PodWorkerSt
   };
 }
 
-/** What the worker keeps of an update. A pod that is known by its spec stays so when the runtime's word of it comes. */
+/**
+ * Returns the part of an update that the pod worker keeps. A known pod spec is kept when an update from the runtime
+ * arrives.
+ */
 function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodWork {
   const pod = options.pod ?? state.pending?.pod ?? state.active?.pod;
   return {
@@ -134,11 +143,11 @@ function toUpdate(state: PodWorkerState, options: UpdatePodOptions): PodWork {
   };
 }
 
-/** Who an update is about. */
+/** Returns the identity of the pod that an update concerns. */
 export function identityOf(options: UpdatePodOptions): { uid: string; name: string; namespace: string } {
   if (options.pod !== undefined) return options.pod.metadata;
   if (options.runningPod !== undefined) return options.runningPod;
-  throw new TypeError('an update of a pod needs pod or runningPod');
+  throw new TypeError('pod update must have pod or runningPod');
 }
 
 function oldest(a: number | undefined, b: number | undefined): number | undefined {

@@ -3,20 +3,22 @@ import type { PodWorkerActivity, PodWorkerExplanation } from './explanation.ts';
 import { History } from './history.ts';
 import type { PodWorkerState } from './record.ts';
 
-/** A pod's record with what belongs to the running program: timer, abort, and what there is to tell. */
+/** A pod's record together with its runtime objects: timer, abort controller, activity and history. */
 export class Worker {
   state: PodWorkerState;
   activity: PodWorkerActivity;
   readonly history: History = new History();
-  /** A begin is on its way. */
+  /** Whether a `begin` event is scheduled. */
   scheduled = false;
   /** Aborts the running step. */
   abort: AbortController | undefined;
-  /** When the last step of the pod had done what it did, by the monotonic clock: the next one needs a status from after that. */
+  /**
+   * When the last step had made its last change, by the monotonic clock. The next step needs a status read after that.
+   */
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
-  /** When the last step began that an update alone had brought, by the monotonic clock. */
+  /** When the last step started that only an update had caused, by the monotonic clock. */
   lastUpdateMs: number = Number.NEGATIVE_INFINITY;
-  /** The last failed step is tried again at once, as the time that its error asks for came while it went on. */
+  /** Whether the current retry is immediate, because the `retryAtMs` of the last error passed while the step ran. */
   hurries = false;
   #timer: Timer | undefined;
 
@@ -25,7 +27,7 @@ export class Worker {
     this.activity = { kind: 'queued', sinceMs: state.seenAtMs };
   }
 
-  /** Makes `timer` the worker's only one. */
+  /** Replaces the worker's timer and cancels the previous one. */
   setTimer(timer: Timer | undefined): void {
     this.#timer?.cancel();
     this.#timer = timer;

@@ -436,9 +436,9 @@ it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
     [],
     update({ updateType: 'sync', runningPod: runtimePod() }),
   ],
-  ['the pod terminates; it is restarted once it is gone', terminatingRow, create()],
+  ['the pod is terminating; it is restarted once it is gone', terminatingRow, create()],
   ['the pod is finished', finishedRow, kill()],
-  ['the pod has terminated; its worker is cleaning up', terminatedRow, runtimeKill],
+  ['the pod has terminated; its pod worker is cleaning up', terminatedRow, runtimeKill],
 ])('an update is ignored, and it is told why: %s', (reason, before, event) => {
   expect(nextPodWorkerState(stateAfter(...before), event).effects).toEqual([{ kind: 'ignored', reason }]);
 });
