@@ -75,7 +75,7 @@ describe('a kubelet of all real managers', () => {
     second.setPods([edited('new')]);
     await world.clock.advance(100);
     expect(second.kubelet.explain('default', 'etcd')?.waitingFor).toMatchObject([
-      { what: 'name etcd_default: pod old has it, or still runs', sinceMs: expect.any(Number) },
+      { what: 'name etcd_default: pod old holds the name, or still runs', sinceMs: expect.any(Number) },
     ]);
     await world.clock.advance(10_000);
     // F1: what has no namesake stays until the API server has said that it does not want it.

@@ -84,8 +84,8 @@ describe('devices of a node', () => {
     expect(await running(world)).toEqual(['plain']);
     const waits = node.kubelet.explain('default', 'stuck')?.waitingFor.map(({ what }) => what);
     expect(waits).toEqual([
-      'admission: it is not decided yet whether the pod may run here',
-      `devices of main: they are waited for: ${GPU}: Allocate of the device plugin at ${directory}/example.com-gpu.sock`,
+      'admission: the kubelet has not decided yet whether the pod may run here',
+      `devices of main: being allocated: ${GPU}: Allocate of the device plugin at ${directory}/example.com-gpu.sock`,
     ]);
     expect(hanging.calls).toEqual([{ rpc: 'Allocate', ids: ['a'] }]);
 

@@ -1,23 +1,26 @@
 import type { RunPodResult } from './node/run-once.ts';
 
-/** What a program that embeds a kubelet starts and asks (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
+/** Operations of a kubelet for the program that embeds it (`Bootstrap` in `pkg/kubelet/kubelet.go`). */
 export interface Bootstrap<C = unknown> {
-  /** What the program was configured with. */
+  /** Returns the program's configuration. */
   getConfiguration(): C;
-  /** Tells the world, by an event about the node, that a kubelet starts. */
+  /** Records an event about the node that the kubelet starts. */
   birthCry(): void;
-  /** Runs the collections of dead containers and of unused images until `signal` is aborted. */
+  /** Runs the garbage collection of dead containers and unused images until `signal` is aborted. */
   startGarbageCollection(signal: AbortSignal): Promise<void>;
-  /** Runs the kubelet until `signal` is aborted and all that it started has ended. Pods go on running. */
+  /** Runs the kubelet until `signal` is aborted and everything it started has stopped. Pods keep running. */
   run(signal: AbortSignal): Promise<void>;
-  /** Brings the pods that the sources have now to run, once, and says how it went with each. */
+  /** Starts the pods that the sources have now, once, and returns the result for each pod. */
   runOnce(signal: AbortSignal): Promise<readonly RunPodResult[]>;
-  /** Serves the secured port until `signal` is aborted. @throws where this kubelet was given no such server */
+  /**
+   * Serves the main (authenticated) port until `signal` is aborted.
+   * @throws KubeletError `NoServer` if the kubelet has no such server
+   */
   listenAndServe(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for `/healthz`. */
+  /** Serves `/healthz` on its own port; otherwise like {@link listenAndServe}. */
   listenAndServeHealthz(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for the read-only port. */
+  /** Serves the read-only port; otherwise like {@link listenAndServe}. */
   listenAndServeReadOnly(signal: AbortSignal): Promise<void>;
-  /** As {@link listenAndServe}, for the pod resources socket. */
+  /** Serves the pod resources socket; otherwise like {@link listenAndServe}. */
   listenAndServePodResources(signal: AbortSignal): Promise<void>;
 }

@@ -26,7 +26,7 @@ import type {
   VolumesPort,
 } from './ports.ts';
 
-/** Everything that a {@link Kubelet} is made of. `apps/kubelet` passes the real parts, the simulation its own. */
+/** Components of a {@link Kubelet}. `apps/kubelet` passes the real components, the simulation passes its own. */
 export interface Dependencies {
   readonly clock: Clock;
   readonly random: Random;
@@ -35,118 +35,138 @@ export interface Dependencies {
   readonly recorder: EventRecorder;
   readonly podConfig: PodConfigPort;
   readonly podManager: PodManagerPort;
-  /** Makes the pod workers around the syncer that they are to call: the Kubelet itself. */
+  /** Creates the pod workers. They call the given syncer, which the Kubelet provides. */
   readonly podWorkers: (syncer: PodSyncer, gate: RuntimeGate) => PodWorkersPort;
   readonly pleg: PlegPort;
   readonly podCache: PodCachePort;
   readonly runtime: RuntimePort;
   readonly status: StatusPort;
   readonly generatePodStatus: GeneratePodStatus;
-  /** Told whenever the API server shows something else of a pod than was known, so that its status is compared (S7). */
+  /** Called whenever the API server shows a changed pod, so that the status manager compares the pod's status (S7). */
   readonly statusSeen?: (uid: string) => void;
-  /** Told of every pod as a source shows it, and when it is gone. */
+  /** Receives every pod as a source shows it, and the UIDs of pods that are gone. */
   readonly startup?: { observed(pod: Pod): void; forget(uid: string): void };
-  /** Absent where there is no API server. */
+  /** Absent if there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
-  /** Keeps what happens to each pod, for {@link KubeletView.explain}; one of its own where absent, which others cannot write to. */
+  /**
+   * Records what happens to each pod, for {@link KubeletView.explain}. Default: a private journal, which no other
+   * component can write to.
+   */
   readonly journal?: Pick<PodJournal, keyof PodJournal>;
-  /** Absent: pods have what their specs ask, and are not resized. */
+  /** If absent, pods get the resources that their specs request, and are never resized. */
   readonly allocation?: AllocationPort;
-  /** Absent: the runtime chooses where pods are. */
+  /** If absent, the runtime chooses the cgroups of pods. */
   readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;
-  /** Absent where pods get no user namespaces. */
+  /** Absent if pods get no user namespaces. */
   readonly userNamespaces?: UserNamespacesPort;
-  /** Absent where the node has no devices: package `device-manager`. */
+  /** Package `device-manager`. Absent if the node has no devices. */
   readonly devices?: { health(): string | undefined };
-  /** Absent where no image is ever to go by itself. */
+  /** Absent if images are never garbage collected. */
   readonly imageGc?: ImageGcPort;
-  /** Absent where no pod is ever evicted. */
+  /** Absent if pods are never evicted. */
   readonly eviction?: EvictionPort;
-  /** What its probes find is in a pod's status at once, and wakes its worker (P7). */
+  /** Probe results appear in the pod's status immediately and trigger a sync of the pod (P7). */
   readonly probes?: ProbesPort;
-  /** Asked in this order for each new pod. */
+  /** Called in this order for each new pod. */
   readonly admitHandlers: readonly AdmitHandler[];
-  /** Run beside the sync loop from its start to its end: pod sources, log rotation and the like. */
+  /** Services that run as long as the sync loop, such as pod sources and log rotation. */
   readonly services: readonly BackgroundService[];
-  /** Started once, when the runtime has answered for the first time. */
+  /** Services that are started once, when the runtime has first reported ready. */
   readonly runtimeDependentServices: readonly BackgroundService[];
-  /** The HTTP and gRPC servers that there are, each made around what the kubelet shows. */
+  /** Factories of the available HTTP and gRPC servers. Each receives the view of the kubelet that it serves. */
   readonly servers?: Partial<Record<ServerName, (kubelet: KubeletView) => BackgroundService>>;
 }
 
-/** Holds pod workers back while the runtime is not healthy: they begin no step then, so that none has to fail and back off. */
+/** Holds pod workers back while the runtime is not healthy. They then start no step, so no step fails and backs off. */
 export interface RuntimeGate {
-  /** Resolves when the runtime is healthy. @throws the signal's reason */
+  /**
+   * Resolves when the runtime is healthy.
+   * @throws the signal's reason
+   */
   passed(signal: AbortSignal): Promise<void>;
 }
 
-/** The servers of a kubelet: health, the read-only port, the secured port, and the pod resources socket. */
+/** Servers of a kubelet: health port, read-only port, main (authenticated) port, and pod resources socket. */
 export type ServerName = 'healthz' | 'readOnly' | 'main' | 'podResources';
 
-/** What a kubelet shows of itself. */
+/** The part of a kubelet that servers and other components may read. */
 export interface KubeletView {
   health(): KubeletHealth;
-  /** What keeps the node from being ready, in upstream's words: the node's condition Ready has them. */
+  /** Returns the reasons why the node is not ready, with upstream's messages. The node's Ready condition shows them. */
   readiness(): KubeletReadiness;
-  /** Asks the runtime for its status now, so that {@link readiness} knows it. Never throws for what the runtime did. */
+  /** Requests the runtime's status now, so that {@link readiness} is current. Never throws because of the runtime. */
   updateRuntimeUp(signal: AbortSignal): Promise<void>;
   getPods(): readonly Pod[];
-  /** Those that hold resources of the node, with what they were granted (N1). */
+  /** Returns the pods that hold resources of the node, with their allocated resources (N1). */
   activePods(): readonly Pod[];
-  /** The pod that this node should run under a name, with its newest status; a mirror pod's name is its static pod's. */
+  /**
+   * Returns the pod of this name that the node should run, with its latest status. For the name of a mirror pod,
+   * returns the static pod.
+   */
   getPodByName(namespace: string, name: string): Pod | undefined;
-  /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */
+  /** Returns the UID of the static pod for the UID of its mirror pod; any other UID unchanged. */
   translatePodUid(uid: string): string;
   getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   explain(namespace: string, name: string): PodExplanation | undefined;
-  /** What the node is short of, and what was done about it; `undefined` where no pod is ever evicted. */
+  /**
+   * Explains which resources the node is short of and what eviction did about it; `undefined` if pods are never
+   * evicted.
+   */
   explainEviction(): unknown;
 }
 
-/** What is wrong with the kubelet, check by check; `undefined` stands for a check that passed. */
+/** Problems of the kubelet by health check; `undefined` for a check that passed. */
 export interface KubeletHealth {
   readonly syncloop: string | undefined;
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
-  /** Why the runtime did not answer its last status request, while it does not count as down yet; else absent. */
+  /**
+   * Reason why the runtime did not respond to the last status request, while it does not count as down yet; otherwise
+   * absent.
+   */
   readonly runtimeSilence?: string;
-  /** Absent where the node has no devices. */
+  /** Absent if the node has no devices. */
   readonly devicePlugins?: string | undefined;
 }
 
-/** What keeps a node from being ready; both empty where nothing does. */
+/** Reasons why a node is not ready; both lists are empty if it is ready. */
 export interface KubeletReadiness {
   readonly runtimeErrors: readonly string[];
   readonly networkErrors: readonly string[];
 }
 
-/** The settings of a {@link Kubelet}; the defaults are upstream's. `C` is the form of the program's configuration. */
+/** Settings of a {@link Kubelet}. The defaults are upstream's. `C` is the type of the program's configuration. */
 export interface KubeletOptions<C = unknown> {
-  /** What the program was configured with: kept for `getConfiguration`, not looked at. */
+  /** Configuration of the program, returned by `getConfiguration` and not interpreted. */
   readonly configuration: C;
-  /** What events about the node itself refer to. */
+  /** Object that events about the node refer to. */
   readonly nodeRef: ObjectReference;
-  /** How often pods are looked over for deadlines, in ms; 1 s by default. */
+  /** Interval at which pods are checked for expired active deadlines, in ms. Default: 1 s. */
   readonly syncPeriodMs?: number;
-  /** How often housekeeping may run, in ms; 2 s by default. It does so when something happened, and at least every minute. */
+  /**
+   * Minimum interval between housekeeping passes, in ms. Default: 2 s. A pass runs if something happened since the last
+   * one, and at least every minute.
+   */
   readonly housekeepingPeriodMs?: number;
-  /** How often the runtime is asked for its status, in ms; 5 s by default. */
+  /** Interval between requests of the runtime's status, in ms. Default: 5 s. */
   readonly runtimeStatusPeriodMs?: number;
-  /** How long the runtime may be silent before pods are no longer synced, in ms; 30 s by default. */
+  /** Time without a successful status response after which pods are no longer synced, in ms. Default: 30 s. */
   readonly runtimeUpThresholdMs?: number;
-  /** How often dead containers are collected, in ms; 1 min by default. */
+  /** Interval of the garbage collection of dead containers, in ms. Default: 1 min. */
   readonly containerGcPeriodMs?: number;
-  /** How often unused images are collected, in ms; 5 min by default. */
+  /** Interval of the garbage collection of unused images, in ms. Default: 5 min. */
   readonly imageGcPeriodMs?: number;
   /**
-   * How often the pod workers look at each pod again (`syncFrequency`), in ms; 1 min by default. The sync loop is unhealthy when it was
-   * last entered longer ago than twice this, and than 5 min.
+   * Interval at which pod workers sync each pod again (`syncFrequency`), in ms. Default: 1 min. The sync loop is
+   * unhealthy if it was last entered more than twice this interval ago, and more than 5 min ago.
    */
   readonly syncFrequencyMs?: number;
 }
 
-/** What a `Kubelet` is made with: the common ones may be left out, see `withDefaults` of `@node-agent/telemetry`. */
+/**
+ * Constructor input of `Kubelet`. The common components are optional, see `withDefaults` of `@node-agent/telemetry`.
+ */
 export type GivenDependencies = Omit<Dependencies, keyof CommonPorts> &
   Partial<Pick<Dependencies, keyof Dependencies & keyof CommonPorts>>;

@@ -1,11 +1,16 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong in the kubelet itself: `NetworkNotReady`: the pod has to wait for the node's network, and its worker tries
- * again sooner than after other errors; `KillFailed`: a pod could not be ended; `StillRunning`: the runtime ended a pod and
- * shows containers of it that run; `VolumesLeft`: a pod's volumes are not gone yet; `CgroupFailed`: a pod's group could not be made; `Refused`: the pod may not run here;
- * `NotUp`: a pod did not come up in time (`runOnce`); `NoServer`: a server was asked for that was not given;
- * `ServiceEnded`: a part of the kubelet fell over.
+ * Codes of {@link KubeletError}.
+ * - `NetworkNotReady`: the pod waits for the node's network; its worker retries sooner than after other errors.
+ * - `KillFailed`: a pod could not be stopped.
+ * - `StillRunning`: the runtime reported a pod as stopped but shows running containers.
+ * - `VolumesLeft`: a pod's volumes are not cleaned up yet.
+ * - `CgroupFailed`: a pod's cgroup could not be created.
+ * - `Refused`: the pod was rejected by admission.
+ * - `NotUp`: a pod did not start in time (`runOnce`).
+ * - `NoServer`: the requested server was not provided.
+ * - `ServiceEnded`: a service of the kubelet failed.
  */
 export type KubeletErrorCode =
   | 'NetworkNotReady'
@@ -20,7 +25,7 @@ export type KubeletErrorCode =
 
 const BRAND = '@node-agent/kubelet-core.KubeletError';
 
-/** The one error that this package makes. */
+/** The error class of this package. */
 export class KubeletError extends Error {
   static {
     brand(KubeletError, BRAND);
@@ -34,7 +39,7 @@ export class KubeletError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `KubeletError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `KubeletError`, created by this or another copy of the package. */
   static is(value: unknown): value is KubeletError {
     return hasBrand(value, BRAND);
   }

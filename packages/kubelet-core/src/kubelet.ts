@@ -31,12 +31,12 @@ import { PodGroups } from './sync/pod-groups.ts';
 import { SyncHandler } from './sync/sync-handler.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
 
-/** How often it is looked whether resizes have waited for long. */
+/** Interval at which resizes that have waited for long are retried. */
 const RESIZE_CHECK_MS = 30_000;
 
 /**
- * The node agent: it takes pods from their sources, gives each a worker, and does what the workers ask for. All it does
- * itself is to pass things on; what it is made of comes as {@link Dependencies}.
+ * The node agent: receives pods from their sources, gives each pod a worker, and performs the steps that the pod
+ * workers request. The Kubelet only connects its components, which it receives as {@link Dependencies}.
  */
 export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #deps: Dependencies & {
@@ -53,7 +53,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   readonly #housekeeper: Housekeeper;
   readonly #events: PodEvents;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(given: GivenDependencies, options: KubeletOptions<C>) {
     const asked = checkOptions('Kubelet', options, {
       configuration: 'any',
@@ -137,7 +137,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         syncTerminatingPod: (...args) => this.#noticed(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#noticed(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => {
-          // It holds nothing of the node any more.
+          // The pod no longer holds resources of the node.
           this.#handler.retryResizes('pod_terminated');
           return this.#noticed(syncer.syncTerminatedPod(...args));
         },
@@ -172,7 +172,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       if (signal.aborted) return;
       throw err;
     }
-    // One that falls over by itself ends them all: a kubelet without it would look alive.
+    // If one service fails, all are stopped; otherwise the kubelet would look healthy without it.
     const group = new TaskGroup(signal);
     const startRuntimeDependent = (): void => {
       group.add((ending) => pleg.start(ending));
@@ -182,8 +182,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
-    // What is wanted is taken in at once: held back until the runtime is healthy again, it would be old by then (P6).
-    // Only the first time it waits, for who ran before this kubelet is admitted before who is new (N1).
+    // Configuration updates are handled immediately, because an update held back until the runtime is healthy again
+    // would be outdated by then (P6). Only the first time they wait for the runtime, so that pods which ran before this
+    // kubelet started are admitted before new pods (N1).
     const whenever = { always: true };
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
@@ -230,14 +231,14 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return this.#serve('podResources', signal);
   }
 
-  /** What is wrong, as `/healthz` and the node's Ready condition show it. */
+  /** Returns the problems that `/healthz` and the node's Ready condition show. */
   health(): KubeletHealth {
     const last = this.#loop.lastEntryMs;
     const nowMs = this.#deps.clock.monotonic();
     const idleMs = last === undefined ? 0 : nowMs - last;
     const errors = [...this.#runtimeState.errors()];
     const { silence } = this.#runtimeState;
-    // Upstream's words say that the runtime is away; whoever asks for the runtime's health has to know why.
+    // Upstream's message says only that the runtime is down. The reason of the last failed status request is appended.
     if (errors.length > 0 && silence !== undefined) errors.push(silence);
     return {
       syncloop: syncLoopFault(idleMs, this.#options.syncFrequencyMs) ?? failingHandler(this.#loop.failures, nowMs),
@@ -260,27 +261,30 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     await this.#runtimeWatch.look(signal);
   }
 
-  /** The runtime has a pod's sandbox and its network up, while it goes on with the pod's sync. */
+  /** Notes that the runtime has set up a pod's sandbox and network, while the sync of the pod continues. */
   onPodSandboxReady(pod: Pod): void {
     this.#syncer.sandboxReady(pod);
   }
 
-  /** The pods that hold resources of the node, with what they were granted (N1). */
+  /** Returns the pods that hold resources of the node, with their allocated resources (N1). */
   activePods(): readonly Pod[] {
     return this.#handler.activePods();
   }
 
-  /** The pods about whose admission nothing is decided, the oldest first: what others give up for them is theirs (N1). */
+  /**
+   * Returns the pods in admission, oldest first. Resources that are freed for them, for example by preemption, are
+   * reserved for them (N1).
+   */
   applicants(): readonly Pod[] {
     return this.#handler.applicants();
   }
 
-  /** Pods that are to be looked at again, as something about them was decided. */
+  /** Syncs the pods with these UIDs, after a decision about them. */
   syncPods(uids: readonly string[]): void {
     this.#handler.handlePodSyncs(uids.flatMap((uid) => this.#deps.podManager.getPodByUid(uid) ?? []));
   }
 
-  /** All pods that this node should run, with the newest status that is known of each. */
+  /** Returns all pods that this node should run, each with its latest known status. */
   getPods(): readonly Pod[] {
     return this.#deps.podManager.getPods().map((pod) => this.#withStatus(pod));
   }
@@ -294,12 +298,12 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return this.#deps.podManager.translatePodUid(uid);
   }
 
-  /** The pods of which anything runs, as the runtime lists them right now. */
+  /** Returns the pods with running containers or sandboxes, as currently listed by the runtime. */
   async getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]> {
     return (await this.#deps.runtime.getPods(signal)).filter(mayRun);
   }
 
-  /** What a pod waits for, since when, and what happened before; `undefined` where no such pod is known. */
+  /** Explains what a pod waits for, since when, and what happened before; `undefined` for unknown pods. */
   explain(namespace: string, name: string): PodExplanation | undefined {
     const pod = this.#deps.podManager.getPodByName(namespace, name);
     if (pod === undefined) return undefined;
@@ -328,7 +332,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
 
   async #serve(name: ServerName, signal: AbortSignal): Promise<void> {
     const make = this.#deps.servers?.[name];
-    if (make === undefined) throw new KubeletError('NoServer', `this kubelet was given no ${name} server`);
+    if (make === undefined) throw new KubeletError('NoServer', `kubelet has no ${name} server`);
     await runService(make(this), signal);
   }
 
@@ -356,7 +360,10 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     await inPortions(isAddition ? handler.inAdmissionOrder(pods) : pods, handle, clock, signal);
   }
 
-  /** Whoever is removed after all sources have spoken is ended at once; whoever was before, as soon as they have (F1). */
+  /**
+   * Terminates the pods that were removed before all sources were ready, as soon as all sources are ready (F1). Pods
+   * removed later are terminated immediately.
+   */
   async #endEarlyRemoved(signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.podConfig.allSourcesSeen(signal);
@@ -364,12 +371,13 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       if (signal.aborted) return;
       throw err;
     }
-    // Housekeeping would end them, too, but only once the runtime has listed its pods: their workers must not go on until then (P6).
+    // Housekeeping would also terminate them, but only after the runtime has listed its pods. Until then their workers
+    // must not continue (P6).
     this.#handler.early.endAll();
     this.#handler.retryResizes('pods_added');
   }
 
-  /** What a worker did may be something for housekeeping, whether or not it went well; not what found nothing to do. */
+  /** Makes housekeeping due after a step of a pod worker, successful or not, unless the step did nothing. */
   async #noticed<T>(work: Promise<T>, didNothing: (result: T) => boolean = () => false): Promise<T> {
     let nothing = false;
     try {

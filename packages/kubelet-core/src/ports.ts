@@ -8,29 +8,32 @@ import type {
 } from '@node-agent/contracts';
 import type { Pod, PodSource, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
-/** Where pods come from: package `pod-config`. */
+/** Pod sources. Implemented by package `pod-config`. */
 export interface PodConfigPort {
   readonly updates: AsyncIterable<PodUpdate>;
-  /** Whether every configured source has reported at least once (F1). */
+  /** Returns whether every configured source has reported at least once (F1). */
   seenAllSources(): boolean;
-  /** Whether this one has. */
+  /** Returns whether this source has reported at least once. */
   sourceReady(source: PodSource): boolean;
-  /** Resolves as soon as {@link seenAllSources} holds. @throws the signal's reason */
+  /**
+   * Resolves as soon as {@link seenAllSources} returns true.
+   * @throws the signal's reason
+   */
   allSourcesSeen(signal: AbortSignal): Promise<void>;
 }
 
-/** The pods that this node should run: package `pod-manager`. */
+/** Pods that this node should run. Implemented by package `pod-manager`. */
 export interface PodManagerPort {
   addPod(pod: Pod): void;
   updatePod(pod: Pod): void;
   removePod(pod: Pod): void;
-  /** All pods but mirror pods. */
+  /** Returns all pods except mirror pods. */
   getPods(): readonly Pod[];
   getPodByUid(uid: string): Pod | undefined;
   getPodByName(namespace: string, name: string): Pod | undefined;
-  /** The UID of the static pod that a mirror pod's UID stands for; any other as it is. */
+  /** Returns the UID of the static pod for the UID of its mirror pod; any other UID unchanged. */
   translatePodUid(uid: string): string;
-  /** The pod that is meant (for a mirror pod, its static pod), and its mirror pod. */
+  /** Returns the pod itself (for a mirror pod, its static pod) and its mirror pod. */
   getPodAndMirrorPod(pod: Pod): {
     readonly pod: Pod | undefined;
     readonly mirrorPod: Pod | undefined;
@@ -42,84 +45,96 @@ export interface PodManagerPort {
   };
 }
 
-/** Mirror pods in the API, where there is one: package `pod-manager`. */
+/** Mirror pods in the API, if there is an API server. Implemented by package `pod-manager`. */
 export interface MirrorPodsPort {
-  /** Something happened to a static pod or a mirror pod of this `name_namespace`. */
+  /** Checks the mirror pod of this `name_namespace`, after a change of the static pod or the mirror pod. */
   look(fullName: string): void;
 }
 
-/** One state machine per pod UID: package `pod-workers`. */
+/** One state machine per pod UID. Implemented by package `pod-workers`. */
 export interface PodWorkersPort {
   start(signal: AbortSignal): Promise<void>;
   updatePod(options: UpdatePodOptions): void;
-  /** Forgets finished pods and says where the others stand; afterwards unknown pods may be cleaned up (P5). */
+  /** Forgets finished pods and returns the state of the others. Afterwards, unknown pods may be cleaned up (P5). */
   syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync>;
-  /** Forgets those of these pods that are finished and are wanted again. @returns their UIDs */
+  /**
+   * Forgets the finished pods among `wantedPods`.
+   * @returns the UIDs of the forgotten pods
+   */
   forgetReused(wantedPods: readonly Pod[]): readonly string[];
   isPodKnownTerminated(uid: string): boolean;
   isPodTerminationRequested(uid: string): boolean;
   couldHaveRunningContainers(uid: string): boolean;
   shouldPodContentBeRemoved(uid: string): boolean;
   shouldPodRuntimeBeRemoved(uid: string): boolean;
-  /** What the pod waits for, since when, and what happened before; `undefined` for one that has no worker. */
+  /** Explains what the pod waits for, since when, and what happened before; `undefined` if the pod has no worker. */
   explain(uid: string): PodWorkerView | undefined;
 }
 
-/** What is shown of a pod's worker: all of it to people, this much is understood here. */
+/** The part of a pod worker's explanation that this package interprets. The complete explanation is shown to users. */
 export interface PodWorkerView {
   readonly activity: {
     readonly kind: string;
-    /** By the wall clock, as `untilMs`: when it is tried, or looked, again. */
+    /** Wall clock, like `untilMs`, which is the time of the next attempt or sync. */
     readonly sinceMs?: number;
     readonly untilMs?: number;
-    /** Of `backingOff`: what the last try failed with. */
+    /** Only for `backingOff`: error of the last attempt. */
     readonly error?: string;
-    /** Of `waitingForFullName`: the pod that has the name. */
+    /** Only for `waitingForFullName`: UID of the pod that holds the name. */
     readonly holderUid?: string | undefined;
   };
 }
 
-/** The Pod Lifecycle Event Generator: package `pleg`. */
+/** The Pod Lifecycle Event Generator. Implemented by package `pleg`. */
 export interface PlegPort {
   start(signal: AbortSignal): Promise<void>;
   readonly events: AsyncIterable<PodLifecycleEvent>;
-  /** "Look at this pod now." */
+  /** Requests an immediate inspection of this pod. */
   hint(uid: string): void;
-  /** What is wrong; `undefined` where nothing is. */
+  /** Returns the problem; `undefined` if healthy. */
   healthy(): string | undefined;
 }
 
-/** The newest that is known of each pod's runtime side: package `pleg`. */
+/** Latest known runtime status of each pod. Implemented by package `pleg`. */
 export interface PodCachePort {
   get(uid: string): { readonly status: RuntimePodStatus; readonly error?: Error } | undefined;
-  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where {@link get} has nothing. */
+  /**
+   * Returns whether the runtime was queried for the pod. If so, and {@link get} returns `undefined`, the runtime does
+   * not have the pod.
+   */
   hasSeen(uid: string): boolean;
-  /** The UIDs of the pods of this name of which anything runs; `undefined` before the runtime was asked for its pods. */
+  /**
+   * Returns the UIDs of the pods of this name with a running container or sandbox; `undefined` before the runtime's
+   * pods were first listed.
+   */
   runningPods(name: string, namespace: string): readonly string[] | undefined;
-  /** The status as read after `minTimeMs` (monotonic clock); waits for it where need be. Rejects with the reading's error. */
+  /**
+   * Returns a status that was read after `minTimeMs` (monotonic clock); waits for it if necessary. Rejects with the
+   * error of the read.
+   */
   getNewerThan(uid: string, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus>;
 }
 
-/** One of the runtime's conditions. */
+/** One condition of the runtime. */
 export interface RuntimeCondition {
   readonly ok: boolean;
   readonly reason: string;
   readonly message: string;
 }
 
-/** What the runtime says of itself. */
+/** Conditions that the runtime reports about itself. */
 export interface RuntimeReadiness {
   readonly runtimeReady: RuntimeCondition;
   readonly networkReady: RuntimeCondition;
 }
 
-/** Makes the container runtime agree with a pod: package `runtime`. */
+/** Makes the container runtime match a pod's spec. Implemented by package `runtime`. */
 export interface RuntimePort {
-  /** Pods with anything left of them in the runtime. */
+  /** Returns the pods that have any container or sandbox in the runtime. */
   getPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
   syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult>;
-  /** Runs the `postStart` hooks that are still to succeed in containers that run; a sync does so too if absent. */
+  /** Runs the pending `postStart` hooks of running containers. If absent, only a sync runs them. */
   finishStarts?(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void>;
   killPod(
     pod: Pod | undefined,
@@ -127,40 +142,55 @@ export interface RuntimePort {
     gracePeriodSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Takes in that a container has ended, so that no `preStop` hook of the container is waited for. */
+  /** Notes that a container has terminated, so that its `preStop` hook is no longer waited for. */
   containerEnded(podUid: string, containerId: string): void;
   status(signal?: AbortSignal): Promise<RuntimeReadiness>;
-  /** Forgets what is remembered of a pod that is gone, its back-off among it. */
+  /** Forgets the state of a pod that is gone, including its back-off. */
   forget(uid: string): void;
 }
 
-/** The newest status of each pod: package `status`. */
+/** Latest status of each pod. Implemented by package `status`. */
 export interface StatusPort {
   getPodStatus(uid: string): PodStatus | undefined;
-  /** The same; before it was set for the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). */
+  /**
+   * Returns the latest status. Before the first status was set, returns the status in the API, which for a static pod
+   * is that of its mirror pod (S6).
+   */
   knownStatus(pod: Pod): PodStatus | undefined;
   setPodStatus(pod: Pod, status: PodStatus): void;
   terminatePod(pod: Pod, before?: PodStatus): void;
-  /** A probe says that this container (the runtime's id) is ready, or is not: the status and its conditions say so at once. */
+  /**
+   * Sets whether a container (by its runtime ID) is ready, as its probe found. The status and its conditions change
+   * immediately.
+   */
   setContainerReadiness(uid: string, containerId: string, ready: boolean): void;
-  /** As {@link setContainerReadiness}, for whether it has started. */
+  /** Like {@link setContainerReadiness}, for whether the container has started. */
   setContainerStartup(uid: string, containerId: string, started: boolean): void;
-  /** Whether the API shows another condition Ready than follows from what it shows beside it: a readiness gate has changed, which others set. */
+  /**
+   * Returns whether the Ready condition in the API differs from the one that follows from the other fields in the API,
+   * because another component changed a readiness gate.
+   */
   isReadinessStale(pod: Pod): boolean;
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void;
-  /** The UID is used again, and nothing has been set of its new life: nothing is known of it by what is told of the first one (P3). */
+  /**
+   * Prepares for a new pod instance with the same UID: the status of the first instance must not be attributed to the
+   * second (P3).
+   */
   beginAnew(uid: string): void;
 }
 
-/** Makes a pod's status from what the runtime knows: package `status`, with the node's own facts bound to it. */
+/**
+ * Generates a pod's status from the runtime status. Implemented by package `status`, with the node's own facts bound to
+ * it.
+ */
 export type GeneratePodStatus = (
   pod: Pod,
   runtimeStatus: RuntimePodStatus,
   context: {
     readonly oldStatus: PodStatus | undefined;
-    /** All containers have stopped and none can start again. */
+    /** Whether all containers have stopped and none can start again. */
     readonly podIsTerminal: boolean;
-    /** A decision of the kubelet that ends the pod: the phase is Failed, with this reason and message. */
+    /** Decision of the kubelet that fails the pod: the phase is Failed, with this reason and message. */
     readonly failure: PodFailure | undefined;
   },
 ) => PodStatus;
@@ -170,85 +200,99 @@ export interface PodFailure {
   readonly message: string;
 }
 
-/** Volumes of pods: package `volumes`. */
+/** Volumes of pods. Implemented by package `volumes`. */
 export interface VolumesPort {
   start(signal: AbortSignal): Promise<void>;
   makePodDataDirs(uid: string): Promise<void>;
-  /** Rejects where a volume is missing; with an error that has `isTold`, where the events of its volumes say all of it. */
+  /**
+   * Rejects if a volume is missing. The error has `isTold` if the events of the volumes already contain all details.
+   */
   waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void>;
   waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void>;
   podVolumesExist(uid: string): Promise<boolean>;
-  /** Removes what is left on disk of pods that are not known and have no containers. */
+  /** Removes the directories of pods that are unknown and have no containers. */
   cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal: AbortSignal): Promise<void>;
 }
 
-/** The groups of pods: package `cm-cgroups`. What is done to one pod's group is done one after another. */
+/** Cgroups of pods. Implemented by package `cm-cgroups`. Operations on one pod's cgroup are serialized. */
 export interface PodCgroupsPort {
   exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
-  /** Whether the pod's group is there as `ensure` has left it. Where absent, `exists` and `ensure` are asked each time. */
+  /**
+   * Returns whether the pod's cgroup exists as `ensure` left it. If absent, `exists` and `ensure` are called each time.
+   */
   isEnsured?(pod: Pod, signal: AbortSignal): Promise<boolean>;
-  /** Makes the pod's group with its limits. @returns whether that was to be done */
+  /**
+   * Creates the pod's cgroup with its limits.
+   * @returns whether anything had to be changed
+   */
   ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
-  /** Kills what is left in it, then removes it; resolves when it is gone, or was not there. */
+  /** Kills the remaining processes in the cgroup and removes the cgroup. Resolves when the cgroup does not exist. */
   destroy(uid: string, signal: AbortSignal): Promise<void>;
-  /** Leaves a group that is to go, and cannot yet, the least CPU time. */
+  /** Reduces the CPU share of a cgroup that cannot be removed yet to the minimum. */
   reduceCpu(uid: string, signal: AbortSignal): Promise<void>;
-  /** The UIDs of all pods that have a group, of this process's making or not. */
+  /** Returns the UIDs of all pods that have a cgroup, including those created by an earlier process. */
   pods(signal: AbortSignal): Promise<ReadonlySet<string>>;
-  /** Gives the groups of the QoS classes what their pods ask for together. */
+  /** Updates the cgroups of the QoS classes to the total requests of their pods. */
   updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void>;
-  /** Looks what the pod's group is held to, where that is not known since it was set: its status tells it. */
+  /** Reads the limits of the pod's cgroup for the pod's status, if they are not known since they were last set. */
   limits?(pod: Pod, signal: AbortSignal): Promise<unknown>;
 }
 
-/** The IDs that pods with user namespaces have of the host: package `userns`. */
+/** Host ID ranges of pods with user namespaces. Implemented by package `userns`. */
 export interface UserNamespacesPort {
-  /** The pod is gone. Never rejects. */
+  /** Releases the IDs of a pod that is gone. Never rejects. */
   release(uid: string): Promise<void>;
-  /** Releases what pods have that nobody knows. */
+  /** Releases the IDs of pods that are no longer known. */
   releaseOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 
-/** Dead containers and sandboxes: package `container-gc`. */
+/** Garbage collection of dead containers and sandboxes. Implemented by package `container-gc`. */
 export interface ContainerGcPort {
   garbageCollect(
     options: { readonly allSourcesReady: boolean; readonly evictNonDeletedPods: boolean },
     signal: AbortSignal,
   ): Promise<unknown>;
-  /** Removes what need not be kept of a pod's dead containers, all of them where `removeAll`. */
+  /** Removes the dead containers of a pod that need not be kept; all of them if `removeAll`. */
   deleteContainersInPod(status: RuntimePodStatus, exitedContainerId: string, removeAll: boolean): void;
 }
 
-/** Images that nobody uses: package `image-gc`. */
+/** Garbage collection of unused images. Implemented by package `image-gc`. */
 export interface ImageGcPort {
-  /** Removes what is too old, and what a full disk asks for. Rejects where that was not all possible. */
+  /**
+   * Removes images that are too old, and as many as a full disk requires. Rejects if that was not completely possible.
+   */
   garbageCollect(signal: AbortSignal): Promise<void>;
 }
 
-/** Pods that go when the node is short of something: package `eviction`. It is started as a service, and asked as an admit handler. */
+/**
+ * Eviction of pods when the node runs short of a resource. Implemented by package `eviction`, which also runs as a
+ * service and as an admit handler.
+ */
 export interface EvictionPort {
-  /** What it sees of the node, and what it did. */
+  /** Explains the observed resources and the actions taken. */
   explain(): unknown;
-  /** What it did that had to do with a pod. */
+  /** Returns the actions that concerned a pod. */
   explainPod(uid: string): readonly unknown[];
 }
 
-/** Probes of containers: package `prober`. It looks at a pod's status for itself, and is started as a service. */
+/**
+ * Probes of containers. Implemented by package `prober`, which reads pod statuses itself and also runs as a service.
+ */
 export interface ProbesPort {
-  /** Results that changed, for one consumer. */
+  /** Changed probe results, for one consumer. */
   readonly updates: AsyncIterable<ProbeUpdate>;
-  /** Begins to probe a pod; called at every sync, a pod that is known stays as it is. */
+  /** Starts probing a pod. Called at every sync; does nothing for a pod that is already probed. */
   addPod(pod: Pod): void;
-  /** The pod is being ended: only whether it is ready is still asked. */
+  /** Stops liveness and startup probes of a terminating pod; readiness probes continue. */
   stopLivenessAndStartup(uid: string): void;
   removePod(uid: string): void;
-  /** Forgets all pods but these. */
+  /** Forgets all pods except these. */
   cleanupPods(desired: ReadonlySet<string>): void;
-  /** What stands, what is waited for and what was found last. */
+  /** Returns the current result, the waits and the latest results of each probe. */
   explain(uid: string): readonly unknown[];
 }
 
-/** A manager that only has to be started and ended with the kubelet. */
+/** A service that only has to be started and stopped with the kubelet. */
 export interface BackgroundService {
   readonly name: string;
   start(signal: AbortSignal): Promise<void>;

@@ -153,13 +153,13 @@ describe('what a pod waits for', () => {
       'its admission, since it was seen',
       { undecided: true, noted: [done('Seen', 3), open('Admission', 3)] },
       undefined,
-      [{ what: 'admission: it is not decided yet whether the pod may run here', sinceMs: T + 3_000 }],
+      [{ what: 'admission: the kubelet has not decided yet whether the pod may run here', sinceMs: T + 3_000 }],
     ],
     [
       'what goes on, since it began',
       { noted: [open('Image', 7, 'main')] },
       { phase: 'Pending' },
-      [{ what: 'image of main: it is looked for, or pulled', sinceMs: T + 7_000 }],
+      [{ what: 'image of main: being checked or pulled', sinceMs: T + 7_000 }],
     ],
     [
       'a container in back-off: since it ended, until it is tried again',
@@ -187,14 +187,14 @@ describe('what a pod waits for', () => {
       'its status, where the API server did not take it',
       { noted: [done('StatusSent', 4, { outcome: 'failed', message: 'refused' })] },
       { phase: 'Running' },
-      [{ what: 'status: the API server has not got it: refused', sinceMs: T + 4_000 }],
+      [{ what: 'status: the API server did not receive the status: refused', sinceMs: T + 4_000 }],
     ],
     ['no status that is on its way for a moment', { noted: [open('StatusSent', 59.5)] }, { phase: 'Running' }, []],
     [
       'a status that is late',
       { noted: [open('StatusSent', 50)] },
       { phase: 'Running' },
-      [{ what: 'status: the API server has not taken it yet', sinceMs: T + 50_000 }],
+      [{ what: 'status: the API server has not confirmed the status yet', sinceMs: T + 50_000 }],
     ],
     [
       'a retry of what has no other words',
@@ -282,12 +282,12 @@ describe('as text', () => {
     const value = explained(makePod('a', { status }), { noted, worker, probes, runtimeStatus });
     const event = { type: 'Warning', reason: 'Failed', message: 'no', count: 2, lastAtMs: T };
     expect(podExplanationText({ ...value, events: [event] })).toBe(`main: ImagePullBackOff; next try in 5 s
-hook postStart of x: it runs
+hook postStart of x: running
 Pod default/a is Pending
 uid uid-a, at 2026-01-01T00:01:00.000Z
 
 Waits for:
-  - hook postStart of x: it runs (for 1.0s, since 2026-01-01T00:00:59.000Z)
+  - hook postStart of x: running (for 1.0s, since 2026-01-01T00:00:59.000Z)
   - container main: ImagePullBackOff (for 20.0s, since 2026-01-01T00:00:40.005Z; tried again in 5.0s)
 
 Next:
@@ -314,7 +314,7 @@ Events:
 
   it('says it of a node', () => {
     const { pod, phase } = explained(makePod('a', { status: { phase: 'Pending' } }));
-    const waitingFor = [{ what: 'volumes: they are being mounted', sinceMs: T }];
+    const waitingFor = [{ what: 'volumes: being mounted', sinceMs: T }];
     expect(
       nodeExplanationText({ problems: ['pleg: late'], pods: 3, waiting: [{ pod, phase, waitingFor }] }, T + 90_000),
     ).toBe(
@@ -325,7 +325,7 @@ Problems:
 
 Not as wanted:
   default/a (Pending)
-    - volumes: they are being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
+    - volumes: being mounted (for 1m30s, since 2026-01-01T00:00:00.000Z)
 `,
     );
     const thresholds = [{ threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true }];

@@ -527,11 +527,11 @@ describe('what a program asks of it', () => {
     });
     await kubelet.listenAndServeReadOnly(controller.signal);
     expect(served).toEqual(['0 pods']);
-    await expect(kubelet.listenAndServe(controller.signal)).rejects.toThrow('this kubelet was given no main server');
+    await expect(kubelet.listenAndServe(controller.signal)).rejects.toThrow('kubelet has no main server');
     await expect(kubelet.listenAndServePodResources(controller.signal)).rejects.toThrow('no podResources server');
     await expect(kubelet.listenAndServeHealthz(controller.signal)).rejects.toMatchObject({
       code: 'NoServer',
-      message: 'this kubelet was given no healthz server',
+      message: 'kubelet has no healthz server',
     });
   });
 
@@ -620,9 +620,11 @@ test('explain says what a pod waits for', async () => {
   });
   workers.view = { activity: { kind: 'waitingForFullName', holderUid: 'old' } };
   expect(kubelet.explain('default', 'a')?.waitingFor).toEqual([
-    { what: 'name a_default: pod old has it, or still runs' },
+    { what: 'name a_default: pod old holds the name, or still runs' },
   ]);
   workers.view = { activity: { kind: 'waitingForFullName', holderUid: undefined } };
-  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual([{ what: 'name a_default: what runs is not known yet' }]);
+  expect(kubelet.explain('default', 'a')?.waitingFor).toEqual([
+    { what: 'name a_default: the running pods are not known yet' },
+  ]);
   controller.abort();
 });

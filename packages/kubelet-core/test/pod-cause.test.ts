@@ -167,8 +167,8 @@ describe('the first line names the cause', () => {
     [
       'a container before a status that is on its way',
       podOf(crashing(ended(1), 1)),
-      { waits: [{ what: 'status: the API server has not taken it yet' }] },
-      ['c: exit code 1, 1 restart', 'status: the API server has not taken it yet'],
+      { waits: [{ what: 'status: the API server has not confirmed the status yet' }] },
+      ['c: exit code 1, 1 restart', 'status: the API server has not confirmed the status yet'],
     ],
     [
       'an evicted pod',
@@ -189,7 +189,7 @@ describe('the first line names the cause', () => {
       'a failed pod of which nothing is left',
       podOf({}, {}, { phase: 'Failed', containerStatuses: [] }),
       {},
-      ['Failed, and no container tells why'],
+      ['Failed, and no container reports why'],
     ],
   ])('%s', (_what, pod, context, expected) => {
     expect(causes(pod, context)).toEqual(expected);

@@ -323,7 +323,7 @@ describe('syncPod', () => {
       reject(new Error('ENOSPC: no space left on device, write'));
       await expect(sync).rejects.toThrow('ENOSPC');
       expect(events.lines).toEqual([
-        'FailedSync: error saving what the pod was granted: ENOSPC: no space left on device, write',
+        "FailedSync: error saving the pod's allocated resources: ENOSPC: no space left on device, write",
       ]);
       expect(calls).not.toContain('sync');
     });

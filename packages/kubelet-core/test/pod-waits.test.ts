@@ -36,18 +36,18 @@ const backingOff = (more: object = {}) => ({ activity: { kind: 'backingOff', sin
 
 describe('what goes on', () => {
   it.each<[PodStepName, string | undefined, string]>([
-    ['Devices', 'main', 'devices of main: they are waited for'],
-    ['Devices', undefined, 'devices: they are waited for'],
-    ['Cgroup', undefined, 'cgroup: it is being made'],
-    ['Volumes', undefined, 'volumes: they are being mounted'],
-    ['Sandbox', undefined, 'sandbox: it and its network are being made'],
-    ['Image', 'main', 'image of main: it is looked for, or pulled'],
-    ['CreateContainer', 'main', 'container main: it is being created'],
-    ['StartContainer', 'main', 'container main: it is being started'],
-    ['PostStart', 'main', 'hook postStart of main: it runs'],
-    ['PreStop', 'main', 'hook preStop of main: it runs'],
-    ['Stop', undefined, 'stop: its containers are being stopped'],
-    ['CleanUp', undefined, 'clean-up: its volumes and cgroup are being taken away'],
+    ['Devices', 'main', 'devices of main: being allocated'],
+    ['Devices', undefined, 'devices: being allocated'],
+    ['Cgroup', undefined, 'cgroup: being created'],
+    ['Volumes', undefined, 'volumes: being mounted'],
+    ['Sandbox', undefined, 'sandbox: being created, with its network'],
+    ['Image', 'main', 'image of main: being checked or pulled'],
+    ['CreateContainer', 'main', 'container main: being created'],
+    ['StartContainer', 'main', 'container main: being started'],
+    ['PostStart', 'main', 'hook postStart of main: running'],
+    ['PreStop', 'main', 'hook preStop of main: running'],
+    ['Stop', undefined, 'stop: containers are being stopped'],
+    ['CleanUp', undefined, 'clean-up: volumes and cgroup are being removed'],
     ['Probe', undefined, 'Probe'],
   ])('%s of %s', (step, target, what) => {
     const steps = [open(step, target === undefined ? {} : { target })];
@@ -60,9 +60,7 @@ describe('what goes on', () => {
       open('Admission'),
       { ...open('Image'), endedAtMs: T + 8000, outcome: 'done' as const },
     ];
-    expect(waitsOf(makePod('a'), { steps })).toEqual([
-      { what: 'volumes: they are being mounted: secret x', sinceMs: T + 7000 },
-    ]);
+    expect(waitsOf(makePod('a'), { steps })).toEqual([{ what: 'volumes: being mounted: secret x', sinceMs: T + 7000 }]);
   });
 });
 
@@ -73,18 +71,18 @@ describe('the node', () => {
     expect(waitsOf(makePod('a'), { ...context, steps })).toEqual([
       { what: 'runtime: down' },
       { what: 'runtime: late' },
-      { what: 'admission: it is not decided yet whether the pod may run here', sinceMs: T + 7000 },
+      { what: 'admission: the kubelet has not decided yet whether the pod may run here', sinceMs: T + 7000 },
       { what: 'network: no CNI' },
     ]);
     expect(waitsOf(makePod('a', { spec: { hostNetwork: true } }), { networkError: 'no CNI' })).toEqual([]);
     expect(waitsOf(makePod('a'), { undecided: true })).toStrictEqual([
-      { what: 'admission: it is not decided yet whether the pod may run here' },
+      { what: 'admission: the kubelet has not decided yet whether the pod may run here' },
     ]);
   });
 
   it.each([
-    ['u9', 'pod u9 has it, or still runs'],
-    [undefined, 'what runs is not known yet'],
+    ['u9', 'pod u9 holds the name, or still runs'],
+    [undefined, 'the running pods are not known yet'],
   ])('is waited for where another pod, %s, has the name', (holderUid, holder) => {
     const worker = { activity: { kind: 'waitingForFullName', sinceMs: T + 1, holderUid } };
     expect(waitsOf(makePod('a'), { worker })).toEqual([{ what: `name a_default: ${holder}`, sinceMs: T + 1 }]);
@@ -97,10 +95,10 @@ describe('the status of a pod', () => {
     [
       'is on its way for a second',
       open('StatusSent', { startedAtMs: T + 59_000 }),
-      ['status: the API server has not taken it yet'],
+      ['status: the API server has not confirmed the status yet'],
     ],
-    ['was refused', failed('StatusSent', { message: 'no' }), ['status: the API server has not got it: no']],
-    ['was not taken', failed('StatusSent'), ['status: the API server has not got it']],
+    ['was refused', failed('StatusSent', { message: 'no' }), ['status: the API server did not receive the status: no']],
+    ['was not taken', failed('StatusSent'), ['status: the API server did not receive the status']],
     ['was taken', failed('StatusSent', { outcome: 'done' }), []],
   ])('%s', (_what, step, expected) => {
     const waits = waitsOf(makePod('a'), { steps: [step] });

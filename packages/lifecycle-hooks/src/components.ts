@@ -3,30 +3,33 @@ import type { HttpGetRequest, HttpGetResult } from '@node-agent/pod-net';
 import type { Container, LifecycleHandler, Pod } from '@node-agent/pod-spec';
 import type { EventRecorder, Metrics } from '@node-agent/telemetry';
 
-/** What {@link LifecycleHooks} are made of. */
+/** Components of {@link LifecycleHooks}. */
 export interface LifecycleHooksComponents {
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
-  /** Runs a command in a container until it ends by itself, or `signal` is aborted. `timeoutMs` is 0: there is none. */
+  /** Runs a command in a container until it exits or `signal` is aborted. `timeoutMs` is 0, which means no timeout. */
   readonly exec: (
     containerId: string,
     command: readonly string[],
     timeoutMs: number,
     signal: AbortSignal,
   ) => Promise<{ readonly exitCode: number; readonly stdout: Uint8Array; readonly stderr: Uint8Array }>;
-  /** The pod's addresses as the runtime has them now, primary first: of a pod too that nothing else is known of any more. */
+  /**
+   * Returns the pod's current addresses from the runtime, primary first. Must also work for a pod that only the runtime
+   * knows.
+   */
   readonly podIps: (pod: Pod, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Over the machine's network where absent. */
+  /** Sends an HTTP request. Default: over the machine's network. */
   readonly http?: (request: HttpGetRequest, signal: AbortSignal) => Promise<HttpGetResult>;
 }
 
 /** One hook of one container. */
 export interface HookTarget {
   readonly pod: Pod;
-  /** Of a container that only the runtime knows: its name and its ports. */
+  /** Name and ports of the container, which are also known for a container that only the runtime knows. */
   readonly container: Pick<Container, 'name' | 'ports'>;
-  /** The runtime's id. */
+  /** ID of the container in the runtime. */
   readonly containerId: string;
   readonly handler: LifecycleHandler;
 }

@@ -1,11 +1,14 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** `Failed`: the hook ran and failed. `Invalid`: there is nothing to run. `Ended`: its container was ended before it was through. */
+/**
+ * Codes of {@link LifecycleHookError}. `Failed`: the hook ran and failed. `Invalid`: the hook has no handler that can
+ * be run. `Ended`: the container terminated before the hook was complete.
+ */
 export type LifecycleHookErrorCode = 'Failed' | 'Invalid' | 'Ended';
 
 const BRAND = '@node-agent/lifecycle-hooks.LifecycleHookError';
 
-/** A hook that did not do what it should; the message is upstream's, as a container's waiting state shows it. */
+/** Error of a hook. The message is upstream's, because a container's waiting state shows it. */
 export class LifecycleHookError extends Error {
   static {
     brand(LifecycleHookError, BRAND);
@@ -19,7 +22,7 @@ export class LifecycleHookError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `LifecycleHookError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `LifecycleHookError`, created by this or another copy of the package. */
   static is(value: unknown): value is LifecycleHookError {
     return hasBrand(value, BRAND);
   }

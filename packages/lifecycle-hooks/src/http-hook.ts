@@ -11,14 +11,17 @@ import { podReference } from '@node-agent/pod-spec';
 import type { Counter, WithDefaults } from '@node-agent/telemetry';
 import type { HookTarget, LifecycleHooksComponents } from './components.ts';
 
-/** What hooks call themselves. */
+/** User agent of hook requests. */
 const USER_AGENT = 'kube-lifecycle/1.36';
 
 /**
- * Sends the request of a hook. What is answered does not matter, that something is does. An HTTPS request that is answered in plain
- * HTTP is sent again so, without what authorizes it (`runHTTPHandler` in `pkg/kubelet/lifecycle/handlers.go`).
- * @returns what went wrong, in Go's words; `undefined` where there was an answer
- * @throws PodNetError `InvalidPort`; where the pod has no address; the signal's reason
+ * Sends the HTTP request of a hook. Any response counts as success. If the server responds to an HTTPS request in plain
+ * HTTP, the request is sent again over HTTP without its authorization header (`runHTTPHandler` in
+ * `pkg/kubelet/lifecycle/handlers.go`).
+ * @returns the error in Go's words; `undefined` if there was a response
+ * @throws PodNetError `InvalidPort`
+ * @throws Error if the pod has no address
+ * @throws the signal's reason
  */
 export async function httpHook(
   action: HttpGetAction,

@@ -6,12 +6,12 @@ import type { HookTarget, LifecycleHooksComponents } from './components.ts';
 import { LifecycleHookError } from './errors.ts';
 import { httpHook } from './http-hook.ts';
 
-/** So much of a command's output is in a message. */
+/** Maximum size of a command's output in a message. */
 const MAX_OUTPUT_BYTES = 10 * 1024;
 
 /**
- * Runs the hooks of containers, by whichever of their handlers they have (`pkg/kubelet/lifecycle`). How long one may take, and what
- * becomes of a container whose hook fails, is its caller's business: a hook ends when its signal is aborted, whatever its target does.
+ * Runs the lifecycle hooks of containers with their exec, HTTP or sleep handler (`pkg/kubelet/lifecycle`). The caller
+ * sets the time limit and handles failures: a hook ends when its signal is aborted, whatever its target does.
  */
 export class LifecycleHooks {
   readonly #components: WithDefaults<LifecycleHooksComponents>;
@@ -32,7 +32,11 @@ export class LifecycleHooks {
     });
   }
 
-  /** @throws LifecycleHookError where it failed; the signal's reason */
+  /**
+   * Runs a postStart hook.
+   * @throws LifecycleHookError if the hook failed
+   * @throws the signal's reason
+   */
   async postStart(
     pod: Pod,
     container: Pick<Container, 'name' | 'ports'>,
@@ -43,7 +47,7 @@ export class LifecycleHooks {
     await this.#run({ pod, container, containerId, handler }, signal);
   }
 
-  /** As {@link postStart}; who waits aborts `signal` once the container has stopped. */
+  /** Runs a preStop hook, like {@link postStart}. The caller aborts `signal` once the container has stopped. */
   async preStop(
     pod: Pod,
     container: Pick<Container, 'name' | 'ports'>,
@@ -61,12 +65,12 @@ export class LifecycleHooks {
     if (handler.exec != null) await this.#exec(target, handler.exec.command ?? [], signal);
     else if (handler.httpGet != null) await this.#http(target, handler.httpGet, signal);
     else if (handler.sleep != null) await this.#sleep(target, handler.sleep.seconds, signal);
-    // A tcpSocket is kept in the API for old times' sake, and has never been run.
+    // `tcpSocket` exists in the API only for backward compatibility and has never been run.
     else throw new LifecycleHookError('Invalid', `Cannot run handler: invalid handler: ${shown(handler)}`);
   }
 
   async #exec(target: HookTarget, command: readonly string[], signal: AbortSignal): Promise<void> {
-    /** Its bytes, one a character. */
+    /** Output as latin1, so that each character is one byte. */
     let output = '';
     let fault: string | undefined;
     let cause: unknown;
@@ -119,7 +123,7 @@ function about({ pod, container }: HookTarget): string {
   return `for Container ${JSON.stringify(container.name)} in Pod ${JSON.stringify(formatPod(pod))} failed`;
 }
 
-/** A handler that has none of those that can be run, as Go shows it. */
+/** Formats a handler without a runnable action as Go prints it. */
 function shown({ tcpSocket }: LifecycleHandler): string {
   if (tcpSocket == null) return '&LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:nil,Sleep:nil,}';
   const { port, host = '' } = tcpSocket;

@@ -3,19 +3,19 @@ import { type Pod, podFullName } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
 
-/** The requests of the API server that mirror pods take. They throw errors whose `code` is the server's reason. */
+/** Requests to the API server that mirror pods need. They throw errors whose `code` is the server's reason. */
 export interface MirrorPodApi {
   createPod(pod: Pod, signal: AbortSignal): Promise<unknown>;
-  /** At once, and only if the pod has this UID. */
+  /** Deletes the pod immediately, only if it has this UID. */
   deletePod(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<unknown>;
 }
 
-/** The node in the API, as far as mirror pods need it. */
+/** The part of the Node object that mirror pods need. */
 export interface MirrorPodOwner {
   readonly metadata: { readonly name?: string; readonly uid?: string; readonly deletionTimestamp?: string };
 }
 
-/** What {@link MirrorPods} work with. */
+/** Components of {@link MirrorPods}. */
 export interface MirrorPodsComponents {
   readonly api: MirrorPodApi;
   /** A {@link PodManager}. */
@@ -23,48 +23,55 @@ export interface MirrorPodsComponents {
     getPodByFullName(fullName: string): Pod | undefined;
     getMirrorPodByFullName(fullName: string): Pod | undefined;
   };
-  /** The node's object; `undefined` before it is registered: a mirror pod belongs to it. */
+  /** Returns the Node object, which owns mirror pods; `undefined` before the node is registered. */
   readonly node: () => MirrorPodOwner | undefined;
   /**
-   * Whether a static pod of this full name is being ended, or another than the one of UID `next` still runs (the pod workers
-   * know). `next` is what the mirror pod is to show; `undefined` where there is no static pod any more.
+   * Returns whether a static pod of this full name is terminating, or a pod other than `next` still runs, as the pod
+   * workers know. `next` is the UID of the static pod that the mirror pod will represent; `undefined` if there is no
+   * static pod any more.
    */
   readonly isTerminating: (fullName: string, next: string | undefined) => boolean;
-  /** Whether all pod sources have spoken (F1). */
+  /** Returns whether all pod sources have reported (F1). */
   readonly sourcesReady: () => boolean;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** What the node waits for passes soon: its registration, the end of a pod. */
+/** Delay while the node waits for something that happens soon: its registration, or the termination of a pod. */
 const WAIT_MS = 1000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 10_000;
-/** What was done is to be seen in the watch by then; else the API server has lost it before the watch could show it. */
+/**
+ * Time within which the watch shows a completed request. Otherwise the API server has lost the change before the watch
+ * could show it.
+ */
 const SEEN_MS = 10_000;
 
-/** How often in a row the watch may be found behind before it is worth a line: another pod has the name. */
+/**
+ * Number of consecutive attempts with an outdated watch after which a warning is logged, because another pod has the
+ * name.
+ */
 const TOLD_AFTER = 4;
 
-/** What came of a look. `behind`: the API server has something else than what the watch has shown so far. */
+/** Outcome of an attempt. `behind`: the API server has another object than the watch has shown so far. */
 type Outcome = 'settled' | 'done' | 'behind' | 'waiting';
 
 /**
- * Keeps one mirror pod in the API for each static pod, so that the cluster sees it. It works beside the pods' own steps: an API
- * server that is slow or away delays no static pod (K3). A failure is tried again for ever. Source: `pkg/kubelet/pod/mirror_client.go`
- * and `tryReconcileMirrorPods` in `pkg/kubelet/kubelet.go`.
+ * Keeps one mirror pod in the API for each static pod, so that the cluster can see the static pod. Runs independently
+ * of the pods' own steps: a slow or unavailable API server delays no static pod (K3). Failed requests are retried
+ * forever. Upstream: `pkg/kubelet/pod/mirror_client.go` and `tryReconcileMirrorPods` in `pkg/kubelet/kubelet.go`.
  */
 export class MirrorPods {
   readonly #components: WithDefaults<MirrorPodsComponents>;
   readonly #queue: WorkQueue<string>;
-  /** The tries, by full name, and whether something has happened to it since. */
+  /** Attempts in progress by full name, and whether another check was requested since the attempt started. */
   readonly #underWay = new Map<string, { again: boolean }>();
-  /** Tries that failed, and tries that found the watch behind, each in a row, by full name. */
+  /** Consecutive failed attempts, and consecutive attempts with an outdated watch, by full name. */
   readonly #failures = new Map<string, number>();
   readonly #behind = new Map<string, number>();
-  /** The UIDs of mirror pods in whose place others are wanted, by full name. */
+  /** UIDs of mirror pods that must be replaced, by full name. */
   readonly #unfit = new Map<string, string>();
   readonly #startOnce = new StartOnce('MirrorPods');
 
@@ -81,18 +88,24 @@ export class MirrorPods {
     this.#queue = new WorkQueue(components);
   }
 
-  /** Something happened to a static pod or a mirror pod of this full name. Never blocks. */
+  /** Checks the mirror pod of this full name, after a change of the static pod or the mirror pod. Never blocks. */
   look(fullName: string): void {
     if (!this.#failures.has(fullName)) this.#queue.enqueue(fullName, 0);
   }
 
-  /** This mirror pod cannot show what its static pod does now, as that has begun anew: another takes its place. Never blocks. */
+  /**
+   * Replaces a mirror pod that cannot show the status of its static pod, because the static pod was restarted. Never
+   * blocks.
+   */
   replace(fullName: string, mirrorUid: string): void {
     this.#unfit.set(fullName, mirrorUid);
     this.look(fullName);
   }
 
-  /** Works until `signal` is aborted, on each pod by itself: one whose admission hangs holds up no other. */
+  /**
+   * Reconciles mirror pods until `signal` is aborted. Each full name is reconciled independently, so a request that
+   * hangs delays no other.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const tries = new TaskGroup(signal);
@@ -116,7 +129,10 @@ export class MirrorPods {
     if (own.again) this.look(fullName);
   }
 
-  /** One try. @returns in how many milliseconds to look again; `undefined`: when something happens */
+  /**
+   * Performs one attempt.
+   * @returns the delay until the next check in milliseconds; `undefined` if the next change triggers it
+   */
   async #reconcile(fullName: string, signal: AbortSignal): Promise<number | undefined> {
     const { pods, isTerminating, sourcesReady, logger } = this.#components;
     const staticPod = pods.getPodByFullName(fullName);
@@ -136,14 +152,14 @@ export class MirrorPods {
       signal.throwIfAborted();
       const delayMs = longerPauseMs(this.#failures, fullName);
       const failures = this.#failures.get(fullName);
-      logger.error({ err: error, pod: fullName, step, failures }, 'Failed to reconcile the mirror pod of a static pod');
+      logger.error({ err: error, pod: fullName, step, failures }, 'Failed to reconcile mirror pod');
       return delayMs;
     }
     this.#failures.delete(fullName);
     if (outcome === 'behind') {
       const delayMs = longerPauseMs(this.#behind, fullName);
       if (this.#behind.get(fullName) === TOLD_AFTER) {
-        logger.warn({ pod: fullName, step }, 'Another pod of its name is in the way of a mirror pod');
+        logger.warn({ pod: fullName, step }, 'Mirror pod is blocked by another pod of the same name');
       }
       return delayMs;
     }
@@ -162,9 +178,9 @@ export class MirrorPods {
     if (step === 'wait') return 'waiting';
     if (mirrorPod !== undefined) {
       const { namespace, name, uid } = mirrorPod.metadata;
-      logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting a mirror pod');
+      logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting mirror pod');
       const deleted = await succeeds(api.deletePod(namespace, name, uid, signal), ['NotFound', 'Conflict']);
-      // Another took its place: the watch is about to show it.
+      // Another pod has taken the name; the watch will show it soon.
       if (!deleted) return 'behind';
     }
     if (step === 'delete' || staticPod === undefined) return 'done';
@@ -175,22 +191,23 @@ export class MirrorPods {
     const { api, node, logger } = this.#components;
     const { name, uid, deletionTimestamp } = node()?.metadata ?? {};
     if (name === undefined || uid === undefined || deletionTimestamp != null) return 'waiting';
-    // One that is there already is either this very one, which the watch is about to show, or in the way for now.
+    // An existing pod is either the mirror pod itself, which the watch will show soon, or another pod that blocks the
+    // name for now.
     const created = await succeeds(api.createPod(mirrorPodOf(staticPod, { name, uid }), signal), ['AlreadyExists']);
     if (!created) return 'behind';
-    logger.info({ pod: podFullName(staticPod) }, 'Created a mirror pod for a static pod');
+    logger.info({ pod: podFullName(staticPod) }, 'Created mirror pod');
     return 'done';
   }
 }
 
-/** Counts one more, and says how long to wait after it. */
+/** Increments the count and returns the delay before the next attempt. */
 function longerPauseMs(counts: Map<string, number>, fullName: string): number {
   const count = (counts.get(fullName) ?? 0) + 1;
   counts.set(fullName, count);
   return Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LONGEST_RETRY_MS);
 }
 
-/** @returns whether it did; false for an error of one of the codes */
+/** Returns true if the request succeeds, and false if it fails with one of `codes`. Other errors are thrown. */
 async function succeeds(request: Promise<unknown>, codes: readonly string[]): Promise<boolean> {
   try {
     await request;

@@ -1,45 +1,49 @@
 import { checkComponents } from '@node-agent/async';
 import { isMirrorPod, isStaticPod, type Pod, podFullName } from '@node-agent/pod-spec';
 
-/** A pod with its other half; see {@link PodManager.getPodAndMirrorPod}. */
+/** A pod and its mirror pod; see {@link PodManager.getPodAndMirrorPod}. */
 export interface PodAndMirrorPod {
-  /** The pod that runs here; absent where a mirror pod was asked for whose static pod is not known. */
+  /** The pod that runs here; absent for a mirror pod whose static pod is not known. */
   readonly pod: Pod | undefined;
-  /** The API server's shadow of it, if it has one. */
+  /** The mirror pod in the API, if there is one. */
   readonly mirrorPod: Pod | undefined;
-  /** Whether the pod that was asked for is the mirror. */
+  /** Whether the requested pod is the mirror pod. */
   readonly wasMirror: boolean;
 }
 
-/** What is known of all pods; see {@link PodManager.getPodsAndMirrorPods}. */
+/** All known pods; see {@link PodManager.getPodsAndMirrorPods}. */
 export interface PodsAndMirrorPods {
   readonly pods: readonly Pod[];
   readonly mirrorPods: readonly Pod[];
-  /** Full names of mirror pods that have no static pod any more. */
+  /** Full names of mirror pods without a static pod. */
   readonly orphanedMirrorPodFullNames: readonly string[];
 }
 
-/** Who {@link PodManager} tells. */
+/** Optional components of {@link PodManager}. */
 export interface PodManagerComponents {
-  /** Told how many pods there are, mirror pods left out, whenever that is another number than before: 0 at first. Nobody is told where absent. */
+  /**
+   * Called with the number of pods, without mirror pods, whenever it changes from its previous value, which is
+   * initially 0.
+   */
   readonly onCountChanged?: (pods: number) => void;
 }
 
 /**
- * The pods that this node should run, by UID and by full name, and which mirror pod belongs to which static pod
- * (`pkg/kubelet/pod/pod_manager.go`). It says what is wanted, not what runs: for that, ask the pod workers (P5).
+ * Pods that this node should run, by UID and full name, and the mirror pods of static pods
+ * (`pkg/kubelet/pod/pod_manager.go`). The pod manager knows which pods are desired, not which pods run; for that, ask
+ * the pod workers (P5).
  *
- * A mirror pod has the name and the namespace of its static pod, but a UID of its own. "Pod" means any pod but mirror
- * pods here. Two pods of one full name may be known for a while (P4): the name then leads to the one that came last.
+ * A mirror pod has the name and namespace of its static pod, but its own UID. In this class, "pod" means any pod except
+ * mirror pods. Two pods of one full name may be known for a while (P4); the name then refers to the pod added last.
  */
 export class PodManager {
   #podByUid = new Map<string, Pod>();
   #podByFullName = new Map<string, Pod>();
-  /** The UIDs of the pods of each full name, the one that came last at the end. */
+  /** UIDs of the pods of each full name, in order of arrival. */
   #uidsByFullName = new Map<string, Set<string>>();
   #mirrorPodByUid = new Map<string, Pod>();
   #mirrorPodByFullName = new Map<string, Pod>();
-  /** Mirror pod's UID to static pod's UID. */
+  /** UID of the static pod by UID of the mirror pod. */
   #translations = new Map<string, string>();
   readonly #onCountChanged: (pods: number) => void;
   #toldCount = 0;
@@ -50,7 +54,7 @@ export class PodManager {
     this.#onCountChanged = onCountChanged;
   }
 
-  /** Forgets all pods and takes these, mirror pods among them. */
+  /** Replaces all pods and mirror pods by these. */
   setPods(pods: readonly Pod[]): void {
     this.#podByUid = new Map();
     this.#podByFullName = new Map();
@@ -62,12 +66,12 @@ export class PodManager {
     this.#tellCount();
   }
 
-  /** The same as {@link updatePod}. */
+  /** Same as {@link updatePod}. */
   addPod(pod: Pod): void {
     this.updatePod(pod);
   }
 
-  /** Takes a pod or mirror pod, or a new version of one. */
+  /** Adds or replaces a pod or mirror pod. */
   updatePod(pod: Pod): void {
     this.#take(pod);
     this.#tellCount();
@@ -92,7 +96,7 @@ export class PodManager {
     }
   }
 
-  /** Forgets a pod or mirror pod. A pod of the same full name but another UID stays known, and is found by the name. */
+  /** Removes a pod or mirror pod. Another pod of the same full name stays, and the name then refers to it. */
   removePod(pod: Pod): void {
     const fullName = podFullName(pod);
     const { uid } = pod.metadata;
@@ -119,17 +123,17 @@ export class PodManager {
     this.#onCountChanged(size);
   }
 
-  /** All pods, without mirror pods. */
+  /** Returns all pods, without mirror pods. */
   getPods(): Pod[] {
     return [...this.#podByUid.values()];
   }
 
-  /** All mirror pods. */
+  /** Returns all mirror pods. */
   getMirrorPods(): Pod[] {
     return [...this.#mirrorPodByUid.values()];
   }
 
-  /** All pods, all mirror pods, and which mirror pods have lost their static pod. */
+  /** Returns all pods, all mirror pods, and the mirror pods without a static pod. */
   getPodsAndMirrorPods(): PodsAndMirrorPods {
     return {
       pods: this.getPods(),
@@ -140,12 +144,12 @@ export class PodManager {
     };
   }
 
-  /** The pod of this UID; a mirror pod's UID finds nothing ({@link translatePodUid} first). */
+  /** Returns the pod with this UID. Not for UIDs of mirror pods; convert them with {@link translatePodUid} first. */
   getPodByUid(uid: string): Pod | undefined {
     return this.#podByUid.get(uid);
   }
 
-  /** The pod of this `name_namespace`. */
+  /** Returns the pod of this `name_namespace`. */
   getPodByFullName(fullName: string): Pod | undefined {
     return this.#podByFullName.get(fullName);
   }
@@ -154,22 +158,22 @@ export class PodManager {
     return this.#podByFullName.get(`${name}_${namespace}`);
   }
 
-  /** The mirror pod of this `name_namespace`. */
+  /** Returns the mirror pod of this `name_namespace`. */
   getMirrorPodByFullName(fullName: string): Pod | undefined {
     return this.#mirrorPodByFullName.get(fullName);
   }
 
-  /** The static pod that a mirror pod stands for. */
+  /** Returns the static pod of a mirror pod. */
   getPodByMirrorPod(mirrorPod: Pod): Pod | undefined {
     return this.#podByFullName.get(podFullName(mirrorPod));
   }
 
-  /** The mirror pod that stands for a static pod. */
+  /** Returns the mirror pod of a static pod. */
   getMirrorPodByPod(pod: Pod): Pod | undefined {
     return this.#mirrorPodByFullName.get(podFullName(pod));
   }
 
-  /** Both halves of a static pod, whichever of them is given; any other pod has no second half. */
+  /** Returns the static pod and the mirror pod for either of them. Any other pod has no mirror pod. */
   getPodAndMirrorPod(pod: Pod): PodAndMirrorPod {
     const fullName = podFullName(pod);
     return isMirrorPod(pod)
@@ -177,18 +181,24 @@ export class PodManager {
       : { pod, mirrorPod: this.#mirrorPodByFullName.get(fullName), wasMirror: false };
   }
 
-  /** Each static pod with its mirror pod; `undefined` until that is made, and for ever without an API server. */
+  /**
+   * Returns each static pod with its mirror pod; `undefined` until the mirror pod is created, which never happens
+   * without an API server.
+   */
   getStaticPodToMirrorPodMap(): Map<Pod, Pod | undefined> {
     const statics = this.getPods().filter(isStaticPod);
     return new Map(statics.map((pod) => [pod, this.#mirrorPodByFullName.get(podFullName(pod))]));
   }
 
-  /** The UID under which the kubelet knows a pod: of a mirror pod, its static pod's; any other UID is returned as it is. */
+  /**
+   * Returns the UID under which the kubelet knows a pod: for a mirror pod, the UID of its static pod; any other UID
+   * unchanged.
+   */
   translatePodUid(uid: string): string {
     return this.#translations.get(uid) ?? uid;
   }
 
-  /** All pairs of UIDs of static pods and mirror pods; a static pod without a mirror has `undefined`. */
+  /** Returns the UID pairs of static pods and mirror pods; `undefined` for a static pod without a mirror pod. */
   getUidTranslations(): {
     readonly podToMirror: ReadonlyMap<string, string | undefined>;
     readonly mirrorToPod: ReadonlyMap<string, string>;

@@ -240,7 +240,7 @@ describe('mirror pods', () => {
     await clock.advance(5_000);
     expect(warnings).toEqual([]);
     await clock.advance(60_000);
-    expect(warnings).toEqual(['Another pod of its name is in the way of a mirror pod']);
+    expect(warnings).toEqual(['Mirror pod is blocked by another pod of the same name']);
     await end();
   });
 

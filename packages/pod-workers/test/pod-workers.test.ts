@@ -771,7 +771,7 @@ describe('start and stop', () => {
   });
 
   it('an update that names no pod is refused', () => {
-    expect(() => workers.updatePod({ updateType: 'kill' })).toThrow('needs pod or runningPod');
+    expect(() => workers.updatePod({ updateType: 'kill' })).toThrow('must have pod or runningPod');
   });
 });
 

@@ -497,5 +497,5 @@ describe('completions', () => {
 
 it('refuses an update that names no pod', () => {
   expect(() => stateAfter(update({ updateType: 'sync' }))).not.toThrow();
-  expect(() => stateAfter(update({ updateType: 'kill' }))).toThrow('needs pod or runningPod');
+  expect(() => stateAfter(update({ updateType: 'kill' }))).toThrow('must have pod or runningPod');
 });

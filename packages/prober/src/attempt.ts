@@ -16,8 +16,8 @@ import type { ProbeOutcome } from './types.ts';
 import { type ProbeMeans, ProbeUnderWay } from './under-way.ts';
 
 /**
- * Runs a command in a container; ends it after `timeoutMs`, and rejects then with an error whose `code` is `DEADLINE_EXCEEDED`. Of
- * the answer up to 16 MB may be there; 10 KiB are kept.
+ * Runs a command in a container and ends it after `timeoutMs`. Rejects with an error with `code` `DEADLINE_EXCEEDED` on
+ * timeout. The output may have up to 16 MB; 10 KiB are kept.
  */
 export type ExecInContainer = (
   containerId: string,
@@ -26,12 +26,18 @@ export type ExecInContainer = (
   signal: AbortSignal,
 ) => Promise<ExecResult>;
 
-/** How the outside is reached. The defaults of the last three are the real ones; tests and simulations give their own. */
+/**
+ * Ports through which probes reach their targets. The defaults of the last three are the real network; tests and
+ * simulations pass their own.
+ */
 export interface ProbePorts {
-  /** Absent where no command can be run: exec probes are errors then. */
+  /** Absent if commands cannot be run; exec probes then result in an error. */
   readonly exec?: ExecInContainer;
   readonly http?: (request: HttpGetRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpGetResult>;
-  /** @returns why there was no connection; `undefined` where there was */
+  /**
+   * Opens a TCP connection.
+   * @returns the error; `undefined` if the connection was established
+   */
   readonly tcp?: (
     target: { host: string; port: number; timeoutMs: number },
     signal: AbortSignal,
@@ -39,25 +45,26 @@ export interface ProbePorts {
   readonly grpc?: (target: GrpcTarget, signal: AbortSignal) => Promise<ProbeOutcome>;
 }
 
-/** What one probe is made of. */
+/** Input of one probe attempt. */
 export interface ProbeTarget {
   readonly probe: Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'>;
   readonly container: Pick<Container, 'name' | 'env' | 'ports'>;
   readonly containerId: string;
   readonly podIp: string;
-  /** For all tries together, in ms; above 0. */
+  /** Timeout for all tries together, in ms; above 0. */
   readonly timeoutMs: number;
 }
 
-/** What probes call themselves. */
+/** User agent of probe requests. */
 export const USER_AGENT: string = 'kube-probe/1.36';
 /**
- * So much longer is the runtime waited for to say how a command has ended: one that left its output to a child is told of when
- * that ends, and its exit code counts then too (`ExecSync` of cri-client's `remote_runtime.go`: the command's time and 2 min).
+ * Additional wait for the runtime's report of how a command exited. A command that leaves its output open to a child
+ * process is reported when the child exits, and its exit code counts then too (`ExecSync` of cri-client's
+ * `remote_runtime.go`: the command's timeout plus 2 min).
  */
 const EXEC_SLACK_MS = 120_000;
 
-/** Makes probes, of whatever kind. */
+/** Makes probe attempts of all kinds. */
 export class ProbeAttempt {
   readonly #clock: Clock;
   readonly #ports: ProbePorts;
@@ -79,9 +86,10 @@ export class ProbeAttempt {
   }
 
   /**
-   * Probes a container. Ends within its timeout, whatever the target does (R3); an exec probe within two minutes more where
-   * the runtime does not say how its command has ended.
-   * @throws the signal's reason; RangeError where `timeoutMs` makes no sense
+   * Probes a container. Ends within the timeout, whatever the target does (R3); an exec probe within two more minutes
+   * if the runtime does not report how its command exited.
+   * @throws the signal's reason
+   * @throws RangeError if `timeoutMs` is not positive
    */
   async run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
     checkNumbers(target, { timeoutMs: 'positive' });
@@ -100,7 +108,10 @@ export class ProbeAttempt {
     }
   }
 
-  /** As {@link run}, for those who make many. @param done is told once; not from within the call, nor after it was called off */
+  /**
+   * Like {@link run}, with less overhead for callers that make many attempts.
+   * @param done called once with the outcome; never from within the call, nor after the attempt was cancelled
+   */
   begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): { callOff(reason?: unknown): void } {
     return new ProbeUnderWay(this.#means, target, done);
   }
@@ -132,7 +143,7 @@ export class ProbeAttempt {
     return isOwn ? this.#request(probe.httpGet, container, podIp) : undefined;
   }
 
-  /** Made once for as long as it goes to the same pod: a probe is made again and again. */
+  /** Cached as long as the pod's address is the same, because the same probe is made again and again. */
   #request(action: HttpGetAction, container: ProbeTarget['container'], podIp: string): HttpGetRequest {
     const made = this.#requests.get(action);
     if (made?.podIp === podIp && made.container === container) return made.request;
@@ -147,11 +158,12 @@ export class ProbeAttempt {
     signal: AbortSignal,
   ): Promise<ProbeOutcome> {
     const { exec } = this.#ports;
-    if (exec === undefined) return { result: 'error', output: 'commands cannot be run here' };
-    // Variables whose values come from elsewhere are empty, as upstream has them.
+    if (exec === undefined) return { result: 'error', output: 'exec is not supported' };
+    // Variables with `valueFrom` are empty, as in upstream.
     const env = new Map((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
     const command = expandAll(probe.exec?.command ?? [], (name) => env.get(name));
-    // The runtime counts whole seconds: a shorter time is kept here, and is the command's fault all the same.
+    // The runtime counts whole seconds. A timeout with a fraction is enforced here, and also counts as a failure of the
+    // command.
     const keptHere = wholeTimeoutMs % 1000 !== 0;
     const limitMs = keptHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
     const late: ProbeOutcome = {
@@ -170,7 +182,8 @@ export class ProbeAttempt {
       if (codeOf(error) === 'DEADLINE_EXCEEDED') return late;
       if (codeOf(error) === 'Timeout') return late;
       const message = errorText(error);
-      // Upstream counts it for nothing (`pkg/probe/exec/exec.go: Probe`), so that such a probe never restarts its container.
+      // Upstream ignores such an error (`pkg/probe/exec/exec.go: Probe`), so that such a probe never restarts its
+      // container.
       if (isCommandFault(message)) return { result: 'failure', output: message };
       throw error;
     }

@@ -3,29 +3,30 @@ import type { PodStatus, RestartFeatures } from '@node-agent/pod-spec';
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { ProbePorts } from './attempt.ts';
 
-/** What a `Prober` is made of. */
+/** Components of a `Prober`. */
 export interface ProberComponents {
   readonly clock?: Clock;
-  /** Spreads the first probes of pods that were there before. */
+  /** Spreads the first probes of pods that ran before the prober started. */
   readonly random?: Random;
   readonly logger?: Logger;
-  /** Behind upstream's `/metrics/probes`: a registry of their own. */
+  /** Metrics of upstream's `/metrics/probes`, which need a registry of their own. */
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
-  /** The newest status of each pod: where its containers are found, by their ids and states. */
+  /** Latest status of each pod, which has the IDs and states of its containers. */
   readonly statuses: { getPodStatus(uid: string): PodStatus | undefined };
   readonly ports: ProbePorts;
 }
 
-/** The settings of a `Prober`. */
+/** Settings of a `Prober`. */
 export interface ProberOptions {
-  /** Which gates that bear on restarts are on; both where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly restartFeatures?: RestartFeatures;
-  /** How many probes of each are remembered for `Prober.explain`; 10 by default. */
+  /** Number of attempts per probe that are kept for `Prober.explain`. Default: 10. */
   readonly historyLength?: number;
   /**
-   * Whether a container that has begun, and is not ready or started yet, is asked for that more often than every period, during its first
-   * ten: what fails then does not count. True by default; never for commands, nor where there is an initial delay.
+   * Whether a new container that is not ready or started yet is probed more often than every period, during its first
+   * ten periods; failures of these early attempts do not count. Default: true. Never applies to exec probes or probes
+   * with an initial delay.
    */
   readonly earlyTries?: boolean;
 }

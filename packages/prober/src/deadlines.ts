@@ -1,13 +1,14 @@
 import type { Clock, Timer } from '@node-agent/async';
 
 interface List<T> {
-  /** When each is due, in the order in which they were set, which is that order, too. */
+  /** Due time of each item, in insertion order, which is also the order of the due times. */
   readonly dueMs: Map<T, number>;
   timer: Timer;
 }
 
 /**
- * Ends what takes too long. What is given the same time shares a timer: probes come together, and nearly all of them end long before it is up.
+ * Calls back for items that take too long. Items with the same timeout share one timer: many probes start at the same
+ * time, and nearly all end long before their timeout.
  */
 export class Deadlines<T> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -20,7 +21,7 @@ export class Deadlines<T> {
     this.#onDue = onDue;
   }
 
-  /** The item, which is not there by now, is due so long after `nowMs`. */
+  /** Makes an item, which must not be set already, due `timeoutMs` after `nowMs`. */
   set(item: T, timeoutMs: number, nowMs: number): void {
     const list = this.#lists.get(timeoutMs);
     if (list !== undefined) list.dueMs.set(item, nowMs + timeoutMs);
@@ -30,7 +31,10 @@ export class Deadlines<T> {
     }
   }
 
-  /** The item is due no more. @param timeoutMs as it was set */
+  /**
+   * Removes an item.
+   * @param timeoutMs timeout with which the item was set
+   */
   delete(item: T, timeoutMs: number): void {
     const list = this.#lists.get(timeoutMs);
     if (list?.dueMs.delete(item) && list.dueMs.size === 0) {
@@ -47,7 +51,7 @@ export class Deadlines<T> {
     const list = this.#lists.get(timeoutMs);
     if (list === undefined) return;
     const nowMs = this.#clock.monotonic();
-    // A timer may be a little early or late: what it was set for is due.
+    // A timer may fire slightly early or late, so the first item is always due.
     const [first] = list.dueMs.values();
     const due = [...list.dueMs].filter(([, dueMs]) => dueMs <= nowMs || dueMs === first).map(([item]) => item);
     for (const item of due) list.dueMs.delete(item);

@@ -1,16 +1,16 @@
 import { eventReasons } from '@node-agent/telemetry';
 import { kindName, type ProbeKind, type ProbeOutcome } from './types.ts';
 
-/** What a probe's outcome means for the container, and what is said of it. */
+/** Effect of a probe's outcome on the container, and its event. */
 export interface Finding {
-  /** What counts; `undefined` where nothing does. */
+  /** Result that counts; `undefined` if the outcome counts as neither. */
   readonly counted: 'success' | 'failure' | undefined;
   readonly event?: { readonly reason: string; readonly message: string };
 }
 
 const SUCCESS: Finding = { counted: 'success' };
 
-/** An outcome in upstream's words (`probe` in `pkg/kubelet/prober/prober.go`). */
+/** Converts an outcome, with upstream's event texts (`probe` in `pkg/kubelet/prober/prober.go`). */
 export function findingOf(kind: ProbeKind, { result, output }: ProbeOutcome): Finding {
   if (result === 'success') return SUCCESS;
   const name = kindName(kind);

@@ -6,27 +6,27 @@ import { type GrpcStatus, grpcStatusOf } from './grpc-status.ts';
 import { healthRequest, healthStatus } from './health-message.ts';
 import type { ProbeOutcome } from './types.ts';
 
-/** Which server is asked for the health of which service. */
+/** Server and service of a gRPC health check. */
 export interface GrpcTarget {
   readonly host: string;
   readonly port: number;
-  /** '' is the whole server. */
+  /** Name of the service; '' means the whole server. */
   readonly service: string;
-  /** In ms. */
+  /** Timeout in ms. */
   readonly timeoutMs: number;
   readonly userAgent: string;
 }
 
-/** gRPC's own wait before it dials again, in ms. */
+/** gRPC's own delay before it dials again, in ms. */
 const REDIAL_MS = 1000;
-/** The answer is two bytes: what is longer is something else (R3). */
+/** A health response has two bytes; a longer one is something else (R3). */
 const MAX_ANSWER_BYTES = 10 * 1024;
 
 type Answer = { readonly status: GrpcStatus; readonly body: Buffer };
 
 /**
- * Asks a server by the gRPC health protocol, without TLS, over a connection of its own. One that does not listen yet is dialled again
- * until the time is up. (`pkg/probe/grpc/grpc.go`)
+ * Checks a server with the gRPC health protocol, without TLS, over a new connection. If the server does not listen,
+ * dials again until the timeout (`pkg/probe/grpc/grpc.go`).
  * @throws the signal's reason
  */
 export async function grpcProbe(
@@ -54,7 +54,7 @@ export async function grpcProbe(
   }
 }
 
-/** @returns `undefined` where there was no connection to ask over */
+/** @returns `undefined` if no connection could be established */
 async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<ProbeOutcome | undefined> {
   const { connect } = await import('node:http2');
   signal.throwIfAborted();
@@ -65,7 +65,7 @@ async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<Prob
   try {
     if (!(await ready(session, signal))) return undefined;
     const answer = await ask(session, target, signal);
-    // The server is told how much time it has, and may say itself that it is over.
+    // The server receives the timeout and may itself respond that it has passed.
     return answer === undefined || answer.status.code === 'DeadlineExceeded'
       ? { result: 'failure', output: `timeout: health rpc did not complete within ${goDuration(target.timeoutMs)}` }
       : outcomeOf(answer);
@@ -75,26 +75,26 @@ async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<Prob
   }
 }
 
-/** Whether the server has said how it wants to be spoken to: it speaks HTTP/2 then. */
+/** Returns whether the server has sent its HTTP/2 settings. */
 function ready(session: ClientHttp2Session, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     session.once('remoteSettings', () => resolve(true));
     session.once('error', () => resolve(false));
     session.once('close', () => resolve(false));
-    // Not within its time: whoever dials again finds that out.
+    // The caller, which dials again, notices the timeout.
     signal.addEventListener('abort', () => resolve(false), { once: true });
   });
 }
 
 const TIME_UNITS = { m: 1, S: 1000, M: 60_000 };
 
-/** A time as gRPC writes it, rounded up: of eight digits at most, in the least unit in which it has no more. */
+/** Formats a timeout for gRPC, rounded up: at most eight digits, in the smallest unit that fits. */
 export function grpcTimeout(ms: number): string {
   const told = Object.entries(TIME_UNITS).map(([unit, unitMs]) => `${Math.ceil(ms / unitMs)}${unit}`);
   return told.find((text) => text.length <= 9) ?? '99999999H';
 }
 
-/** @returns `undefined` where there was no answer in time */
+/** @returns `undefined` if there was no response in time */
 function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSignal): Promise<Answer | undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(undefined);
@@ -121,7 +121,7 @@ function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSigna
     stream.on('data', (chunk: Buffer) => {
       length += chunk.length;
       chunks.push(chunk);
-      if (length > MAX_ANSWER_BYTES) broken('the answer is too long');
+      if (length > MAX_ANSWER_BYTES) broken('response is too long');
     });
     stream.on('end', () => {
       if (headers === undefined) broken('error reading from server: EOF');
@@ -142,7 +142,7 @@ function outcomeOf({ status: { code, message }, body }: Answer): ProbeOutcome {
   if (said === 'SERVING') return { result: 'success', output: 'service healthy' };
   if (said !== undefined)
     return { result: 'failure', output: `service unhealthy (responded with ${JSON.stringify(said)})` };
-  const fault = code === 'OK' ? { code: 'Internal', message: 'the answer is no health response' } : { code, message };
+  const fault = code === 'OK' ? { code: 'Internal', message: 'response is not a health response' } : { code, message };
   return {
     result: 'failure',
     output: `error: health rpc probe failed: rpc error: code = ${fault.code} desc = ${fault.message}`,

@@ -1,4 +1,4 @@
-/** The names of gRPC's codes, by number. */
+/** Names of gRPC's status codes, by number. */
 const CODES = [
   'OK',
   'Canceled',
@@ -18,7 +18,7 @@ const CODES = [
   'DataLoss',
   'Unauthenticated',
 ];
-/** What gRPC makes of a server that answers with plain HTTP. */
+/** gRPC codes for a server that responds in plain HTTP. */
 const OF_HTTP: Readonly<Record<number, string>> = {
   400: 'Internal',
   401: 'Unauthenticated',
@@ -30,13 +30,13 @@ const OF_HTTP: Readonly<Record<number, string>> = {
   504: 'Unavailable',
 };
 
-/** How a call ended: a code by its name in Go, and the server's words. */
+/** Status of a call: the name of the code in Go, and the server's message. */
 export interface GrpcStatus {
   readonly code: string;
   readonly message: string;
 }
 
-/** The status of a call, from the headers and trailers that it ended with. */
+/** Returns the status of a call from its final headers and trailers. */
 export function grpcStatusOf(headers: Readonly<Record<string, unknown>>): GrpcStatus {
   const http = Number(headers[':status'] ?? 200);
   const code = headers['grpc-status'];

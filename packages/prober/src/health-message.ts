@@ -1,7 +1,7 @@
-/** The names of `grpc.health.v1.HealthCheckResponse.ServingStatus`, by number. */
+/** Names of `grpc.health.v1.HealthCheckResponse.ServingStatus`, by number. */
 const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const;
 
-/** A `grpc.health.v1.HealthCheckRequest` in the frame that gRPC puts around a message. */
+/** Encodes a `grpc.health.v1.HealthCheckRequest` in gRPC's message frame. */
 export function healthRequest(service: string): Buffer {
   const name = Buffer.from(service);
   const field = service === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a, ...varint(name.length)]), name]);
@@ -11,8 +11,8 @@ export function healthRequest(service: string): Buffer {
 }
 
 /**
- * What a framed `HealthCheckResponse` says, as `SERVING`; a number that has no name as that number.
- * @returns `undefined` where it is no such message, or not a whole one
+ * Decodes the status of a framed `HealthCheckResponse`, such as `SERVING`; an unknown number is returned as digits.
+ * @returns `undefined` if the frame is incomplete or no such message
  */
 export function healthStatus(frame: Uint8Array): string | undefined {
   const bytes = Buffer.from(frame);
@@ -35,7 +35,7 @@ interface Read {
   readonly next: number;
 }
 
-/** Skips what it does not know, as a reader of protobuf has to. */
+/** Reads one field; the value of unknown fields is skipped, as protobuf requires. */
 function readField(bytes: Buffer, at: number, wireType: number): Read | undefined {
   if (wireType === 0) return readVarint(bytes, at);
   if (wireType === 1) return within(bytes, at + 8);

@@ -1,40 +1,43 @@
 import type { ProbeKind, ProbeOutcome, ProbeResult } from './types.ts';
 
-/** One probe that was made. */
+/** One completed probe attempt. */
 export interface ProbeRecord {
-  /** When it began, by the wall clock. */
+  /** Start of the attempt, by the wall clock. */
   readonly atMs: number;
   readonly durationMs: number;
   readonly result: ProbeOutcome['result'];
-  /** The first line of what the target said, or of what went wrong; at most 200 characters. */
+  /** First line of the target's output or of the error; at most 200 characters. */
   readonly output: string;
 }
 
-/** What is known of a container's probe, for people who ask. */
+/** Explanation of one probe of a container. */
 export interface ProbeExplanation {
   readonly container: string;
   readonly kind: ProbeKind;
-  /** The runtime's id; '' while there is none. */
+  /** Runtime ID of the container; '' if there is none. */
   readonly containerId: string;
-  /** What stands; absent while nothing does. */
+  /** Current result; absent if there is none. */
   readonly result?: ProbeResult;
-  /** What the probe waits for; absent where it is made every period. */
+  /** What the probe waits for; absent if it runs every period. */
   readonly waitsFor?: string;
-  /** When it is due next, in ms from now; absent while it runs. */
+  /** Time until the next attempt, in ms; absent while an attempt runs. */
   readonly dueInMs?: number;
-  /** The newest last. */
+  /** Latest attempts, newest last. */
   readonly last: readonly ProbeRecord[];
 }
 
 const LINE_LIMIT = 200;
 
-/** The newest records of one probe, in a ring: probes come for years, and what each leaves behind has to be collected. */
+/**
+ * Latest attempts of one probe, in a ring buffer of preallocated arrays: probes run for years, and each attempt should
+ * leave little garbage.
+ */
 export class History {
   readonly #limit: number;
   readonly #times: Float64Array;
   readonly #results: ProbeOutcome['result'][] = [];
   readonly #outputs: string[] = [];
-  /** How many were added. */
+  /** Number of attempts added so far. */
   #count = 0;
 
   constructor(limit: number) {
@@ -59,7 +62,7 @@ export class History {
     this.#times[2 * at] = atMs;
     this.#times[2 * at + 1] = durationMs;
     this.#results[at] = result;
-    // Most say the same again and again: one text of it is enough.
+    // Most attempts have the same output as the one before, so the string is shared.
     this.#outputs[at] = last === line ? last : line;
     this.#count += 1;
   }
@@ -69,6 +72,6 @@ function firstLine(output: string): string {
   const newline = output.indexOf('\n');
   const end = Math.min(newline < 0 ? output.length : newline, LINE_LIMIT);
   const line = output.slice(0, end).trimEnd();
-  // A copy: a part of a text keeps all of it in memory, and a body may have 10 KiB.
+  // Copied, because a substring would keep the whole output in memory, which may be a body of 10 KiB.
   return output.length > LINE_LIMIT ? Buffer.from(line).toString() : line;
 }

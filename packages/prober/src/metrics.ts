@@ -4,7 +4,7 @@ import { kindName, type ProbeKind } from './types.ts';
 type DurationLabels = 'probe_type' | 'container' | 'pod' | 'namespace';
 type TotalLabels = DurationLabels | 'result' | 'pod_uid';
 
-/** Whose probe is counted. */
+/** Identity of a probe in the metrics. */
 export interface ProbeLabels {
   readonly kind: ProbeKind;
   readonly container: string;
@@ -13,14 +13,14 @@ export interface ProbeLabels {
   readonly podUid: string;
 }
 
-/** The labels of what is counted of one probe. */
+/** Labels of the metrics of one probe. */
 export interface ProbeSeries {
   readonly durations: Record<DurationLabels, string>;
   readonly success: Record<TotalLabels, string>;
   readonly failure: Record<TotalLabels, string>;
 }
 
-/** The metrics of upstream's `/metrics/probes`: a registry of their own belongs behind them. */
+/** Metrics of upstream's `/metrics/probes`, which need a registry of their own. */
 export class ProberMetrics {
   readonly #total: Counter<TotalLabels>;
   readonly #duration: Histogram<DurationLabels>;
@@ -38,20 +38,23 @@ export class ProberMetrics {
     });
   }
 
-  /** The series of a probe: made once, for it is counted again and again. */
+  /** Creates the labels of a probe; done once, because they are used for every attempt. */
   series({ kind, container, pod, namespace, podUid }: ProbeLabels): ProbeSeries {
     const durations = { probe_type: kindName(kind), container, pod, namespace };
     const total = (result: string) => ({ ...durations, pod_uid: podUid, result });
     return { durations, success: total('successful'), failure: total('failed') };
   }
 
-  /** @param durationMs told of successes alone, as upstream does */
+  /**
+   * Counts an attempt.
+   * @param durationMs recorded for successes only, as upstream does
+   */
   probed(series: ProbeSeries, result: 'success' | 'failure', durationMs: number): void {
     this.#total.inc(series[result]);
     if (result === 'success') this.#duration.observe(series.durations, durationMs / 1000);
   }
 
-  /** Forgets the series of a probe that has ended (K4). */
+  /** Removes the series of a probe that has ended (K4). */
   ended({ durations, success, failure }: ProbeSeries): void {
     this.#total.remove?.(success);
     this.#total.remove?.(failure);

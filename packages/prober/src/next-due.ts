@@ -1,4 +1,4 @@
-/** When probes of one container come. All times by the monotonic clock, in ms. */
+/** Timing of the probes of one container. Times are monotonic, in ms. */
 export interface Rhythm {
   /** An instant of the grid on which the probe is due every period. */
   readonly gridMs: number;
@@ -6,8 +6,9 @@ export interface Rhythm {
 }
 
 /**
- * When a probe is due after one that has ended: at the next instant of its grid, so that it does not drift; at once, where one instant
- * passed while it ran, as of Go's tickers. Of more that passed, all but one are dropped.
+ * Returns when a probe is due after an attempt has ended: at the next instant of its grid, so that the probe does not
+ * drift. If an instant passed during the attempt, the probe is due immediately, like a Go ticker. If several passed,
+ * all but one are dropped.
  */
 export function nextDue(
   { gridMs, periodMs }: Rhythm,
@@ -21,12 +22,16 @@ export function nextDue(
 
 const SHORTEST_MS = 25;
 const SOON_MS = 100;
-/** Of the time that a container has been known, so much passes until it is looked at again, while that is less than what is promised. */
+/**
+ * Fraction of the time since the container was first seen that passes until the next early attempt, within the promised
+ * maximum.
+ */
 const SOON_PART = 1 / 4;
 
 /**
- * How long after a failed probe a container that has only just begun is looked at again, beside the grid: it is shown 100 ms, or a tenth of the
- * time that it took to begin, after it serves, whichever is longer; sooner where it begins sooner. `undefined` from where that is no sooner than its period.
+ * Returns the delay before an early attempt for a container that has just started. With these delays the container is
+ * shown as ready at most 100 ms after it serves, or a tenth of the time that it took to start if that is longer; less
+ * for a container that starts faster. Returns `undefined` if the delay would not be shorter than the period.
  */
 export function earlyRetryMs(knownForMs: number, periodMs: number): number | undefined {
   const delayMs = Math.max(SHORTEST_MS, Math.min(knownForMs * SOON_PART, Math.max(SOON_MS, knownForMs / 10)));

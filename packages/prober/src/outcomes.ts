@@ -1,19 +1,19 @@
 import type { HttpGetResult } from '@node-agent/pod-net';
 import type { ProbeOutcome } from './types.ts';
 
-/** What a command did. */
+/** Result of a command. */
 export interface ExecResult {
   readonly exitCode: number;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
 }
 
-/** So much of a command's output is kept. */
+/** Maximum size of a command's output that is kept. */
 const MAX_OUTPUT_BYTES = 10 * 1024;
 
 /**
- * What an HTTP answer means: 200 to 399 is success, with a warning where it is a redirect that was not followed. The body of a failure
- * is not told: it may hold what is not for everybody. (`DoHTTPProbe` in `pkg/probe/http/http.go`)
+ * Evaluates an HTTP response: 200 to 399 is success, with a warning for a redirect that was not followed. The body of a
+ * failed response is not included, because it may be confidential (`DoHTTPProbe` in `pkg/probe/http/http.go`).
  */
 export function httpOutcome(result: HttpGetResult): ProbeOutcome {
   if (result.kind === 'fault') return { result: 'failure', output: result.message };
@@ -25,16 +25,16 @@ export function httpOutcome(result: HttpGetResult): ProbeOutcome {
   return { result: 'success', output: body };
 }
 
-/** What an exit code means; the output is of both streams, up to 10 KiB (`pkg/probe/exec/exec.go`). */
+/** Evaluates an exit code. The output has both streams, up to 10 KiB (`pkg/probe/exec/exec.go`). */
 export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutcome {
   const output = Buffer.concat([stdout, stderr]).subarray(0, MAX_OUTPUT_BYTES).toString();
   return { result: exitCode === 0 ? 'success' : 'failure', output };
 }
 
 /**
- * Whether a runtime's error says that the command itself cannot be run: it is not there, is no program, or must not be executed. runc and
- * crun name the command in front of the cause. Failures of the runtime, of the node, or of a container that is ending name no command, and
- * say nothing about the container.
+ * Returns whether a runtime's error means that the command itself cannot be run: it does not exist, is not a program,
+ * or must not be executed. runc and crun name the command before the cause. Failures of the runtime, the node or a
+ * stopping container name no command and say nothing about the container.
  */
 export function isCommandFault(message: string): boolean {
   return (

@@ -1,7 +1,7 @@
 import { allContainers, type Container, oncePer, type Pod } from '@node-agent/pod-spec';
 import { type ProbeKind, probeOf } from './types.ts';
 
-/** How often a probe is made and what its results need to count. */
+/** Timing and thresholds of a probe. */
 export interface ProbeTimes {
   readonly initialDelayMs: number;
   readonly periodMs: number;
@@ -11,27 +11,29 @@ export interface ProbeTimes {
 }
 
 /**
- * The annotation of a pod that sets periods and timeouts which the API, in whole seconds, cannot: JSON, in milliseconds, by container and
- * kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods are from 100 to 3,600,000, those of commands from
- * 1,000, timeouts from 10. Not upstream's.
+ * Annotation of a pod that sets periods and timeouts below the API's resolution of one second. JSON, in milliseconds,
+ * by container and kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods must be from
+ * 100 to 3,600,000, for exec probes from 1,000; timeouts from 10. Upstream has no such annotation.
  */
 export const PROBE_TIMES_ANNOTATION = 'prober.node-agent.dev/times';
 
-/** Probes are paid for by the node, not by their pod. */
+/** Lower limit of periods, because the node, not the pod, pays for probes. */
 const MIN_PERIOD_MS = 100;
-/** As often as the API lets them be run. */
+/** Lower limit for exec probes: the shortest period that the API allows. */
 const MIN_COMMAND_PERIOD_MS = 1_000;
 const MIN_TIMEOUT_MS = 10;
 const MAX_MS = 3_600_000;
 const FIELDS = ['periodMs', 'timeoutMs'] as const;
-/** An annotation may have tens of thousands of wrong fields, of any length. */
+/**
+ * Bounds on the reported problems, because an annotation may have tens of thousands of invalid fields of any length.
+ */
 const MAX_TOLD = 10;
 const MAX_NAME_LENGTH = 64;
 const KINDS = ['liveness', 'readiness', 'startup'] as const satisfies readonly ProbeKind[];
 
 type Overrides = ReadonlyMap<string, Partial<Record<(typeof FIELDS)[number], number>>>;
 
-/** The times of a container's probe: its spec's, or upstream's defaults, and over them what the pod's annotation says. */
+/** Returns the timing of a container's probe: from the annotation, else from the spec, else upstream's defaults. */
 export function probeTimes(pod: Pick<Pod, 'metadata' | 'spec'>, container: Container, kind: ProbeKind): ProbeTimes {
   const probe = probeOf(container, kind) ?? {};
   const own = overridesOf(pod).overrides.get(`${container.name} ${kind}`) ?? {};
@@ -44,7 +46,9 @@ export function probeTimes(pod: Pick<Pod, 'metadata' | 'spec'>, container: Conta
   };
 }
 
-/** What is wrong with a pod's annotation, with the name of the field, ten of them at most; what is wrong counts for nothing. */
+/**
+ * Returns the problems of a pod's annotation, each with the name of the field, at most ten. Invalid fields are ignored.
+ */
 export function probeTimesProblems(pod: Pick<Pod, 'metadata' | 'spec'>): readonly string[] {
   return overridesOf(pod).problems;
 }
@@ -65,15 +69,15 @@ const overridesOf = oncePer(
         const at = `.${named(container)}.${named(kindName)}`;
         const kind = KINDS.find((known) => known === kindName);
         if (kind === undefined) {
-          wrong(at, 'want liveness, readiness or startup');
+          wrong(at, 'must be liveness, readiness or startup');
           continue;
         }
         for (const [field, value] of fieldsOf(times, at, wrong)) {
           const known = FIELDS.find((name) => name === field);
           const least = known === 'periodMs' ? leastPeriodMs(byName.get(container), kind) : MIN_TIMEOUT_MS;
-          if (known === undefined) wrong(`${at}.${named(field)}`, `want ${FIELDS.join(' or ')}`);
+          if (known === undefined) wrong(`${at}.${named(field)}`, `must be ${FIELDS.join(' or ')}`);
           else if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > MAX_MS) {
-            wrong(`${at}.${field}`, `want a whole number from ${least} to ${MAX_MS}`);
+            wrong(`${at}.${field}`, `must be a whole number from ${least} to ${MAX_MS}`);
           } else {
             const key = `${container} ${kind}`;
             overrides.set(key, { ...overrides.get(key), [known]: value });
@@ -104,6 +108,6 @@ function parsed(text: string): unknown {
 
 function fieldsOf(value: unknown, at: string, wrong: (field: string, want: string) => void): [string, unknown][] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
-  wrong(at, 'want a JSON object');
+  wrong(at, 'must be a JSON object');
   return [];
 }

@@ -22,12 +22,15 @@ import { PROBE_KINDS, type ProbeOutcome, type ProbeUpdate, probeOf } from './typ
 import { Worker } from './worker.ts';
 import { afterProbe, beforeProbe, type Decision, runningSinceMs } from './worker-rule.ts';
 
-/** What began so shortly before the prober began after it, as far as clocks can tell, in ms (`kubeletRestartGracePeriod`). */
+/**
+ * A container that started up to this long before the prober counts as started after it, because clocks are not exact,
+ * in ms (`kubeletRestartGracePeriod`).
+ */
 const RESTART_GRACE_MS = 10_000;
 
 /**
- * Probes the containers of pods, each on the grid of its own period, with one timer for all of them. What it finds stands in
- * {@link results}, by container id, and what changed is told by {@link updates}. (`pkg/kubelet/prober`)
+ * Probes the containers of pods, each on the grid of its own period, with one timer for all probes. Current results are
+ * in {@link results}, by container ID; {@link updates} delivers changed results. Upstream: `pkg/kubelet/prober`.
  */
 export class Prober {
   readonly results: ProbeResults = new ProbeResults();
@@ -36,16 +39,16 @@ export class Prober {
   readonly #attempt: ProbeAttempt;
   readonly #metrics: ProberMetrics;
   readonly #timetable: Timetable<Worker>;
-  /** By pod UID, then by container and kind. */
+  /** Probes by pod UID, then by container and kind. */
   readonly #pods = new Map<string, Map<string, Worker>>();
-  /** Those of them that are being ended. */
+  /** UIDs of the pods that are terminating. */
   readonly #ending = new Set<string>();
   #started: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #perSecond = 0;
   readonly #startup = (containerId: string) => this.results.startup(containerId);
   readonly #startOnce = new StartOnce('Prober');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(given: ProberComponents, options: ProberOptions = {}) {
     const asked = checkOptions('Prober', options, {
       restartFeatures: 'object?',
@@ -61,17 +64,20 @@ export class Prober {
     this.#timetable = new Timetable(components.clock, (worker) => this.#round(worker));
   }
 
-  /** Results that changed, for one consumer; their end comes with the prober's. */
+  /** Changed results, for one consumer; ends when the prober stops. */
   get updates(): AsyncIterable<ProbeUpdate> {
     return this.results.updates;
   }
 
-  /** How many probes there are. */
+  /** Number of probes. */
   get size(): number {
     return [...this.#pods.values()].reduce((sum, workers) => sum + workers.size, 0);
   }
 
-  /** Probes until `signal` is aborted; then nothing is under way any more. Pods may be added before. To be called once. */
+  /**
+   * Runs probes until `signal` is aborted; then no attempt is in progress any more. Pods may be added before. Must be
+   * called only once.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock } = this.#components;
@@ -85,8 +91,9 @@ export class Prober {
   }
 
   /**
-   * Begins to probe the containers of a pod, main ones and sidecars. A probe that is known already stays as it is; one that had ended
-   * with its container begins anew where that runs again, as it does when all containers of its pod are restarted (KEP-5532).
+   * Starts probing the main containers and sidecars of a pod. Does nothing for probes that already exist. A probe that
+   * ended with its container is started again if the container runs again, which happens when all containers of the pod
+   * are restarted (KEP-5532).
    */
   addPod(pod: Pod): void {
     const { uid } = pod.metadata;
@@ -123,29 +130,30 @@ export class Prober {
   }
 
   /**
-   * Stops the liveness and startup probes of a pod that terminates, those of sidecars too: nothing restarts their containers any more. Upstream
-   * 1.36 still probes sidecars (kubernetes/kubernetes#141766). Readiness is probed until {@link removePod}.
+   * Stops the liveness and startup probes of a terminating pod, including those of sidecars, because its containers are
+   * not restarted any more. Upstream 1.36 still probes sidecars (kubernetes/kubernetes#141766). Readiness is probed
+   * until {@link removePod}.
    */
   stopLivenessAndStartup(uid: string): void {
     if (this.#pods.has(uid)) this.#ending.add(uid);
     for (const worker of this.#workersOf(uid)) if (worker.kind !== 'readiness') this.#remove(worker);
   }
 
-  /** Ends all probes of a pod, and forgets what they found. */
+  /** Stops all probes of a pod and forgets their results. */
   removePod(uid: string): void {
     for (const worker of this.#workersOf(uid)) this.#remove(worker);
     this.#pods.delete(uid);
     this.#ending.delete(uid);
   }
 
-  /** Ends the probes of all pods but these. */
+  /** Stops the probes of all pods except these. */
   cleanupPods(desired: { has(uid: string): boolean }): void {
     for (const uid of [...this.#pods.keys()]) if (!desired.has(uid)) this.removePod(uid);
   }
 
   /**
-   * The pod's status is another one than before: a container that may now be ready or started is asked at once. To be called whenever
-   * a status was made (`UpdatePodStatus`).
+   * Probes a container immediately if it may have become ready or started. Must be called whenever a pod's status was
+   * generated (`UpdatePodStatus`).
    */
   statusChanged(uid: string): void {
     if (this.#started === undefined) return;
@@ -156,7 +164,8 @@ export class Prober {
       const first = state.containerId !== worker.state.containerId || !worker.probed;
       const notReady = worker.kind === 'readiness' && this.results.readiness(state.containerId) !== 'success';
       if (!first && !notReady) continue;
-      // What ran before this prober comes in its turn, so that a restart probes nothing in a herd; not of a static pod of which nothing is known.
+      // Containers from before the prober started wait for their turn, so that a restart does not probe all of them at
+      // once. Exception: containers of a static pod whose earlier state is not known.
       const hasTurn = first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker);
       const beginsAfresh = isStaticPod(worker.pod) && this.results[worker.kind](state.containerId) !== undefined;
       if (hasTurn && !beginsAfresh) continue;
@@ -165,7 +174,7 @@ export class Prober {
     }
   }
 
-  /** What is known of the probes of a pod: what stands, what they wait for, and the last of each. */
+  /** Explains the probes of a pod: current results, waits, and the latest attempts. */
   explain(uid: string): readonly ProbeExplanation[] {
     const nowMs = this.#nowMs();
     return this.#workersOf(uid).map((worker) => {
@@ -174,7 +183,10 @@ export class Prober {
     });
   }
 
-  /** Upstream's jitter: for as long as the prober has run for less than a period, first probes are spread over one. */
+  /**
+   * Returns the time of the first attempt, with upstream's jitter: during the first period after the prober started,
+   * first attempts are spread over one period.
+   */
   #firstMs({ times: { periodMs } }: Worker): number {
     const nowMs = this.#nowMs();
     const runsForMs = nowMs - (this.#started?.monotonicMs ?? nowMs);
@@ -182,8 +194,9 @@ export class Prober {
   }
 
   /**
-   * What a static pod was before a restart only its mirror pod tells, which may not be known yet: whether it has started, and is ready, is
-   * asked at once, so that the API does not show it unready meanwhile (S6).
+   * Schedules the first round. The state of a static pod before a restart is only in its mirror pod, which may not be
+   * known yet. If it is unknown whether a container of a static pod has started or is ready, it is probed immediately,
+   * so that the API does not show it as not ready (S6).
    */
   #begin(worker: Worker): void {
     const nowMs = this.#nowMs();
@@ -217,7 +230,7 @@ export class Prober {
     });
   }
 
-  /** A probe is due: it is made, or it waits. */
+  /** Runs a probe that is due, or makes it wait. */
   #round(worker: Worker): void {
     if (worker.removed) return;
     const nowMs = this.#nowMs();
@@ -272,16 +285,16 @@ export class Prober {
   }
 
   /**
-   * Whether a probe is beside the grid, and how long it may take: such a one ends when the grid's comes, which would begin late otherwise. It
-   * is not counted in the other's place: what it fails by may have been mended by then, and no container has less time than its thresholds
-   * give it.
+   * Returns whether an attempt is early (outside the grid), and its timeout. An early attempt ends when the next
+   * attempt of the grid is due. Its failure does not count: the cause may be gone by the next attempt of the grid, and
+   * a container must get the full time that its thresholds grant.
    */
   #mayTake(worker: Worker, startedMs: number): { readonly early: boolean; readonly timeoutMs: number } {
     const { timeoutMs, periodMs } = worker.times;
     if (!worker.early) return { early: false, timeoutMs };
     const { dueMs, gridMs } = nextDue({ gridMs: worker.gridMs, periodMs }, startedMs);
     if (dueMs > startedMs) return { early: true, timeoutMs: Math.min(timeoutMs, dueMs - startedMs) };
-    // Its timer was so late that it is the grid's own.
+    // The timer fired so late that the attempt is the one of the grid.
     worker.gridMs = gridMs;
     return { early: false, timeoutMs };
   }
@@ -290,7 +303,7 @@ export class Prober {
     const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
-    // What comes beside the grid asks for success alone: the next that counts says the rest.
+    // Only success counts for an early attempt; the next attempt of the grid decides otherwise.
     if (early && counted !== 'success') return;
     if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
     if (counted === undefined) return;
@@ -323,7 +336,7 @@ export class Prober {
     this.#at(worker, dueMs);
   }
 
-  /** Whether the container began after this prober, so that it is no one's that was there before a restart. */
+  /** Returns whether the container started after this prober, so it is not a container from before a restart. */
   #isNew({ podUid, container: { name } }: Worker): boolean {
     const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);
     return sinceMs !== undefined && sinceMs >= (this.#started?.wallMs ?? 0) - RESTART_GRACE_MS;
@@ -331,7 +344,7 @@ export class Prober {
 
   #set({ podUid, kind, state: { containerId } }: Worker, result: ProbeUpdate['result']): void {
     this.results.set({ podUid, containerId, kind, result });
-    // What was held back by it need not wait for its turn.
+    // Probes that waited for the startup probe run immediately.
     if (kind === 'startup' && result === 'success') this.statusChanged(podUid);
   }
 
@@ -355,7 +368,7 @@ export class Prober {
   }
 }
 
-/** Whether a container runs of which it is not known whether it has started, or is ready. */
+/** Returns whether a container runs but its startup or readiness is unknown. */
 function isUnknown(kind: Worker['kind'], { next, set }: Decision): boolean {
   return kind === 'startup' ? next.kind === 'probe' : kind === 'readiness' && set === 'failure';
 }
@@ -369,7 +382,7 @@ function workerKey({ name }: Container, kind: Worker['kind']): string {
   return `${name} ${kind}`;
 }
 
-/** Main containers and sidecars that have a probe. */
+/** Returns the main containers and sidecars that have a probe. */
 function probedContainers({ spec }: Pod): readonly Container[] {
   const sidecars = (spec.initContainers ?? []).filter(isRestartableInit);
   return [...spec.containers, ...sidecars].filter((container) =>

@@ -1,7 +1,7 @@
 import { CoalescingQueue } from '@node-agent/async';
 import { PROBE_KINDS, type ProbeKind, type ProbeResult, type ProbeUpdate } from './types.ts';
 
-/** What stands for each container, by kind of probe (`pkg/kubelet/prober/results`). */
+/** Current results by kind of probe and container (`pkg/kubelet/prober/results`). */
 export class ProbeResults {
   readonly #results: Readonly<Record<ProbeKind, Map<string, ProbeResult>>> = {
     liveness: new Map(),
@@ -10,7 +10,7 @@ export class ProbeResults {
   };
   readonly #updates = new CoalescingQueue<string, ProbeUpdate>();
 
-  /** What stands for the container of this id (the runtime's, without a prefix); `undefined` where nothing does. */
+  /** Returns the current result of a container, by its runtime ID without a prefix; `undefined` if there is none. */
   liveness(containerId: string): ProbeResult | undefined {
     return this.#results.liveness.get(containerId);
   }
@@ -23,12 +23,14 @@ export class ProbeResults {
     return this.#results.startup.get(containerId);
   }
 
-  /** Results that became others, for one consumer; of one that changes again before it is taken, only the newest. */
+  /**
+   * Changed results, for one consumer. If a result changes again before it is consumed, only the newest is delivered.
+   */
   get updates(): AsyncIterable<ProbeUpdate> {
     return this.#values();
   }
 
-  /** How many results stand. */
+  /** Number of current results. */
   get size(): number {
     return PROBE_KINDS.reduce((sum, kind) => sum + this.#results[kind].size, 0);
   }
@@ -46,7 +48,7 @@ export class ProbeResults {
     this.#updates.delete(keyOf(kind, containerId));
   }
 
-  /** Ends {@link updates}: what waits there is still told, what comes later is not. */
+  /** Ends {@link updates}: pending updates are still delivered, later ones are not. */
   close(): void {
     this.#updates.close();
   }

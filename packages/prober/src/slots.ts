@@ -1,21 +1,24 @@
-/** Widths of slots, in ms, the widest first; each is a multiple of the next, so that the instants of one are instants of the others. */
+/**
+ * Slot widths in ms, widest first. Each is a multiple of the next, so that slots of different widths share instants.
+ */
 const WIDTHS_MS = [500, 100, 50, 10, 5];
-/** So many probes may come together. */
+/** Maximum number of probes per slot. */
 const CROWD = 25;
-/** A slot is at most this part of a period. */
+/** Minimum number of slots per period. */
 const PARTS = 10;
 
 /**
- * How wide the slots are at whose beginnings probes of a period come, in ms; 0 where each comes at an instant of its own. Probes that come together
- * share the waking of the process, which costs more than a probe does; too many of them would hold up everything else.
- * @param perSecond how many probes there are in all
+ * Returns the width of the slots at whose start probes of a period are due, in ms; 0 if each probe has its own instant.
+ * Probes at the same instant share the cost of waking the process, which is higher than that of a probe; too many of
+ * them would delay everything else.
+ * @param perSecond total number of probe attempts per second
  */
 export function slotMs(periodMs: number, perSecond: number): number {
   const fits = (width: number): boolean => width * PARTS <= periodMs && (width / 1000) * perSecond <= CROWD;
   return WIDTHS_MS.find(fits) ?? 0;
 }
 
-/** The beginning of the slot that an instant is in; the instant itself where there are none. */
+/** Returns the start of the slot that contains an instant; the instant itself if the width is 0. */
 export function slotOf(atMs: number, widthMs: number): number {
   return widthMs === 0 ? atMs : Math.floor(atMs / widthMs) * widthMs;
 }

@@ -1,21 +1,21 @@
 import type { Clock, Timer } from '@node-agent/async';
 
-/** Items that are due at one instant, in the order in which they were set. */
+/** Items that are due at the same instant, in the order in which they were set. */
 interface Slot<T> {
   readonly dueMs: number;
   readonly items: Set<T>;
 }
 
 /**
- * Items that are due at instants of the monotonic clock, with one timer for all of them. An item is due once; what is due at the same
- * instant, as most of it is, comes in the order in which it was set.
+ * Schedules items at instants of the monotonic clock, with one timer for all of them. An item is due once. Items due at
+ * the same instant, which is the usual case, are called in the order in which they were set.
  */
 export class Timetable<T> {
   readonly #clock: Clock;
   readonly #onDue: (item: T) => void;
-  /** A binary heap by due time; slots that have become empty stay in it until they come up. */
+  /** Binary heap by due time. Empty slots stay in the heap until they reach the top. */
   readonly #heap: Slot<T>[] = [];
-  /** Those with items, by their instants. */
+  /** Slots with items, by due time. */
   readonly #slots = new Map<number, Slot<T>>();
   readonly #slotOf = new Map<T, Slot<T>>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
@@ -26,17 +26,17 @@ export class Timetable<T> {
     this.#onDue = onDue;
   }
 
-  /** How many items wait. */
+  /** Number of scheduled items. */
   get size(): number {
     return this.#slotOf.size;
   }
 
-  /** When an item is due; `undefined` where it does not wait. */
+  /** Returns when an item is due; `undefined` if it is not scheduled. */
   dueMs(item: T): number | undefined {
     return this.#slotOf.get(item)?.dueMs;
   }
 
-  /** Sets when an item is due, in place of what was set before. */
+  /** Schedules an item, replacing its previous due time. */
   set(item: T, dueMs: number): void {
     this.#take(item);
     let slot = this.#slots.get(dueMs);
@@ -101,7 +101,7 @@ export class Timetable<T> {
     this.#arm();
   }
 
-  /** The slot that is due next, once those that are empty are gone. */
+  /** Returns the next slot, after removing empty slots from the top of the heap. */
   #first(): Slot<T> | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       if (first.items.size > 0) return first;
@@ -110,7 +110,7 @@ export class Timetable<T> {
     return undefined;
   }
 
-  /** Keeps slots that are empty from outnumbering those that count (K4). */
+  /** Keeps empty slots from outnumbering the others (K4). */
   #compact(): void {
     if (this.#heap.length <= 2 * this.#slots.size + 64) return;
     this.#heap.length = 0;

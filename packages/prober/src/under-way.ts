@@ -6,20 +6,29 @@ import type { Deadlines } from './deadlines.ts';
 import { httpOutcome } from './outcomes.ts';
 import type { ProbeOutcome } from './types.ts';
 
-/** What a probe is made with. */
+/** Dependencies of a probe attempt. */
 export interface ProbeMeans {
   readonly clock: Clock;
   readonly deadlines: Deadlines<ProbeUnderWay>;
-  /** What is sent for an HTTP probe from here; `undefined` for all others. @throws where it cannot be */
+  /**
+   * Returns the request of an HTTP probe that this process sends itself; `undefined` for all other probes.
+   * @throws if the request cannot be created
+   */
   httpRequest(target: ProbeTarget): HttpGetRequest | undefined;
-  /** One try of all others. @param timeoutMs what is left for it of the target's time */
+  /**
+   * Makes one try of any other probe.
+   * @param timeoutMs remaining time of the target's timeout
+   */
   ask(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome>;
 }
 
-/** A probe that could not be made is tried so often within its time (`maxProbeRetries`). */
+/** Number of tries, within the timeout, for a probe that could not be made (`maxProbeRetries`). */
 const TRIES = 3;
 
-/** A probe that is being made: it begins when this is made. HTTP probes, of which there are many, take no promise, timer or signal of their own. */
+/**
+ * A probe attempt in progress; the constructor starts it. HTTP probes, of which there are many, use no promise, timer
+ * or signal of their own.
+ */
 export class ProbeUnderWay {
   readonly #means: ProbeMeans;
   readonly #target: ProbeTarget;
@@ -27,12 +36,12 @@ export class ProbeUnderWay {
   readonly #endMs: number;
   #tries = 0;
   #isOver = false;
-  /** What this try may take. */
+  /** Remaining time for the current try. */
   #leftMs: number;
   #get: HttpGetUnderWay | undefined;
   #ending: AbortController | undefined;
 
-  /** @param done is told once; not from within the constructor, nor after {@link callOff} */
+  /** @param done called once with the outcome; never from within the constructor, nor after {@link callOff} */
   constructor(means: ProbeMeans, target: ProbeTarget, done: (outcome: ProbeOutcome) => void) {
     this.#means = means;
     this.#target = target;
@@ -43,13 +52,13 @@ export class ProbeUnderWay {
     this.#try(nowMs);
   }
 
-  /** The time of an HTTP probe is up. */
+  /** Ends an HTTP probe whose timeout has passed. */
   expire(): void {
     this.#get?.expire();
   }
 
-  /** Nobody wants to know any more. */
-  callOff(reason: unknown = new Error('the probe is no longer wanted')): void {
+  /** Cancels the attempt; `done` is not called. */
+  callOff(reason: unknown = new Error('the probe was cancelled')): void {
     this.#isOver = true;
     this.#ending?.abort(reason);
     if (this.#get === undefined) return;
@@ -81,7 +90,7 @@ export class ProbeUnderWay {
     this.#found(httpOutcome(result));
   };
 
-  /** What a port does may go on when its signal ends it; the probe does not. */
+  /** The port may continue its work after the abort; the attempt does not wait for it. */
   async #ask(): Promise<void> {
     this.#ending ??= new AbortController();
     const { signal } = this.#ending;

@@ -14,70 +14,80 @@ import {
 import type { ProbeTimes } from './probe-times.ts';
 import type { ProbeKind, ProbeResult } from './types.ts';
 
-/** What a probe remembers between two rounds. A new one begins with {@link newWorkerState}. */
+/** State of a probe between two rounds. Initially {@link newWorkerState}. */
 export interface WorkerState {
-  /** The container that results are about, by the runtime's id; '' before there is one. */
+  /** Runtime ID of the container that results apply to; '' before there is one. */
   readonly containerId: string;
-  /** What the last probe found, and how many in a row found it, up to the threshold; nothing at first. */
+  /**
+   * Result of the last attempt, and the number of consecutive attempts with that result, up to the threshold;
+   * `undefined` before the first attempt.
+   */
   readonly last: 'success' | 'failure' | undefined;
   readonly run: number;
-  /** The result asks for a new container, or for nothing more: this one is not probed again. */
+  /**
+   * Whether the result is final for this container: the container must be restarted, or need not be probed any more.
+   */
   readonly onHold: boolean;
 }
 
-/** What a probe knows of the world when it is due. */
+/** Facts that a probe uses when it is due. */
 export interface Sight {
   readonly kind: ProbeKind;
   readonly pod: Pod;
   readonly container: Container;
   readonly times: Pick<ProbeTimes, 'initialDelayMs'>;
-  /** As it is reported; `undefined` where nothing is known of the pod yet. */
+  /** Reported status of the pod; `undefined` if nothing is known of the pod yet. */
   readonly status: PodStatus | undefined;
-  /** What the startup probe of the container with this id found; `undefined` where it has none or none ran yet. */
+  /**
+   * Returns the startup result of the container with this ID; `undefined` if it has no startup probe or no result yet.
+   */
   readonly startup: (containerId: string) => ProbeResult | undefined;
-  /** The probe goes to the pod's own address. */
+  /** Whether the probe connects to the pod's own address. */
   readonly needsAddress: boolean;
-  /** The wall clock. */
+  /** Wall clock. */
   readonly nowMs: number;
-  /** How long `state.containerId` has been known, by the monotonic clock: the wall clock may be set back. */
+  /** How long `state.containerId` has been known, by the monotonic clock, because the wall clock may be set back. */
   readonly knownForMs: number;
   readonly features: RestartFeatures;
 }
 
-/** What is done in a round. */
+/** Decision of one round. */
 export interface Decision {
   readonly state: WorkerState;
   readonly next:
     | { readonly kind: 'probe' }
-    /** Looked at again after a period, or at `atMs` of the wall clock where that is known to be sooner. */
+    /** Check again after one period, or earlier at `atMs` (wall clock) if that time is known. */
     | { readonly kind: 'wait'; readonly why: string; readonly atMs?: number }
-    /** There is nothing to probe ever again. */
+    /** The probe is never needed again. */
     | { readonly kind: 'end' };
-  /** The result of this container counts for nothing any more. */
+  /** ID of the container whose result is removed. */
   readonly forget?: string;
-  /** The result of `state.containerId`. */
+  /** New result of `state.containerId`. */
   readonly set?: ProbeResult;
 }
 
 const PROBE: Decision['next'] = { kind: 'probe' };
 
-/** Before its first container. */
+/** State before the first container. */
 export const newWorkerState: WorkerState = { containerId: '', last: undefined, run: 0, onHold: false };
 
-/** R1: what stands for a container before its first probe. */
+/** R1: result of a container before its first probe. */
 const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
   liveness: 'success',
   readiness: 'failure',
   startup: 'unknown',
 };
 
-/** Whether a probe is made now, and what follows from what is seen without one (`doProbe` in `pkg/kubelet/prober/worker.go`). */
+/**
+ * Decides whether the probe runs now, and what follows from the status alone (`doProbe` in
+ * `pkg/kubelet/prober/worker.go`).
+ */
 export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   const { kind, pod, status, nowMs } = sight;
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   const found = statusOf(status, sight.container.name);
-  // An eviction, a deadline and a shutdown set the phase to Failed before the containers have stopped. Readiness is probed until they have;
-  // upstream stops at that phase (`pkg/kubelet/prober/worker.go: doProbe`).
+  // An eviction, a deadline or a node shutdown sets the phase to Failed before the containers have stopped. Readiness
+  // is probed until they have; upstream stops at that phase (`pkg/kubelet/prober/worker.go: doProbe`).
   const stillServes = kind === 'readiness' && found?.status.state?.running != null;
   if (isTerminalPhase(status.phase) && !stillServes) return { state: before, next: { kind: 'end' } };
   if (found === undefined) return { state: before, next: { kind: 'wait', why: 'the container' } };
@@ -90,7 +100,7 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
     const next = startsAgain(found.status, sight, status)
       ? ({ kind: 'wait', why: 'the container' } as const)
       : ({ kind: 'end' } as const);
-    // One that was only just created is not to be killed for not running yet.
+    // A container that was only just created must not be killed because it does not run yet.
     const failed = kind === 'readiness' || found.status.state?.terminated != null;
     return { ...changes, ...(failed && { set: 'failure' }), next };
   }
@@ -117,7 +127,7 @@ export function beforeProbe(before: WorkerState, sight: Sight): Decision {
   return { ...changes, next: PROBE };
 }
 
-/** R2: what a probe's result makes of what stands, by the thresholds. */
+/** R2: applies a probe's result to the state, according to the thresholds. */
 export function afterProbe(
   before: WorkerState,
   result: 'success' | 'failure',
@@ -125,17 +135,18 @@ export function afterProbe(
   { successThreshold, failureThreshold }: Pick<ProbeTimes, 'successThreshold' | 'failureThreshold'>,
 ): { readonly state: WorkerState; readonly set?: 'success' | 'failure' } {
   const threshold = result === 'success' ? successThreshold : failureThreshold;
-  // Nothing is counted beyond it: a probe that finds what stands leaves all as it is.
+  // The count stops at the threshold, so that a repeated result leaves the state unchanged.
   const run = before.last === result ? Math.min(before.run + 1, threshold) : 1;
   const isSame = before.last === result && before.run === run;
   const state: WorkerState = isSame ? before : { ...before, last: result, run };
   if (run < threshold) return { state };
-  // Not probed until its successor is there: it is stopped now, or it has started and need not be asked again.
+  // The container is not probed until its successor exists: it is being stopped, or it has started and needs no more
+  // startup probes.
   const holds = kind === 'startup' || (kind === 'liveness' && result === 'failure');
   return { state: holds ? { ...state, onHold: true } : state, set: result };
 }
 
-/** R2: a container that is another one than before starts afresh; one from before a kubelet's restart keeps what was known of it (S6). */
+/** R2: resets the state for a new container. A container from before a kubelet restart keeps its known result (S6). */
 function onContainer(
   before: WorkerState,
   { id, status }: { readonly id: string; readonly status: ContainerStatus },
@@ -148,7 +159,7 @@ function onContainer(
   return { state, ...forget, set: INITIAL[kind] };
 }
 
-/** When the container of this name began to run, by the wall clock; `undefined` where it does not run. */
+/** Returns when the container of this name started, by the wall clock; `undefined` if it does not run. */
 export function runningSinceMs(status: PodStatus | undefined, name: string): number | undefined {
   const running = status && statusOf(status, name)?.status.state?.running;
   return running == null ? undefined : timeOf(running.startedAt);
@@ -163,7 +174,10 @@ function statusOf(status: PodStatus, name: string): FoundStatus | undefined {
   return statusesByName(status).get(name);
 }
 
-/** Of those with an id. Containers are looked at one by one, of which a pod may have thousands. */
+/**
+ * Container statuses with an ID, by name. Indexed, because containers are looked up one by one and a pod may have
+ * thousands.
+ */
 const statusesByName = oncePer(({ containerStatuses, initContainerStatuses }: PodStatus) => {
   const byName = new Map<string, FoundStatus>();
   for (const status of [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])]) {

@@ -6,7 +6,7 @@ import { type ProbeTimes, probeTimes } from './probe-times.ts';
 import { type ProbeKind, type ProbeResult, probeOf } from './types.ts';
 import { newWorkerState, type WorkerState } from './worker-rule.ts';
 
-/** One probe of one container of one pod, from when the pod is added until it is gone. All times are monotonic, in ms. */
+/** One probe of one container of one pod, from the pod's addition until its removal. All times are monotonic, in ms. */
 export class Worker {
   readonly pod: Pod;
   readonly container: Container;
@@ -15,24 +15,24 @@ export class Worker {
   readonly times: ProbeTimes;
   readonly labels: ProbeLabels;
   readonly series: ProbeSeries;
-  /** It goes to the pod's own address. */
+  /** Whether the probe connects to the pod's own address. */
   readonly needsAddress: boolean;
   readonly reference: ObjectReference;
   readonly history: History;
   state: WorkerState = newWorkerState;
-  /** An instant of the grid on which the probe is due. */
+  /** An instant of the grid of times at which the probe is due. */
   gridMs = 0;
-  /** When the container that is probed was seen first. */
+  /** When the current container was first seen. */
   seenMs = 0;
-  /** A probe of that container has been made. */
+  /** Whether the current container has been probed. */
   probed = false;
-  /** It stood as a success once: it begins no more. */
+  /** Whether the probe's result has been success since the container started; no more early attempts are made then. */
   succeeded = false;
-  /** The next one is beside the grid: only its success counts. */
+  /** Whether the next attempt is an early one, outside the grid; only its success counts. */
   early = false;
   waitsFor: string | undefined = 'its first turn';
   underWay: { callOff(): void } | undefined;
-  /** Wanted again as soon as that has ended. */
+  /** Whether another attempt must be made as soon as the current one ends. */
   again = false;
   removed = false;
 
@@ -64,7 +64,10 @@ export class Worker {
     return this.pod.metadata.uid;
   }
 
-  /** What is known of it. @param dueInMs `undefined` while it runs */
+  /**
+   * Explains the probe.
+   * @param dueInMs `undefined` while the probe runs
+   */
   explain(result: ProbeResult | undefined, dueInMs: number | undefined): ProbeExplanation {
     return {
       ...{ container: this.container.name, kind: this.kind, containerId: this.state.containerId },

@@ -284,7 +284,7 @@ describe('where a probe goes', () => {
     [{ httpGet: { port: 'nope' } }, 'strconv.Atoi: parsing "nope": invalid syntax'],
     [{ tcpSocket: { port: 0 } }, 'invalid port number: 0'],
     [{}, 'missing probe handler for web'],
-    [{ exec: { command: ['x'] } }, 'commands cannot be run here'],
+    [{ exec: { command: ['x'] } }, 'exec is not supported'],
   ])('%j cannot be made, and says why', async (probe, output) => {
     expect(await attemptOf({}).run(probe)).toEqual({ result: 'error', output });
   });

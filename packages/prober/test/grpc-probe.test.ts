@@ -109,12 +109,12 @@ describe('grpcProbe', () => {
         stream.respond({ ':status': 200 });
         stream.write(Buffer.alloc(20_000));
       },
-      'error: health rpc probe failed: rpc error: code = Unavailable desc = the answer is too long',
+      'error: health rpc probe failed: rpc error: code = Unavailable desc = response is too long',
     ],
     [
       'says something else',
       answer('0', Buffer.from([1, 2])),
-      'error: health rpc probe failed: rpc error: code = Internal desc = the answer is no health response',
+      'error: health rpc probe failed: rpc error: code = Internal desc = response is not a health response',
     ],
   ])('R3: a server that %s is a failure that says so', async (_, serve, output) => {
     await using server = await new GrpcServer(serve).listening();

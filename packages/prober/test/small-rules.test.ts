@@ -204,29 +204,29 @@ describe('the times of a probe', () => {
   });
 
   test.each([
-    ['not JSON', '{', ': want a JSON object'],
-    ['no object', [1], ': want a JSON object'],
-    ['an unknown kind', { web: { health: {} } }, '.web.health: want liveness, readiness or startup'],
-    ['an unknown field', { web: { startup: { period: 1 } } }, '.web.startup.period: want periodMs or timeoutMs'],
+    ['not JSON', '{', ': must be a JSON object'],
+    ['no object', [1], ': must be a JSON object'],
+    ['an unknown kind', { web: { health: {} } }, '.web.health: must be liveness, readiness or startup'],
+    ['an unknown field', { web: { startup: { period: 1 } } }, '.web.startup.period: must be periodMs or timeoutMs'],
     [
       'a number that is too small',
       { web: { startup: { periodMs: 99 } } },
-      '.web.startup.periodMs: want a whole number from 100 to 3600000',
+      '.web.startup.periodMs: must be a whole number from 100 to 3600000',
     ],
     [
       'a number that is too large',
       { web: { startup: { periodMs: 3_600_001 } } },
-      '.web.startup.periodMs: want a whole number from 100 to 3600000',
+      '.web.startup.periodMs: must be a whole number from 100 to 3600000',
     ],
     [
       'a timeout that is too small',
       { web: { startup: { timeoutMs: 9 } } },
-      '.web.startup.timeoutMs: want a whole number from 10 to 3600000',
+      '.web.startup.timeoutMs: must be a whole number from 10 to 3600000',
     ],
     [
       'text for a number',
       { web: { startup: { timeoutMs: '50' } } },
-      '.web.startup.timeoutMs: want a whole number from 10 to 3600000',
+      '.web.startup.timeoutMs: must be a whole number from 10 to 3600000',
     ],
   ])('%s is told with the name of the field', (_, value, problem) => {
     const pod = annotated(value);
@@ -243,7 +243,7 @@ describe('the times of a probe', () => {
     };
     const often = ofCommand(999);
     expect(probeTimesProblems(often)).toEqual([
-      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.liveness.periodMs: want a whole number from 1000 to 3600000`,
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.liveness.periodMs: must be a whole number from 1000 to 3600000`,
     ]);
     expect(probeTimes(often, command, 'liveness')).toMatchObject({ periodMs: 10_000, timeoutMs: 10 });
     expect(probeTimes(often, command, 'readiness')).toMatchObject({ periodMs: 999, timeoutMs: 10 });
@@ -265,11 +265,11 @@ describe('the times of a probe', () => {
     const problems = probeTimesProblems(hostile);
     expect([reads, problems.length]).toEqual([1, 10]);
     expect(problems[0]).toBe(
-      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].0${'x'.repeat(63)}...: want a JSON object`,
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].0${'x'.repeat(63)}...: must be a JSON object`,
     );
     const kind = annotated({ web: { [`kind${'y'.repeat(100)}`]: {} } });
     expect(probeTimesProblems(kind)).toEqual([
-      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.kind${'y'.repeat(60)}...: want liveness, readiness or startup`,
+      `metadata.annotations[${PROBE_TIMES_ANNOTATION}].web.kind${'y'.repeat(60)}...: must be liveness, readiness or startup`,
     ]);
   });
 });

@@ -50,7 +50,7 @@ import { type ContainerNews, containerNews, listPods } from './status/cri-pods.t
 import { PodStatusReader } from './status/pod-status-reader.ts';
 import { toContainerStatus } from './status/status.ts';
 
-/** The calls of the runtime that this package makes. */
+/** CRI calls that this package makes. */
 export type RuntimeCalls = Pick<
   RuntimeService,
   | 'listPodSandbox'
@@ -67,86 +67,98 @@ export type RuntimeCalls = Pick<
 > &
   Partial<Pick<RuntimeService, 'updateContainerResources' | 'updatePodSandboxResources' | 'podSandboxStats'>>;
 
-/** What a {@link PodRuntime} works with. */
+/** Components of a {@link PodRuntime}. */
 export interface PodRuntimeComponents {
   readonly cri: RuntimeCalls & Pick<ImageService, 'imageStatus'>;
   readonly fs: Pick<
     FileSystem,
     'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'writeFileAtomic' | 'symlink' | 'remove' | 'exists'
   >;
-  /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
+  /**
+   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
+   * Absent if all file systems respond.
+   */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: metrics are discarded. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Default: events are discarded. */
   readonly recorder?: EventRecorder;
   readonly images: ImagePuller;
   readonly network: PodNetworkPort;
   readonly mounts: PodMounts;
-  /** Absent: containers are given nothing of the machine but their volumes. */
+  /** Devices and CPUs of containers. If absent, containers get nothing of the machine but their volumes. */
   readonly grants?: ContainerGrants;
   readonly probes: RestartProbeResults;
-  /** `noHooks` where this kubelet has none. */
+  /** `noHooks` if this kubelet runs no hooks. */
   readonly hooks: LifecycleHooks;
-  /** Absent: the runtime chooses the pods' cgroups. */
+  /** If absent, the runtime chooses the cgroups of pods. */
   readonly cgroups?: PodCgroups & Partial<ResizableGroups>;
   /**
-   * What containers were given last, on disk. Absent: running containers keep what they were created with. With it, `cri` has the calls
-   * that change them.
+   * Resources last applied to containers, on disk. If absent, running containers keep the resources they were created
+   * with. If present, `cri` must have the calls that change them.
    */
   readonly applied?: AppliedResources;
-  /** Secrets and configMaps; absent where there is no API server. */
+  /** Secrets and ConfigMaps; absent if there is no API server. */
   readonly objects?: ObjectSource;
   /**
-   * All services of the cluster, for variables that point at them; `undefined` until they have been read once: pods of the
-   * API server wait for that. Absent where there is no API server.
+   * Returns all services of the cluster, for environment variables; `undefined` until they have been read once, and
+   * pods of the API server wait for that. Absent if there is no API server.
    */
   readonly services?: () => Iterable<ServiceData> | undefined;
-  /** Whether a pod is to end, so that a sandbox that could not be made is no failure; nobody is where absent. */
+  /**
+   * Returns whether a pod must terminate, in which case a failure to create its sandbox is expected. Default: false for
+   * all pods.
+   */
   readonly isPodTerminationRequested?: (uid: string) => boolean;
-  /** The runtime handler of a pod's RuntimeClass, '' for the default one; rejects where there is none. The default one where absent. */
+  /**
+   * Returns the runtime handler of a pod's RuntimeClass, '' for the default handler; rejects if the RuntimeClass does
+   * not exist. If absent, all pods use the default handler.
+   */
   readonly runtimeHandler?: (pod: Pod, signal: AbortSignal) => Promise<string>;
-  /** The IDs of pods with `hostUsers: false`; absent, they are refused. */
+  /** User namespace IDs of pods with `hostUsers: false`. If absent, such pods are rejected. */
   readonly userNamespaces?: PodUserNamespaces;
-  /** Told when a sandbox and its network are up. */
+  /** Called when a sandbox and its network are ready. */
   readonly onSandboxReady?: (pod: Pod) => void;
-  /** The node's addresses, for `status.hostIP`. */
+  /** Returns the node's addresses, for `status.hostIP`. */
   readonly hostIps?: () => readonly string[];
-  /** What the node has to give, for `limits.cpu` and the like of containers without limits. */
+  /** Returns the node's allocatable resources, which are shown as `limits.cpu` etc. of containers without limits. */
   readonly nodeAllocatable?: () => Readonly<Record<string, string>>;
 }
 
-/** What a {@link PodRuntime} is told. */
+/** Settings of a {@link PodRuntime}. */
 export interface PodRuntimeOptions {
-  /** What sandboxes and containers are made by. */
+  /** Node settings for sandboxes and containers. */
   readonly node: NodeSettings;
-  /** The kubelet's root directory. */
+  /** Root directory of the kubelet. */
   readonly rootDirectory: string;
-  /** Where logs are linked for collectors; `/var/log/containers` where absent. */
+  /** Directory in which logs are linked for log collectors. Default: `/var/log/containers`. */
   readonly containerLogsDirectory?: string;
-  /** 10 s and 300 s where absent. */
+  /** Limits of the restart back-off. Default: 10 s and 300 s. */
   readonly backOff?: BackOffLimits;
-  /** How many sandboxes and containers are started at once; 4 where absent. Twice the CPUs is a good number. */
+  /**
+   * Maximum number of sandboxes and containers started concurrently. Default: 4. Twice the number of CPUs is a good
+   * value.
+   */
   readonly startConcurrency?: number;
-  /** Both on where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly features?: RestartFeatures;
-  /** Which gates that bear on resizes are on; both where absent. */
+  /** Feature gates that affect resizes. Default: all enabled. */
   readonly resizeFeatures?: ResizeFeatures;
   readonly selinuxEnabled?: boolean;
 }
 
 const DEFAULT_BACK_OFF: BackOffLimits = { initialMs: 10_000, maxMs: 300_000 };
 const DEFAULT_START_CONCURRENCY = 4;
-/** A runtime that hangs on one pod delays no other for longer (C7). */
+/** Time after which a runtime that hangs on one pod no longer delays others (C7). */
 const START_OVERDUE_MS = 5_000;
 
-/** The pods of a container runtime: read, made to agree with their specs, and killed. */
+/** Pods of a container runtime: reads their status, makes them match their specs, and kills them. */
 export class PodRuntime {
   readonly #components: WithDefaults<PodRuntimeComponents>;
   readonly #backOff: RestartBackOff;
@@ -200,9 +212,10 @@ export class PodRuntime {
       podLogsDirectory: options.node.podLogsDirectory,
       containerLogsDirectory: options.containerLogsDirectory ?? DEFAULT_CONTAINER_LOGS_DIRECTORY,
     });
-    // A place is held over calls of the runtime only, never while waiting for a pull or a hook. What has its sandbox is
-    // urgent, as it needs one or two more calls to be ready: so pods become ready one after another instead of all at the
-    // end, and a death is answered before new work. Restarts cannot crowd new pods out: back-off limits them.
+    // A slot is held only during calls to the runtime, never while waiting for an image pull or a hook. A pod that has
+    // its sandbox is urgent, because it needs only one or two more calls to be ready. Pods then become ready one after
+    // another instead of all at the end, and a terminated container is handled before new pods. Restarts cannot starve
+    // new pods, because the back-off limits them.
     const concurrency = options.startConcurrency ?? DEFAULT_START_CONCURRENCY;
     const gate = new LendingGate({ clock }, { concurrency, overdueMs: START_OVERDUE_MS });
     const contexts = new ConfigContexts({
@@ -241,54 +254,56 @@ export class PodRuntime {
     });
   }
 
-  /** All pods of which the runtime has anything left, dead parts included; the newest first. */
+  /** Returns all pods of which the runtime has anything left, including dead parts; newest first. */
   getPods(signal?: AbortSignal): Promise<RuntimePod[]> {
     return listPods(this.#components.cri, this.#reader, signal);
   }
 
   /**
-   * All that the runtime knows of one pod, dead containers with their termination messages.
-   * @param name '' where it is not known: the answer has the sandbox's then
-   * @throws CriError, and PodRuntimeError `BadAnswer`
+   * Returns the complete runtime status of one pod, including dead containers with their termination messages.
+   * @param name '' if unknown; the result then has the name of the sandbox
+   * @throws CriError
+   * @throws PodRuntimeError `BadAnswer`
    */
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
     return this.#reader.read(uid, name, namespace, signal);
   }
 
   /**
-   * News of the runtime, from now on: which pod something happened to. Ends or throws when the stream is lost.
-   * @throws CriError `UNIMPLEMENTED` where the runtime has no events
+   * Yields runtime events from now on: the pod that each event concerns. Ends or throws when the stream is lost.
+   * @throws CriError `UNIMPLEMENTED` if the runtime has no events
    */
   containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined> {
     return containerNews(this.#components.cri, this.#reader, signal);
   }
 
   /**
-   * Makes the runtime agree with a pod that shall run. Never throws for what happens to a container: that is in the
+   * Makes the runtime match the spec of a pod that should run. Never throws because of a container: failures are in the
    * results, and in {@link lastErrors} until the container's next start.
-   * @param pod with its newest `status`: containers run by it that the runtime has no record of any more
-   * @param status no older than the end of the last sync of this pod
+   * @param pod pod with its latest `status`, which stands in for containers whose record the runtime has removed
+   * @param status read not before the end of the last sync of this pod
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const result = await this.#reconciler.sync(pod, status, signal);
-    // What was broken off says nothing about the containers.
+    // An aborted sync says nothing about the containers.
     if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);
     return result;
   }
 
   /**
-   * Runs the `postStart` hooks that are still to succeed in containers that run (`startUnfinished`), and nothing else. A sync does so too; this
-   * is for a pod whose sync has to wait for its volumes.
+   * Runs the pending `postStart` hooks of running containers (`startUnfinished`), and nothing else. A sync does so too;
+   * this method is for a pod whose sync must wait for its volumes.
    */
   finishStarts(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     return this.#reconciler.finishStarts(pod, status, signal);
   }
 
   /**
-   * Stops all containers of a pod and its sandboxes; may be asked again and again.
-   * @param pod `undefined` where only the runtime knows it
-   * @param gracePeriodSeconds instead of what the pod says
-   * @throws PodRuntimeError `KillPod` where some part could not be stopped, or the signal's reason
+   * Stops all containers and sandboxes of a pod. Idempotent.
+   * @param pod `undefined` if only the runtime knows the pod
+   * @param gracePeriodSeconds overrides the grace period of the pod
+   * @throws PodRuntimeError `KillPod` if some part could not be stopped
+   * @throws the signal's reason
    */
   async killPod(
     pod: Pod | undefined,
@@ -302,18 +317,24 @@ export class PodRuntime {
     if (error !== undefined) throw new PodRuntimeError('KillPod', error.message, { cause: error });
   }
 
-  /** Takes in that a container has ended: its `preStop` hook, if one runs, is given up. */
+  /** Notes that a container has terminated, so that its running `preStop` hook is cancelled. */
   containerEnded(podUid: string, containerId: string): void {
     this.#killer.containerEnded(podUid, containerId);
   }
 
-  /** Removes a container that does not run, with its log. @throws CriError, and the file system's errors */
+  /**
+   * Removes a container that does not run, with its log.
+   * @throws CriError
+   * @throws the errors of the file system
+   */
   removeContainer(containerId: string, signal: AbortSignal): Promise<void> {
     return this.#remover.remove(containerId, false, signal);
   }
 
   /**
-   * Whether a container that the runtime lists as dead has never run, as its start was broken off; not for one that is gone. @throws CriError
+   * Returns whether a container that the runtime lists as dead has never run, because its start was interrupted.
+   * Returns false if the container is gone.
+   * @throws CriError
    */
   async hasNeverRun(containerId: string, signal: AbortSignal): Promise<boolean> {
     try {
@@ -325,12 +346,12 @@ export class PodRuntime {
     }
   }
 
-  /** Why a container's last start failed, as its waiting state shows it. */
+  /** Returns why a container's last start failed, for its waiting state. */
   lastErrors(podUid: string, container: string): SyncFailure | undefined {
     return this.#lastErrors.get(podUid, container);
   }
 
-  /** Forgets what is remembered of a pod that is gone. */
+  /** Forgets the state of a pod that is gone. */
   forget(podUid: string): void {
     this.#lastErrors.forget(podUid);
     this.#backOff.forget(podUid);

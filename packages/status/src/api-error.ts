@@ -1,16 +1,20 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why the API server did not take a status. `NotFound`: there is no such pod. `Forbidden`: the same, where the Node authorizer is used: it
- * knows nothing of a pod that is gone; or this node may not. `Conflict`: it has another UID, or others write at the same time. `Invalid`:
- * what it shows may not become that. `CannotRevive`: the same, of a mirror pod whose static pod has begun anew. `Failed`: anything else, to
- * be tried again.
+ * Reasons why the API server rejected a status.
+ * - `NotFound`: the pod does not exist.
+ * - `Forbidden`: this node may not write the pod, or the pod does not exist: the Node authorizer also forbids pods that
+ *   it does not know.
+ * - `Conflict`: the pod has another UID, or other clients write at the same time.
+ * - `Invalid`: the status cannot change in this way.
+ * - `CannotRevive`: like `Invalid`, for a mirror pod whose static pod was restarted.
+ * - `Failed`: any other error; the write is retried.
  */
 export type StatusApiErrorCode = 'NotFound' | 'Forbidden' | 'Conflict' | 'Invalid' | 'CannotRevive' | 'Failed';
 
 const BRAND = '@node-agent/status.StatusApiError';
 
-/** What a {@link StatusApi} failed with; the cause is its own error. */
+/** Error of a {@link StatusApi}. The original error is the `cause`. */
 export class StatusApiError extends Error {
   static {
     brand(StatusApiError, BRAND);
@@ -18,7 +22,10 @@ export class StatusApiError extends Error {
 
   override readonly name = 'StatusApiError';
   readonly code: StatusApiErrorCode;
-  /** How long the server asks to wait, in milliseconds: kept up to ten minutes, and as if absent where it is no finite number from 0 on. */
+  /**
+   * Retry delay that the server requested, in milliseconds. Delays are limited to ten minutes; a value that is negative
+   * or not finite is ignored.
+   */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -31,12 +38,15 @@ export class StatusApiError extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 
-  /** Whether a value is a `StatusApiError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `StatusApiError`, created by this or another copy of the package. */
   static is(value: unknown): value is StatusApiError {
     return hasBrand(value, BRAND);
   }
 
-  /** Reads `httpStatus` and `retryAfterMs` where the error has them, as `@node-agent/kube-client`'s do. */
+  /**
+   * Converts an error. Reads `httpStatus` and `retryAfterMs` if present, as errors of `@node-agent/kube-client` have
+   * them.
+   */
   static from(error: unknown): StatusApiError {
     if (StatusApiError.is(error)) return error;
     const message = error instanceof Error ? error.message : String(error);

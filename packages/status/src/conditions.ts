@@ -7,7 +7,9 @@ import {
   type PodStatus,
 } from '@node-agent/pod-spec';
 
-/** The condition types that the kubelet alone writes (S4); all others belong to somebody else and are kept. */
+/**
+ * Condition types that only the kubelet writes (S4). Conditions of other types belong to other writers and are kept.
+ */
 const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   'PodScheduled',
   'Ready',
@@ -19,38 +21,44 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   'AllContainersRestarting',
 ]);
 
-/** Whether a condition type is one that the kubelet writes (`pkg/kubelet/types/pod_status.go`). */
+/** Returns whether the kubelet writes conditions of this type (`pkg/kubelet/types/pod_status.go`). */
 export function isKubeletCondition(type: string): boolean {
   return OWN_CONDITIONS.has(type);
 }
 
 type Draft = Omit<PodCondition, 'type' | 'lastTransitionTime' | 'lastProbeTime' | 'observedGeneration'>;
 
-/** What the conditions of readiness are made from. */
+/** Input of the readiness conditions. */
 export interface ReadinessInput {
   readonly pod: Pod;
   readonly phase: PodPhase;
   /** Main and init containers together. */
   readonly statuses: readonly ContainerStatus[];
-  /** The conditions that readiness gates may name: those of others, and what the kubelet has found beside readiness. */
+  /**
+   * Conditions that readiness gates may refer to: those of other writers, and the kubelet's conditions other than
+   * readiness.
+   */
   readonly otherConditions: readonly PodCondition[];
 }
 
-/** What the conditions are made from. */
+/** Input of the kubelet's conditions. */
 export interface ConditionInput extends ReadinessInput {
-  /** The pod has a sandbox that serves it, with its network. */
+  /** Whether the pod has a usable sandbox with its network. */
   readonly sandboxReady: boolean;
   readonly oldStatus: PodStatus | undefined;
-  /** As {@link readinessPhase} takes it. */
+  /** See {@link readinessPhase}. */
   readonly isOver: boolean;
   /**
-   * Whether a container has ended in a way that asks for all of them to begin anew, and that has not been done;
-   * `undefined` where none can ask for it.
+   * Whether a container exited in a way that requests a restart of all containers that is still pending; `undefined` if
+   * no container can request it.
    */
   readonly restartsAll: boolean | undefined;
 }
 
-/** All conditions that the kubelet writes, in upstream's order, without times (`pkg/kubelet/status/generate.go`). */
+/**
+ * Returns all conditions that the kubelet writes, in upstream's order, without times
+ * (`pkg/kubelet/status/generate.go`).
+ */
 export function kubeletConditions(input: ConditionInput): readonly PodCondition[] {
   const before = observedBy(input.pod, {
     PodReadyToStartContainers: { status: input.sandboxReady ? 'True' : 'False' },
@@ -62,14 +70,15 @@ export function kubeletConditions(input: ConditionInput): readonly PodCondition[
     ...readyConditions({ ...input, phase, otherConditions: [...input.otherConditions, ...before] }),
     ...observedBy(input.pod, { PodScheduled: { status: 'True' } }),
   ];
-  // Upstream tells this one without the generation.
+  // Upstream sets this condition without the observed generation.
   return input.restartsAll === undefined ? observed : [...observed, allContainersRestartingCondition(input)];
 }
 
 /**
- * Returns the phase by which readiness is judged. A pod that is evicted, or ended for a shutdown, has failed before its main containers have
- * stopped: until then it is as ready as they are, as a deleted pod is.
- * @param isOver whether the pod counts as unready already: its deadline is over, or the API shows that it has ended
+ * Returns the phase that determines readiness. A pod that is evicted, or stopped by a node shutdown, has phase Failed
+ * before its main containers have stopped. Until they stop, its readiness follows its containers, as for a deleted pod.
+ * @param isOver whether the pod counts as not ready already: its active deadline has passed, or the API shows a
+ * terminal phase
  */
 export function readinessPhase(
   { spec }: Pod,
@@ -84,13 +93,15 @@ export function readinessPhase(
   return isRunning ? 'Running' : phase;
 }
 
-/** Whether a status shows its pod as unready because the pod has ended, not because of its containers. */
+/**
+ * Returns whether a status shows the pod as not ready because the pod has terminated, not because of its containers.
+ */
 export function showsEnd({ conditions = [] }: PodStatus): boolean {
   const reason = conditions.find(({ type }) => type === 'ContainersReady')?.reason;
   return reason === 'PodFailed' || reason === 'PodCompleted';
 }
 
-/** The two conditions that follow from whether containers are ready. */
+/** Returns the two conditions that follow from the readiness of containers. */
 export function readyConditions(input: ReadinessInput): readonly PodCondition[] {
   const containersReady = containersReadyCondition(input);
   return observedBy(input.pod, { Ready: readyCondition(input, containersReady), ContainersReady: containersReady });
@@ -102,7 +113,7 @@ function observedBy({ metadata }: Pod, drafts: Readonly<Record<string, Draft>>):
   return Object.entries(drafts).map(([type, draft]) => ({ type, ...draft, ...observed }));
 }
 
-/** KEP-5532: told of pods only that can ask for it. */
+/** KEP-5532: only for pods that can request a restart of all containers. */
 function allContainersRestartingCondition({ phase, restartsAll }: ConditionInput): PodCondition {
   const type = 'AllContainersRestarting';
   if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
@@ -123,7 +134,9 @@ function containersReadyCondition({ pod, phase, statuses }: ReadinessInput): Dra
   return message === '' ? { status: 'True' } : { status: 'False', reason: 'ContainersNotReady', message };
 }
 
-/** S7: every container ready and every readiness gate True; a gate that is missing is not. */
+/**
+ * S7: true if every container is ready and every readiness gate is True. A missing gate condition counts as not True.
+ */
 function readyCondition({ pod, otherConditions }: ReadinessInput, containersReady: Draft): Draft {
   if (containersReady.status !== 'True') return containersReady;
   const faults = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
@@ -161,7 +174,7 @@ function initializedCondition({ pod, phase, statuses, oldStatus }: ConditionInpu
     'containers with incomplete status': incomplete,
   });
   if (message === '') return { status: 'True' };
-  // Once initialized, a pod stays so while its init containers run again.
+  // An initialized pod stays initialized while its init containers run again.
   const before = oldStatus?.conditions?.find((condition) => condition.type === 'Initialized');
   if (before?.status === 'True') return { status: 'True' };
   return { status: 'False', reason: 'ContainersNotInitialized', message };
@@ -179,7 +192,7 @@ function split(names: readonly string[], statuses: readonly ContainerStatus[]) {
   return { unknown, rest };
 }
 
-/** As upstream prints lists: `containers with unready status: [a b], ...`. */
+/** Formats lists as upstream does: `containers with unready status: [a b], ...`. */
 function listed(groups: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(groups)
     .filter(([, names]) => names.length > 0)

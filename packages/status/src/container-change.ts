@@ -1,12 +1,12 @@
 import { bareContainerId, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '@node-agent/pod-spec';
 import { readinessPhase, readyConditions, showsEnd } from './conditions.ts';
 
-/** What a probe found of one container. */
+/** Probe result of one container. */
 export type ContainerChange = Readonly<Partial<Pick<ContainerStatus, 'ready' | 'started'>>>;
 
 /**
- * The status with what a probe found of the container with this id, and with the conditions that follow from it.
- * @returns `undefined` where it says so already, or has no such container
+ * Returns the status with a probe result applied to the container with this ID, and with the conditions that follow.
+ * @returns `undefined` if nothing changes or the status has no such container
  */
 export function withContainerChange(
   pod: Pod,

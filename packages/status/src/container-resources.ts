@@ -11,11 +11,11 @@ import { MIN_CPU_LIMIT_MILLI, MIN_CPU_REQUEST_MILLI } from './pod-resources.ts';
 type Shown = Pick<ContainerStatus, 'resources' | 'allocatedResources'>;
 
 /**
- * What is allocated to a container, and what it really runs with (KEP-1287; `convertContainerStatusResources` in
- * `pkg/kubelet/kubelet_pods.go`): while it runs, what the runtime enforces in the place of what is allocated, for CPU and memory and as far
- * as they are limited or requested at all.
- * @param container as granted
- * @param old its status as it was told before; its values stay where the runtime does not tell them
+ * Returns the allocated and actual resources of a container (KEP-1287; `convertContainerStatusResources` in
+ * `pkg/kubelet/kubelet_pods.go`). While the container runs, the actual CPU and memory are what the runtime enforces, if
+ * they are limited or requested at all; all other values are the allocated ones.
+ * @param container the container with its allocated resources
+ * @param old last reported status; supplies values that the runtime does not report
  */
 export function containerResourceStatus(
   container: AnyContainer,
@@ -51,7 +51,10 @@ function enforced(
   return { ...allocated, ...(limits && { limits }), ...(requests && { requests }) };
 }
 
-/** Below what the kernel tells apart, the allocated value is shown. */
+/**
+ * Returns the CPU value. If both values are too small to be distinguishable in the kernel, the allocated value is
+ * shown.
+ */
 function cpu(
   told: number | undefined,
   allocated: string | undefined,
@@ -72,7 +75,9 @@ function memory(
   return shown('memory', told, Quantity.of(told, 'BinarySI'), allocated);
 }
 
-/** As the spec writes it where it is the same; nothing of what is neither wanted nor there. */
+/**
+ * Returns the quantity as the spec writes it if it is equal; nothing if the resource is neither allocated nor enforced.
+ */
 function shown<K extends string>(
   name: K,
   told: number,

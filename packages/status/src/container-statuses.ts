@@ -19,47 +19,49 @@ import { containerResourceStatus } from './container-resources.ts';
 import { exited } from './exited.ts';
 import { apiTime } from './time.ts';
 
-/** Why a container could not be started, as the runtime's last sync of it said. */
+/** Reason why a container could not be started, from the runtime's last sync of the pod. */
 export interface StartFailure {
-  /** As `ErrImagePull`, `CrashLoopBackOff`, `CreateContainerError`. */
+  /** For example `ErrImagePull`, `CrashLoopBackOff` or `CreateContainerError`. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** What {@link containerStatuses} needs beside the pod. */
+/** Inputs of {@link containerStatuses} besides the containers. */
 export interface ContainerStatusContext {
   readonly pod: Pod;
   readonly runtimeStatus: RuntimePodStatus;
-  /** As `containerd`: what stands in front of container ids. */
+  /** Prefix of container IDs, such as `containerd`. */
   readonly runtimeName: string;
-  /** The reason why a container was not started last time; `undefined` where it was. */
+  /** Returns why the container was not started in the last sync; `undefined` if it was. */
   readonly startFailure: (containerName: string) => StartFailure | undefined;
-  /** All containers of the pod begin anew (KEP-5532): records of them go, and that is no loss. */
+  /**
+   * Whether all containers of the pod are being restarted (KEP-5532), so that missing container records are expected.
+   */
   readonly restartsAll: boolean;
   readonly features: RestartFeatures;
-  /** All containers have stopped and none is started again (S2): a container waits for nothing any more. */
+  /** Whether all containers have stopped and none is started again (S2), so that no container is shown as waiting. */
   readonly podIsTerminal: boolean;
-  /** Gate ContainerStopSignals: whether stop signals are told. */
+  /** Whether stop signals are shown (gate ContainerStopSignals). */
   readonly stopSignals: boolean;
   /** Whether the pod's runtime can make submounts read-only (KEP-3857). */
   readonly recursiveReadOnly: boolean;
-  /** How the devices of a container are (KEP-4680). */
+  /** Returns the health of a container's devices (KEP-4680). */
   readonly resourcesStatus: (containerName: string) => NonNullable<ContainerStatus['allocatedResourcesStatus']>;
 }
 
-/** Exit code of a container of which nobody saw the end. */
+/** Exit code of a container whose termination was not observed. */
 const UNKNOWN_EXIT_CODE = 137;
 
-/** Of a container of which the record went for all containers to begin anew. */
+/** Reason and message of a container whose record was removed for a restart of all containers. */
 export const RESTARTING_ALL: { readonly reason: string; readonly message: string } = {
   reason: 'RestartingAllContainers',
   message: 'The container is removed because RestartAllContainers in place',
 };
 
 /**
- * The statuses of one group of a pod's containers, in the order that clients expect: init containers as in the spec,
- * the others by name (`convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go`).
- * @param previous the statuses that were reported before; what the runtime has forgotten is taken from there (S3)
+ * Returns the statuses of one group of a pod's containers, in the order that clients expect: init containers as in the
+ * spec, the others by name (`convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go`).
+ * @param previous last reported statuses; they supply what the runtime has forgotten (S3)
  */
 export function containerStatuses(
   context: ContainerStatusContext,
@@ -70,7 +72,7 @@ export function containerStatuses(
   const old = new Map(previous.map((status) => [status.name, status]));
   const statuses = containers.map((container) => {
     const status = containerStatus(context, container, old.get(container.name), group);
-    // As upstream, it is not told of init containers, sidecars among them.
+    // As upstream, only main containers show device health, not init containers or sidecars.
     const devices = group === 'main' ? context.resourcesStatus(container.name) : [];
     return devices.length > 0 ? { ...status, allocatedResourcesStatus: devices } : status;
   });
@@ -84,7 +86,7 @@ function containerStatus(
   group: 'init' | 'main' | 'ephemeral',
 ): ContainerStatus {
   const { pod, runtimeStatus } = context;
-  // Newest first: the first is the container, the second how it ended before.
+  // The runtime lists the newest first: the first is the current container, the second the previous attempt.
   const [newest, before] = runtimeStatus.containers.filter(({ name }) => name === container.name);
   let status =
     newest === undefined
@@ -102,7 +104,7 @@ function containerStatus(
     }
   }
 
-  // A container that is to start but could not waits for the reason that it could not.
+  // A container that should start but could not is shown as waiting, with the reason of the failure.
   const waiting = failure ?? delayedRestart(newest);
   // A container whose record is gone has ended as its status shows.
   const shown = status.state?.terminated;
@@ -119,8 +121,8 @@ function containerStatus(
 }
 
 /**
- * What a container waits for that the kubelet stopped to start it again. Shown as terminated with exit code 0, the API server would let
- * neither its container nor its pod run on.
+ * Returns why a container that the kubelet stopped in order to restart it is waiting. If it were shown as terminated
+ * with exit code 0, the API server would not allow the container or its pod to run again.
  */
 function delayedRestart(newest: RuntimeContainerStatus | undefined): StartFailure | undefined {
   if (newest?.state !== 'exited' || newest.restartOwed === undefined) return undefined;
@@ -150,7 +152,7 @@ function fromRuntimeStatus(
         ? inheritedLastState(context, container, old, containerID)
         : earlierState(context, before, old),
     ready: false,
-    // S3: a runtime whose records were collected must not make the count go back.
+    // S3: the count must not decrease if the runtime's records were garbage collected.
     restartCount: Math.max(restartCount, newest.restartCount),
     image: newest.image,
     imageID: newest.imageId,
@@ -164,7 +166,10 @@ function fromRuntimeStatus(
 
 const NOT_STARTED: ContainerState = { waiting: { reason: 'ContainerCreating' } };
 
-/** S7: a container whose `postStart` hook has not succeeded is not shown as running, unless it was before (S6). */
+/**
+ * S7: returns whether a running container is not shown as running because its `postStart` hook has not succeeded. A
+ * container that was already shown as running stays so (S6).
+ */
 function isHidden(
   { startUnfinished }: RuntimeContainerStatus,
   containerID: string,
@@ -174,8 +179,8 @@ function isHidden(
 }
 
 /**
- * It runs, and is another one than was told of as running, ended, or waiting to run again: though all records and logs before it are gone,
- * that is a restart.
+ * Returns whether a running container is a restart of one that was reported as running, terminated or waiting to
+ * restart, although all earlier records and logs are gone.
  */
 function beganAnew(newest: RuntimeContainerStatus, containerID: string, old: ContainerStatus | undefined): boolean {
   if (newest.state !== 'running' || old === undefined || old.containerID === containerID) return false;
@@ -184,7 +189,9 @@ function beganAnew(newest: RuntimeContainerStatus, containerID: string, old: Con
   return old.containerID !== undefined && lastState?.terminated?.containerID === old.containerID;
 }
 
-/** The runtime has no record of it: it was never created, or all its records are gone. */
+/**
+ * Returns the status of a container without a record in the runtime: it was never created, or all its records are gone.
+ */
 function withoutRuntimeStatus(
   context: ContainerStatusContext,
   container: AnyContainer,
@@ -199,16 +206,16 @@ function withoutRuntimeStatus(
       restartCount: old.restartCount + 1,
     };
   }
-  // A new sandbox begins with no records of init containers: they have not been lost, they run again (C3).
+  // A new sandbox has no records of init containers. The records are not lost: the init containers run again (C3).
   const runsAgain = group === 'init' && endedWithOlderSandbox(old, runtimeStatus);
   if (old?.state?.terminated != null && !runsAgain) return old;
   const begins = pod.spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating';
   const waiting = waitingStatus(context, container, old, { reason: begins });
-  // If the pod is not to end, it begins anew.
+  // Unless the pod is being deleted, the container is restarted.
   const restartCount = waiting.restartCount + (pod.metadata.deletionTimestamp == null ? 1 : 0);
   if (runsAgain) return { ...waiting, restartCount };
   if (old?.state?.running == null) return waiting;
-  // It ran when it was last seen: it has ended, though nobody knows how.
+  // The container was last seen running, so it has terminated with an unknown result.
   const reason = 'ContainerStatusUnknown';
   const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
   const lost = { terminated: { reason, message, exitCode: UNKNOWN_EXIT_CODE } };
@@ -217,7 +224,10 @@ function withoutRuntimeStatus(
   return { ...waiting, lastState: lost, restartCount };
 }
 
-/** Whether a container of which nobody saw the end does not run again: it is ephemeral, or its policy and rules say so. */
+/**
+ * Returns whether a container whose termination was not observed will not run again: it is ephemeral, or its restart
+ * policy and rules say so.
+ */
 function endsForGood(
   { pod, features }: ContainerStatusContext,
   container: AnyContainer,
@@ -226,7 +236,8 @@ function endsForGood(
   if (pod.metadata.deletionTimestamp != null) return false;
   if (group === 'ephemeral') return true;
   const end = { exitCode: UNKNOWN_EXIT_CODE, reason: 'ContainerStatusUnknown' };
-  // Where all containers can begin anew, their records go for that, and the runtime's side starts what has none.
+  // If the pod can restart all containers, missing records may be caused by such a restart, and the runtime package
+  // starts containers without a record.
   return !canRestartAll(pod, features) && !shouldRestartExited(pod, container, end, features);
 }
 
@@ -248,7 +259,10 @@ function waitingStatus(
   };
 }
 
-/** Whether the container started before the pod's newest sandbox was made; times are told in whole seconds. */
+/**
+ * Returns whether the container started before the pod's newest sandbox was created. Times in the status have whole
+ * seconds.
+ */
 function endedWithOlderSandbox(old: ContainerStatus | undefined, { sandboxes }: RuntimePodStatus): boolean {
   const startedAt = old?.state?.running?.startedAt ?? old?.state?.terminated?.startedAt;
   const newest = Math.max(...sandboxes.map(({ createdAtMs }) => createdAtMs), 0);
@@ -265,7 +279,7 @@ function stateOf(runtimeName: string, status: RuntimeContainerStatus): Container
       exitCode: status.exitCode,
       ...(status.reason !== '' && { reason: status.reason }),
       ...(status.message !== '' && { message: status.message }),
-      // One that never started has no time, which upstream writes as the epoch.
+      // A container that never started has no times; upstream writes the epoch.
       startedAt: apiTime(status.startedAtMs) ?? EPOCH,
       finishedAt: apiTime(status.finishedAtMs) ?? EPOCH,
       containerID: `${runtimeName}://${status.id}`,
@@ -278,7 +292,7 @@ function startedAt(status: RuntimeContainerStatus): { readonly startedAt?: strin
   return time === null ? {} : { startedAt: time };
 }
 
-/** How the run before the newest ended, as the runtime has it. */
+/** Returns how the attempt before the newest terminated, according to the runtime. */
 function earlierState(
   context: ContainerStatusContext,
   before: RuntimeContainerStatus,
@@ -288,7 +302,10 @@ function earlierState(
   return lost ? lostState(context) : stateOf(context.runtimeName, before);
 }
 
-/** It ran, and the runtime no longer knows in which state it is: it must not be shown as waiting, as if it had never run. */
+/**
+ * Returns the state of a container that ran and whose state the runtime no longer knows. It must not be shown as
+ * waiting, as if it had never run.
+ */
 function lostState({ restartsAll }: Pick<ContainerStatusContext, 'restartsAll'>): ContainerState {
   if (restartsAll) return { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } };
   return {
@@ -300,7 +317,7 @@ function lostState({ restartsAll }: Pick<ContainerStatusContext, 'restartsAll'>)
   };
 }
 
-/** How the container ended before, where the runtime has dropped that record. */
+/** Returns how the previous attempt terminated if the runtime has dropped its record. */
 function inheritedLastState(
   context: ContainerStatusContext,
   container: AnyContainer,
@@ -315,9 +332,11 @@ function inheritedLastState(
 }
 
 /**
- * How a container ended that begins anew with all others. Of the one that asked for it that is told, and of one that had crashed and runs
- * again by its own policy. One that had ended for good would be taken to have done so still while it waits for init containers, and the pod
- * with it (P7). Upstream tells of a crash only where it does not see that the record is gone before there is the next one.
+ * Returns the last state of a container that is restarted together with all others. The actual termination is shown
+ * only for the container that requested the restart, and for a container that crashed and is restarted by its own
+ * policy. Any other container that had terminated for good would still count as terminated while it waits for init
+ * containers, and so would the pod (P7). Upstream shows a crash only if it does not observe the removal of the record
+ * before the next attempt.
  */
 function endBeforeRestart(
   context: ContainerStatusContext,
@@ -332,9 +351,10 @@ function endBeforeRestart(
 }
 
 /**
- * C3: once a main container was created, the init containers before it have completed, whatever records are left. Not where all begin anew;
- * and one that could not be started runs again in a new sandbox, of which main containers of older ones say nothing: upstream shows by turns
- * that it has completed, and why it waits.
+ * C3: returns whether an init container must have completed because a main container was created, whatever records are
+ * left. Returns false during a restart of all containers. An init container that could not be started runs again in a
+ * new sandbox, so main containers of older sandboxes do not count; upstream alternates between completed and the
+ * waiting reason in this case.
  */
 function initMustHaveCompleted(
   { pod, runtimeStatus: { sandboxes, containers }, restartsAll, features }: ContainerStatusContext,

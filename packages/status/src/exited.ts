@@ -2,7 +2,7 @@ import type { ContainerState, EndedContainer } from '@node-agent/pod-spec';
 
 export type Terminated = NonNullable<ContainerState['terminated']>;
 
-/** How a container ended, in the words of the runtime. */
+/** Converts a terminated state to the runtime's form. */
 export function exited({ exitCode, reason = '' }: Terminated): EndedContainer {
   return { state: 'exited', exitCode, reason };
 }

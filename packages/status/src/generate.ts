@@ -23,52 +23,53 @@ import { type PodGroupLimits, resourcesOf } from './pod-resources.ts';
 import { type StatusProbeResults, withInitReadiness, withReadiness } from './readiness.ts';
 import { apiTime } from './time.ts';
 
-/** What {@link generateApiPodStatus} needs to know beside the pod and what the runtime says of it. */
+/** Inputs of {@link generateApiPodStatus} besides the pod and its runtime status. */
 export interface PodStatusContext {
-  /** The status as it was reported last. */
+  /** Last reported status. */
   readonly oldStatus: PodStatus | undefined;
-  /** All containers have stopped and none can start again (S2). */
+  /** Whether all containers have stopped and none can start again (S2). */
   readonly podIsTerminal: boolean;
-  /** Something in the kubelet ends this pod: phase Failed, with this reason and message. */
+  /** Decision of the kubelet that fails the pod: phase Failed, with this reason and message. */
   readonly failure: { readonly reason: string; readonly message: string } | undefined;
-  /** As `containerd`: what stands in front of container ids. */
+  /** Prefix of container IDs, such as `containerd`. */
   readonly runtimeName: string;
   readonly startFailure: (containerName: string) => StartFailure | undefined;
   readonly probes: StatusProbeResults;
-  /** Whether the pod's newest sandbox serves it. */
+  /** Whether the pod's newest sandbox is ready. */
   readonly sandboxReady: boolean;
-  /** The node's addresses, primary first; none where the node does not know them. */
+  /** Addresses of the node, primary first; empty if they are not known. */
   readonly hostIps: readonly string[];
-  /** Which of a pod's own addresses comes first: of the family of `--node-ip`; 4 where absent. */
+  /** Address family of the pod's primary address, which is that of `--node-ip`. Default: 4. */
   readonly podIpFamily?: 4 | 6;
-  /** Gate ContainerStopSignals: whether the stop signals of containers are told; false where absent. */
+  /** Whether the status shows the stop signals of containers (gate ContainerStopSignals). Default: false. */
   readonly stopSignals?: boolean;
-  /** Whether the pod's runtime can make submounts read-only (KEP-3857); false where absent. */
+  /** Whether the pod's runtime can make submounts read-only (KEP-3857). Default: false. */
   readonly recursiveReadOnly?: boolean;
-  /** Which gates that bear on restarts are on; both where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly restartFeatures?: RestartFeatures;
-  /** What is said of a resize of the pod: PodResizePending, PodResizeInProgress; nothing where absent. */
+  /** Conditions of a resize of the pod: PodResizePending, PodResizeInProgress. Default: none. */
   readonly resizeConditions?: readonly PodCondition[];
-  /** How the devices of a container are (KEP-4680); nothing is told where absent. */
+  /** Returns the health of a container's devices (KEP-4680). If absent, the status shows none. */
   readonly resourcesStatus?: (containerName: string) => NonNullable<ContainerStatus['allocatedResourcesStatus']>;
-  /** What the kernel holds the pod's group to; absent where nothing is known of one. */
+  /** Limits of the pod's cgroup in the kernel; absent if no cgroup is known. */
   readonly groupLimits?: PodGroupLimits | undefined;
 }
 
 /**
- * The pod's status as the API shows it, from what the runtime says (`generateAPIPodStatus` in
- * `pkg/kubelet/kubelet_pods.go`). Times of conditions, the start time and the resource version are not its business:
- * the status manager sets them when something changed.
+ * Generates the pod's status for the API from the runtime status (`generateAPIPodStatus` in
+ * `pkg/kubelet/kubelet_pods.go`). Condition times, the start time and the resource version are not set here; the status
+ * manager sets them when something has changed.
  */
 export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, context: PodStatusContext): PodStatus {
   const old = context.oldStatus ?? pod.status;
   const features = context.restartFeatures ?? defaultRestartFeatures;
-  // They are not run: a container that waits for one for ever would never be told of as done.
+  // Stray attempts are ignored. A container that waits for such an attempt, which never runs, would otherwise never be
+  // shown as completed.
   const runtimeStatus = withoutStrayAttempts(pod, reported, features);
   const tellsOfRestarts = canRestartAll(pod, features);
   const restartIsAsked =
     tellsOfRestarts &&
-    // By all that the runtime has, as whoever begins them anew goes by it.
+    // Uses all containers of the runtime, because the runtime package decides the restart from the same containers.
     anyAsksToRestartAll(pod, (name) => reported.containers.find((container) => container.name === name));
   const input = {
     ...{ pod, runtimeStatus, runtimeName: context.runtimeName, startFailure: context.startFailure },
@@ -144,7 +145,10 @@ function restartsOwed({ spec }: Pod, { containers }: RuntimePodStatus): readonly
   return [...starting, ...stopped].map(({ name }) => name);
 }
 
-/** Whether the sandbox that serves the pod has a record of any main container: then init containers and sidecars were through once. */
+/**
+ * Returns whether the current sandbox has a record of any main container, which means that init containers and sidecars
+ * have already completed their start.
+ */
 function hasMainContainerInSandbox(
   pod: Pod,
   { sandboxes, containers }: RuntimePodStatus,
@@ -160,9 +164,9 @@ function wasRestartingAll(old: PodStatus | undefined): boolean {
 }
 
 /**
- * Whether there is nothing left in the sandbox that serves the pod, or nothing of any main container, though some have run. Garbage collection
- * leaves the newest record of each container: who was killed when it had taken all away, for them to begin anew, or had begun its init
- * containers since, has told nobody (K1).
+ * Returns whether the current sandbox has no records at all, or none of any main container although some have run.
+ * Garbage collection keeps the newest record of each container, so the records were removed for a restart of all
+ * containers by a kubelet that was killed before it could report the restart (K1).
  */
 function lacksRecords(pod: Pod, old: PodStatus | undefined, { sandboxes, containers }: RuntimePodStatus): boolean {
   if (sandboxes[0]?.state !== 'ready') return false;
@@ -171,7 +175,7 @@ function lacksRecords(pod: Pod, old: PodStatus | undefined, { sandboxes, contain
   return hasRun === true && !pod.spec.containers.some(({ name }) => containers.some((record) => record.name === name));
 }
 
-/** S1: a phase that is terminal anywhere stays what it is there. */
+/** S1: keeps a terminal phase of the API or of the previous status. */
 function settledPhase(pod: Pod, old: PodStatus | undefined, computed: PodPhase, failed: boolean): PodPhase {
   const fromApi = terminal(pod.status?.phase);
   if (fromApi !== undefined) return fromApi;
@@ -184,7 +188,7 @@ function terminal(phase: string | undefined): PodPhase | undefined {
   return isTerminalPhase(phase) ? phase : undefined;
 }
 
-/** The reason and message of the phase are kept as long as the phase is. */
+/** Keeps the reason and message of the phase as long as the phase does not change. */
 function phaseReason(
   pod: Pod,
   old: PodStatus | undefined,
@@ -198,7 +202,10 @@ function phaseReason(
   return { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
 }
 
-/** S4: the conditions of other owners stay as they are; so does DisruptionTarget, which is set once and by whoever ends the pod. */
+/**
+ * S4: keeps the conditions of other writers. DisruptionTarget is kept too, because the component that terminates the
+ * pod sets it once.
+ */
 function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondition[] {
   const kept = (pod.status?.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
   const disruption = old?.conditions?.find(({ type }) => type === 'DisruptionTarget');
@@ -206,8 +213,8 @@ function keptConditions(pod: Pod, old: PodStatus | undefined): readonly PodCondi
 }
 
 /**
- * After a restart of the kubelet nothing else tells when a static pod began: its first sandbox does, so that its age and
- * its deadline do not begin anew.
+ * Takes the start time of a static pod from its first sandbox. After a kubelet restart nothing else shows when the pod
+ * started, and its age and active deadline must not restart.
  */
 function startedWithSandbox(old: PodStatus | undefined, { sandboxes }: RuntimePodStatus): Pick<PodStatus, 'startTime'> {
   if (old?.startTime !== undefined || sandboxes.length === 0) return {};
@@ -222,7 +229,7 @@ function addresses(
   { hostIps, podIpFamily }: Pick<PodStatusContext, 'hostIps' | 'podIpFamily'>,
 ): Pick<PodStatus, 'hostIP' | 'hostIPs' | 'podIP' | 'podIPs'> {
   const [hostIP] = hostIps;
-  // A pod on the host's network has the node's addresses; others keep theirs after their sandbox is gone.
+  // A host-network pod has the node's addresses. Other pods keep their addresses after their sandbox is gone.
   const known = podAddresses(pod, runtimeIps, hostIps, podIpFamily);
   const ips = known.length > 0 ? known : (old?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   return {

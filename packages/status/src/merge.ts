@@ -9,15 +9,18 @@ import {
 import { isKubeletCondition } from './conditions.ts';
 import { apiTime } from './time.ts';
 
-/** What {@link mergePodStatus} must know beside the two statuses. */
+/** Inputs of {@link mergePodStatus} besides the two statuses. */
 export interface MergeContext {
-  /** S2: containers run, or may be started. */
+  /** S2: whether containers run or may be started. */
   readonly couldHaveRunningContainers: boolean;
-  /** By the wall clock. */
+  /** Wall clock. */
   readonly nowMs: number;
 }
 
-/** The fields of a status that go where the kubelet tells them no more; those of others are kept as the API has them (S4). */
+/**
+ * Fields of a status that are removed when the kubelet no longer reports them. All other fields are kept as the API has
+ * them (S4).
+ */
 const OWN_FIELDS = [
   'hostIP',
   'hostIPs',
@@ -31,15 +34,16 @@ const OWN_FIELDS = [
   'resources',
 ] as const satisfies readonly (keyof PodStatus)[];
 
-/** Both kubelet and others write it. */
+/** Condition type that both the kubelet and other clients write. */
 const SHARED_CONDITION = 'DisruptionTarget';
 
 /**
- * The status that the API should show: what the kubelet says, within what others wrote (`mergePodStatus` in
- * `pkg/kubelet/status/status_manager.go`). A terminal phase of the API stays (S1), though upstream writes over one that
- * somebody else set, but that of a mirror pod, whose static pod may begin anew; a new one waits until nothing can run any more (S2).
- * @param pod as the API has it
- * @param next as the kubelet made it
+ * Returns the status that the API should show: the kubelet's status merged into fields of other writers
+ * (`mergePodStatus` in `pkg/kubelet/status/status_manager.go`). A terminal phase in the API is kept (S1), except in a
+ * mirror pod, whose static pod may restart; upstream overwrites a terminal phase that another client set. A new
+ * terminal phase is withheld until no container can run any more (S2).
+ * @param pod the pod as the API has it
+ * @param next status that the kubelet generated
  */
 export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext): PodStatus {
   const api = pod.status ?? {};
@@ -78,14 +82,15 @@ function mergedConditions(api: PodStatus, next: PodStatus, context: MergeContext
   const shared = next.conditions?.find(({ type }) => type === SHARED_CONDITION);
   const ends = !isTerminalPhase(api.phase) && isTerminalPhase(next.phase) && !context.couldHaveRunningContainers;
   if (shared === undefined || !ends) return [...others, ...own];
-  // It is told together with the end of the pod: the time at which it was noted may be long ago.
+  // The condition is published together with the terminal phase, so its transition time is now, even if it was recorded
+  // long ago.
   const stamped = withTransitionTime(shared, api.conditions, context.nowMs);
   const has = others.some(({ type }) => type === SHARED_CONDITION);
   const replaced = others.map((condition) => (condition.type === SHARED_CONDITION ? stamped : condition));
   return [...(has ? replaced : [...others, stamped]), ...own];
 }
 
-/** A pod that has ended is not ready, whatever was found last (k/k#108594). */
+/** Marks a terminated pod as not ready, whatever its last probe results were (k/k#108594). */
 function withoutReadiness(pod: Pod, status: PodStatus, nowMs: number): PodStatus {
   const conditions = status.conditions ?? [];
   const types = ['ContainersReady', 'Ready'];
@@ -114,7 +119,7 @@ function withTransitionTime(
   return { ...condition, lastTransitionTime: time ?? apiTime(nowMs) ?? '' };
 }
 
-/** S3: restart counts do not go back, though the records they were counted from are lost. */
+/** S3: restart counts never decrease, even if the records they were computed from are lost. */
 function withRestartCounts(api: PodStatus, next: PodStatus): Partial<PodStatus> {
   const keep = (
     before: readonly ContainerStatus[] = [],

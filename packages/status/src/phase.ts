@@ -13,31 +13,40 @@ import {
 import { RESTARTING_ALL } from './container-statuses.ts';
 import { exited, type Terminated } from './exited.ts';
 
-/** What one container counts as when the phase is made up; of one that is not known it is the same as if it never began. */
+/** State of one container for the phase. A container that is not known counts as not started. */
 type Standing = 'unstarted' | 'running' | 'stopped';
 
-/** What the phase of a pod depends on beside the statuses of its containers. */
+/** Inputs of {@link podPhase} besides the container statuses. */
 export interface PhaseContext {
-  /** All containers have stopped and none can start again (S2). */
+  /** Whether all containers have stopped and none can start again (S2). */
   readonly podIsTerminal: boolean;
-  /** Whether a main container was created in the sandbox that serves the pod: a sidecar that starts again then does not make the pod pending. */
+  /**
+   * Whether a main container was created in the current sandbox. A sidecar that restarts then does not make the pod
+   * Pending.
+   */
   readonly hasInitialized: boolean;
-  /** Whether the end of a container asks for all to begin anew, and that has not been done (KEP-5532); false where absent. */
+  /**
+   * Whether a container's exit requests a restart of all containers that is still pending (KEP-5532). Default: false.
+   */
   readonly restartIsAsked?: boolean;
-  /** Whether the kubelet stopped the container of this name to start it again, and has not done so; false if absent. */
+  /**
+   * Returns whether the kubelet stopped the container of this name in order to restart it and has not restarted it yet.
+   * Default: false.
+   */
   readonly restartIsOwed?: (containerName: string) => boolean;
-  /** Both on where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly features?: RestartFeatures;
 }
 
 /**
- * The phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`). Upstream ends a pod of which all
- * containers are to begin anew, but none has been taken away yet, where the others have ended for good.
- * @param statuses of main and init containers together
+ * Returns the phase of a pod from the statuses of its containers (`getPhase` in `pkg/kubelet/kubelet_pods.go`).
+ * Difference from upstream: if a restart of all containers is requested but no container was removed yet, upstream
+ * reports the pod as terminated if the other containers have terminated for good.
+ * @param statuses statuses of main and init containers together
  */
 export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context: PhaseContext): PodPhase {
   const { podIsTerminal, hasInitialized, features = defaultRestartFeatures, restartIsOwed = () => false } = context;
-  // Who is being deleted, or has ended, begins nothing anew.
+  // A pod that is being deleted or has terminated restarts nothing.
   const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
   const beginsAnew = context.restartIsAsked === true && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
@@ -52,9 +61,9 @@ export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context
   if (init.runningSidecars || main.running > 0) return 'Running';
   if (main.stopped === 0) return 'Pending';
 
-  // Nothing runs, and everything has run once.
+  // Nothing runs, and every container has run at least once.
   const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
-  // A static pod that is taken away keeps its phase: its manifest may come back under the same UID.
+  // A static pod that is stopped keeps its phase, because its manifest may come back under the same UID.
   if (podIsTerminal && !isStaticPod(pod)) return ended;
   return main.stoppedForGood === main.stopped && !beginsAnew ? ended : 'Running';
 }
@@ -98,14 +107,14 @@ function countMain(
     counts[standing] += 1;
     if (last === undefined) continue;
     if (!restarts(container, status, last)) counts.stoppedForGood += 1;
-    // A container that was to run again has not done its work.
+    // A container that should be restarted has not completed.
     const hasSucceeded = status?.state?.terminated != null && last.exitCode === 0 && !restartIsOwed(container.name);
     if (hasSucceeded) counts.succeeded += 1;
   }
   return counts;
 }
 
-/** A container that waits to run again has stopped, as far as the phase goes. */
+/** A container that waits for its restart counts as stopped. */
 function stand(status: ContainerStatus | undefined): { standing: Standing; last?: Terminated } {
   const state = status?.state;
   if (state?.running != null) return { standing: 'running' };
@@ -120,7 +129,8 @@ function mayRunAgain(
   last: Terminated,
   features: RestartFeatures,
 ): boolean {
-  // It begins anew with all others, whatever its own policy says; what ended so is still told while it waits for init containers.
+  // The container is restarted together with all others, whatever its own policy says. Its last state is still shown
+  // while it waits for init containers.
   const reasons = [status?.state?.waiting?.reason, last.reason];
   if (features.restartAllContainers && reasons.includes(RESTARTING_ALL.reason)) return true;
   return shouldRestartExited(pod, container, exited(last), features);

@@ -14,7 +14,7 @@ import {
 
 type PodResources = Pick<PodStatus, 'allocatedResources' | 'resources'>;
 
-/** What the kernel holds a pod as a whole to; -1 is no limit. */
+/** Limits of a pod's cgroup in the kernel; -1 means no limit. */
 export interface PodGroupLimits {
   readonly cpuShares: number;
   readonly cpuQuotaUs: number;
@@ -22,18 +22,21 @@ export interface PodGroupLimits {
   readonly memoryBytes: number;
 }
 
-/** Thousandths of a CPU below which a limit is no other (`MinMilliCPULimit`). */
+/** Smallest enforceable CPU limit in millicores (`MinMilliCPULimit`). */
 export const MIN_CPU_LIMIT_MILLI = 10;
-/** Thousandths of a CPU below which a request is no other: upstream compares with the least shares. */
+/**
+ * Smallest CPU request in millicores that is distinguishable in the kernel: upstream compares with the minimum CPU
+ * shares.
+ */
 export const MIN_CPU_REQUEST_MILLI: number = MIN_CPU_SHARES;
 
 /**
- * What is allocated to a pod as a whole, and what it is held to (KEP-5419; `convertToAPIPodLevelResourcesStatus` in
- * `pkg/kubelet/kubelet_pods.go`): while the API shows it as running, what the kernel says of its group; else, and where nothing is known of
- * a group, what its containers and itself ask for together.
- * @param pod as granted
- * @param limits of its group; absent where nothing is known of one
- * @param last what was told of a pod that has ended since: nothing of it changes any more, though its group is gone
+ * Returns the allocated and actual resources of a pod as a whole (KEP-5419; `convertToAPIPodLevelResourcesStatus` in
+ * `pkg/kubelet/kubelet_pods.go`). While the API shows the pod as Running, the actual resources are those of its cgroup.
+ * Otherwise, or if no cgroup is known, they are the total of the pod's and its containers' requests and limits.
+ * @param pod the pod with its allocated resources
+ * @param limits limits of its cgroup; absent if no cgroup is known
+ * @param last last reported resources of a terminated pod, which no longer change although its cgroup is gone
  */
 export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined, last?: PodStatus['resources']): PodResources {
   const allocated = allocatedResources(pod.spec);
@@ -46,7 +49,7 @@ export function resourcesOf(pod: Pod, limits: PodGroupLimits | undefined, last?:
 const allocatedResources = oncePer((spec: Pod['spec']): PodResources => {
   const requests = formatResourceList(podRequests({ spec }));
   const limits = formatResourceList(podLimits({ spec }));
-  // Lists that are empty are left out, as upstream leaves them out.
+  // Empty lists are omitted, as upstream does.
   const requested = Object.keys(requests).length > 0;
   return {
     ...(requested && { allocatedResources: requests }),

@@ -9,16 +9,16 @@ import {
 } from '@node-agent/pod-spec';
 import { exited } from './exited.ts';
 
-/** The probe results that a container's status shows. */
+/** Probe results that a container's status shows. */
 export type StatusProbeResults = Pick<ProbeResults, 'readiness' | 'startup'>;
 
-/** Results where nothing is probed. */
+/** Results for containers without probes. */
 export const noProbeResults: StatusProbeResults = { startup: () => undefined, readiness: () => undefined };
 
 /**
  * Adds `started` and `ready` to the statuses of main and init containers (R1; `UpdatePodStatus` in
  * `pkg/kubelet/prober/prober_manager.go`).
- * @param previous what was reported before: after a restart of the kubelet it holds until the first probe (S6)
+ * @param previous the last reported statuses; after a kubelet restart they apply until the first probe result (S6)
  */
 export function withReadiness(
   containers: readonly Container[],
@@ -35,7 +35,10 @@ export function withReadiness(
   });
 }
 
-/** As {@link withReadiness}, for init containers: one that is not a sidecar is ready when it has succeeded. */
+/**
+ * Like {@link withReadiness}, for init containers. An init container that is not a sidecar is ready when it has
+ * succeeded.
+ */
 export function withInitReadiness(
   pod: Pod,
   statuses: readonly ContainerStatus[],

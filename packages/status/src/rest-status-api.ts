@@ -1,18 +1,18 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { StatusApi } from './status-writer-ports.ts';
 
-/** The resource `pods` of the API, as `@node-agent/kube-client` names resources. */
+/** Resource `pods` of the API, in the form of `@node-agent/kube-client`. */
 export interface PodsResource {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Not there at run time: ties the type of the object to the value. */
+  /** Never present at run time; ties the object type to the value. */
   readonly object?: Pod;
 }
 
-/** The requests that {@link restStatusApi} makes: a `RestClient` of `@node-agent/kube-client` has them. */
+/** Requests that {@link restStatusApi} makes; a `RestClient` of `@node-agent/kube-client` implements them. */
 export interface PodRestClient {
   get(pods: PodsResource, key: PodKey, signal: AbortSignal): Promise<Pod>;
   patch(
@@ -28,7 +28,7 @@ export interface PodRestClient {
   ): Promise<unknown>;
 }
 
-/** Where a pod is in the API. */
+/** Namespace and name of a pod. */
 export interface PodKey {
   readonly namespace: string;
   readonly name: string;
@@ -36,11 +36,11 @@ export interface PodKey {
 
 const pods: PodsResource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
 
-/** What a `StatusWriter` asks of the API server, by a client of it. Its errors are passed on as they are. */
+/** Adapts an API client to the requests of a `StatusWriter`. Errors are passed on unchanged. */
 export function restStatusApi(client: PodRestClient): StatusApi {
   return {
     getPod: (namespace, name, signal) => client.get(pods, { namespace, name }, signal),
-    // The UID is in the patch: the server refuses it for another pod of that name.
+    // The patch contains the UID, so the server rejects it for another pod of the same name.
     patchPodStatus: (namespace, name, _uid, body, signal) =>
       client.patch(pods, { type: 'strategic', body }, { namespace, name, subresource: 'status' }, signal),
     deletePod: (namespace, name, { uid, gracePeriodSeconds }, signal) =>

@@ -2,8 +2,9 @@ import type { Pod, PodPhase } from '@node-agent/pod-spec';
 import { readyConditions } from './conditions.ts';
 
 /**
- * Whether the API shows another condition Ready of a pod than follows from the containers and conditions that it shows beside it: a readiness gate
- * has changed, which others set (`NeedToReconcilePodReadiness`, `pkg/kubelet/status/status_manager.go`).
+ * Returns whether the Ready condition of a pod in the API differs from the one that follows from its containers and
+ * other conditions, because another client changed a readiness gate (`NeedToReconcilePodReadiness` in
+ * `pkg/kubelet/status/status_manager.go`).
  */
 export function isReadinessStale(pod: Pod): boolean {
   const { readinessGates = [] } = pod.spec;

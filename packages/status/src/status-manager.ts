@@ -22,35 +22,39 @@ import {
 } from './transition.ts';
 import { writeTarget } from './write-rules.ts';
 
-/** The newest status of a pod. */
+/** Latest status of a pod. */
 export interface VersionedStatus {
   readonly pod: Pod;
   readonly status: PodStatus;
-  /** Grows with each change, of this pod or another: an older one never replaces a newer one (S3). */
+  /** Grows with each change of any pod. An older version never replaces a newer one (S3). */
   readonly version: number;
-  /** The pod has no containers, volumes or anything else left: its API object may be deleted (S5). */
+  /** Whether the pod has no containers, volumes or other resources left, so that its API object may be deleted (S5). */
   readonly finished: boolean;
 }
 
-/** What a {@link StatusManager} is made from. */
+/** Components of a {@link StatusManager}. */
 export interface StatusManagerComponents {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: metrics are discarded. */
   readonly metrics?: Metrics;
-  /** Told of each change, after it is in effect; must not block. */
+  /** Called after each change; must not block. */
   readonly onChange?: (change: VersionedStatus) => void;
-  /** The mirror pod of a static pod, which shows its status before it has been seen here; none where absent. */
+  /**
+   * Returns the mirror pod of a static pod, which shows the static pod's status before this kubelet has set one.
+   * Default: no mirror pods.
+   */
   readonly getMirrorPodByPod?: (pod: Pod) => Pod | undefined;
-  /** Which gates that bear on restarts are on; both where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly restartFeatures?: RestartFeatures;
 }
 
 /**
- * The newest status of each pod, as the kubelet made it. It does no I/O: whoever is told of changes passes them on.
- * Metrics: `kubelet_terminated_containers_total{container_type,exit_code,reason}`.
+ * Keeps the latest status of each pod, as the kubelet generated it. Does no I/O: `onChange` receives each change, for
+ * example to write it to the API server. Metrics:
+ * `kubelet_terminated_containers_total{container_type,exit_code,reason}`.
  */
 export class StatusManager {
   readonly #clock: Clock;
@@ -59,9 +63,9 @@ export class StatusManager {
   readonly #mirrorPodOf: (pod: Pod) => Pod | undefined;
   readonly #restartFeatures: RestartFeatures | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
-  /** The UIDs of mirror pods whose static pods have finished here: what they show is of a life that is over. */
+  /** UIDs of mirror pods whose static pods have finished here. Their statuses belong to a pod instance that is over. */
   readonly #outlived = new Set<string>();
-  /** The UIDs of static pods that begin anew, and of which nothing has been set since. */
+  /** UIDs of static pods that start as a new instance and whose status has not been set since. */
   readonly #beginning = new Set<string>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
@@ -83,19 +87,20 @@ export class StatusManager {
     this.#restartFeatures = components.restartFeatures;
     this.#terminated = metrics.counter({
       name: 'kubelet_terminated_containers_total',
-      help: 'Containers that were seen to end.',
+      help: 'Number of containers that were observed to terminate.',
       labels: ['container_type', 'exit_code', 'reason'],
     });
   }
 
-  /** The status that was set last; `undefined` before the first time. */
+  /** Returns the status that was set last; `undefined` if none was set. */
   getPodStatus(uid: string): PodStatus | undefined {
     return this.#statuses.get(uid)?.status;
   }
 
   /**
-   * As {@link getPodStatus}; before the first time what the API shows of the pod, which for a static pod its mirror pod does (S6). Where that
-   * begins anew, it does so now.
+   * Like {@link getPodStatus}. Before the first status was set, returns the status in the API, which for a static pod
+   * is that of its mirror pod (S6). For a static pod that starts as a new instance, returns a status with only the
+   * current time as start time.
    */
   knownStatus(pod: Pod): PodStatus | undefined {
     const { uid } = pod.metadata;
@@ -105,58 +110,67 @@ export class StatusManager {
   }
 
   /**
-   * The UID is used again, and nothing has been set of its new life: a static pod begins when its status is asked for, which may have to wait
-   * for another of its name, whatever its mirror pod, or sandboxes that are left, tell of the first life (P3).
+   * Prepares for a new pod instance with the same UID. A static pod then gets its start time when its status is first
+   * requested, which may be later if it waits for its full name. The status of the first instance in the mirror pod,
+   * and sandboxes that remain, are ignored (P3).
    */
   beginAnew(uid: string): void {
     this.#beginning.add(uid);
   }
 
-  /** As {@link getPodStatus}, with its version. */
+  /** Like {@link getPodStatus}, with the version. */
   getVersionedStatus(uid: string): VersionedStatus | undefined {
     return this.#statuses.get(uid);
   }
 
-  /** All pods that have a status, with it. */
+  /** Returns the latest status of each pod. */
   getStatuses(): readonly VersionedStatus[] {
     return [...this.#statuses.values()];
   }
 
   /**
-   * Takes a generated status in; one that is impossible after the last one, or of a phase that the API does not have, is dropped, and the
-   * log says so (S1); but how a pod has ended is told all the same, with what had ended for good as it had. Which phase a pod is in is for
-   * whoever generates it to say, as upstream has it: one may go back from `Running` to `Pending`, where a new sandbox makes its init
-   * containers run again, but not from a terminal phase to another.
+   * Sets a generated status. A status that cannot follow the previous one, or whose phase the API does not have, is
+   * dropped and logged (S1). Exception: a terminal phase is always accepted; containers that had terminated for good
+   * then keep their previous state. The phase is decided by the generator, as upstream does: a pod may go back from
+   * `Running` to `Pending` if a new sandbox makes its init containers run again, but not from one terminal phase to
+   * another.
    */
   setPodStatus(pod: Pod, status: PodStatus): void {
     this.#update(pod, status, this.#statuses.get(pod.metadata.uid)?.finished ?? false);
   }
 
-  /** A probe says whether the container with this id (the runtime's, bare) is ready; an unknown one is let be (`SetContainerReadiness`). */
+  /**
+   * Sets whether a container is ready, as its probe found (`SetContainerReadiness`). `containerId` is the runtime's ID
+   * without a prefix; an unknown ID is ignored.
+   */
   setContainerReadiness(uid: string, containerId: string, ready: boolean): void {
     this.#setContainer(uid, containerId, { ready });
   }
 
-  /** As {@link setContainerReadiness}, for whether it has started (`SetContainerStartup`). */
+  /** Like {@link setContainerReadiness}, for whether the container has started (`SetContainerStartup`). */
   setContainerStartup(uid: string, containerId: string, started: boolean): void {
     this.#setContainer(uid, containerId, { started });
   }
 
-  /** {@link isReadinessStale} */
+  /** See {@link isReadinessStale}. */
   isReadinessStale(pod: Pod): boolean {
     return isReadinessStale(pod);
   }
 
   /**
-   * Marks the pod as finished: all of it is gone, and what was not seen to end has failed.
-   * @param before its status before its containers were ended; what stands where absent
+   * Marks the pod as finished: nothing of it is left, and containers whose termination was not observed count as
+   * failed.
+   * @param before status from before the containers were stopped. Default: the current status
    */
   terminatePod(pod: Pod, before?: PodStatus): void {
     const status = this.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
     this.#update(pod, terminatedStatus(pod, status, before), true);
   }
 
-  /** Forgets pods that no source has any more. @param knownUids those of mirror pods among them */
+  /**
+   * Forgets the statuses of pods that no source has any more.
+   * @param knownUids UIDs of the known pods, including mirror pods
+   */
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
     for (const uid of this.#outlived) if (!knownUids.has(uid)) this.#outlived.delete(uid);
     for (const uid of this.#beginning) if (!knownUids.has(uid)) this.#beginning.delete(uid);
@@ -169,10 +183,11 @@ export class StatusManager {
   }
 
   /**
-   * What the API shows of this version of a static pod; what it shows of an older one is another pod's. How its init containers
-   * have ended is for the runtime to say: where that has forgotten it, upstream, which knows nothing else, says so in their message. So it is
-   * with the end of all of it, and with main containers that ended for good: a static pod that was ended for a shutdown of the machine, or
-   * whose manifest was away for a while, begins anew after it.
+   * Returns the status that the API shows for this version of a static pod; the status of an older version belongs to
+   * another pod. Some parts are left out, because they may belong to an earlier instance of the static pod (stopped by
+   * a machine shutdown, or with its manifest removed for a while): a terminal phase, main containers that terminated
+   * for good, and terminated init containers. The runtime reports how init containers terminated; if the runtime has
+   * lost the record, the status says so, as upstream does, because upstream knows nothing else.
    */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
@@ -215,7 +230,7 @@ export class StatusManager {
     this.#onChange(change);
   }
 
-  /** When pods became ready is the first thing that is asked of a log. */
+  /** Logged at info level, because readiness changes are the first thing to look for in a log. */
   #logReadiness({ pod, status }: VersionedStatus, old: PodStatus | undefined): void {
     const ready = isReady(status);
     if (ready === isReady(old)) return;
@@ -249,7 +264,7 @@ function isReady(status: PodStatus | undefined): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 }
 
-/** A status that does not say that its pod has ended, or why. */
+/** Returns the status without a terminal phase and its reason and message. */
 function withoutEnd(status: PodStatus): PodStatus {
   if (!isTerminalPhase(status.phase)) return status;
   const { phase: _phase, reason: _reason, message: _message, ...rest } = status;

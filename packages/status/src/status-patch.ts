@@ -3,9 +3,9 @@ import { type MergeContext, mergePodStatus } from './merge.ts';
 import { isRecord, normalized, sameOnWire } from './wire-value.ts';
 
 /**
- * A strategic merge patch of a pod's status. The UID is a precondition: another pod of that name is not changed (S4). So is
- * the resource version where the phase changes: somebody may end the pod between reading and writing, and a patch of which
- * no answer was heard may arrive late (S1, S3).
+ * Strategic merge patch of a pod's status. The UID is a precondition, so that another pod of the same name is not
+ * changed (S4). If the phase changes, the resource version is a precondition too: another client may set a terminal
+ * phase between read and write, and a patch whose response was lost may be applied late (S1, S3).
  */
 export interface PodStatusPatch {
   readonly metadata: { readonly uid: string; readonly resourceVersion?: string };
@@ -14,7 +14,10 @@ export interface PodStatusPatch {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The lists of a status that are merged by a key rather than replaced (`core/v1/types.go`), and whether order counts. */
+/**
+ * Lists of a status that are merged by a key instead of being replaced (`core/v1/types.go`), and whether their order
+ * matters.
+ */
 const MERGED_LISTS: ReadonlyMap<string, { readonly key: string; readonly ordered: boolean }> = new Map([
   ['conditions', { key: 'type', ordered: false }],
   ['podIPs', { key: 'ip', ordered: true }],
@@ -22,9 +25,10 @@ const MERGED_LISTS: ReadonlyMap<string, { readonly key: string; readonly ordered
 ]);
 
 /**
- * What turns one status into another, as upstream's `PatchPodStatus` sends it (`pkg/util/pod/pod.go`): only what differs,
- * so that fields and conditions of others are not touched. `undefined` where nothing does.
- * @param metadata of the pod as it was read
+ * Returns the patch from one status to another, as upstream's `PatchPodStatus` sends it (`pkg/util/pod/pod.go`): only
+ * the differences, so that fields and conditions of other writers stay untouched. Returns `undefined` if there is no
+ * difference.
+ * @param metadata metadata of the pod as it was read
  */
 export function podStatusPatch(
   { uid, resourceVersion }: Pick<Pod['metadata'], 'uid' | 'resourceVersion'>,
@@ -43,9 +47,9 @@ export function podStatusPatch(
 }
 
 /**
- * Whether the API shows something else than it should (`needsReconcile`). Times of conditions are not looked at: they
- * are no reason to write.
- * @param pod as the API server's watch has it
+ * Returns whether the API shows a status other than it should (`needsReconcile`). Times of conditions are ignored: a
+ * different time alone is no reason to write.
+ * @param pod the pod as the watch of the API server shows it
  */
 export function needsReconcile(pod: Pod, next: PodStatus, context: MergeContext): boolean {
   const { conditions: shown = [], ...before } = pod.status ?? {};
@@ -53,14 +57,14 @@ export function needsReconcile(pod: Pod, next: PodStatus, context: MergeContext)
   return !sameOnWire(before, after) || !sameOnWire(comparable(shown), comparable(merged));
 }
 
-/** Conditions by type, without their times; a null or an unset list is an empty one. */
+/** Returns conditions sorted by type, without their times. A null or absent list counts as empty. */
 function comparable(conditions: readonly PodCondition[] | null): readonly Json[] {
   return (conditions ?? [])
     .map(({ type, status, reason, message }) => ({ type, status, reason, message }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** The fields that differ, with their values as they are to be sent; `undefined`: absent. */
+/** Returns the fields that differ, with their old and new values as sent to the API; `undefined` means absent. */
 function changedFields(before: Json, after: Json): readonly (readonly [string, readonly [unknown, unknown]])[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {
@@ -71,7 +75,7 @@ function changedFields(before: Json, after: Json): readonly (readonly [string, r
   });
 }
 
-/** Whether two lists have the same items, in whatever order. */
+/** Returns whether two lists have the same items in any order. */
 function sameSet(old: readonly Json[], next: readonly Json[], key: string): boolean {
   const known = new Map(old.map((item) => [item[key], item]));
   return next.every((item) => sameOnWire(known.get(item[key]), item)) && known.size === next.length;
@@ -87,7 +91,10 @@ function itemsOf(list: unknown): readonly Json[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** Items are taken away one by one, never with the whole list: somebody else may have added one meanwhile. */
+/**
+ * Items are deleted one by one instead of replacing the list, because another client may have added an item in the
+ * meantime.
+ */
 function listPatch(
   name: string,
   key: string,

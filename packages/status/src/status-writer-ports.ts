@@ -2,13 +2,17 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { VersionedStatus } from './status-manager.ts';
 import type { PodStatusPatch } from './status-patch.ts';
 
-/** The requests of the API server that a status takes. They throw errors whose `httpStatus` is that of the answer. */
+/**
+ * Requests to the API server that the status writer needs. They throw errors whose `httpStatus` is that of the
+ * response.
+ */
 export interface StatusApi {
-  /** The newest, not a cached one. */
+  /** Reads the current pod from the API server, not from a cache. */
   getPod(namespace: string, name: string, signal: AbortSignal): Promise<Pod>;
   /**
-   * A strategic merge patch of the subresource `status`. @returns the pod as it is then
-   * @param uid that of the pod, which is in the patch too
+   * Applies a strategic merge patch to the `status` subresource.
+   * @param uid UID of the pod; the patch contains it too
+   * @returns the patched pod
    */
   patchPodStatus(
     namespace: string,
@@ -17,7 +21,7 @@ export interface StatusApi {
     patch: PodStatusPatch,
     signal: AbortSignal,
   ): Promise<Pod>;
-  /** With the UID as a precondition. */
+  /** Deletes the pod, with the UID as a precondition. */
   deletePod(
     namespace: string,
     name: string,
@@ -26,22 +30,22 @@ export interface StatusApi {
   ): Promise<unknown>;
 }
 
-/** Where the newest statuses are: a {@link StatusManager}. */
+/** Source of the latest statuses: a {@link StatusManager}. */
 export interface StatusSource {
   getVersionedStatus(uid: string): VersionedStatus | undefined;
   getStatuses(): readonly VersionedStatus[];
 }
 
-/** The pods as the API server's watch has them: the pod manager. */
+/** Pods as the API server's watch shows them: the pod manager. */
 export interface StatusPods {
   getPodByUid(uid: string): Pod | undefined;
   getMirrorPodByPod(pod: Pod): Pod | undefined;
 }
 
-/** What this node still holds of a pod. */
+/** State of a pod on this node that decides whether its API object may be deleted. */
 export interface PodDeletionSafety {
-  /** S2: containers run, or may be started (the pod workers know). */
+  /** S2: returns whether containers run or may be started, as the pod workers know. */
   couldHaveRunningContainers(uid: string): boolean;
-  /** S5: containers, sandbox, volumes and cgroup are gone. */
+  /** S5: returns whether the pod's containers, sandbox, volumes and cgroup are gone. */
   podResourcesAreReclaimed(uid: string): boolean;
 }

@@ -29,46 +29,50 @@ import {
 import { newWriteState, type WriteState } from './write-state.ts';
 import { unlessGone, writeStatus } from './write-status.ts';
 
-/** What a {@link StatusWriter} works with. */
+/** Components of a {@link StatusWriter}. */
 export interface StatusWriterComponents {
   readonly statuses: StatusSource;
   readonly api: StatusApi;
   readonly pods: StatusPods;
   readonly safety: PodDeletionSafety;
   /**
-   * A static pod has begun anew, and its mirror pod of this UID, which shows that it ended for good, may not show that: another one is wanted.
-   * Where absent, it is tried again and again.
+   * Called if a static pod was restarted but its mirror pod with this UID shows the pod as terminated for good, and the
+   * API server does not allow that to change: the mirror pod must be recreated. If absent, the write is retried
+   * forever.
    */
   readonly replaceMirrorPod?: (pod: Pod, mirrorUid: string) => void;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: metrics are discarded. */
   readonly metrics?: Metrics;
 }
 
 export interface StatusWriterOptions {
-  /** How often all statuses are compared with the API's, in milliseconds; 10,000 where absent. */
+  /** Interval at which all statuses are compared with the API, in milliseconds. Default: 10,000. */
   readonly syncPeriodMs?: number;
-  /** How many pods are written at the same time; 16 where absent. */
+  /** Maximum number of pods written concurrently. Default: 16. */
   readonly concurrency?: number;
-  /** The pause after a first failure of a pod's write, in milliseconds, doubling with each; 200 where absent. */
+  /** Delay after the first failed write of a pod, in milliseconds; doubles with each further failure. Default: 200. */
   readonly initialBackOffMs?: number;
-  /** The longest pause, in milliseconds; 5,000 where absent. */
+  /** Maximum delay, in milliseconds. Default: 5,000. */
   readonly maxBackOffMs?: number;
-  /** How often this node is asked whether it has let go of a pod that is to end, in milliseconds; 250 where absent. */
+  /**
+   * Interval at which the writer checks whether this node has released a pod that is being deleted, in milliseconds.
+   * Default: 250.
+   */
   readonly recheckMs?: number;
 }
 
 /**
- * Writes the newest status of each pod to the API server: at once when it changes, and again when the API shows something
- * else (`syncBatch` and `syncPod` in `pkg/kubelet/status/status_manager.go`; upstream reads the pod before every write,
- * here that is done where what the watch and the last write showed may be wrong). One write of a pod at a time, none of them
- * waits for another pod's. A failed one is tried again for ever, with whatever is newest by then (S8). It also deletes the
- * objects of pods that have ended (S5).
+ * Writes the latest status of each pod to the API server: immediately after a change, and again if the API shows
+ * another status (`syncBatch` and `syncPod` in `pkg/kubelet/status/status_manager.go`). Upstream reads the pod before
+ * every write; here the pod is read only if the object from the watch or the last write may be outdated. Writes of one
+ * pod are serialized; pods do not wait for each other. A failed write is retried forever, with the latest status at
+ * that time (S8). The writer also deletes the API objects of terminated pods (S5).
  */
 export class StatusWriter implements AsyncDisposable {
   readonly #components: WithDefaults<StatusWriterComponents>;
@@ -82,7 +86,7 @@ export class StatusWriter implements AsyncDisposable {
   #running: Promise<void> | undefined;
   readonly #startOnce = new StartOnce('StatusWriter');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(given: StatusWriterComponents, options: StatusWriterOptions = {}) {
     const asked = checkOptions('StatusWriter', options, {
       syncPeriodMs: 'positive?',
@@ -111,17 +115,17 @@ export class StatusWriter implements AsyncDisposable {
     this.#slots = new Semaphore(this.#options.concurrency);
     this.#duration = components.metrics.histogram({
       name: 'kubelet_pod_status_sync_duration_seconds',
-      help: 'How long it took from the first change of a pod status until the API server had it, in seconds.',
+      help: 'Seconds from the first change of a pod status until the API server had the status.',
       buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
     });
   }
 
-  /** How many pods it keeps a record of: a leak check for tests. */
+  /** Number of pods that the writer keeps state for, for leak checks in tests. */
   get size(): number {
     return this.#states.size;
   }
 
-  /** A pod's status changed: the `onChange` of the status manager. Never blocks. */
+  /** Queues a pod whose status changed; use as `onChange` of the status manager. Never blocks. */
   statusChanged({ pod }: Pick<VersionedStatus, 'pod'>): void {
     const state = this.#state(pod.metadata.uid);
     state.changedAtMs ??= this.#components.clock.monotonic();
@@ -129,22 +133,23 @@ export class StatusWriter implements AsyncDisposable {
   }
 
   /**
-   * Something else about a pod changed: the API shows another status, its mirror pod was made, its containers have stopped,
-   * or its resources are gone. Without it that is noticed a little later. Takes the UID of the pod, not of its mirror.
+   * Checks a pod after another change: the API shows another status, its mirror pod was created, its containers have
+   * stopped, or its resources were released. Without the hint, the change is noticed a little later. Takes the UID of
+   * the pod, not of its mirror pod.
    */
   hint(uid: string): void {
     const state = this.#states.get(uid);
     if (state !== undefined && this.#isDue(uid, state)) this.#look(uid, state);
   }
 
-  /** Writes until `signal` is aborted. To be called once. */
+  /** Writes statuses until `signal` is aborted. Must be called only once. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#running = this.#run(signal);
     await this.#running;
   }
 
-  /** Ends it, and waits for what is under way. What was not written is written by the next run of the kubelet. */
+  /** Stops the writer and waits for the writes in progress. Unwritten statuses are written by the next kubelet run. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     this.#queue.close();
@@ -176,7 +181,7 @@ export class StatusWriter implements AsyncDisposable {
         const uid = await this.#queue.take(signal);
         if (uid === undefined) return;
         const state = this.#state(uid);
-        // From here on news does not queue the pod again: it must not be written twice at once.
+        // From now on, changes do not queue the pod again: a pod must not be written twice at the same time.
         state.running = true;
         const slot = await this.#slots.acquire(signal);
         const write = this.#write(uid, state, signal).finally(() => {
@@ -190,7 +195,7 @@ export class StatusWriter implements AsyncDisposable {
     }
   }
 
-  /** One try, and when the next one is. */
+  /** Attempts one write and schedules the next attempt. */
   async #write(uid: string, state: WriteState, signal: AbortSignal): Promise<void> {
     state.again = false;
     let nextInMs: number | undefined;
@@ -209,16 +214,16 @@ export class StatusWriter implements AsyncDisposable {
     if (nextInMs !== undefined) this.#queue.enqueue(uid, nextInMs);
   }
 
-  /** @returns in how many milliseconds to look again; `undefined`: when something changes */
+  /** @returns the delay until the next check in milliseconds; `undefined` if the next change triggers it */
   async #sync(uid: string, state: WriteState, signal: AbortSignal): Promise<number | undefined> {
     const newest = this.#components.statuses.getVersionedStatus(uid);
     if (newest === undefined || state.deleted) return undefined;
     const target = this.#target(newest.pod);
-    // A static pod whose mirror pod is not there yet: the repair pass or a hint comes back to it.
+    // The mirror pod of a static pod does not exist yet. The repair pass or a hint triggers the write later.
     if (target === undefined) return undefined;
     if (!this.#isDue(uid, state, newest, target)) return state.waitsFor && this.#options.recheckMs;
 
-    // What follows a failure begins with a look at the API: what is known here may be wrong.
+    // After a failure the pod is read from the API first, because the known version may be outdated.
     const base = state.failures === 0 ? this.#newestKnown(newest.pod, target, state) : undefined;
     const { changedAtMs } = state;
     state.changedAtMs = undefined;
@@ -233,7 +238,7 @@ export class StatusWriter implements AsyncDisposable {
       if (replaceMirrorPod === undefined || StatusApiError.from(error).code !== 'CannotRevive') throw error;
       logger.info(
         { err: error, podUid: uid, mirrorPodUid: target.uid },
-        'The mirror pod of a static pod that has begun anew cannot show it: another one is wanted',
+        'Replacing the mirror pod, because it cannot show the status of its restarted static pod',
       );
       state.changedAtMs ??= changedAtMs;
       state.unfitUid = target.uid;
@@ -250,7 +255,10 @@ export class StatusWriter implements AsyncDisposable {
     return await this.#afterWrite(uid, state, newest, pod, signal);
   }
 
-  /** What is left to do once the status is written: wait for the containers (S2), delete the object (S5), or nothing. */
+  /**
+   * Decides the next action after a write: wait for the containers to stop (S2), delete the API object (S5), or
+   * nothing.
+   */
   async #afterWrite(
     uid: string,
     state: WriteState,
@@ -265,7 +273,7 @@ export class StatusWriter implements AsyncDisposable {
       state.waitsFor = heldBack ? 'containers' : undefined;
       return heldBack ? this.#options.recheckMs : undefined;
     }
-    // Also where the deletion fails: then the next try begins here.
+    // Set before the deletion, so that the attempt after a failed deletion continues here.
     state.waitsFor = 'resources';
     if (!safety.podResourcesAreReclaimed(uid)) return this.#options.recheckMs;
     const deletion = { uid: pod.metadata.uid, gracePeriodSeconds: 0 } as const;
@@ -287,12 +295,12 @@ export class StatusWriter implements AsyncDisposable {
       failures: state.failures,
     };
     logger[isFailureNews(error.code, state.failures) ? 'error' : 'debug'](fields, 'Failed to update status for pod');
-    // A conflict says that the API server is well: the pod is read again soon, however often that happens.
+    // A conflict shows that the API server works, so the pod is read again soon, however often that happens.
     const back = { initialMs: initialBackOffMs, maxMs: error.code === 'Conflict' ? initialBackOffMs : maxBackOffMs };
     return retryDelayMs(state.failures, back, random.next(), error.retryAfterMs);
   }
 
-  /** Whether anything of the pod concerns the API server now. */
+  /** Returns whether the pod needs a request to the API server now. */
   #isDue(uid: string, state: WriteState, newest?: VersionedStatus, target?: WriteTarget): boolean {
     const { safety, statuses } = this.#components;
     const status = newest ?? statuses.getVersionedStatus(uid);
@@ -305,7 +313,7 @@ export class StatusWriter implements AsyncDisposable {
     return this.#needsRepair(status, this.#newestKnown(status.pod, to, state), state);
   }
 
-  /** Whether the API shows something else than it should, as far as is known here. */
+  /** Returns whether the API shows a status other than it should, as far as the watch and the last write show. */
   #needsRepair(
     { pod, status, version, finished }: VersionedStatus,
     newest: Pod | undefined,
@@ -323,13 +331,15 @@ export class StatusWriter implements AsyncDisposable {
     return false;
   }
 
-  /** The object that shows the pod, as the watch has it. */
+  /** Returns the API object that shows the pod's status, from the watch. */
   #watched(pod: Pod): Pod | undefined {
     const { pods } = this.#components;
     return isStaticPod(pod) ? pods.getMirrorPodByPod(pod) : pods.getPodByUid(pod.metadata.uid);
   }
 
-  /** The newest reading of the object, which saves another; `undefined` where there is none to be trusted. */
+  /**
+   * Returns the newest known version of the API object, to save a read; `undefined` if no known version can be trusted.
+   */
   #newestKnown(pod: Pod, { uid }: WriteTarget, { answer }: WriteState): Pod | undefined {
     const [watched, answered] = [this.#watched(pod), answer].map((one) =>
       one?.metadata.uid === uid ? one : undefined,
@@ -337,7 +347,7 @@ export class StatusWriter implements AsyncDisposable {
     return newerOf(watched, answered);
   }
 
-  /** In portions: to compare the statuses of thousands of pods takes a while. */
+  /** Works in time slices, because comparing the statuses of thousands of pods takes a while. */
   async #repair(signal: AbortSignal): Promise<void> {
     const { statuses } = this.#components;
     const slice = new TimeSlice(this.#components);
@@ -356,7 +366,7 @@ export class StatusWriter implements AsyncDisposable {
     }
   }
 
-  /** Has the pod looked at, unless that is so anyway: now, or after the pause that a failure left. */
+  /** Queues the pod now or, after a failure, leaves it queued for its retry time. */
   #look(uid: string, state: WriteState): void {
     if (state.running) state.again = true;
     else if (state.failures === 0 || this.#queue.dueInMs(uid) === undefined) this.#queue.enqueue(uid, 0);

@@ -17,14 +17,14 @@ import {
 import { exited } from './exited.ts';
 import { apiTime } from './time.ts';
 
-/** All termination messages of a pod together are no longer than this, in bytes. */
+/** Maximum total size of all termination messages of a pod, in bytes. */
 const MESSAGES_LIMIT = 12 * 1024;
-/** So many bytes at most stand for what a string counts as one. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_CHARACTER_BYTES = 3;
 
 /**
- * The status that follows `old` when `wanted` is generated: the times of conditions that did not change are kept, as is
- * the start time, and messages are cut to what the API takes (`updateStatusInternal` in
+ * Returns the status that follows `old` after `wanted` was generated: the times of unchanged conditions and the start
+ * time are kept, and messages are cut to the API's limit (`updateStatusInternal` in
  * `pkg/kubelet/status/status_manager.go`).
  * @param nowMs the wall clock
  */
@@ -47,7 +47,7 @@ export function nextStatus(pod: Pod, old: PodStatus | undefined, wanted: PodStat
   };
 }
 
-/** S1: a terminal phase stays, with its reason and message; all else is as it is now. */
+/** S1: keeps a terminal phase with its reason and message; all other fields are current. */
 function withSettledPhase(old: PodStatus | undefined, next: PodStatus): PodStatus {
   if (old === undefined || !isTerminalPhase(old.phase) || next.phase === old.phase) return next;
   const { reason: _reason, message: _message, ...rest } = next;
@@ -74,7 +74,7 @@ function withMessageLimit(status: ContainerStatus, limit: number): ContainerStat
   return { ...status, ...(state && { state }), ...(lastState && { lastState }) };
 }
 
-/** The beginning of a text, without a character that is cut. */
+/** Returns the start of a text, cut between characters. */
 function firstBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   let end = maxBytes;
@@ -84,15 +84,15 @@ function firstBytes(text: string, maxBytes: number): string {
 
 const PHASES: ReadonlySet<string> = new Set<PodPhase>(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
 
-/** What is wrong with the phase of a status; `undefined` where it has one of the API's, or none. */
+/** Returns the problem with the phase of a status; `undefined` if it is one of the API's phases or absent. */
 export function phaseProblem({ phase }: PodStatus): string | undefined {
   if (phase === undefined || PHASES.has(phase)) return undefined;
-  return `phase ${JSON.stringify(phase)} is none of ${[...PHASES].join(', ')}`;
+  return `phase ${JSON.stringify(phase)} must be one of ${[...PHASES].join(', ')}`;
 }
 
 /**
- * What is wrong with going from one status to the next; `undefined` where nothing is: a container that ended for good
- * must not be shown as anything else afterwards, though the runtime may have lost its record (S1).
+ * Returns the problem with changing from one status to the next; `undefined` if the change is legal. A container that
+ * terminated for good must not be shown in any other state afterwards, even if the runtime has lost its record (S1).
  */
 export function illegalTransition(
   pod: Pod,
@@ -105,8 +105,9 @@ export function illegalTransition(
 }
 
 /**
- * How a pod has ended, with those of its containers as they had ended that cannot be as it says: a new sandbox was to begin init
- * containers anew, or the runtime has lost their records. The end of the pod is not lost with them (S1).
+ * Returns a terminal status in which containers that had terminated for good keep their previous state. The generated
+ * status can differ if a new sandbox was to run init containers again or the runtime has lost their records; the pod's
+ * termination must be reported nevertheless (S1).
  */
 export function withFormerEnds(
   pod: Pod,
@@ -125,16 +126,16 @@ export function withFormerEnds(
   };
 }
 
-/** A container that ended for good, and is shown as something else afterwards. */
+/** A container that terminated for good and is shown in another state afterwards. */
 interface Revived {
   readonly kind: 'container' | 'init container';
-  /** How it had ended. */
+  /** Status with which the container had terminated. */
   readonly former: ContainerStatus;
 }
 
 function revived(pod: Pod, old: PodStatus | undefined, next: PodStatus, features: RestartFeatures): readonly Revived[] {
   const { restartPolicy = 'Always', containers, initContainers = [] } = pod.spec;
-  // What ended for good begins anew too, where all containers do.
+  // If all containers can be restarted, containers that terminated for good restart too.
   if (restartPolicy === 'Always' || canRestartAll(pod, features)) return [];
   const among = (
     kind: Revived['kind'],
@@ -157,7 +158,7 @@ function revived(pod: Pod, old: PodStatus | undefined, next: PodStatus, features
   ];
 }
 
-/** Whether a main container is shown as ended, and its pod does not run it again. */
+/** Returns whether a main container is shown as terminated and its pod does not restart it. */
 export function hasEndedForGood(
   pod: Pod,
   { name, state }: ContainerStatus,
@@ -175,14 +176,15 @@ function hasRun(status: PodStatus | undefined): boolean {
 }
 
 /**
- * The last status of a pod that is gone: whatever was not seen to end counts as failed, and so does a pod of the API
- * that has no terminal phase yet (`TerminatePod`).
- * @param before what was told of it before its containers were ended: an init container that ends well for being told to has not made
- *   its pod ready for the others. What is told now where absent
+ * Returns the last status of a pod that is gone: containers whose termination was not observed count as failed, and so
+ * does an API pod without a terminal phase (`TerminatePod`).
+ * @param before status from before the containers were stopped. Default: `status`. It shows whether the pod was
+ * initialized: an init container that exits successfully only because it was stopped does not initialize the pod
  */
 export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus = status): PodStatus {
   const { containerStatuses: main = [], initContainerStatuses: init = [] } = status;
-  // Init containers after the last one that shows any sign of having run never ran; the first one is taken to have.
+  // Init containers after the last one with a sign of having run never ran. The first init container is assumed to have
+  // run.
   const ran = Math.max(0, init.findLastIndex(showsThatItRan));
   return {
     ...status,
@@ -196,7 +198,10 @@ export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus 
   };
 }
 
-/** Whether the main containers were to be started: then one that never was counts as failed. */
+/**
+ * Returns whether the main containers were to be started; a main container that was never started then counts as
+ * failed.
+ */
 function hasInitialized(
   pod: Pod,
   { containerStatuses: main = [], initContainerStatuses: init = [] }: PodStatus,
@@ -212,7 +217,10 @@ function showsThatItRan({ state, lastState }: ContainerStatus): boolean {
   return state?.waiting == null || lastState?.terminated != null;
 }
 
-/** A container that waits to run again has ended as its last run did, though the runtime may have dropped that record. */
+/**
+ * Returns the status of a container as terminated. A container that waits for its restart terminated as its last run
+ * did, even if the runtime has dropped that record.
+ */
 function withTermination(status: ContainerStatus): ContainerStatus {
   if (status.state?.terminated != null) return status;
   const last = status.state?.waiting == null ? undefined : status.lastState?.terminated;

@@ -1,10 +1,10 @@
 type Json = Readonly<Record<string, unknown>>;
 
-/** Fields of Go structs that are absent on the wire where they are empty. */
+/** Fields of Go structs that are absent on the wire if they are empty. */
 const ABSENT_WHEN_EMPTY: ReadonlySet<string> = new Set(['state', 'lastState']);
 const ABSENT_WHEN_ZERO: ReadonlySet<string> = new Set(['observedGeneration', 'signal']);
 
-/** A value without what means nothing on the wire: nulls, empty texts and lists, zeros that are left out there. */
+/** Removes what has no meaning on the wire: nulls, empty strings and lists, and zeros that are omitted there. */
 export function normalized(value: unknown, name = ''): unknown {
   if (isAbsent(value, name)) return undefined;
   if (Array.isArray(value)) return value.map((item) => normalized(item));
@@ -15,7 +15,10 @@ export function normalized(value: unknown, name = ''): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Whether two values are the same once they are {@link normalized}; asked for each status again and again, it makes neither. */
+/**
+ * Returns whether two values are equal after {@link normalized}, without creating the normalized values, because this
+ * is called very often.
+ */
 export function sameOnWire(one: unknown, other: unknown, name = ''): boolean {
   if (one === other) return true;
   if (isAbsent(one, name)) return isAbsent(other, name);

@@ -10,7 +10,7 @@ import {
 
 import type { StatusApiErrorCode } from './api-error.ts';
 
-/** Which object of the API shows a pod's status. */
+/** API object that shows a pod's status. */
 export interface WriteTarget {
   readonly name: string;
   readonly namespace: string;
@@ -18,8 +18,9 @@ export interface WriteTarget {
 }
 
 /**
- * The object that a pod's status is written to: its own, or a static pod's mirror pod. `undefined` where there is none
- * yet, or only that of an older version of the manifest, which is about to be replaced.
+ * Returns the object that a pod's status is written to: the pod itself, or the mirror pod of a static pod. Returns
+ * `undefined` if there is none yet, or if the mirror pod is of an older version of the manifest and about to be
+ * replaced.
  */
 export function writeTarget(pod: Pod, mirrorPod: Pod | undefined): WriteTarget | undefined {
   const shown = isStaticPod(pod) ? mirrorPod : pod;
@@ -32,8 +33,8 @@ export function writeTarget(pod: Pod, mirrorPod: Pod | undefined): WriteTarget |
 }
 
 /**
- * S5: whether the object of the API may be deleted for good: somebody asked for it, the API shows that the pod has ended,
- * and this node is through with it. Mirror pods go with their static pod (`canBeDeleted` in
+ * S5: returns whether the API object may be deleted for good: its deletion was requested, the API shows a terminal
+ * phase, and this node has released the pod. Mirror pods are deleted together with their static pod (`canBeDeleted` in
  * `pkg/kubelet/status/status_manager.go`).
  */
 export function canBeDeleted(pod: Pod, finished: boolean): boolean {
@@ -42,16 +43,17 @@ export function canBeDeleted(pod: Pod, finished: boolean): boolean {
 }
 
 /**
- * Whether an answer says that the pod is gone. The Node authorizer forbids a pod that it knows nothing of, and learns of a new one a little
- * later than its node may: what the watch still shows is not gone yet.
+ * Returns whether an error means that the pod is gone. The Node authorizer forbids pods that it does not know, and may
+ * learn of a new pod later than its node, so a forbidden pod counts as gone only if the watch does not show it.
  */
 export function saysGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
   return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
 }
 
 /**
- * Whether a container runs again that the API shows as ended. Where its pod's restart policy has it stay so, the API server lets it not
- * (`ValidateContainerStateTransition` in `pkg/apis/core/validation/validation.go`).
+ * Returns whether a container runs again that the API shows as terminated. If the pod's restart policy does not restart
+ * it, the API server rejects the change (`ValidateContainerStateTransition` in
+ * `pkg/apis/core/validation/validation.go`).
  */
 export function revivesContainers(shown: PodStatus, next: PodStatus): boolean {
   return (['containerStatuses', 'initContainerStatuses'] as const).some((list) =>
@@ -63,41 +65,44 @@ export function revivesContainers(shown: PodStatus, next: PodStatus): boolean {
   );
 }
 
-/** How many refusals of one pod in a row are the Node authorizer's, which is behind, and no news. */
+/** Number of consecutive Forbidden responses for one pod that are expected while the Node authorizer lags behind. */
 const EXPECTED_REFUSALS = 3;
 
-/** Whether a failed write is worth a line that is seen: the first of a row, and one that goes on; what lies between would fill the log. */
+/**
+ * Returns whether a failed write is logged as an error: the first of a series, and then at doubling intervals, to keep
+ * the log small.
+ */
 export function isFailureNews(code: StatusApiErrorCode, failures: number): boolean {
   if (code === 'Conflict' || (failures & (failures - 1)) !== 0) return false;
   return code !== 'Forbidden' || failures > EXPECTED_REFUSALS;
 }
 
-/** What is known of the last write of a pod's status. */
+/** Last write of a pod's status. */
 export interface Written {
   readonly version: number;
-  /** The UID of the object that was written to: another mirror pod knows nothing yet. */
+  /** UID of the object that was written to. A new mirror pod has not received the status yet. */
   readonly uid: string;
 }
 
-/** S3: whether there is something newer than what was written (`needsUpdate`). */
+/** S3: returns whether there is a newer status than the written one (`needsUpdate`). */
 export function isNewer(version: number, targetUid: string, written: Written | undefined): boolean {
   return written === undefined || written.uid !== targetUid || written.version < version;
 }
 
-/** How retries are spaced. */
+/** Back-off settings of retries. */
 export interface RetryOptions {
   readonly initialMs: number;
   readonly maxMs: number;
 }
 
-/** The longest that the server is let ask to wait, in milliseconds; as `@node-agent/kube-client` has it. */
+/** Maximum delay that the server can request, in milliseconds; as in `@node-agent/kube-client`. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
 /**
- * The pause after the n-th failure in a row, in milliseconds: doubling up to the maximum, and somewhere in the upper half
- * of that, so that pods do not come back all at once. What the server asks for is kept, up to ten minutes; what is no finite number from 0
- * on asks for nothing.
- * @param chance from 0 to 1
+ * Returns the delay after the n-th consecutive failure, in milliseconds: doubling up to the maximum, and at random in
+ * the upper half of that value, so that pods do not retry all at the same time. A delay that the server requests is
+ * respected, up to ten minutes; a value that is negative or not finite is ignored.
+ * @param chance random number from 0 to 1
  */
 export function retryDelayMs(
   failures: number,
@@ -111,8 +116,8 @@ export function retryDelayMs(
 }
 
 /**
- * The newer of two readings of one object; `undefined` where that cannot be told. Resource versions of one resource can be
- * compared as numbers (KEP-5504).
+ * Returns the newer of two versions of one object; `undefined` if that cannot be decided. Resource versions of one
+ * resource can be compared as numbers (KEP-5504).
  */
 export function newerOf(one: Pod | undefined, other: Pod | undefined): Pod | undefined {
   const a = revisionOf(one);
@@ -122,13 +127,16 @@ export function newerOf(one: Pod | undefined, other: Pod | undefined): Pod | und
   return isBelow(a, b) ? other : one;
 }
 
-/** In digits. */
+/** Returns the resource version as decimal digits. */
 function revisionOf(pod: Pod | undefined): string | undefined {
   const version = pod?.metadata.resourceVersion ?? '';
   return /^[1-9][0-9]*$/.test(version) ? version : undefined;
 }
 
-/** Whether a number is below another one, both in digits without zeros before them: they may be too long for what is not a big integer. */
+/**
+ * Compares two numbers given as decimal digits without leading zeros; they may exceed the range of exact JavaScript
+ * numbers.
+ */
 function isBelow(one: string, other: string): boolean {
   return one.padStart(other.length, '0') < other.padStart(one.length, '0');
 }

@@ -1,30 +1,30 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { Written } from './write-rules.ts';
 
-/** What is known of the writes of one pod. */
+/** State of the status writes of one pod. */
 export interface WriteState {
-  /** What the API has; also what it need not get any more, because the pod is gone there. */
+  /** Last version that the API has, or that need not be written because the pod is gone in the API. */
   written: Written | undefined;
-  /** What the last write answered, until the watch has caught up with it. */
+  /** Pod returned by the last write, until the watch has caught up. */
   answer: Pod | undefined;
-  /** The reading and the status that were found to agree last: they need not be compared again. */
+  /** Object and status version that were last compared and found equal, so they need not be compared again. */
   agreed: { readonly reading: Pod; readonly version: number; readonly mayRun: boolean } | undefined;
-  /** Since when something waits to be written, by the monotonic clock. */
+  /** Since when a change waits to be written, by the monotonic clock. */
   changedAtMs: number | undefined;
   running: boolean;
-  /** There is news since the running write began. */
+  /** Whether something changed since the running write started. */
   again: boolean;
   failures: number;
-  /** Nothing but this node's own state is waited for; the API need not be asked meanwhile. */
+  /** Set if the next action depends only on this node's own state; the API is not queried meanwhile. */
   waitsFor: 'containers' | 'resources' | undefined;
   deleted: boolean;
-  /** The UID of an object that the API has let go: nothing is written to it unless the watch shows it. */
+  /** UID of an object that is gone from the API. Nothing is written to it unless the watch shows it. */
   goneUid: string | undefined;
-  /** The UID of a mirror pod that cannot show the pod any more, and is to be made anew: nothing is written to it. */
+  /** UID of a mirror pod that cannot show the pod's status any more and will be recreated. Nothing is written to it. */
   unfitUid: string | undefined;
 }
 
-/** Of a pod that was never written. */
+/** Returns the state of a pod whose status was never written. */
 export function newWriteState(): WriteState {
   return {
     written: undefined,

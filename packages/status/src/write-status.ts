@@ -7,20 +7,20 @@ import { podStatusPatch } from './status-patch.ts';
 import type { StatusApi } from './status-writer-ports.ts';
 import { revivesContainers, saysGone, type WriteTarget } from './write-rules.ts';
 
-/** What {@link writeStatus} is to do. */
+/** Input of {@link writeStatus}. */
 export interface StatusWrite {
   readonly newest: VersionedStatus;
   readonly target: WriteTarget;
-  /** The object as it is known here; it is read from the API where absent. */
+  /** Known version of the API object. If absent, the object is read from the API. */
   readonly base: Pod | undefined;
   readonly context: () => MergeContext;
   readonly isWatched: () => boolean;
 }
 
 /**
- * Brings one status to the API server (`syncPod` in `pkg/kubelet/status/status_manager.go`).
- * @returns the pod as the API has it then; `undefined` where it is gone there, or another has taken its name
- * @throws what the API throws
+ * Writes one status to the API server (`syncPod` in `pkg/kubelet/status/status_manager.go`).
+ * @returns the pod as the API has it afterwards; `undefined` if the pod is gone or another pod has taken its name
+ * @throws the error of the API
  */
 export async function writeStatus(
   { api, logger }: { readonly api: StatusApi; readonly logger: Logger },
@@ -38,7 +38,8 @@ export async function writeStatus(
     logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
     return undefined;
   }
-  // Right before it is sent: what could run is asked for now, not when the reading began (S2).
+  // Evaluated directly before the patch is sent: whether containers may run must be current, not as of the start of the
+  // read (S2).
   const merged = mergePodStatus(pod, newest.status, context());
   const patch = podStatusPatch(pod.metadata, pod.status ?? {}, merged);
   if (patch === undefined) return pod;
@@ -59,7 +60,7 @@ function refusalOf(error: unknown, pod: Pod, merged: PodStatus): unknown {
   return cannotRevive ? new StatusApiError('CannotRevive', message, { cause: error }) : error;
 }
 
-/** What a request gives; `undefined` where its object is not there ({@link saysGone}). */
+/** Returns the response of a request; `undefined` if the object does not exist ({@link saysGone}). */
 export async function unlessGone<T>(request: Promise<T>, isWatched: () => boolean): Promise<T | undefined> {
   try {
     return await request;

@@ -100,7 +100,7 @@ describe('containers that ended', () => {
     manager.setPodStatus(makePod(), { phase: 'Bogus', podIP: '10.0.0.7' });
     expect(manager.getPodStatus('u1')).toEqual({ phase: 'Running', startTime: expect.any(String) });
     expect(lines.map(({ fields }) => fields.fault)).toEqual([
-      'phase "Bogus" is none of Pending, Running, Succeeded, Failed, Unknown',
+      'phase "Bogus" must be one of Pending, Running, Succeeded, Failed, Unknown',
     ]);
     manager.setPodStatus(makePod(), { phase: 'Pending' });
     expect(manager.getPodStatus('u1')?.phase).toBe('Pending');

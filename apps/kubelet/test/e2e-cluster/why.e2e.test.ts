@@ -163,7 +163,7 @@ await withCluster(
       await it.plane.request('DELETE', '/api/v1/namespaces/default/pods/slow');
       const text = await it.until('the stop', async () => {
         const { stdout } = await why(it, ['slow']);
-        return stdout.includes('stop: its containers are being stopped') ? stdout : undefined;
+        return stdout.includes('stop: containers are being stopped') ? stdout : undefined;
       });
       expect(text).toMatch(/Next:\n {2}- CleanUp\n/);
       for (const name of ['web', 'waits', 'crashes', 'slow']) await it.deletePod(name);

@@ -4,67 +4,69 @@ import { type EndStep, noJournal, type PodJournalPort } from '../explain/pod-jou
 import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 import { admitPod, answered, confirmAll, releaseAll } from './admit-pod.ts';
 
-/** Whom {@link Admissions} asks and tells. */
+/** Components of {@link Admissions}. */
 export interface AdmissionsComponents {
-  /** Asked in this order. */
+  /** Called in this order. */
   readonly handlers: readonly AdmitHandler[];
-  /** The pods that are admitted and hold resources of the node (N1), none about which nothing is decided among them. */
+  /** Returns the admitted pods that hold resources of the node (N1), without pods in admission. */
   readonly activePods: () => readonly Pod[];
   readonly onAdmitted: (pod: Pod) => void;
   readonly onRefused: (pod: Pod, refusal: Refusal) => void;
-  /** Nothing is noted where absent. */
+  /** If absent, nothing is recorded. */
   readonly journal?: PodJournalPort;
 }
 
-/** A pod about which nothing is decided. */
+/** A pod in admission. */
 interface Applicant {
   readonly pod: Pod;
   readonly stop: LinkedAbort;
-  /** Notes how it was decided. */
+  /** Records the decision in the journal. */
   readonly decided: EndStep;
-  /** A handler is at work on it; where none is, it waits for an older applicant to be decided. */
+  /** Whether a handler works on the pod. If not, the pod waits for the decision about an older applicant. */
   asking: boolean;
-  /** Others are being ended for it: they hold their resources until they are gone. */
+  /** Whether other pods are being preempted for the pod. They hold their resources until they are gone. */
   recovering: boolean;
 }
 
-/** `final`: whatever is decided about others will not change it. */
+/** Decision about a pod. `final`: no decision about other pods can change it. */
 type Decision = AdmitResult & { readonly final: boolean };
 
 /**
- * Decides about new pods, as if they were asked for one after another in the order in which they came, without one that takes
- * its time holding the others up (C7): a handler may look something up, ask a device plugin or end other pods. Meanwhile a younger
- * pod is asked for as if the older one had been admitted; where it would be refused only because of that, it waits until the
- * older one is decided.
+ * Admits new pods with the same result as one after another in order of arrival, but without one slow admission
+ * delaying the others (C7): a handler may query a device plugin or preempt other pods. Until the older pod is decided,
+ * a younger pod is evaluated as if the older one had been admitted. If the younger pod would be rejected only because
+ * of that, it waits for the decision about the older pod.
  */
 export class Admissions {
   readonly #components: AdmissionsComponents;
-  /** The oldest first. */
+  /** Pods in admission, oldest first. */
   readonly #undecided = new Map<string, Applicant>();
 
   constructor(components: AdmissionsComponents) {
     this.#components = components;
   }
 
-  /** Whether nothing is decided about the pod yet: it must not be given a worker. */
+  /** Returns whether the pod is still in admission. It must not get a worker then. */
   isUndecided(uid: string): boolean {
     return this.#undecided.has(uid);
   }
 
-  /** Those about which nothing is decided, the oldest first. */
+  /** Returns the pods in admission, oldest first. */
   applicants(): readonly Pod[] {
     return [...this.#undecided.values()].map(({ pod }) => pod);
   }
 
   /**
-   * Asks for a pod. Where no handler has to wait for anything, it is decided when this returns.
-   * @param signal ends the asking: nothing is decided then
+   * Starts the admission of a pod. If no handler has to wait, the pod is decided when this returns.
+   * @param signal cancels the admission without a decision
    */
   ask(pod: Pod, signal: AbortSignal): void {
     this.askAll([pod], signal);
   }
 
-  /** As {@link ask}, for pods that come at once, in this order: none of them holds anything until it is decided. */
+  /**
+   * Starts the admission of pods that arrive together, in this order. None of them holds resources until it is decided.
+   */
   askAll(pods: readonly Pod[], signal: AbortSignal): void {
     const { journal = noJournal } = this.#components;
     const applicants = pods.map((pod): Applicant => {
@@ -73,18 +75,21 @@ export class Admissions {
     });
     for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
     for (const applicant of applicants) {
-      // One before it may have been decided at once, and it after that.
+      // An earlier pod may have been decided synchronously, and this one as a consequence.
       const isNext = !applicant.asking && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
       if (isNext) this.#consider(applicant);
     }
   }
 
-  /** The pod is not to be decided about any more: it is gone, or is to end. @returns whether it was undecided */
+  /**
+   * Cancels the admission of a pod that is gone or must terminate.
+   * @returns whether the pod was in admission
+   */
   withdraw(uid: string): boolean {
     const applicant = this.#undecided.get(uid);
     if (applicant === undefined) return false;
     this.#forget(applicant);
-    const reason = new Error('the pod is not to be admitted any more');
+    const reason = new Error('pod admission was withdrawn');
     applicant.decided({ error: reason, cancelled: true });
     applicant.stop.abort(reason);
     this.#considerWaiting();
@@ -107,7 +112,7 @@ export class Admissions {
       return;
     }
     if (!decision.final) {
-      // Whom it waits for may have been decided while it was asked for.
+      // The older applicants may have been decided during the evaluation.
       if (this.#older(pod).length === 0) this.#consider(applicant);
       return;
     }
@@ -122,7 +127,10 @@ export class Admissions {
     this.#considerWaiting();
   }
 
-  /** Those that wait for somebody who is decided now, the oldest first, as each may take what the next one wants. */
+  /**
+   * Evaluates the waiting pods again after a decision, oldest first, because each may take resources that the next one
+   * needs.
+   */
   #considerWaiting(): void {
     for (const applicant of [...this.#undecided.values()]) {
       const { asking, stop, pod } = applicant;
@@ -132,8 +140,9 @@ export class Admissions {
   }
 
   /**
-   * A refusal is final where the pod would not be admitted even if none of the older applicants were. Nobody is ended for a pod before
-   * those are decided; and while others are ended for one of them, nobody is refused for what is about to become free.
+   * Decides about a pod. A rejection is final if the pod would be rejected even if none of the older applicants were
+   * admitted. No pod is preempted for an applicant before the older applicants are decided. While pods are preempted
+   * for an older applicant, no younger one is rejected, because resources are about to become free.
    */
   #decide(applicant: Applicant): Decision | Promise<Decision> {
     const { handlers, activePods } = this.#components;

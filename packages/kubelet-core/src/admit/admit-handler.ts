@@ -1,28 +1,36 @@
 import type { AdmitResult, RefusalReason } from '@node-agent/contracts';
 import type { Pod } from '@node-agent/pod-spec';
 
-/** Decides whether a pod may run here at all. */
+/** Decides whether a pod may run on this node. */
 export interface AdmitHandler {
   /**
-   * Whoever has to look something up, to ask a device plugin or to end other pods first may take its time: other pods go on
-   * meanwhile. May be asked again for a pod that it refused, or that was released.
-   * @param activePods the pods that are admitted already, or may be before this one, and hold resources (N1)
-   * @param signal aborted when the pod is gone, or is to end
+   * Admits or rejects a pod. A handler that must query a device plugin or preempt other pods first may take its time;
+   * other pods continue meanwhile. May be called again for a pod that the handler rejected or released.
+   * @param activePods pods that hold resources of the node: admitted, or possibly admitted before this one (N1)
+   * @param signal aborted when the pod is gone or must terminate
    */
   admit(pod: Pod, activePods: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult>;
   /**
-   * Whether a pod that runs may become as large as it asks to be. Answers at once; who has no say in it has no such method.
-   * @param activePods the others, with what they were granted
+   * Decides whether a running pod may get the resources that it requests. Must return immediately. Absent in handlers
+   * that do not restrict resizes.
+   * @param activePods the other pods, with their allocated resources
    */
   resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
   /**
-   * A source shows another state of a pod. @returns what its change asks for that is not to be had here: the reason and message of a warning,
-   * with which the pod goes on
+   * Checks a changed pod.
+   * @returns reason and message of a warning event if the change requests something that this node does not support;
+   * the pod continues
    */
   updated?(before: Pod, pod: Pod): RefusalReason | undefined;
-  /** All have admitted the pod: what was set aside for it is its own. It is among the active pods in the same turn of the loop. */
+  /**
+   * Called when all handlers have admitted the pod, so that resources reserved for it are now used by it. The pod is
+   * among the active pods from the same turn of the event loop on.
+   */
   admitted?(pod: Pod): void;
-  /** The pod that it admitted is not to run after all: what was set aside for it is free again. Not called after {@link admitted}. */
+  /**
+   * Releases the resources reserved for a pod that this handler admitted but that will not run. Not called after {@link
+   * admitted}.
+   */
   release?(pod: Pod): void;
 }
 

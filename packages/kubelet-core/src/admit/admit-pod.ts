@@ -3,10 +3,11 @@ import { errorText } from '@node-agent/telemetry';
 import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 
 /**
- * Asks each handler in turn; the first that refuses decides, and those before it let go of what they set aside. One that throws
- * refuses by that. Answers at once where all handlers do; never rejects.
- * @param signal where it is aborted the pod is refused, and nothing stays set aside
- * @param onRecovery a refusal that can be recovered from is; called when that begins. Absent: it stays a refusal
+ * Calls each handler in turn. The first rejection decides, and the handlers before it release their reservations. A
+ * handler that throws rejects the pod. Returns synchronously if all handlers do; never rejects.
+ * @param signal if aborted, the pod is rejected and all reservations are released
+ * @param onRecovery called when a recoverable rejection starts its recovery; if absent, recoverable rejections are
+ * final
  */
 export function admitPod(
   handlers: readonly AdmitHandler[],
@@ -40,17 +41,17 @@ function recovered(
   return result.recover(signal).catch(unexpected);
 }
 
-/** The pod that all handlers have admitted is not to run after all. */
+/** Releases the reservations for a pod that all handlers admitted but that will not run. */
 export function releaseAll(handlers: readonly AdmitHandler[], pod: Pod): void {
   for (const handler of handlers) handler.release?.(pod);
 }
 
-/** The pod is to run. */
+/** Confirms to all handlers that the pod will run. */
 export function confirmAll(handlers: readonly AdmitHandler[], pod: Pod): void {
   for (const handler of handlers) handler.admitted?.(pod);
 }
 
-/** Goes on with a value that is there, or once it is: what is there is not waited for. */
+/** Calls `next` with a value, synchronously if the value is not a promise. */
 export function answered<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }
@@ -69,7 +70,7 @@ function ask(
   }
 }
 
-/** As upstream calls what it did not expect of a handler (`pkg/kubelet/lifecycle/predicate.go`). */
+/** Returns upstream's rejection for an unexpected error of a handler (`pkg/kubelet/lifecycle/predicate.go`). */
 function unexpected(err: unknown): Refusal {
   return { admit: false, reason: 'UnexpectedAdmissionError', message: `Unexpected error: ${errorText(err)}` };
 }

@@ -1,42 +1,54 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 
 /**
- * What pods were granted of the node, apart from what their specs ask, and the resizes of those that run: package `allocation`. What
- * answers with UIDs names the pods that are to be synced for it.
+ * Resources allocated to pods, as opposed to those that their specs request, and the resizes of running pods.
+ * Implemented by package `allocation`. Methods that return UIDs return the pods that must be synced as a result.
  */
 export interface AllocationPort {
-  /** Reads what an earlier process has written; called before anything else. Rejects where it cannot be told: nothing runs then. */
+  /**
+   * Reads the allocations that an earlier process saved; called before anything else. Rejects if they cannot be read;
+   * the kubelet then does not run.
+   */
   load(signal: AbortSignal): Promise<void>;
-  /** The pod with what it was granted in the place of what it asks for. */
+  /** Returns the pod with its allocated resources in place of the requested ones. */
   allocated(pod: Pod): Pod;
-  /** Whether anything was granted to it, by an earlier process too. */
+  /** Returns whether resources are allocated to the pod, including by an earlier process. */
   hasGrant(uid: string): boolean;
-  /** The pod has what it asks for. */
+  /** Allocates the resources that the pod requests. */
   grant(pod: Pod): void;
-  /** Resolves once what it was granted is on disk: its sandbox is not made before, and nothing of it changes. */
+  /**
+   * Resolves once the pod's allocation is on disk. The pod's sandbox is not created, and its containers are not
+   * changed, before that.
+   */
   saved(uid: string): Promise<void>;
   forget(uid: string): void;
-  /** Forgets all pods but these. */
+  /** Forgets all pods except these. */
   retain(uids: ReadonlySet<string>): void;
-  /** Pods came that have their grant. */
+  /** Handles new pods that have an allocation. */
   added(pods: readonly Pod[]): readonly string[];
-  /** A pod that has its grant was changed by its source. */
+  /** Handles a change of a pod that has an allocation. */
   updated(before: Pod | undefined, pod: Pod): readonly string[];
-  /** The status of a pod that has its grant was changed. */
+  /** Handles a status change of a pod that has an allocation. */
   reconciled(before: Pod | undefined, pod: Pod): readonly string[];
-  /** There may be room for resizes that wait. */
+  /** Retries waiting resizes, because resources may have become free. */
   retry(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): readonly string[];
-  /** Called from time to time. */
+  /** Retries overdue resizes; called periodically. */
   retryOverdue(): readonly string[];
-  /** The pod is about to be synced. @param pod as granted */
+  /**
+   * Called before each sync of the pod.
+   * @param pod the pod with its allocated resources
+   */
   observe(pod: Pod, status: RuntimePodStatus): void;
-  /** A resize could not be carried out. @param pod as granted */
+  /**
+   * Records that a resize failed.
+   * @param pod the pod with its allocated resources
+   */
   failed(pod: Pod, message: string): void;
-  /** The pod has come to its end. */
+  /** Handles the termination of a pod. */
   ended(uid: string): void;
 }
 
-/** For a kubelet without: pods have what their specs ask. */
+/** Allocation port of a kubelet without resizes: pods get the resources that their specs request. */
 export const noAllocation: AllocationPort = {
   load: async () => {},
   allocated: (pod) => pod,

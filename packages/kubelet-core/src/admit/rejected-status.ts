@@ -2,8 +2,8 @@ import { type Pod, type PodStatus, podQosClass } from '@node-agent/pod-spec';
 import type { Refusal } from './admit-handler.ts';
 
 /**
- * The status of a pod that may not run here (`rejectPod` in `pkg/kubelet/kubelet.go`). Of what it showed before nothing stays: its containers,
- * where it had any before a restart of the machine, do not run, and are not ready.
+ * Returns the status of a rejected pod (`rejectPod` in `pkg/kubelet/kubelet.go`). Nothing of the previous status is
+ * kept: containers that ran before a reboot of the machine no longer run and are not ready.
  */
 export function rejectedStatus(pod: Pod, { reason, message }: Pick<Refusal, 'reason' | 'message'>): PodStatus {
   const { generation } = pod.metadata;

@@ -1,7 +1,7 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import type { AdmitResult } from './admit-handler.ts';
 
-/** What this kubelet can do for a pod beyond running its containers; each part comes with a manager of its own. */
+/** Features that this kubelet supports besides running containers. Each is implemented by its own manager. */
 export interface PodFeatures {
   readonly probes: boolean;
   readonly lifecycleHooks: boolean;
@@ -10,8 +10,8 @@ export interface PodFeatures {
 }
 
 /**
- * Refuses pods that ask for something that nobody here would do: a pod whose probe is ignored, say, would be shown
- * Ready while it is not. The message names each field.
+ * Rejects pods that request an unsupported feature. If such a field were ignored, the pod would behave wrongly: a pod
+ * with an ignored readiness probe would be shown as Ready when it is not. The message names each field.
  */
 export function unsupportedFeatureHandler(features: PodFeatures): { admit(pod: Pod): AdmitResult } {
   return {
@@ -45,7 +45,8 @@ function unsupportedFields(pod: Pod, features: PodFeatures): string[] {
   }
   if (!features.userNamespaces && pod.spec.hostUsers === false) fields.push('spec.hostUsers=false');
   if (!features.resourceClaims && pod.spec.resourceClaims?.length) fields.push('spec.resourceClaims');
-  // A scheduler has made a claim of a resource of its: no device plugin is to give it anything (KEP-5004).
+  // The scheduler has converted an extended resource request into a ResourceClaim, so no device plugin must allocate it
+  // (KEP-5004).
   const mappings = pod.status?.extendedResourceClaimStatus?.requestMappings ?? [];
   if (!features.resourceClaims && mappings.length > 0) fields.push('status.extendedResourceClaimStatus');
   return fields;

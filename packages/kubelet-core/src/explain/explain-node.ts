@@ -1,18 +1,21 @@
 import type { KubeletHealth, KubeletView } from '../dependencies.ts';
 import type { PodExplanation } from './explain.ts';
 
-/** What a node waits for: what is wrong with it, and which of its pods are not as they should be. It is what `/debug/explain` answers. */
+/**
+ * Explains the problems of a node and of its pods that are not in the desired state. `/debug/explain` responds with
+ * this value.
+ */
 export interface NodeExplanation {
   readonly problems: readonly string[];
-  /** How many it should run. */
+  /** Number of pods that the node should run. */
   readonly pods: number;
-  /** What the node is short of, and what was done about it; absent where no pod is ever evicted. */
+  /** Resources that the node is short of, and what eviction did about it; absent if pods are never evicted. */
   readonly eviction?: unknown;
-  /** The pods that wait for something, have failed, or were restarted a short while ago. */
+  /** Pods that wait for something, have failed, or were restarted recently. */
   readonly waiting: readonly Pick<PodExplanation, 'pod' | 'phase' | 'causes' | 'waitingFor'>[];
 }
 
-/** Says which pods of a node wait, and for what. */
+/** Explains which pods of a node wait, and for what. */
 export function explainNode(
   kubelet: Pick<KubeletView, 'getPods' | 'explain' | 'explainEviction' | 'health'>,
 ): NodeExplanation {
@@ -26,7 +29,7 @@ export function explainNode(
       ? []
       : [{ pod, phase, ...(causes && { causes }), waitingFor }];
   });
-  // A runtime that is silent for less than 30 s is a problem here, though the node stays Ready.
+  // A runtime that has been silent for less than 30 s is reported as a problem here, although the node stays Ready.
   const { runtimeSilence, ...checks } = health;
   const known = { ...checks, runtime: checks.runtime ?? runtimeSilence };
   const problems = Object.entries(known).flatMap(([name, problem]) =>

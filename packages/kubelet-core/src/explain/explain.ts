@@ -4,45 +4,50 @@ import type { PodStep } from './pod-journal.ts';
 import { nextSteps, type PlannedStep, podSteps } from './pod-steps.ts';
 import { type PodWait, podWaits, type WaitContext } from './pod-waits.ts';
 
-/** Why a pod is as it is, in one value: what `/debug/explain/<namespace>/<pod>` answers. All times are milliseconds since the Unix epoch. */
+/**
+ * Explanation of a pod's state. `/debug/explain/<namespace>/<pod>` responds with this value. All times are milliseconds
+ * since the Unix epoch.
+ */
 export interface PodExplanation {
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** When this was said. */
+  /** Time of the explanation. */
   readonly atMs: number;
   readonly phase: PodPhase | string | undefined;
   readonly reason?: string;
   readonly message?: string;
-  /** Why the pod is not as wanted, a line each, the most telling first; absent if nothing is wrong. */
+  /**
+   * Reasons why the pod is not in the desired state, one line each, most specific first; absent if nothing is wrong.
+   */
   readonly causes?: readonly string[];
-  /** What must happen before the pod is as wanted, and since when; empty where nothing is missing. */
+  /** Conditions that must be met before the pod is in the desired state, each with its start time; empty if none. */
   readonly waitingFor: readonly PodWait[];
-  /** What comes after what goes on now, in order; empty where there is nothing left to do. */
+  /** Steps after those in progress, in order; empty if nothing is left to do. */
   readonly next: readonly PlannedStep[];
-  /** What happened to it, in order; what goes on has no end. */
+  /** Past and current steps of the pod, in order. Steps in progress have no end time. */
   readonly steps: readonly PodStep[];
-  /** The pod worker's state, since when, and what it did before. */
+  /** State of the pod worker, since when, and its history. */
   readonly worker: unknown;
-  /** What its probes found; empty where it has none. */
+  /** Results of the pod's probes; empty if the pod has no probes. */
   readonly probes: readonly unknown[];
-  /** What eviction decided that had to do with it; absent where nothing did. */
+  /** Eviction decisions that concern the pod; absent if there are none. */
   readonly evictions?: readonly unknown[];
-  /** What the runtime has of it. */
+  /** Status of the pod in the runtime. */
   readonly runtime: RuntimePodStatus | undefined;
 }
 
-/** What {@link explainPod} looks at beside the pod. */
+/** Inputs of {@link explainPod} besides the pod. */
 export interface ExplainContext extends Omit<WaitContext, 'steps'> {
   readonly nowMs: number;
-  /** What was noted of it. */
+  /** Steps of the pod that the journal recorded. */
   readonly noted: readonly PodStep[];
-  /** It is on its way to its end. */
+  /** Whether the pod is terminating. */
   readonly isEnding: boolean;
   readonly probes?: readonly unknown[];
   readonly evictions?: readonly unknown[];
   readonly runtimeStatus: RuntimePodStatus | undefined;
 }
 
-/** Says what happened to a pod, what it waits for, and what comes next. */
+/** Explains what happened to a pod, what the pod waits for, and which steps come next. */
 export function explainPod(pod: Pod, context: ExplainContext): PodExplanation {
   const { namespace, name, uid } = pod.metadata;
   const { status } = pod;

@@ -6,7 +6,7 @@ import { nothingNext } from './pod-cause.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
 
-/** An event about a pod, as much of it as is told. */
+/** The printed part of an event about a pod. */
 export interface ToldEvent {
   readonly type: string;
   readonly reason: string;
@@ -15,7 +15,7 @@ export interface ToldEvent {
   readonly lastAtMs: number;
 }
 
-/** What a probe says of itself, as much of it as is told (`ProbeExplanation` of `@node-agent/prober`). */
+/** The printed part of a probe's explanation (`ProbeExplanation` of `@node-agent/prober`). */
 interface ToldProbe {
   readonly kind: string;
   readonly container: string;
@@ -25,7 +25,7 @@ interface ToldProbe {
   readonly last?: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
 }
 
-/** What eviction says of itself, as much of it as is told (`EvictionExplanation` of `@node-agent/eviction`). */
+/** The printed part of eviction's explanation (`EvictionExplanation` of `@node-agent/eviction`). */
 interface ToldEviction {
   readonly thresholds?: readonly {
     readonly threshold: string;
@@ -36,12 +36,12 @@ interface ToldEviction {
   readonly [other: string]: unknown;
 }
 
-/** So many steps to come are told: the others follow from these. */
+/** Maximum number of future steps to print. */
 const MAX_NEXT = 6;
 
 /**
- * Why a pod is as it is, as a person reads it at a terminal: the causes first, then what it waits for, what comes next, and what happened. A
- * long error is printed once.
+ * Formats the explanation of a pod for a terminal: causes first, then what the pod waits for, the next steps, and the
+ * history. A long error text is printed only once.
  */
 export function podExplanationText(explanation: PodExplanation & { readonly events?: readonly ToldEvent[] }): string {
   const {
@@ -59,7 +59,7 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
     evictions = [],
     events = [],
   } = explanation;
-  // A cause has said it already.
+  // If there are causes, they already contain the reason and message.
   const why = causes.length > 0 ? [] : [reason, message].flatMap((text) => (text ? oneLine(text) : []));
   const rest = [
     `Pod ${pod.namespace}/${pod.name} is ${phase ?? 'without a status yet'}${why.length > 0 ? ` (${why.join(': ')})` : ''}`,
@@ -83,7 +83,7 @@ export function podExplanationText(explanation: PodExplanation & { readonly even
   return `${[...causes, ...lines].join('\n').trimEnd()}\n`;
 }
 
-/** Which pods of a node wait, and for what, as a person reads it. */
+/** Formats for a terminal which pods of a node wait, and for what. */
 export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeExplanation, atMs: number): string {
   const lines = [
     `${pods} pod${pods === 1 ? '' : 's'}, ${waiting.length} of them not as wanted; at ${time(atMs)}`,
@@ -106,7 +106,7 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** What the node has of what pods are evicted for; anything else of it in JSON. */
+/** Formats the state of the eviction thresholds; further fields are printed as JSON. */
 function evictionLines({ thresholds = [], ...rest }: ToldEviction): readonly string[] {
   const lines = thresholds.map(({ threshold, available = 'not known', capacity, met }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
@@ -117,7 +117,7 @@ function evictionLines({ thresholds = [], ...rest }: ToldEviction): readonly str
   return [...lines, ...others.map(([name, value]) => oneLine(`${name}: ${JSON.stringify(value)}`))];
 }
 
-/** @param none what stands there where there are no lines; without it the section is left out then */
+/** @param none text for an empty section; if absent, an empty section is omitted */
 function section(title: string, lines: readonly string[], none?: string): readonly string[] {
   if (lines.length > 0) return [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
   return none === undefined ? [] : [`${title}: ${none}`, ''];
@@ -185,13 +185,13 @@ function eventLine({ lastAtMs, type, reason, message, count }: ToldEvent): strin
   return `${time(lastAtMs)}  ${type}  ${reason}${count > 1 ? ` (${count} times)` : ''}: ${oneLine(message)}`;
 }
 
-/** UTC, to the millisecond. */
+/** Formats a time as UTC with milliseconds. */
 function time(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
 }
 
-/** `340ms`, `12.3s`, `4m5s`, `3h20m`, `5d2h`. */
+/** Formats a duration: `340ms`, `12.3s`, `4m5s`, `3h20m`, `5d2h`. */
 function duration(ms: number): string {
   const positive = Math.max(0, ms);
   if (positive < 1_000) return `${Math.round(positive)}ms`;

@@ -1,18 +1,23 @@
-/** A text on one line, with nothing in it that draws on a terminal: pods and containers may say anything. */
+/**
+ * Returns the text on one line, without control characters: texts of pods and containers are untrusted and must not
+ * control the terminal.
+ */
 export function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
 }
 
-/** Shorter texts may be repeated: a name, a reason, a path. */
+/**
+ * Minimum length of a repetition that is replaced. Shorter texts, such as names, reasons and paths, may be repeated.
+ */
 const MIN_REPEATED = 48;
 
 /**
- * Replaces the parts of a text that were printed before, if they are long: an image error of 230 characters is in a status, a step and two
- * events, and is read once.
+ * Replaces long parts of `text` that were already printed in `said` by `(as above)`. For example, an image error of 230
+ * characters appears in a status, a step and two events, but is printed once.
  */
 export function withoutRepeats(text: string, said: string): string {
   for (let from = 0; from + MIN_REPEATED <= text.length; from += 1) {
-    // A repeat begins with a word, not with what separates it from the word before.
+    // A repetition starts at a word, not at the separator before the word.
     if (/[\s:;,]/.test(text[from] ?? '') || !said.includes(text.slice(from, from + MIN_REPEATED))) continue;
     let to = from + MIN_REPEATED;
     while (to < text.length && said.includes(text.slice(from, to + 1))) to += 1;

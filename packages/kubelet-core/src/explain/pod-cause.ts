@@ -5,17 +5,17 @@ import { oneLine } from './one-line.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
 
-/** A termination of a container, as its status shows it. */
+/** Terminated state of a container in the pod's status. */
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
-/** A probe's results, as much of them as is read here (`ProbeExplanation` of `@node-agent/prober`). */
+/** The part of a probe's explanation that is used here (`ProbeExplanation` of `@node-agent/prober`). */
 interface ProbeView {
   readonly container: string;
   readonly kind: string;
   readonly last?: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
 }
 
-/** Input of {@link podCauses} beside the pod. */
+/** Inputs of {@link podCauses} besides the pod. */
 export interface CauseContext {
   readonly nowMs: number;
   readonly steps: readonly PodStep[];
@@ -24,14 +24,16 @@ export interface CauseContext {
   readonly waits: readonly PodWait[];
 }
 
-/** A container that has run for so long since its restart is well: the restart back-off is reset then, too. */
+/**
+ * Running time after a restart until a container counts as healthy. The restart back-off is reset after the same time.
+ */
 const SETTLED_MS = 600_000;
 const MAX_OUTPUT = 120;
-/** Waiting reasons that only say that a container has not been started yet. */
+/** Waiting reasons that only mean that a container has not been started yet. */
 const NOT_YET: readonly string[] = ['ContainerCreating', 'PodInitializing'];
-/** Waits for something that the whole pod needs before any of its containers. */
+/** Matches waits for something that the whole pod needs before any of its containers can start. */
 const WHOLE_POD_WAIT = /^(runtime|network|admission|name|devices|cgroup|volumes|sandbox)\b/;
-/** The reason says as much: what is left is the error of the last pull. */
+/** Prefix of a waiting message that repeats the reason; the error of the last pull follows. */
 const BACK_OFF_PREFIX = /^Back-off pulling image "[^"]*": (ErrImagePull: )?/;
 const SIGNALS: ReadonlyMap<number, string> = new Map([
   [129, 'SIGHUP'],
@@ -46,8 +48,8 @@ const SIGNALS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Why a pod is not as wanted, the most telling cause first, a line each: `c: OOMKilled (exit 137), memory limit 20Mi, 2 restarts; next
- * restart in 5 s`. Empty if nothing is wrong.
+ * Returns why a pod is not in the desired state, one line per cause, most specific first: `c: OOMKilled (exit 137),
+ * memory limit 20Mi, 2 restarts; next restart in 5 s`. Empty if nothing is wrong.
  */
 export function podCauses(pod: Pod, context: CauseContext): readonly string[] {
   const phase = pod.status?.phase;
@@ -55,7 +57,7 @@ export function podCauses(pod: Pod, context: CauseContext): readonly string[] {
   if (phase === 'Failed') return failedCauses(pod, context);
   const ofPod = context.waits.filter(({ what }) => WHOLE_POD_WAIT.test(what));
   const ofContainers = containersOf(pod).flatMap((one) => containerCause(pod, one, context) ?? []);
-  // Of containers that cannot be told more of than that they wait, the waits say as much.
+  // Waits of containers are omitted if nothing more specific is known: they are printed as waits anyway.
   const others = context.waits.filter((wait) => !ofPod.includes(wait) && !wait.what.startsWith('container '));
   return [...ofPod.map((wait) => waitText(wait, context)), ...ofContainers, ...others.map((w) => waitText(w, context))];
 }
@@ -65,7 +67,7 @@ interface Named {
   readonly status: ContainerStatus;
 }
 
-/** The containers of a pod that have a status, init containers first. */
+/** Returns the containers of a pod that have a status, init containers first. */
 function containersOf({ spec, status }: Pod): readonly Named[] {
   const pair = (specs: readonly Container[] = [], statuses: readonly ContainerStatus[] = []): readonly Named[] =>
     specs.flatMap((one) => {
@@ -78,7 +80,10 @@ function containersOf({ spec, status }: Pod): readonly Named[] {
   ];
 }
 
-/** A Failed pod: its own reason (`Evicted`, `DeadlineExceeded`, a refused admission), else how its containers ended. */
+/**
+ * Returns the causes for a Failed pod: its own reason (`Evicted`, `DeadlineExceeded`, a rejected admission), otherwise
+ * how its containers terminated.
+ */
 function failedCauses(pod: Pod, context: CauseContext): readonly string[] {
   const { reason, message } = pod.status ?? {};
   const own = [reason, message].flatMap((text) => (text ? [oneLine(text)] : []));
@@ -88,10 +93,13 @@ function failedCauses(pod: Pod, context: CauseContext): readonly string[] {
     if (end === undefined || end.exitCode === 0) return [];
     return [`${spec.name}: ${endText(spec, status, end, context)}; not restarted (restartPolicy ${policyOf(pod)})`];
   });
-  return ends.length > 0 ? ends : ['Failed, and no container tells why'];
+  return ends.length > 0 ? ends : ['Failed, and no container reports why'];
 }
 
-/** Why a container does not run, or is not ready; `undefined` if it is as wanted, or nothing is known yet. */
+/**
+ * Returns why a container does not run or is not ready; `undefined` if the container is in the desired state or nothing
+ * is known yet.
+ */
 function containerCause(pod: Pod, { spec, status }: Named, context: CauseContext): string | undefined {
   const { waiting, running, terminated } = status.state ?? {};
   const isEnding = pod.metadata.deletionTimestamp !== undefined;
@@ -137,7 +145,10 @@ function unreadyText(spec: Container, status: ContainerStatus, context: CauseCon
   }
 }
 
-/** How a container ended, with the facts that explain it: `OOMKilled (exit 137), memory limit 20Mi, 2 restarts`. */
+/**
+ * Describes how a container terminated, with the facts that explain it: `OOMKilled (exit 137), memory limit 20Mi, 2
+ * restarts`.
+ */
 function endText(spec: Container, status: ContainerStatus, end: Terminated, context: CauseContext): string {
   const limit = spec.resources?.limits?.memory;
   const killer = probeThatKilled(spec, end, context);
@@ -160,12 +171,13 @@ function exitText({ exitCode, reason, message }: Terminated): string {
 }
 
 /**
- * `killed by liveness probe (HTTP 500, 2 of 2 failures)`, if the kubelet killed the container for a failed probe: its last results while
- * the container ran are failures, as many as its threshold; without results, the journal's note that the probe failed.
+ * Returns `killed by liveness probe (HTTP 500, 2 of 2 failures)` if the kubelet killed the container because of a
+ * failed probe. This is the case if the last probe results while the container ran are as many failures as the probe's
+ * threshold. Without probe results, the journal's entry about the failed probe counts.
  */
 function probeThatKilled(spec: Container, end: Terminated, context: CauseContext): string | undefined {
   const fromMs = timeOf(end.startedAt);
-  // The API has whole seconds.
+  // API timestamps have whole seconds.
   const toMs = timeOf(end.finishedAt) + 999;
   const ran = (ms: number): boolean => ms >= fromMs && ms <= toMs;
   for (const kind of ['startup', 'liveness'] as const) {
@@ -190,7 +202,7 @@ function probeOf({ probes = [] }: CauseContext, container: string, kind: string)
   return (probes as readonly ProbeView[]).find((one) => one.container === container && one.kind === kind);
 }
 
-/** A probe's output in short: `HTTP 500` for the kubelet's own sentence about a status code. */
+/** Shortens a probe's output: `HTTP 500` for the kubelet's own message about a status code. */
 export function probeOutput(output: string): string {
   const status = /^HTTP probe failed with statuscode: (\d+)/.exec(output)?.[1];
   return status === undefined ? shortened(oneLine(output.trim())) : `HTTP ${status}`;
@@ -222,7 +234,7 @@ function inTime(ms: number): string {
   return ms <= 0 ? 'now' : `in ${seconds(ms)}`;
 }
 
-/** `5 s`, `4 min`. */
+/** Formats a duration: `5 s`, `4 min`. */
 function seconds(ms: number): string {
   const whole = Math.max(0, Math.ceil(ms / 1_000));
   return whole < 120 ? `${whole} s` : `${Math.round(whole / 60)} min`;
@@ -240,7 +252,7 @@ function isSidecar({ restartPolicy }: Container): boolean {
   return restartPolicy === 'Always';
 }
 
-/** Whether a pod is done as wanted, has failed, or is still to run: what stands in place of steps that are to come. */
+/** Returns the text that replaces the list of next steps if there are none. */
 export function nothingNext(phase: string | undefined, hasCauses: boolean): string {
   if (phase === 'Failed') return 'nothing: it has failed, and is not started again';
   if (phase === 'Succeeded') return 'nothing: it has done its work';

@@ -1,78 +1,88 @@
 import type { Clock } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
-/** What happens to a pod between its creation and its end, in the order in which it mostly happens. */
+/** Kinds of steps in the life of a pod, roughly in chronological order. */
 export type PodStepName =
-  /** The API server made it. */
+  /** The API server created the pod. */
   | 'Created'
-  /** It was bound to this node. */
+  /** The pod was bound to this node. */
   | 'Scheduled'
-  /** This kubelet learnt of it. */
+  /** This kubelet first saw the pod. */
   | 'Seen'
-  /** It is decided whether it may run here. */
+  /** The kubelet decides whether the pod may run here. */
   | 'Admission'
-  /** A device plugin is asked for the devices of a container, or an older pod is waited for that may not keep its own. */
+  /**
+   * A device plugin allocates devices for a container, or the pod waits for an older pod that must give up its devices.
+   */
   | 'Devices'
   | 'Cgroup'
-  /** Its directories are made, and its volumes mounted; its turn to be prepared is waited for. */
+  /** The pod's directories are created and its volumes are mounted, including the wait for its turn. */
   | 'Volumes'
-  /** Its sandbox and its network come up. */
+  /** The pod's sandbox and network are set up. */
   | 'Sandbox'
-  /** The image of a container is made sure of: found, or pulled. */
+  /** The image of a container is checked, or pulled. */
   | 'Image'
   | 'CreateContainer'
   | 'StartContainer'
   | 'PostStart'
-  /** A probe says something that it did not say before. */
+  /** A probe's result changed. */
   | 'Probe'
-  /** A condition of the pod came true: `target` says which. */
+  /** A condition of the pod became true. `target` names the condition. */
   | 'Condition'
-  /** A container ended. */
+  /** A container terminated. */
   | 'ContainerEnded'
   | 'PreStop'
-  /** Its containers are stopped, hooks and grace period included. */
+  /** The pod's containers are stopped, including hooks and grace period. */
   | 'Stop'
-  /** Its volumes are unmounted, and its cgroup goes. */
+  /** The pod's volumes are unmounted and its cgroup is removed. */
   | 'CleanUp'
-  /** The API server has its newest status. */
+  /** The pod's newest status is sent to the API server. */
   | 'StatusSent';
 
-/** One step of a pod. Times are of the wall clock, in milliseconds since the Unix epoch. */
+/** One step of a pod. Times are wall clock, in milliseconds since the Unix epoch. */
 export interface PodStep {
   readonly step: PodStepName;
-  /** The container, or what else is meant where a pod may have several. */
+  /** Container, probe or condition that the step concerns, if a pod may have several. */
   readonly target?: string;
   readonly startedAtMs: number;
-  /** Absent while it goes on. What happened at an instant ended when it began. */
+  /** End of the step; absent while it is in progress. Equal to the start for an instantaneous step. */
   readonly endedAtMs?: number;
-  /** How it ended. `cancelled`: there was more urgent news of the pod. */
+  /** Outcome of the step. `cancelled`: a more urgent update of the pod arrived. */
   readonly outcome?: 'done' | 'failed' | 'cancelled';
-  /** Why it failed, or what is to be said of it; at most 500 characters. */
+  /** Error or remark, at most 500 characters. */
   readonly message?: string;
-  /** Since when it has failed each time that it was tried; absent where the last try went well, or is the first. */
+  /** Start of the current series of failures of this step; absent if the last attempt succeeded or is the first. */
   readonly failingSinceMs?: number;
-  /** How often it was begun, where that is more than once. The times are those of the last. */
+  /** Number of times the step was started, if more than one. The times are those of the last attempt. */
   readonly times?: number;
-  /** True for a step from before this kubelet started, known from the pod's status and the runtime; else absent. */
+  /**
+   * True for a step from before this kubelet started, derived from the pod's status and the runtime; otherwise absent.
+   */
   readonly isEarlier?: true;
 }
 
-/** What else there is to say of a step. */
+/** Further details of a step. */
 export interface StepDetail {
   readonly target?: string;
   readonly message?: string;
 }
 
-/** How a step ended: nothing where it went well. */
+/** Ends a step: successfully if called without arguments. */
 export type EndStep = (failure?: { readonly error: unknown; readonly cancelled?: boolean }) => void;
 
-/** Where the steps of pods are noted while they happen. */
+/** Records the steps of pods as they happen. */
 export interface PodJournalPort {
-  /** Notes a step that took no time. */
+  /** Records an instantaneous step. */
   mark(uid: string, step: PodStepName, detail?: StepDetail & Pick<PodStep, 'outcome'>): void;
-  /** Notes that a step has begun. @returns to be called when it ends */
+  /**
+   * Records the start of a step.
+   * @returns a function that must be called when the step ends
+   */
   begin(uid: string, step: PodStepName, detail?: StepDetail): EndStep;
-  /** Notes a step around `work`. @param signal aborted: the step was cancelled, whatever it failed with */
+  /**
+   * Records a step around `work`.
+   * @param signal if aborted, the step counts as cancelled, whatever error it failed with
+   */
   during<T>(
     uid: string,
     step: PodStepName,
@@ -82,22 +92,24 @@ export interface PodJournalPort {
   ): Promise<T>;
 }
 
-/** A step, and where it stands among those that began in the same millisecond. */
+/** A step and its order among steps that started in the same millisecond. */
 interface Kept {
   readonly order: number;
   readonly step: PodStep;
 }
 
-/** So many steps of a pod are kept: those of 20 containers, and more than that. */
+/** Maximum number of steps kept per pod: enough for 20 containers. */
 const MAX_STEPS = 160;
 const MAX_MESSAGE = 500;
 
-/** These are asked for at every sync: once done, they stay as they were, for nothing is done then but to look. */
+/**
+ * Steps that run at every sync. A repetition after success changes nothing, so the record of the original step is kept.
+ */
 const LOOKED_AT_AGAIN: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
 
 /**
- * What happened to each pod, for people who ask: the newest of each step and target. Bounded in every way, and nothing is kept of a pod that
- * was not announced by {@link known}, or is forgotten (K4).
+ * Keeps the steps of each pod, for {@link explainPod}-style diagnostics: the newest of each step and target. Bounded
+ * per pod. Steps are kept only for pods that were announced with {@link known} and not yet forgotten (K4).
  */
 export class PodJournal implements PodJournalPort {
   readonly #clock: Pick<Clock, 'now'>;
@@ -108,7 +120,7 @@ export class PodJournal implements PodJournalPort {
     this.#clock = clock;
   }
 
-  /** Keeps the steps of a pod from now on; its first is that it was seen. */
+  /** Starts to keep steps for a pod, beginning with `Seen`. */
   known(uid: string): void {
     if (this.#pods.has(uid)) return;
     this.#pods.set(uid, new Map());
@@ -119,7 +131,7 @@ export class PodJournal implements PodJournalPort {
     this.#pods.delete(uid);
   }
 
-  /** The steps of a pod in the order in which they began; those that go on are among them. */
+  /** Returns the steps of a pod in the order in which they started, including those in progress. */
   steps(uid: string): readonly PodStep[] {
     return [...(this.#pods.get(uid)?.values() ?? [])]
       .sort((a, b) => a.step.startedAtMs - b.step.startedAtMs || a.order - b.order)
@@ -151,7 +163,7 @@ export class PodJournal implements PodJournalPort {
     if (begun === undefined) return () => undefined;
     return (failure) => {
       const steps = this.#pods.get(uid);
-      // It was begun anew meanwhile, or nothing is known of the pod any more.
+      // The step was started again in the meantime, or the pod was forgotten.
       if (steps?.get(keyOf(step, target)) !== begun) return;
       const hasFailed = failure !== undefined && failure.cancelled !== true;
       if (!hasFailed && before?.step.outcome === 'done' && LOOKED_AT_AGAIN.has(step)) {
@@ -192,7 +204,7 @@ export class PodJournal implements PodJournalPort {
     }
   }
 
-  /** @returns the step as it is kept; `undefined` where nothing of the pod is */
+  /** @returns the kept step; `undefined` if no steps are kept for the pod */
   #put(uid: string, step: PodStep): Kept | undefined {
     const steps = this.#pods.get(uid);
     if (steps === undefined) return undefined;
@@ -200,7 +212,7 @@ export class PodJournal implements PodJournalPort {
     const times = (steps.get(key)?.step.times ?? (steps.has(key) ? 1 : 0)) + 1;
     this.#order += 1;
     const kept = { order: this.#order, step: times > 1 ? { ...step, times } : step };
-    // Put at the end: the first one is the one that was touched longest ago.
+    // Appended at the end, so the first entry is the least recently updated one.
     steps.delete(key);
     steps.set(key, kept);
     if (steps.size > MAX_STEPS) this.#dropOldest(steps);
@@ -213,19 +225,20 @@ export class PodJournal implements PodJournalPort {
       steps.delete(key);
       return;
     }
-    // All of them go on: no pod has so many containers that this is more than a bound.
+    // All kept steps are in progress. This happens only with more containers than any real pod has; the bound still
+    // holds.
     steps.delete(steps.keys().next().value ?? '');
   }
 }
 
-/** For those that are made without one. */
+/** Journal that records nothing, for components created without a journal. */
 export const noJournal: PodJournalPort = {
   mark() {},
   begin: () => () => undefined,
   during: (_uid, _step, _detail, work) => work(),
 };
 
-/** A copy: a part of a text keeps all of it in memory. */
+/** Copies the shortened text, because a substring would keep the whole original in memory. */
 function shortened(text: string): string {
   return text.length <= MAX_MESSAGE ? text : Buffer.from(text.slice(0, MAX_MESSAGE)).toString();
 }

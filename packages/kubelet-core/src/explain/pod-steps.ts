@@ -8,16 +8,16 @@ export interface PlannedStep {
   readonly target?: string;
 }
 
-/** The conditions whose coming true is a step. */
+/** Conditions that are recorded as a step when they become true. */
 const TOLD_CONDITIONS: readonly string[] = ['Initialized', 'ContainersReady', 'Ready'];
 
-/** Notes which conditions of a pod have come true since they were noted last, or never were. */
+/** Records the conditions of a pod that have become true since they were last recorded. */
 export function noteConditions(journal: Pick<PodJournal, 'mark' | 'steps'>, pod: Pod, status: PodStatus): void {
   const { uid } = pod.metadata;
   for (const { type, status: value, lastTransitionTime } of status.conditions ?? []) {
     if (value !== 'True' || !TOLD_CONDITIONS.includes(type)) continue;
     const noted = journal.steps(uid).find(({ step, target }) => step === 'Condition' && target === type);
-    // Transitions are told in whole seconds.
+    // Transition times have whole seconds.
     if (noted === undefined || noted.startedAtMs < timeOf(lastTransitionTime)) {
       journal.mark(uid, 'Condition', { target: type });
     }
@@ -25,8 +25,8 @@ export function noteConditions(journal: Pick<PodJournal, 'mark' | 'steps'>, pod:
 }
 
 /**
- * The steps of a pod in the order in which they began: what was noted, and what the pod's status and the runtime tell of the time before this
- * kubelet was started.
+ * Returns the steps of a pod in the order in which they started: the recorded steps, and for the time before this
+ * kubelet started, steps derived from the pod's status and the runtime.
  */
 export function podSteps(
   pod: Pod,
@@ -37,7 +37,7 @@ export function podSteps(
   const has = (step: PodStepName, target?: string): boolean =>
     noted.some((one) => one.step === step && one.target === target);
   const at = (step: PodStepName, atMs: number, more: Partial<PodStep> = {}): void => {
-    // Neither is 0 a time, nor what is none.
+    // Skips times that are 0 or NaN, which mean that the time is unknown.
     if (atMs) steps.push({ step, startedAtMs: atMs, endedAtMs: atMs, outcome: 'done', ...more });
   };
   at('Created', timeOf(pod.metadata.creationTimestamp));
@@ -51,7 +51,7 @@ export function podSteps(
   const [sandbox] = runtime?.sandboxes ?? [];
   if (sandbox !== undefined && !has('Sandbox')) at('Sandbox', sandbox.createdAtMs);
   const told = new Set<string>();
-  // Newest first: of each container the last attempt.
+  // Containers are listed newest first, so this keeps the last attempt of each container.
   for (const { name, createdAtMs, startedAtMs, finishedAtMs, exitCode, reason, state } of runtime?.containers ?? []) {
     if (told.has(name)) continue;
     told.add(name);
@@ -68,8 +68,8 @@ export function podSteps(
 }
 
 /**
- * Whether a step happened before this kubelet started: it was done on this node, but before this kubelet learnt of the pod. Conditions have
- * whole seconds: one of the same second may be of either.
+ * Returns whether a step happened on this node before this kubelet first saw the pod. Condition times have whole
+ * seconds, so a condition of the same second counts as later.
  */
 function isBefore({ step, startedAtMs }: PodStep, seenAtMs: number | undefined): boolean {
   if (seenAtMs === undefined || step === 'Created' || step === 'Scheduled') return false;
@@ -77,8 +77,8 @@ function isBefore({ step, startedAtMs }: PodStep, seenAtMs: number | undefined):
 }
 
 /**
- * What comes next, in order, with nothing in it that is under way: what is to be done until the pod's containers run and are ready, or, of a
- * pod that ends, until it is gone. Empty where nothing is to be done.
+ * Returns the next steps in order, without those in progress: the steps until the pod's containers run and are ready,
+ * or, for a terminating pod, until the pod is gone. Empty if nothing is left to do.
  */
 export function nextSteps(
   pod: Pod,
@@ -93,7 +93,7 @@ export function nextSteps(
     if (known === undefined) return true;
     if (known.endedAtMs === undefined) return false;
     if (known.outcome !== 'done' || step === 'Condition') return true;
-    // What was done for a container that has ended since is to be done again for the next.
+    // A step that was done for a container which has terminated since must be repeated for the next attempt.
     const ended = latest('ContainerEnded', target);
     return ended !== undefined && ended.startedAtMs >= known.startedAtMs;
   };
@@ -104,7 +104,7 @@ export function nextSteps(
   return [...(hasSandbox ? [] : before), ...containerSteps(pod)].filter(isToDo);
 }
 
-/** What is to be done with those containers of a pod that do not run and have not done their work. */
+/** Returns the steps for the containers of a pod that do not run and have not completed. */
 function containerSteps(pod: Pod): readonly PlannedStep[] {
   const { spec, status } = pod;
   const start = (target: string, hasHook: boolean): readonly PlannedStep[] => [

@@ -3,17 +3,17 @@ import { timeOf } from '../pods/api-time.ts';
 import type { PodWorkerView } from '../ports.ts';
 import type { PodStep } from './pod-journal.ts';
 
-/** Something that has to happen before a pod is as wanted. */
+/** A condition that must be met before a pod is in the desired state. */
 export interface PodWait {
-  /** What it is, and why, in words: `container main: ImagePullBackOff: Back-off pulling image "x"`. */
+  /** Description with the reason: `container main: ImagePullBackOff: Back-off pulling image "x"`. */
   readonly what: string;
-  /** Since when, in milliseconds since the Unix epoch; absent where nobody knows. */
+  /** Start of the wait, in milliseconds since the Unix epoch; absent if unknown. */
   readonly sinceMs?: number;
-  /** When it is tried again at the latest; absent where that depends on others. */
+  /** Latest time of the next attempt; absent if it depends on something else. */
   readonly untilMs?: number;
 }
 
-/** A status that is on its way for so long is waited for. */
+/** Age after which an unconfirmed status update is reported as a wait. */
 const STATUS_LATE_MS = 1_000;
 
 const WHOLE_POD_STEPS: ReadonlyMap<string, string> = new Map([
@@ -24,9 +24,9 @@ const WHOLE_POD_STEPS: ReadonlyMap<string, string> = new Map([
   ['CleanUp', 'clean-up'],
 ]);
 
-/** What {@link podWaits} looks at beside the pod. */
+/** Inputs of {@link podWaits} besides the pod. */
 export interface WaitContext {
-  /** Nothing is decided yet about whether the pod may run here. */
+  /** Whether the pod is still in admission. */
   readonly undecided: boolean;
   readonly worker: PodWorkerView | undefined;
   readonly nowMs: number;
@@ -35,7 +35,9 @@ export interface WaitContext {
   readonly networkError: string | undefined;
 }
 
-/** What a pod waits for, and since when: from the state of the node, what is under way, and the pod's status. */
+/**
+ * Returns what a pod waits for and since when, from the state of the node, the steps in progress, and the pod's status.
+ */
 export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
   const { undecided, worker, nowMs, steps, runtimeErrors, networkError } = context;
   const seenAtMs = steps.find(({ step }) => step === 'Seen')?.startedAtMs;
@@ -43,28 +45,28 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
   const workerSince = since(activity?.sinceMs);
   const waits: PodWait[] = runtimeErrors.map((error) => ({ what: `runtime: ${error}` }));
   if (undecided) {
-    waits.push({ what: 'admission: it is not decided yet whether the pod may run here', ...since(seenAtMs) });
+    waits.push({ what: 'admission: the kubelet has not decided yet whether the pod may run here', ...since(seenAtMs) });
   }
   if (networkError !== undefined && !pod.spec.hostNetwork) waits.push({ what: `network: ${networkError}` });
   if (activity?.kind === 'waitingForFullName') {
     const holder =
       activity.holderUid === undefined
-        ? 'what runs is not known yet'
-        : `pod ${activity.holderUid} has it, or still runs`;
+        ? 'the running pods are not known yet'
+        : `pod ${activity.holderUid} holds the name, or still runs`;
     waits.push({ what: `name ${podFullName(pod)}: ${holder}`, ...workerSince });
   }
   for (const step of steps) {
     const { startedAtMs, endedAtMs, message } = step;
     const detail = message === undefined ? '' : `: ${message}`;
     if (step.step === 'StatusSent') {
-      // Every status is on its way for a moment.
+      // Every status update takes a moment, so only late ones count.
       const isLate = endedAtMs === undefined && nowMs - startedAtMs >= STATUS_LATE_MS;
-      if (isLate) waits.push({ what: 'status: the API server has not taken it yet', sinceMs: startedAtMs });
+      if (isLate) waits.push({ what: 'status: the API server has not confirmed the status yet', sinceMs: startedAtMs });
       else if (step.outcome === 'failed') {
-        waits.push({ what: `status: the API server has not got it${detail}`, sinceMs: startedAtMs });
+        waits.push({ what: `status: the API server did not receive the status${detail}`, sinceMs: startedAtMs });
       }
     } else if (endedAtMs === undefined) {
-      // Admission is told above.
+      // Admission was added above.
       if (step.step !== 'Admission') waits.push({ what: `${openStepName(step)}${detail}`, sinceMs: startedAtMs });
     }
   }
@@ -76,7 +78,7 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
   return waits;
 }
 
-/** What was tried for the pod as a whole and did not go well; what fails for a container, its status tells. */
+/** Returns the failed steps that concern the whole pod. Failures of a container are in the container's status. */
 function failures(steps: readonly PodStep[], retry: Pick<PodWait, 'untilMs'>): readonly PodWait[] {
   return steps.flatMap(({ step, outcome, message = 'it failed', failingSinceMs }) => {
     const name = WHOLE_POD_STEPS.get(step);
@@ -94,7 +96,7 @@ function resizes({ status }: Pod): readonly PodWait[] {
   });
 }
 
-/** Those that do not run though they are to, and those that run and are not ready. */
+/** Returns the waits of containers that should run but do not, and of running containers that are not ready. */
 function containers(
   { metadata, status }: Pod,
   steps: readonly PodStep[],
@@ -126,7 +128,10 @@ function containers(
   return [...notStarted, ...notReady];
 }
 
-/** Since it ended, where it ran before; else since the last that was tried for it ended. */
+/**
+ * Returns since when a container waits: since its last termination; if it never ran, since the end of the last step for
+ * it.
+ */
 function waitingSinceMs({ name, lastState }: ContainerStatus, steps: readonly PodStep[]): number | undefined {
   const finishedAtMs = timeOf(lastState?.terminated?.finishedAt);
   if (!Number.isNaN(finishedAtMs)) return finishedAtMs;
@@ -142,17 +147,17 @@ function openStepName({ step, target }: PodStep): string {
   const name = target === undefined ? '' : ` ${target}`;
   const of = name && ` of${name}`;
   const names: Readonly<Record<string, string>> = {
-    Devices: `devices${of}: they are waited for`,
-    Cgroup: 'cgroup: it is being made',
-    Volumes: 'volumes: they are being mounted',
-    Sandbox: 'sandbox: it and its network are being made',
-    Image: `image${of}: it is looked for, or pulled`,
-    CreateContainer: `container${name}: it is being created`,
-    StartContainer: `container${name}: it is being started`,
-    PostStart: `hook postStart${of}: it runs`,
-    PreStop: `hook preStop${of}: it runs`,
-    Stop: 'stop: its containers are being stopped',
-    CleanUp: 'clean-up: its volumes and cgroup are being taken away',
+    Devices: `devices${of}: being allocated`,
+    Cgroup: 'cgroup: being created',
+    Volumes: 'volumes: being mounted',
+    Sandbox: 'sandbox: being created, with its network',
+    Image: `image${of}: being checked or pulled`,
+    CreateContainer: `container${name}: being created`,
+    StartContainer: `container${name}: being started`,
+    PostStart: `hook postStart${of}: running`,
+    PreStop: `hook preStop${of}: running`,
+    Stop: 'stop: containers are being stopped',
+    CleanUp: 'clean-up: volumes and cgroup are being removed',
   };
   return names[step] ?? step;
 }

@@ -6,10 +6,10 @@ import { KubeletError } from '../errors.ts';
 import type { KubeletPodSyncer } from '../pods/pod-syncer.ts';
 import { waited } from '../sync/sync-loop.ts';
 
-/** How it went with one pod. */
+/** Result of starting one pod. */
 export interface RunPodResult {
   readonly pod: Pod;
-  /** Why it does not run; absent where it does. */
+  /** Reason why the pod does not run; absent if it runs. */
   readonly error?: Error;
 }
 
@@ -18,11 +18,14 @@ type Components = Pick<Dependencies, 'clock' | 'admitHandlers' | 'runtime'> & {
   readonly allocation: Pick<AllocationPort, 'grant'>;
 };
 
-/** A pod is looked at again after 1 s, then 2 s, 4 s, ...; after so many looks it is given up. */
+/**
+ * Delay before the first retry; it doubles with each retry (1 s, 2 s, 4 s, ...). After `MAX_RETRIES` the pod is given
+ * up.
+ */
 const FIRST_DELAY_MS = 1000;
 const MAX_RETRIES = 10;
 
-/** The pods of all sources, as soon as each has said what it has. */
+/** Returns the pods of all sources, once each source has reported. */
 export async function firstPods(
   podConfig: Pick<Dependencies['podConfig'], 'updates' | 'seenAllSources'>,
   signal: AbortSignal,
@@ -39,7 +42,10 @@ export async function firstPods(
   return [...pods.values()];
 }
 
-/** Starts each pod that is admitted, all of them side by side, and waits until its containers run or have ended. */
+/**
+ * Admits the pods, starts the admitted ones in parallel, and waits until their containers run or the pod has
+ * terminated.
+ */
 export async function runPodsOnce(
   pods: readonly Pod[],
   components: Components,
@@ -92,7 +98,7 @@ async function runPod(pod: Pod, { clock, runtime, syncer }: Components, signal: 
   });
 }
 
-/** Whether each main container runs in its newest attempt. */
+/** Returns whether the newest attempt of each main container runs. */
 function isUp(pod: Pod, status: RuntimePodStatus): boolean {
   return pod.spec.containers.every(
     ({ name }) => status.containers.find((container) => container.name === name)?.state === 'running',

@@ -2,7 +2,10 @@ import { errorText } from '@node-agent/telemetry';
 import { KubeletError } from '../errors.ts';
 import type { BackgroundService } from '../ports.ts';
 
-/** Runs a service until it is aborted. @throws KubeletError `ServiceEnded`, naming it, where it ends by an error of its own */
+/**
+ * Runs a service until `signal` is aborted.
+ * @throws KubeletError `ServiceEnded`, naming the service, if the service fails before that
+ */
 export async function runService(service: BackgroundService, signal: AbortSignal): Promise<void> {
   try {
     await service.start(signal);

@@ -1,12 +1,12 @@
 import type { Clock } from '@node-agent/async';
 import type { RuntimeReadiness } from '../ports.ts';
 
-/** A check that keeps pods from being synced while it fails; returns what is wrong. */
+/** A health check. While it returns a problem, no pods are synced. Returns `undefined` if healthy. */
 export type HealthCheck = () => string | undefined;
 
 /**
- * What is known of the runtime's health. Pods are synced only while {@link errors} is empty (K2). The messages are
- * upstream's (`pkg/kubelet/runtime.go`), as the node's Ready condition shows them.
+ * Known health of the container runtime. Pods are synced only while {@link errors} is empty (K2). The messages are
+ * upstream's (`pkg/kubelet/runtime.go`), because the node's Ready condition shows them.
  */
 export class RuntimeState {
   readonly #clock: Clock;
@@ -17,7 +17,9 @@ export class RuntimeState {
   #silence: string | undefined;
   #networkError: string | undefined = 'network state unknown';
 
-  /** @param thresholdMs how long the runtime may be silent before it counts as down; 30 s upstream */
+  /**
+   * @param thresholdMs time after the last successful status response until the runtime counts as down; upstream: 30 s
+   */
   constructor(clock: Clock, thresholdMs: number) {
     this.#clock = clock;
     this.#thresholdMs = thresholdMs;
@@ -27,7 +29,7 @@ export class RuntimeState {
     this.#checks.set(name, check);
   }
 
-  /** Takes in an answer of the runtime's Status call. */
+  /** Records a response to the runtime's Status call. */
   update(readiness: RuntimeReadiness): void {
     const { runtimeReady, networkReady } = readiness;
     this.#networkError = networkReady.ok
@@ -40,22 +42,22 @@ export class RuntimeState {
     this.#silence = undefined;
   }
 
-  /** Takes in that the runtime did not answer, and why. */
+  /** Records that the runtime did not respond, with the reason. */
   silent(reason: string): void {
     this.#silence = reason;
   }
 
-  /** Why the runtime did not answer when it was last asked; `undefined` where it did. */
+  /** Reason why the runtime did not respond to the last status request; `undefined` if it did. */
   get silence(): string | undefined {
     return this.#silence;
   }
 
-  /** Whether the runtime has answered that it is ready at least once. */
+  /** Whether the runtime has reported ready at least once. */
   get everUp(): boolean {
     return this.#lastSeenUpMs !== undefined;
   }
 
-  /** What keeps pods from being synced; empty where nothing does. */
+  /** Returns the problems that prevent pods from being synced; empty if there are none. */
   errors(): readonly string[] {
     const errors: string[] = [];
     if (this.#lastSeenUpMs === undefined) {
@@ -71,7 +73,7 @@ export class RuntimeState {
     return errors;
   }
 
-  /** What keeps pods with a network of their own from being started. */
+  /** Returns the problem that prevents pods without host network from being started; `undefined` if there is none. */
   networkError(): string | undefined {
     return this.#networkError;
   }

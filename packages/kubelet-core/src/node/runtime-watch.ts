@@ -4,10 +4,10 @@ import type { RuntimePort } from '../ports.ts';
 import { waited } from '../sync/sync-loop.ts';
 import type { RuntimeState } from './runtime-state.ts';
 
-/** How often a runtime that is not healthy is asked for its status. */
+/** Interval between status requests while the runtime is not healthy. */
 const RETRY_MS = 1000;
 
-/** Asks the runtime for its status from time to time (`updateRuntimeUp` of `pkg/kubelet/kubelet.go`). */
+/** Requests the runtime's status periodically (`updateRuntimeUp` in `pkg/kubelet/kubelet.go`). */
 export class RuntimeWatch {
   readonly #runtime: Pick<RuntimePort, 'status'>;
   readonly #clock: Clock;
@@ -24,12 +24,12 @@ export class RuntimeWatch {
     this.#state = state;
   }
 
-  /** Asks once. Never throws for what the runtime did. */
+  /** Requests the status once. Never throws because of the runtime. */
   async look(signal: AbortSignal): Promise<void> {
     try {
       this.#state.update(await this.#runtime.status(signal));
     } catch (err) {
-      // Once for each reason: a runtime that is away is asked every second.
+      // Logged once per reason, because an unavailable runtime is queried every second.
       const reason = errorText(err);
       if (!signal.aborted && reason !== this.#state.silence) {
         this.#logger.error({ err }, 'Container runtime sanity check failed');
@@ -38,7 +38,10 @@ export class RuntimeWatch {
     }
   }
 
-  /** @param onFirstUp called once, when it has answered that it is ready for the first time */
+  /**
+   * Requests the status periodically until `signal` is aborted.
+   * @param onFirstUp called once, when the runtime first reports ready
+   */
   async run(periodMs: number, onFirstUp: () => void, signal: AbortSignal): Promise<void> {
     let wasUp = false;
     let restMs: number;
@@ -48,7 +51,7 @@ export class RuntimeWatch {
         wasUp = true;
         onFirstUp();
       }
-      // One that is away is asked more often: it is back when it answers (K2).
+      // An unhealthy runtime is queried more often, so that pods are synced soon after it recovers (K2).
       const isWell = this.#state.errors().length === 0 && this.#state.silence === undefined;
       restMs = isWell ? untilNextMs(this.#clock.monotonic(), periodMs) : Math.min(periodMs, RETRY_MS);
     } while (await waited(this.#clock, restMs, signal));

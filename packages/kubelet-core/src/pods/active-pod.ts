@@ -1,34 +1,37 @@
 import { isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 
-/** What decides, beside the pod itself, whether it holds resources of the node. */
+/** Facts, besides the pod itself, that decide whether the pod holds resources of the node. */
 export interface PodHolding {
-  /** Its worker knows that it has ended, whole. */
+  /** Whether the pod worker knows that the pod has terminated. */
   readonly isFinished: boolean;
-  /** Its admission is not decided yet. */
+  /** Whether the pod is still in admission. */
   readonly isUndecided: boolean;
-  /** It was let in, and has what it was granted. */
+  /** Whether the pod was admitted and has an allocation. */
   readonly hasGrant: boolean;
-  /** Its worker ends it, or has ended it. */
+  /** Whether the pod worker terminates the pod or has terminated it. */
   readonly isEnding: boolean;
-  /** Of the status that this kubelet knows; absent where it knows of none. */
+  /** Phase of the status that this kubelet knows; absent if it knows none. */
   readonly phase?: string | undefined;
 }
 
 /**
- * Whether a pod that is not active stays so until its source shows it again or its UID is used again: it has ended, and was given nothing, or all of
- * it is gone.
+ * Returns whether an inactive pod stays inactive until its source shows it again or its UID is reused: its phase is
+ * terminal, and it either never had an allocation or has terminated completely.
  */
 export function staysInactive(pod: Pod, { isFinished, hasGrant, phase }: PodHolding): boolean {
   return (isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase)) && (isFinished || !hasGrant);
 }
 
-/** Whether a pod holds resources of the node, so that others are admitted beside it (N1): let in, and not ended. */
+/**
+ * Returns whether a pod holds resources of the node and therefore counts in the admission of other pods (N1): it was
+ * admitted and has not terminated.
+ */
 export function isActive(pod: Pod, { isFinished, isUndecided, hasGrant, isEnding, phase }: PodHolding): boolean {
   if (isFinished || isUndecided) return false;
-  // It was to end before it was admitted: nothing was given to it.
+  // The pod was deleted before it was admitted, so nothing was allocated to it.
   if (pod.metadata.deletionTimestamp !== undefined && !hasGrant) return false;
   const isTerminal = isTerminalPhase(pod.status?.phase) || isTerminalPhase(phase);
-  // A terminal pod holds nothing, unless its containers are being stopped right now. One that was refused has none, however long its end
-  // waits for the runtime.
+  // A terminal pod holds no resources unless its containers are being stopped right now. A rejected pod has no
+  // containers, however long its termination waits for the runtime.
   return !isTerminal || (isEnding && hasGrant);
 }

@@ -12,11 +12,11 @@ interface Components {
   readonly containerGc: Pick<ContainerGcPort, 'deleteContainersInPod'>;
   readonly journal: Pick<PodJournal, 'mark'>;
   readonly workers: Pick<PodWorkersPort, 'couldHaveRunningContainers' | 'shouldPodContentBeRemoved'>;
-  /** Has pods looked at again. */
+  /** Syncs the pods with these UIDs. */
   readonly syncPods: (uids: readonly string[]) => void;
 }
 
-/** What is done at once when something has happened to a pod's containers (`syncLoopIteration` of `pkg/kubelet/kubelet.go`). */
+/** Immediate reactions to container and probe events of a pod (`syncLoopIteration` in `pkg/kubelet/kubelet.go`). */
 export class PodEvents {
   readonly #components: Components;
 
@@ -24,12 +24,12 @@ export class PodEvents {
     this.#components = components;
   }
 
-  /** What a probe found shows in the status in this turn of the loop; what is to be done about it is the worker's business. */
+  /** Shows a probe result in the pod's status immediately, and lets the pod worker act on the result. */
   probed({ podUid, containerId, kind, result }: ProbeUpdate): void {
     const { status, logger, pleg, syncPods } = this.#components;
     this.#note(podUid, containerId, kind, result);
     if (kind === 'liveness' && result !== 'failure') return;
-    // It may have ended, and nobody was told.
+    // The container may have terminated without an event.
     if (kind !== 'readiness' && result === 'failure') pleg.hint(podUid);
     if (kind === 'readiness') status.setContainerReadiness(podUid, containerId, result === 'success');
     if (kind === 'startup') status.setContainerStartup(podUid, containerId, result === 'success');
@@ -37,7 +37,7 @@ export class PodEvents {
     syncPods([podUid]);
   }
 
-  /** The runtime's side of a pod is another one. */
+  /** Handles a change of a pod in the runtime. */
   changed(event: PodLifecycleEvent): void {
     const { podCache, runtime, containerGc, logger, workers, syncPods } = this.#components;
     logger.trace({ ...event }, 'Sync loop PLEG event');
@@ -46,7 +46,7 @@ export class PodEvents {
     runtime.containerEnded(event.podUid, event.containerId);
     const entry = podCache.get(event.podUid);
     if (entry === undefined || entry.error !== undefined) return;
-    // While an evicted pod is still being ended its status is read from what is left of its containers.
+    // While an evicted pod is still terminating, its containers are kept, because its status is read from them.
     const ended = !workers.couldHaveRunningContainers(event.podUid);
     const removeAll = ended && workers.shouldPodContentBeRemoved(event.podUid);
     containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);

@@ -21,26 +21,26 @@ import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from
 import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
 
-/** Containers of a pod that only the runtime knows get this long to end. */
+/** Grace period for the containers of a pod that only the runtime knows. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
 /**
- * How many pods are prepared at once. The machine has its containers to start meanwhile: of a batch of pods the first ones
- * are to start while the others wait, not all of them to be prepared at first.
+ * Number of pods that are prepared concurrently. In a batch of pods, the first ones should start their containers while
+ * the others wait, instead of all being prepared first.
  */
 const PREPARED_AT_ONCE = 4;
-/** A pod whose preparation takes longer holds no other one up: its volume may hang, or wait for its secret (C7). */
+/** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */
 const PREPARATION_OVERDUE_MS = 100;
 
 /**
- * A sandbox that is up is shown where its pod's containers have not started so long after it: most have, and their status says it, too. It
- * would be a third of all that a pod's start has the API server write.
+ * Delay before a ready sandbox is written to the pod's status. Most pods start their containers within this time, and
+ * that status update shows the sandbox too; the extra write would be a third of all status writes of a pod start.
  */
 const SANDBOX_SHOWN_AFTER_MS = 500;
 
 const NETWORK_NOT_READY = 'network is not ready';
 
-/** What {@link KubeletPodSyncer} uses of the Kubelet's dependencies. */
+/** Dependencies of {@link KubeletPodSyncer}. */
 type Components = Pick<
   Dependencies,
   | 'clock'
@@ -61,23 +61,26 @@ type Components = Pick<
   readonly journal: PodJournalPort;
   readonly runtimeState: RuntimeState;
   readonly groups: Pick<PodGroups, 'ensure' | 'destroy' | 'readLimits'>;
-  /** The pod is to be synced again: what was done to it shows in its status then. */
+  /** Syncs the pod again, so that its status shows what was changed. */
   readonly syncAgain: (uid: string) => void;
 };
 
 /**
- * The four things that a pod worker may ask for, each one pass that can be repeated at any time: it looks at what is,
- * and does what is missing (`SyncPod` and its like in `pkg/kubelet/kubelet.go`).
+ * Implements the four steps of pod workers. Each is one idempotent pass that compares the actual state and performs
+ * what is missing (`SyncPod` and the related methods in `pkg/kubelet/kubelet.go`).
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
   readonly #preparations: LendingGate;
   readonly #starts: StartMetrics;
-  /** The pods whose sandbox came up in the sync that is under way, which what that sync was given does not show; and when the API will. */
+  /**
+   * Pods whose sandbox became ready during the current sync, so the sync's input does not show it; each with the timer
+   * that shows it in the API.
+   */
   readonly #sandboxUp = new Map<string, Timer>();
-  /** What was known of the pods that are being ended when that began. */
+  /** Status of each terminating pod from before its termination. */
   readonly #beforeEnd = new Map<string, PodStatus>();
-  /** Show what the runtime has of the pods that are being stopped right now. */
+  /** Callbacks that show the current containers of the pods that are being stopped. */
   readonly #showers = new Map<string, (seen: RuntimePodStatus) => void>();
 
   constructor(components: Components) {
@@ -123,21 +126,22 @@ export class KubeletPodSyncer implements PodSyncer {
 
     let sandboxUp = false;
     this.#deps.probes?.addPod(pod);
-    // The kubelet's own status shows which containers have run, though the runtime's records of them may be gone.
+    // The kubelet's own status shows which containers have run, even if the runtime's records of them are gone.
     const shown = { ...pod, status: status.getPodStatus(uid) ?? podStatus };
     const result = await runtime.syncPod(shown, runtimeStatus, signal).finally(() => {
       this.#sandboxUp.get(uid)?.cancel();
       sandboxUp = this.#sandboxUp.delete(uid);
     });
-    // What was done shows in the cache at once, without waiting for an event or the next relist (P7).
+    // The cache is refreshed now, without waiting for an event or the next relist (P7).
     if (result.results.length > 0 || result.isOutdated) pleg.hint(pod.metadata.uid);
     const resizes = result.results.filter(({ action }) => action === 'ResizePodInPlace');
     for (const { error } of resizes) if (error !== undefined) allocation.failed(pod, error.message);
     if (result.error !== undefined) {
-      // What went wrong is part of the containers' waiting state: show it before the back-off, not after.
+      // The error is part of the containers' waiting state, so the status is updated before the back-off.
       const waiting = this.#generate(pod, runtimeStatus, false);
       status.setPodStatus(pod, sandboxUp ? withSandboxReady(pod, waiting) : waiting);
-      // Its deadline was over meanwhile, or is known only now: whoever is said to have failed is ended, or a shutdown would pass it over.
+      // The active deadline has passed during the sync. A pod that is shown as Failed must also be terminated,
+      // otherwise a node shutdown would skip it.
       if (isTerminalPhase(waiting.phase)) return { isTerminal: true, error: result.error };
       throw result.error;
     }
@@ -162,7 +166,10 @@ export class KubeletPodSyncer implements PodSyncer {
     return isTerminalPhase(podStatus.phase) ? undefined : read;
   }
 
-  /** The sandbox of a pod that is being synced, and its network, are up: where its images take a while to come, its status says so. */
+  /**
+   * Notes that the sandbox and network of a pod are ready during its sync. If the images take long, the pod's status
+   * shows it.
+   */
   sandboxReady(pod: Pod): void {
     const { clock, status } = this.#deps;
     const { uid } = pod.metadata;
@@ -175,24 +182,28 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   /**
-   * Something happened to the containers of a pod. While a pod is being stopped, which may take its whole grace period, its containers that
-   * have ended are shown so, and not as ready. Upstream shows them as running until the last one has ended.
+   * Updates the status of a pod that is being stopped. During the grace period, containers that have terminated are
+   * shown as terminated and not ready. Upstream shows them as running until the last one has terminated.
    */
   containersChanged(uid: string): void {
     const entry = this.#deps.podCache.get(uid);
     if (entry !== undefined && entry.error === undefined) this.#showers.get(uid)?.(entry.status);
   }
 
-  /** A worker has the pod as it was when its wish changed last: what the API shows of it may be another status by now. */
+  /**
+   * Returns the pod with the API's current status. The pod worker's copy has the status from the last change of the
+   * pod's spec.
+   */
   #asShown(wanted: Pod): Pod {
     const status = this.#deps.podManager.getPodByUid(wanted.metadata.uid)?.status;
     return status === undefined || status === wanted.status ? wanted : { ...wanted, status };
   }
 
   /**
-   * What the pod was granted is on disk before anything changes of what the runtime has of it, and before its sandbox is made. Where there is
-   * nothing yet, its group and its volumes are made meanwhile: a kubelet that was killed over it asks for the pod anew, and finds them.
-   * @returns the pod's runtime status to go on with
+   * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
+   * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
+   * parallel; if the kubelet is killed meanwhile, its successor admits the pod again and finds them.
+   * @returns the pod's current runtime status
    */
   async #makeReady(pod: Pod, givenStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
     if (givenStatus.sandboxes.length > 0 || givenStatus.containers.length > 0) {
@@ -211,7 +222,7 @@ export class KubeletPodSyncer implements PodSyncer {
     try {
       await this.#deps.allocation.saved(pod.metadata.uid);
     } catch (err) {
-      this.#warn(pod, eventReasons.failedSync, `error saving what the pod was granted: ${errorText(err)}`);
+      this.#warn(pod, eventReasons.failedSync, `error saving the pod's allocated resources: ${errorText(err)}`);
       throw err;
     }
   }
@@ -222,14 +233,14 @@ export class KubeletPodSyncer implements PodSyncer {
     const endContainers = (): Promise<void> => this.#kill(pod, pod, toRunningPod(pod, givenStatus), undefined, signal);
     const ensured = () => groups.ensure(pod, givenStatus, endContainers, signal);
     const runtimeStatus = await journal.during(uid, 'Cgroup', {}, ensured, signal);
-    // A pod that runs already comes before those that are not to run yet.
+    // A pod that already runs has priority over pods that do not.
     const turn = runtimeStatus.sandboxes.length > 0 ? 'urgent' : 'normal';
     const prepared = () => this.#preparations.run(turn, () => this.#prepare(pod, signal), signal);
     await journal.during(uid, 'Volumes', {}, prepared, signal);
     return runtimeStatus;
   }
 
-  /** What the pod needs on this machine before its containers can start. */
+  /** Prepares what the pod needs on this machine before its containers can start. */
   async #prepare(pod: Pod, signal: AbortSignal): Promise<void> {
     const { volumes } = this.#deps;
     try {
@@ -262,18 +273,20 @@ export class KubeletPodSyncer implements PodSyncer {
     const { clock, status, podCache, probes, allocation, groups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
-    // For the last status, while there is a group: a pod that ran for less than a sync interval has not been asked for it yet.
+    // Read for the final status while the cgroup exists: for a pod that ran for less than a sync interval the limits
+    // have not been read yet.
     const limitsRead = groups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);
     if (!this.#beforeEnd.has(uid)) this.#beforeEnd.set(uid, before);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(before) : before);
 
-    // A kubelet that starts while the pod terminates has not synced it: what runs is asked for its readiness, as before the restart.
+    // A kubelet that starts while the pod terminates has not synced the pod, so the readiness probes of running
+    // containers are started here, as before the restart.
     if (runtimeStatus.containers.some(({ state }) => state === 'running')) probes?.addPod(pod);
     probes?.stopLivenessAndStartup(uid);
     this.#showers.set(uid, (seen) => {
-      // How the pod has ended is shown once all of it has stopped (S2).
+      // The final state is shown once all containers have stopped (S2).
       if (stillRunning(seen).length === 0) return;
       const ending = this.#generate(pod, withDataFromBeforeStopping(seen, runtimeStatus), false);
       status.setPodStatus(pod, podStatusFn ? podStatusFn(ending) : ending);
@@ -285,7 +298,8 @@ export class KubeletPodSyncer implements PodSyncer {
     probes?.removePod(uid);
     await limitsRead;
 
-    // Read anew: how the containers ended is what the status has to say. What the pod's resources are released by is this reading, too.
+    // Read again, because the status must show how the containers terminated. Resources of the pod are released based
+    // on this reading, too.
     const read = await podCache.getNewerThan(uid, stoppedAtMs, signal);
     const stopped = withDataFromBeforeStopping(read, runtimeStatus);
     const running = stillRunning(stopped);
@@ -296,7 +310,8 @@ export class KubeletPodSyncer implements PodSyncer {
         `detected running containers after a successful KillPod, CRI violation: ${ids}`,
       );
     }
-    // Once more: what came of it first was not shown where it did not follow from what was shown before (P2).
+    // The status function is applied again: its first result was not shown if it was not a valid transition from the
+    // status before (P2).
     const after = this.#generate(pod, stopped, true);
     status.setPodStatus(pod, podStatusFn ? podStatusFn(after) : after);
     return { stoppedAtMs };
@@ -328,7 +343,7 @@ export class KubeletPodSyncer implements PodSyncer {
     this.#beforeEnd.delete(pod.metadata.uid);
   }
 
-  /** The pod's status as it stands, from the runtime's side and from what the kubelet decided. */
+  /** Generates the pod's status from the runtime's state and the kubelet's decisions. */
   #generate(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatus {
     const { clock, status, generatePodStatus, recorder } = this.#deps;
     const oldStatus = status.knownStatus(pod);
@@ -343,7 +358,7 @@ export class KubeletPodSyncer implements PodSyncer {
     return generatePodStatus(pod, runtimeStatus, { oldStatus, podIsTerminal, failure });
   }
 
-  /** @param configPod the pod as its source has it; `undefined` where only the runtime knows it */
+  /** @param configPod the pod as its source has it; `undefined` if only the runtime knows the pod */
   async #kill(
     pod: Pod,
     configPod: Pod | undefined,
@@ -354,7 +369,7 @@ export class KubeletPodSyncer implements PodSyncer {
     try {
       await this.#deps.runtime.killPod(configPod, runningPod, gracePeriodSeconds, signal);
     } catch (err) {
-      // A shorter grace period aborts the running kill; the next one says how it went.
+      // A shorter grace period aborts the running kill; the next kill reports the outcome.
       if (!signal.aborted) this.#warn(pod, eventReasons.failedToKillPod, `error killing pod: ${errorText(err)}`);
       throw new KubeletError('KillFailed', `error killing terminating pod: ${errorText(err)}`, { cause: err });
     }

@@ -1,6 +1,9 @@
 import type { Pod, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
-/** What may run of a pod, or come to run late, in the form that the runtime kills. */
+/**
+ * Returns the containers and sandboxes of a pod that run or may still start, in the form in which the runtime kills
+ * them.
+ */
 export function toRunningPod(pod: Pod, status: RuntimePodStatus): RuntimePod {
   const containers = status.containers.filter(({ state }) => state !== 'exited');
   return {
@@ -13,7 +16,7 @@ export function toRunningPod(pod: Pod, status: RuntimePodStatus): RuntimePod {
   };
 }
 
-/** A minimal Pod for one that only the runtime knows, so that events can refer to it. */
+/** Returns a minimal Pod for a pod that only the runtime knows, so that events can refer to it. */
 export function toApiPod(runningPod: RuntimePod): Pod {
   const { uid, name, namespace, containers } = runningPod;
   return {
@@ -23,15 +26,15 @@ export function toApiPod(runningPod: RuntimePod): Pod {
 }
 
 /**
- * The status after a pod was stopped, with what the runtime forgets when it stops: the addresses of the sandbox, and
- * containers that were removed in between.
+ * Returns the status after a pod was stopped, with the IP addresses from before: the runtime forgets the addresses when
+ * it stops the sandbox.
  */
 export function withDataFromBeforeStopping(stopped: RuntimePodStatus, before: RuntimePodStatus): RuntimePodStatus {
   const ips = stopped.ips.length > 0 ? stopped.ips : before.ips;
   return { ...stopped, ips };
 }
 
-/** The containers that still run though the pod was killed: the runtime broke its contract. */
+/** Returns the containers that still run although the pod was killed, which violates the runtime's contract. */
 export function stillRunning(status: RuntimePodStatus): readonly RuntimeContainerStatus[] {
   return status.containers.filter((container) => container.state === 'running');
 }

@@ -3,8 +3,8 @@ import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
 const TYPE = 'PodReadyToStartContainers';
 
 /**
- * A status that says that the pod's sandbox, network and volumes are there, so that its containers may start (KEP-3085,
- * `OnPodSandboxReady` in `pkg/kubelet/kubelet.go`). All else stays as it is: its images may take long to come.
+ * Returns a status which shows that the pod's sandbox, network and volumes are ready, so that its containers can start
+ * (KEP-3085, `OnPodSandboxReady` in `pkg/kubelet/kubelet.go`). All other fields stay unchanged.
  */
 export function withSandboxReady({ metadata }: Pod, status: PodStatus): PodStatus {
   const { conditions = [] } = status;

@@ -3,19 +3,19 @@ import { isMirrorPod, isStaticPod, isTerminalPhase, type Pod, type PodStatus } f
 import type { Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 import { STARTUP_BUCKETS } from './start-metrics.ts';
 
-/** A pull, by the monotonic clock. */
+/** An image pull, with times of the monotonic clock. */
 interface Pull {
   readonly startedAtMs: number;
   readonly endedAtMs: number;
 }
 
-/** Pods with no other volumes than these are stateless, in the words of the startup latency SLO. */
+/** Volume types that a stateless pod may have, as the startup latency SLO defines it. */
 const STATELESS_VOLUMES: readonly string[] = ['secret', 'configMap', 'downwardAPI', 'emptyDir', 'projected'];
 
 /**
- * How long pods of the API server take from their creation until the API server shows that all their containers run: the
- * indicator of the startup latency SLO (`pkg/kubelet/util/pod_startup_latency_tracker.go`). Only pods are measured that
- * nobody had acknowledged when they were first seen, and that were never unschedulable.
+ * Measures the time from the creation of an API pod until the API server shows that all its containers run, which is
+ * the indicator of the startup latency SLO (`pkg/kubelet/util/pod_startup_latency_tracker.go`). Measures only pods that
+ * had no start time when first seen and that were never unschedulable.
  */
 export class StartupLatency {
   readonly #clock: Pick<Clock, 'now'>;
@@ -23,7 +23,9 @@ export class StartupLatency {
   readonly #indicator: Histogram;
   readonly #firstWithNetwork: Gauge;
   #hasFirstWithNetwork = false;
-  /** The pulls of those that are on their way; `left out` for those that are measured already, or never are. */
+  /**
+   * Image pulls of the pods that are starting; `left out` for pods that were already measured or are never measured.
+   */
   readonly #pods = new Map<string, Pull[] | 'left out'>();
 
   constructor({ clock, metrics }: { readonly clock: Pick<Clock, 'now'>; readonly metrics: Metrics }) {
@@ -35,16 +37,16 @@ export class StartupLatency {
     });
     this.#indicator = metrics.histogram({
       name: 'kubelet_pod_start_sli_duration_seconds',
-      help: 'The same of stateless pods, without the time of pulls and of init containers.',
+      help: 'Seconds from the creation of a stateless pod until the API server shows that its containers run, without the time of image pulls and init containers.',
       buckets: STARTUP_BUCKETS,
     });
     this.#firstWithNetwork = metrics.gauge({
       name: 'kubelet_first_network_pod_start_sli_duration_seconds',
-      help: 'The same of the first pod with a network of its own.',
+      help: 'Seconds from the creation of the first pod with its own network until the API server shows that its containers run, without the time of image pulls and init containers.',
     });
   }
 
-  /** What a source shows of a pod now. */
+  /** Records the current version of a pod from a source. */
   observed(pod: Pod): void {
     const { uid } = pod.metadata;
     if (isStaticPod(pod) || isMirrorPod(pod) || isTerminalPhase(pod.status?.phase)) {
@@ -61,13 +63,13 @@ export class StartupLatency {
     }
   }
 
-  /** A pull for a pod is over, however it ended; both instants are of the monotonic clock. */
+  /** Records that an image pull for a pod has ended, with any outcome. Both times are of the monotonic clock. */
   pulled(podUid: string, startedAtMs: number, endedAtMs: number): void {
     const pulls = this.#pods.get(podUid);
     if (Array.isArray(pulls)) pulls.push({ startedAtMs, endedAtMs });
   }
 
-  /** The pod is gone. */
+  /** Forgets a pod that is gone. */
   forget(podUid: string): void {
     this.#pods.delete(podUid);
   }
@@ -100,7 +102,7 @@ function isStateful({ spec }: Pod): boolean {
   return (spec.volumes ?? []).some((volume) => !STATELESS_VOLUMES.some((type) => Object.hasOwn(volume, type)));
 }
 
-/** The time in which there was any pull. */
+/** Returns the time during which at least one pull was in progress. */
 function pullingMs(pulls: readonly Pull[]): number {
   let sumMs = 0;
   let coveredUntilMs = Number.NEGATIVE_INFINITY;
@@ -111,7 +113,7 @@ function pullingMs(pulls: readonly Pull[]): number {
   return sumMs;
 }
 
-/** The time in which init containers ran that have ended; sidecars have not. */
+/** Returns the total running time of the init containers that have terminated; sidecars have not. */
 function initContainersMs({ status }: Pod): number {
   return (status?.initContainerStatuses ?? []).reduce((sumMs, { state }) => {
     const { startedAt, finishedAt } = state?.terminated ?? {};

@@ -5,18 +5,19 @@ import { staleNamesakes } from './stale-namesakes.ts';
 
 interface Components extends Pick<Dependencies, 'podConfig' | 'podManager' | 'podCache'> {
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain'>;
-  /** Ends a pod that only the runtime knows. */
+  /** Terminates a pod that only the runtime knows. */
   readonly killOrphan: (runningPod: RuntimePod) => void;
 }
 
 /**
- * Who is ended before all sources have spoken, and who waits for that (F1): only a pod goes of which nothing has begun, or whose place a
- * static pod of the same source has taken. Such a source may be all that ever speaks, as the API server can be the very pod that waits for
- * its place (F4).
+ * Decides which removed pods are terminated before all pod sources are ready, and which wait for that (F1). A pod is
+ * terminated early only if it has not started, or if a static pod of the same source replaces it. The wait could
+ * otherwise last forever: the API server, which is one of the sources, may run in the very static pod that waits to
+ * replace the removed one (F4).
  */
 export class EarlyEnds {
   readonly #components: Components;
-  /** The pods that were removed before all sources were ready. */
+  /** Pods that were removed before all sources were ready. */
   readonly #removed = new Map<string, Pod>();
 
   constructor(components: Components) {
@@ -24,8 +25,8 @@ export class EarlyEnds {
   }
 
   /**
-   * Its source no longer has the pod, and not all sources are ready.
-   * @returns whether it is ended nevertheless
+   * Handles a pod that its source has removed while not all sources are ready.
+   * @returns whether the pod is terminated nevertheless
    */
   removed(pod: Pod): boolean {
     if (this.#hasBegun(pod)) {
@@ -36,7 +37,7 @@ export class EarlyEnds {
     return true;
   }
 
-  /** All sources are ready: whoever was removed, and was not brought again, is ended. */
+  /** Terminates the removed pods that were not added again, because all sources are ready. */
   endAll(): void {
     const { podManager, workers } = this.#components;
     for (const [uid, pod] of this.#removed) {
@@ -45,12 +46,12 @@ export class EarlyEnds {
     this.#removed.clear();
   }
 
-  /** A clean-up ends all that is not wanted: nothing is left to be done here. */
+  /** Forgets the removed pods, because housekeeping terminates all unwanted pods. */
   clear(): void {
     this.#removed.clear();
   }
 
-  /** Pods have come: whoever was removed, and has its place taken by one of them, is ended. */
+  /** Terminates the removed pods that are replaced by a pod that has been added. */
   endReplaced(): void {
     if (this.#removed.size === 0) return;
     const { podManager, podConfig, workers } = this.#components;
@@ -62,7 +63,10 @@ export class EarlyEnds {
     }
   }
 
-  /** Whether a pod that only the runtime knows may keep a static pod from its place: then {@link endNamesakes} has to look. */
+  /**
+   * Returns whether a pod that only the runtime knows may block a static pod of the same name. If so, {@link
+   * endNamesakes} must be called with the runtime's pods.
+   */
   mayHaveNamesakes(): boolean {
     const { podManager, podConfig, podCache } = this.#components;
     return podManager.getPods().some((pod) => {
@@ -72,7 +76,7 @@ export class EarlyEnds {
     });
   }
 
-  /** Ends those of the runtime's pods whose place is taken. */
+  /** Terminates the pods of the runtime that a static pod replaces. */
   endNamesakes(listed: readonly RuntimePod[]): void {
     const { podManager, podConfig, killOrphan } = this.#components;
     const unknown = listed.filter((pod) => mayRun(pod) && this.#isUnknown(pod.uid));
@@ -81,14 +85,17 @@ export class EarlyEnds {
     }
   }
 
-  /** Not one that waits for another of its name, unless an earlier process has begun it. */
+  /**
+   * Returns whether the pod has started. A pod that waits for its full name has not, unless an earlier kubelet process
+   * has started it.
+   */
   #hasBegun({ metadata: { uid, name, namespace } }: Pod): boolean {
     const { workers, podCache } = this.#components;
     if (workers.explain(uid)?.activity.kind !== 'waitingForFullName') return true;
     return podCache.runningPods(name, namespace)?.includes(uid) ?? true;
   }
 
-  /** Neither a source has it nor a worker. */
+  /** Returns whether neither a pod source nor a pod worker knows the pod. */
   #isUnknown(uid: string): boolean {
     const { podManager, workers } = this.#components;
     return podManager.getPodByUid(uid) === undefined && workers.explain(uid) === undefined;

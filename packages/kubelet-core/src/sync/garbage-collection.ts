@@ -3,7 +3,7 @@ import { type EventRecorder, errorText, eventReasons, type Logger, type ObjectRe
 import type { ContainerGcPort, ImageGcPort, PodConfigPort } from '../ports.ts';
 import { waited } from './sync-loop.ts';
 
-/** What {@link collectGarbage} works with. */
+/** Components of {@link collectGarbage}. */
 export interface GarbageCollectionComponents {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -20,9 +20,10 @@ export interface GarbageCollectionOptions {
 }
 
 /**
- * Runs both collections, each at its own pace, until `signal` is aborted (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`). The first
- * ones come when all sources of pods have spoken, after a period at the latest: what is of pods that are not known yet is not to go
- * (P5), and where ages of images outlive restarts, after a boot their images would go as old and unused ones.
+ * Runs the garbage collection of containers and images, each at its own interval, until `signal` is aborted
+ * (`StartGarbageCollection` in `pkg/kubelet/kubelet.go`). The first runs wait until all pod sources have reported, but
+ * at most one interval. Otherwise containers of pods that are not known yet could be removed (P5), and if image ages
+ * survive restarts, after a boot the images of these pods would be removed as old and unused.
  */
 export async function collectGarbage(
   components: GarbageCollectionComponents,
@@ -74,7 +75,7 @@ async function collectImages(
       failed = false;
     } catch (err) {
       if (signal.aborted) return;
-      // Once may be chance: an event is for what lasts.
+      // A single failure may be transient, so the event is recorded only for repeated failures.
       const again = 'Image garbage collection failed multiple times in a row';
       logger.error({ err }, failed ? again : 'Image garbage collection failed once');
       if (failed) recorder.event(nodeRef, 'Warning', eventReasons.imageGcFailed, errorText(err));
@@ -83,7 +84,7 @@ async function collectImages(
   } while (await waited(clock, imageGcPeriodMs, signal));
 }
 
-/** Resolves when all sources of pods have spoken, after `mostMs`, or when the signal is aborted. */
+/** Resolves when all pod sources have reported, after `mostMs`, or when the signal is aborted. */
 async function sourcesSeen(
   { clock, podConfig }: Pick<GarbageCollectionComponents, 'clock' | 'podConfig'>,
   mostMs: number,

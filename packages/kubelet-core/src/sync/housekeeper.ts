@@ -5,16 +5,19 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodGroups } from './pod-groups.ts';
 import type { SyncHandler } from './sync-handler.ts';
 
-/** What one pass works with. */
+/** Input of one housekeeping pass. */
 interface Pass {
   readonly pods: readonly RuntimePod[];
-  /** Not all sources have spoken: nothing but namesakes of wanted static pods may be ended (F1, F4). */
+  /**
+   * Whether some sources have not reported. Then only running pods that a static pod of the same name replaces may be
+   * terminated (F1, F4).
+   */
   readonly early: boolean;
 }
 
-/** At the latest after this long housekeeping looks at everything again, whether or not anything seemed to happen. */
+/** Maximum time between two complete passes, whether or not anything happened. */
 const REPAIR_MS = 60_000;
-/** A pass that takes longer than this is worth a line in the log. */
+/** Duration of a pass above which a warning is logged. */
 const WARNING_MS = 15_000;
 
 interface Components extends Pick<Dependencies, 'podConfig'> {
@@ -25,12 +28,15 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly groups: Pick<PodGroups, 'look'>;
 }
 
-/** When housekeeping is due, and its two halves: what asks the runtime, and what needs the sync loop to itself. */
+/**
+ * Decides when housekeeping is due, and runs its two halves: queries to the runtime outside the sync loop, and the
+ * changes inside the sync loop.
+ */
 export class Housekeeper {
   readonly #components: Components;
-  /** Whether anything happened since the last pass that it may have to act on. */
+  /** Whether something has happened since the last pass that housekeeping may have to react to. */
   #due = true;
-  /** When the pass that is under way began. */
+  /** Start of the current pass. */
   #beganMs = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
@@ -38,12 +44,15 @@ export class Housekeeper {
     this.#components = components;
   }
 
-  /** Something happened that housekeeping may have to act on. */
+  /** Requests a pass, because something happened that housekeeping may have to react to. */
   due(): void {
     this.#due = true;
   }
 
-  /** The runtime's pods, where there is anything to do; `undefined` where not. A runtime may take its time to answer. */
+  /**
+   * Returns the runtime's pods if a pass is due, otherwise `undefined`. Runs outside the sync loop, because the runtime
+   * may be slow.
+   */
   async prepare(signal: AbortSignal): Promise<Pass | undefined> {
     const { clock, podConfig, runtime, handler, groups } = this.#components;
     if (!podConfig.seenAllSources()) {
@@ -52,7 +61,7 @@ export class Housekeeper {
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
     if (!this.#due && !repair) return undefined;
-    // What happens from now on is for the next pass.
+    // Events from now on are for the next pass.
     this.#due = false;
     this.#beganMs = nowMs;
     const pods = await this.#untilDone(async () => {
@@ -62,7 +71,7 @@ export class Housekeeper {
     return { pods, early: false };
   }
 
-  /** Does what is to be done, in the sync loop. */
+  /** Performs the pass, in the sync loop. */
   async handle({ pods, early }: Pass, signal: AbortSignal): Promise<void> {
     const { clock, logger, handler } = this.#components;
     if (early) {
@@ -75,7 +84,7 @@ export class Housekeeper {
     if (durationMs > WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
   }
 
-  /** What fails is due again. */
+  /** Makes a pass that fails due again. */
   async #untilDone<T>(half: () => Promise<T>): Promise<T> {
     try {
       return await half();

@@ -1,7 +1,10 @@
 import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { Counter, Gauge, Metrics } from '@node-agent/telemetry';
 
-/** Only reasons that are known are counted by name, as upstream does, or the metric would have as many series as there are resources. */
+/**
+ * Reasons that are counted by name, as upstream does. Others are counted together, otherwise the metric would have one
+ * series per resource name.
+ */
 const COUNTED_REASONS: ReadonlySet<string> = new Set([
   'AppArmor',
   'PodOSSelectorNodeLabelDoesNotMatch',
@@ -31,7 +34,7 @@ function countedReason(reason: string): string {
   return reason.startsWith('OutOf') ? 'OutOfExtendedResources' : 'Other';
 }
 
-/** The counts that the sync handler keeps, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+/** Counts of the sync handler, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export class HousekeepingMetrics {
   readonly #desired: Gauge<'static'>;
   readonly #active: Gauge<'static'>;
@@ -42,22 +45,22 @@ export class HousekeepingMetrics {
   constructor(metrics: Metrics) {
     this.#desired = metrics.gauge({
       name: 'kubelet_desired_pods',
-      help: 'Pods that the configuration sources ask for; static is true for those of manifests.',
+      help: 'Number of pods that the pod sources desire. static is true for pods from manifests.',
       labels: ['static'],
     });
     this.#active = metrics.gauge({
       name: 'kubelet_active_pods',
-      help: 'Pods that hold resources of the node and count when others are admitted.',
+      help: 'Number of pods that hold resources of the node and count in the admission of other pods.',
       labels: ['static'],
     });
-    this.#mirrors = metrics.gauge({ name: 'kubelet_mirror_pods', help: 'Mirror pods of static pods.' });
+    this.#mirrors = metrics.gauge({ name: 'kubelet_mirror_pods', help: 'Number of mirror pods of static pods.' });
     this.#ephemeral = metrics.gauge({
       name: 'kubelet_managed_ephemeral_containers',
-      help: 'Ephemeral containers of the pods that the configuration sources ask for.',
+      help: 'Number of ephemeral containers of the pods that the pod sources desire.',
     });
     this.#rejections = metrics.counter({
       name: 'kubelet_admission_rejections_total',
-      help: 'Pods that were not admitted, by reason.',
+      help: 'Number of rejected pods, by reason.',
       labels: ['reason'],
     });
   }

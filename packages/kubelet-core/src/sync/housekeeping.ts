@@ -1,29 +1,32 @@
 import type { PodWorkerSync } from '@node-agent/contracts';
 import { isTerminalPhase, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 
-/** What one pass of housekeeping sees. */
+/** Input of one housekeeping pass. */
 export interface HousekeepingView {
-  /** All pods of all sources, mirror pods apart. */
+  /** All pods of all sources, without mirror pods. */
   readonly pods: readonly Pod[];
-  /** Where the pod workers stand, after they forgot what is finished. */
+  /** State of each pod worker, after finished pods were forgotten. */
   readonly workers: ReadonlyMap<string, PodWorkerSync>;
-  /** Pods of which the runtime has anything that may run. */
+  /** Pods with anything in the runtime that may run. */
   readonly runningPods: readonly RuntimePod[];
-  /** Whether the pod may hold resources of the node: it is admitted, not terminal, not finished. */
+  /** Returns whether the pod may hold resources of the node: admitted, not terminal, not finished. */
   readonly isActive: (pod: Pod) => boolean;
 }
 
-/** What one pass of housekeeping has to tell the pod workers. */
+/** Actions of one housekeeping pass. */
 export interface HousekeepingPlan {
-  /** Wanted and admitted, but without a worker: a UID that is used again (P3), or left over from an earlier run. */
+  /** Desired and admitted pods without a worker: their UID is reused (P3), or they remain from an earlier kubelet. */
   readonly restart: readonly Pod[];
-  /** Deleted and terminal, with nothing running and no worker: only the last steps are left to do. */
+  /** Deleted and terminal pods with nothing running and no worker; only their final clean-up remains. */
   readonly finish: readonly Pod[];
-  /** Known to the runtime alone: to be killed, never started (P6). */
+  /** Pods that only the runtime knows; they are killed and never started (P6). */
   readonly killOrphans: readonly RuntimePod[];
 }
 
-/** The decisions of housekeeping (`HandlePodCleanups` in `pkg/kubelet/kubelet_pods.go`); valid only once every source is ready. */
+/**
+ * Plans one housekeeping pass (`HandlePodCleanups` in `pkg/kubelet/kubelet_pods.go`). Valid only once every source is
+ * ready.
+ */
 export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
   const known = new Set(view.workers.keys());
   const restart = view.pods.filter((pod) => !known.has(pod.metadata.uid) && view.isActive(pod));

@@ -1,12 +1,12 @@
 import { type Clock, TimeSlice } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 
-/** How many pods of an update are handled before pod workers, and then other events, have their turn. */
+/** Number of pods of an update that are handled before pod workers and other events get their turn. */
 const PORTION = 8;
 
 /**
- * Handles the pods of an update in their order, a few at a time: a list of thousands must not hold up probes, health checks and the pods
- * that run (K5). Called once for an update without pods.
+ * Handles the pods of an update in order, a few at a time, so that a list of thousands does not delay probes, health
+ * checks and running pods (K5). Calls `handle` once for an update without pods.
  * @throws the signal's reason
  */
 export async function inPortions(

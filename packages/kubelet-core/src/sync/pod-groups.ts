@@ -4,29 +4,30 @@ import type { Dependencies } from '../dependencies.ts';
 import { KubeletError } from '../errors.ts';
 
 type Components = Pick<Dependencies, 'logger' | 'recorder' | 'runtime' | 'volumes' | 'cgroups'> & {
-  /** The pods that hold resources of the node. */
+  /** Returns the pods that hold resources of the node. */
   readonly activePods: () => readonly Pod[];
 };
 
 /**
- * Whether nothing of a pod ever begins anew. Containers that run without their pod's group, from a kubelet that made none, are
- * ended and begin anew in it; those of such a pod only end (`SyncPod` in `pkg/kubelet/kubelet.go`).
+ * Returns whether no container of the pod is ever restarted. If containers run without their pod's cgroup, because an
+ * earlier kubelet created none, they are stopped and restarted in the cgroup; the containers of such a pod are only
+ * stopped (`SyncPod` in `pkg/kubelet/kubelet.go`).
  */
 export function runsOnce({ spec }: Pick<Pod, 'spec'>): boolean {
   if (spec.restartPolicy !== 'Never') return false;
-  // A container that is restarted by a rule or a policy of its own may begin anew.
+  // A container with its own restart policy or rules may be restarted.
   return spec.containers.every(
     ({ restartPolicy, restartPolicyRules }) =>
       (restartPolicy === undefined || restartPolicy === 'Never') && !restartPolicyRules?.length,
   );
 }
 
-/** When the groups of pods are made, and when they go. Does nothing where this node has none. */
+/** Creates and removes the cgroups of pods. Does nothing if this node has no pod cgroups. */
 export class PodGroups {
   readonly #deps: Components;
-  /** The groups that were there when it was looked last. */
+  /** UIDs of the pods that had a cgroup when cgroups were last listed. */
   #seen: ReadonlySet<string> = new Set();
-  /** Orphans' groups that are being removed. */
+  /** UIDs of orphaned pods whose cgroups are being removed. */
   readonly #going = new Set<string>();
 
   constructor(components: Components) {
@@ -34,9 +35,9 @@ export class PodGroups {
   }
 
   /**
-   * Makes the group that a pod's containers are to be in.
-   * @param endContainers ends the containers that run without one
-   * @returns the pod's runtime status to go on with: another where containers were ended
+   * Creates the cgroup for a pod's containers.
+   * @param endContainers stops the containers that run outside the cgroup
+   * @returns the pod's current runtime status; read again if containers were stopped
    */
   async ensure(
     pod: Pod,
@@ -52,7 +53,7 @@ export class PodGroups {
       if (await cgroups.isEnsured?.(pod, signal)) return status;
       const isRunning = runtimeStatus.containers.some(({ state }) => state === 'running');
       if (isRunning && !(await cgroups.exists(pod, signal))) {
-        logger.info({ podUid: uid }, "The pod's containers run without its cgroup: they begin anew in it");
+        logger.info({ podUid: uid }, "Restarting the pod's containers, because they run outside its cgroup");
         await endContainers();
         status = await runtime.getPodStatus(uid, name, namespace, signal);
         if (runsOnce(pod)) return status;
@@ -73,8 +74,8 @@ export class PodGroups {
   }
 
   /**
-   * Looks what the pod's group is held to, where its status tells that and it is not known. A group that is not there, or cannot be read,
-   * is told as what the pod was granted.
+   * Reads the limits of the pod's cgroup if the pod's status shows them and they are not known. If the cgroup does not
+   * exist or cannot be read, the status shows the allocated resources instead.
    */
   async readLimits(pod: Pod, signal: AbortSignal): Promise<void> {
     const { cgroups, logger } = this.#deps;
@@ -83,16 +84,19 @@ export class PodGroups {
       await cgroups.limits(pod, signal);
     } catch (err) {
       if (signal.aborted) throw err;
-      logger.debug({ podUid: pod.metadata.uid, err }, "The limits of the pod's cgroup could not be read");
+      logger.debug({ podUid: pod.metadata.uid, err }, "Failed to read the limits of the pod's cgroup");
     }
   }
 
-  /** Ends what is left in a pod's group, and removes it: its volumes are gone (N5). */
+  /** Kills the remaining processes in a pod's cgroup and removes the cgroup, after the pod's volumes are gone (N5). */
   async destroy(uid: string, signal: AbortSignal): Promise<void> {
     await this.#deps.cgroups?.destroy(uid, signal);
   }
 
-  /** Looks which groups there are: before it is looked which pods there are, so that none is younger than what is known of them. */
+  /**
+   * Lists the existing cgroups. Called before the runtime's pods are listed, so that no listed cgroup is newer than the
+   * known pods.
+   */
   async look(signal: AbortSignal): Promise<void> {
     const { cgroups, logger } = this.#deps;
     this.#seen = new Set();
@@ -101,33 +105,35 @@ export class PodGroups {
       this.#seen = await cgroups.pods(signal);
     } catch (err) {
       if (signal.aborted) throw err;
-      // Pods are started and ended all the same; it is looked again next time.
+      // Pods are still started and terminated. The list is read again in the next pass.
       logger.error({ err }, 'Failed to list the cgroups of pods');
     }
   }
 
   /**
-   * Removes the groups of pods that nobody knows, beside whoever asks (W6); called only when all sources are ready (F1).
-   * @param isKnown asked right before a group is touched
+   * Removes the cgroups of unknown pods, without blocking the caller (W6). Called only when all sources are ready (F1).
+   * @param isKnown called directly before a cgroup is changed
    */
   removeOrphans(isKnown: (uid: string) => boolean, signal: AbortSignal): void {
     const { cgroups, logger } = this.#deps;
     if (cgroups === undefined) return;
-    // It tells of its failures itself; what remains is the abort.
+    // `updateQos` logs its failures; only an abort is ignored here.
     this.updateQos(signal).catch(() => undefined);
     for (const uid of this.#seen) {
       if (isKnown(uid) || this.#going.has(uid)) continue;
       this.#going.add(uid);
       this.#removeOrphan(uid, isKnown, signal)
         .catch((err: unknown) => {
-          // It is tried again next time.
+          // Retried in the next pass.
           if (!signal.aborted) logger.warn({ podUid: uid, err }, 'Failed to destroy orphaned pod cgroup');
         })
         .finally(() => this.#going.delete(uid));
     }
   }
 
-  /** Shares follow what the pods ask for together. A failure costs no pod anything: it is tried again. */
+  /**
+   * Updates the QoS cgroups to the total requests of their pods. A failure affects no pod, and the update is retried.
+   */
   async updateQos(signal: AbortSignal): Promise<void> {
     const { cgroups, activePods, logger } = this.#deps;
     try {
@@ -140,7 +146,7 @@ export class PodGroups {
 
   async #removeOrphan(uid: string, isKnown: (uid: string) => boolean, signal: AbortSignal): Promise<void> {
     const { cgroups, volumes, logger } = this.#deps;
-    // Volumes in memory are charged to the group as long as there is one (N5).
+    // Memory-backed volumes are charged to the cgroup while it exists (N5).
     const volumesExist = await volumes.podVolumesExist(uid);
     if (isKnown(uid)) return;
     if (volumesExist) {

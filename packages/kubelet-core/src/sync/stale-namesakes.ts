@@ -1,19 +1,20 @@
 import { type Pod, type PodSource, podFullName, podSource } from '@node-agent/pod-spec';
 
-/** A pod that runs and that nobody wants, as far as is known. */
+/** A running pod that no source is known to desire. */
 export interface UnwantedPod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Absent where nobody knows. */
+  /** Absent if unknown. */
   readonly source?: PodSource;
 }
 
 /**
- * The pods whose place is taken: a static pod of the same full name, and of the same source, is wanted, and that source has spoken.
- * They may go before the other sources have spoken (F1), as no pod ever moves between sources (F2): the pod that is waited for may be
- * the API server itself, which is one of those sources (F4).
- * @param wanted all pods that the sources have brought so far
+ * Returns the unwanted pods that are replaced: a static pod of the same full name and source is desired, and that
+ * source has reported. These pods may be terminated before the other sources have reported (F1), because a pod never
+ * moves between sources (F2). One of the other sources is the API server, which may itself run in the static pod that
+ * waits (F4).
+ * @param wanted all pods that the sources have reported so far
  */
 export function staleNamesakes<T extends UnwantedPod>(
   wanted: readonly Pod[],

@@ -25,7 +25,7 @@ import { oldestFirst } from './oldest-first.ts';
 import { cleanUpOrphans } from './orphans.ts';
 import type { PodGroups } from './pod-groups.ts';
 
-/** Orphans get this long to end; see {@link SyncHandler.handlePodCleanups}. */
+/** Grace period for orphaned pods; see {@link SyncHandler.handlePodCleanups}. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
 type Components = Pick<
@@ -55,23 +55,28 @@ type Components = Pick<
 };
 
 /**
- * What the sync loop does with what its sources bring (`SyncHandler` in `pkg/kubelet/kubelet.go`). Never called twice
- * at the same time: the loop sees to it.
+ * Handles the events of the sync loop's sources (`SyncHandler` in `pkg/kubelet/kubelet.go`). The sync loop guarantees
+ * that calls never overlap.
  */
 export class SyncHandler {
   readonly #deps: Components;
   readonly #metrics: HousekeepingMetrics;
   readonly #admissions: Admissions;
-  /** The pods of which something may be remembered: those that were there at the last housekeeping, and all since (K4). */
+  /**
+   * UIDs of the pods for which components may keep state: the pods present at the last housekeeping pass, and all pods
+   * since (K4).
+   */
   readonly #remembered = new Set<string>();
-  /** Pods that have come to their end here and are forgotten, for as long as the cache of the runtime's pods may say that they run. */
+  /**
+   * UIDs of pods that terminated here and were forgotten, kept as long as the pod cache may still show them as running.
+   */
   readonly #outlived = new Set<string>();
   /**
-   * The pods that may hold resources of the node. Each admission looks at all of them: of thousands of pods that have ended, or were refused, none
-   * is looked at again.
+   * UIDs of the pods that may hold resources of the node. Every admission iterates over these pods; the set spares it
+   * thousands of terminated or rejected pods.
    */
   readonly #mayBeActive = new Set<string>();
-  /** Who is ended before all sources are ready. */
+  /** Terminations that are allowed before all pod sources are ready. */
   readonly early: EarlyEnds;
 
   constructor(components: Components) {
@@ -87,7 +92,7 @@ export class SyncHandler {
     });
   }
 
-  /** The order in which {@link handlePodAdditions} takes new pods: those that run already come first, then the oldest. */
+  /** Sorts new pods for {@link handlePodAdditions}: pods that already run first, then the others, each oldest first. */
   inAdmissionOrder(pods: readonly Pod[]): readonly Pod[] {
     const oldest = oldestFirst(pods);
     const fromBefore = new Set(oldest.filter((pod) => this.#runsAlready(pod)));
@@ -95,9 +100,10 @@ export class SyncHandler {
   }
 
   /**
-   * New pods, oldest first: those that may not run here are rejected, the others get a worker, at once or when it is decided.
-   * Pods that run already, from before a restart of the kubelet, come before all others and are not asked for again (N1). Nor is one asked
-   * for that is to end: upstream asks, ends others for a critical one, and rejects one whose containers had all done their work.
+   * Handles new pods, oldest first. Each pod is rejected or gets a worker, now or when its admission completes. Pods
+   * that already run from before a kubelet restart come first and are not admitted again (N1). Pods that must terminate
+   * are not admitted either. Upstream admits such pods, may preempt others for a critical one, and rejects a pod whose
+   * containers had all completed.
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
     const { podManager, workers, allocation, journal } = this.#deps;
@@ -121,7 +127,7 @@ export class SyncHandler {
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
       const isToEnd = isTerminalPhase(pod.status?.phase) || (maybeNew && pod.metadata.deletionTimestamp !== undefined);
       if (maybeNew && !isToEnd) {
-        // What an earlier process granted it counts, whatever it asks for by now.
+        // Resources that an earlier process allocated count, even if the pod requests others by now.
         this.#admissions.ask(allocation.allocated(pod), signal);
         continue;
       }
@@ -136,7 +142,7 @@ export class SyncHandler {
     this.#syncAll(allocation.added(running));
   }
 
-  /** Pods whose wish changed, deleted ones too: their worker is told. */
+  /** Handles pods whose spec or metadata changed, including deletions, by updating their workers. */
   handlePodUpdates(pods: readonly Pod[]): void {
     const { podManager, allocation } = this.#deps;
     for (const updated of pods) {
@@ -146,18 +152,19 @@ export class SyncHandler {
       this.#deps.startup?.observed(updated);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(updated);
       if (pod === undefined) continue;
-      // It is told at once whether it gets what it asks for; who is not admitted yet is looked at then.
+      // Evaluates a resize now for admitted pods. For pods still in admission, the resize is evaluated when admission
+      // completes.
       const isDecided = !wasMirror && !this.#admissions.isUndecided(pod.metadata.uid);
       if (isDecided) this.#syncAll(allocation.updated(before, pod));
       if (before !== undefined) this.#warnOf(before, pod);
-      // Whoever is to end needs no admission: its worker ends what there is of it.
+      // A pod that must terminate needs no admission; its worker stops whatever runs of it.
       if (pod.metadata.deletionTimestamp !== undefined) this.#admissions.withdraw(pod.metadata.uid);
       this.#update('update', pod, mirrorPod);
       this.#seen(pod);
     }
   }
 
-  /** What a change asks for that is not to be had here is told, and holds nothing up. */
+  /** Records a warning event for a change that requests something this node does not support. The pod continues. */
   #warnOf(before: Pod, pod: Pod): void {
     for (const handler of this.#deps.admitHandlers) {
       const warning = handler.updated?.(before, pod);
@@ -166,7 +173,10 @@ export class SyncHandler {
     }
   }
 
-  /** Pods that their source no longer has: they are killed, where that is safe to say (F1). */
+  /**
+   * Handles pods that their source has removed: they are killed, unless some sources have not reported yet and the
+   * removal may be premature (F1).
+   */
   handlePodRemoves(pods: readonly Pod[]): void {
     const { podManager, podConfig, workers, logger } = this.#deps;
     for (const removed of pods) {
@@ -187,20 +197,21 @@ export class SyncHandler {
     this.retryResizes('pods_removed');
   }
 
-  /** Something may have made room for resizes that wait. */
+  /** Retries waiting resizes, because resources may have become free. */
   retryResizes(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): void {
     this.#syncAll(this.#deps.allocation.retry(trigger));
   }
 
-  /** Resizes that have waited for long are tried again, though nothing that is known has made room. */
+  /** Retries resizes that have waited for long, although no resources are known to have become free. */
   retryOverdueResizes(): void {
     this.#syncAll(this.#deps.allocation.retryOverdue());
   }
 
   /**
-   * Pods of which the API shows another status, mostly one that was just written there: only a readiness gate that has
-   * changed, which others set, is something for the pod's worker, and that the pod has ended where the worker does not
-   * know: somebody else said so, or a kubelet before this one (S1). Upstream's finds that out with the pod's next sync.
+   * Handles pods whose status changed in the API, usually because this kubelet has just written it. The pod worker is
+   * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated while
+   * its worker does not know (another client or an earlier kubelet wrote that; S1). Upstream notices the second case
+   * only at the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc, allocation, status, workers } = this.#deps;
@@ -224,7 +235,7 @@ export class SyncHandler {
     }
   }
 
-  /** Pods that are to be looked at again though their wish did not change. */
+  /** Syncs pods that did not change. */
   handlePodSyncs(pods: readonly Pod[]): void {
     for (const one of pods) {
       const { pod, mirrorPod, wasMirror } = this.#deps.podManager.getPodAndMirrorPod(one);
@@ -232,11 +243,11 @@ export class SyncHandler {
     }
   }
 
-  /** Pods that are past their active deadline, and are not told so yet. */
+  /** Returns the pods that have exceeded their active deadline and are not terminating yet. */
   podsPastDeadline(): readonly Pod[] {
     const { podManager, status, clock, workers } = this.#deps;
     return podManager.getPods().filter((pod) => {
-      // Almost no pod has a deadline: this runs every second, and must cost nothing for the others.
+      // Almost no pod has a deadline. This check runs every second and must be cheap for the others.
       if (pod.spec.activeDeadlineSeconds === undefined) return false;
       const { uid } = pod.metadata;
       if (this.#admissions.isUndecided(uid) || workers.isPodTerminationRequested(uid)) return false;
@@ -245,20 +256,22 @@ export class SyncHandler {
   }
 
   /**
-   * Makes the pod workers, the statuses, the runtime and the disk agree with the pods that are wanted. Only to be
-   * called once all sources are ready (F1), as what is not known is taken away here.
-   * @param listed the runtime's pods; the list may be older than what the workers have done since
+   * Reconciles the pod workers, the statuses, the runtime and the disk with the desired pods. Must only be called once
+   * all sources are ready (F1), because state of unknown pods is removed.
+   * @param listed the runtime's pods; the list may be older than the latest actions of the pod workers
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
     const { podManager, podCache, workers, status } = this.#deps;
     const pods = podManager.getPods();
     for (const { metadata } of pods) this.#mayBeActive.add(metadata.uid);
-    // Only here are finished workers forgotten, so that every pod that was wanted since the list was made still has one:
-    // what has none is an orphan (P6), and what was stopped meanwhile is known to be.
+    // Finished workers are forgotten only here, so every pod that was desired since the list was read still has a
+    // worker. A listed pod without a worker is therefore an orphan (P6), and pods stopped since the list was read are
+    // known to be terminated.
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
-    // All that is not wanted is being ended now. Who has finished is forgotten, and must not be ended once more (P1).
+    // All undesired pods are being terminated now. A finished pod may be forgotten, and must not be terminated again
+    // (P1).
     this.early.clear();
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
@@ -281,7 +294,7 @@ export class SyncHandler {
     this.#deps.allocation.retain(present);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
-    // Known is what there was at the last housekeeping, and what came since.
+    // A pod is known if it was present at the last housekeeping pass or has been added since.
     const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
     this.#beginAgain(plan.restart, shown, signal);
@@ -295,9 +308,9 @@ export class SyncHandler {
   }
 
   /**
-   * Before all sources are ready: a manifest's pod that has come to its end, and is wanted again, begins anew (P3), one of which the runtime
-   * alone knew then, too. It waits for nobody, as it may be what the others wait for: the API server, whose manifest was changed and changed
-   * back (F4).
+   * Restarts terminated static pods that are desired again (P3), before all sources are ready; also static pods that
+   * only the runtime knew when they terminated. They must not wait for the other sources, because the other sources may
+   * wait for them: a static pod can be the API server itself, whose manifest was changed and changed back (F4).
    */
   beginReused(signal: AbortSignal): void {
     const { podManager, podConfig, workers } = this.#deps;
@@ -314,9 +327,10 @@ export class SyncHandler {
   }
 
   /**
-   * A UID that is used again is another pod: nothing of its first life is said of the second (P3, S5). What that was admitted with is gone,
-   * its devices too, so that it is asked for anew (N1, N8); upstream starts it without asking.
-   * @param known the UIDs whose statuses stay, these or not
+   * Restarts pods whose UIDs are reused. A reused UID is a new pod: no state of the first instance may be attributed to
+   * the second (P3, S5). Resources admitted for the first instance, including devices, are gone, so the pod is admitted
+   * again (N1, N8). Upstream starts the pod without admission.
+   * @param known UIDs whose statuses are kept, except those of `pods`
    */
   #beginAgain(pods: readonly Pod[], known: readonly string[], signal: AbortSignal): void {
     if (pods.length === 0) return;
@@ -333,14 +347,17 @@ export class SyncHandler {
     this.#admissions.askAll(pods, signal);
   }
 
-  /** What the pod's first life has left. */
+  /** Removes the state of the pod's first instance. */
   #forget(uid: string): void {
     this.#deps.runtime.forget(uid);
     this.#deps.startup?.forget(uid);
     this.#deps.journal.forget(uid);
   }
 
-  /** The pods that hold resources of the node, with what they were granted: admitted, not terminal, not finished (N1). */
+  /**
+   * Returns the pods that hold resources of the node, with their allocated resources: admitted, not terminal, not
+   * finished (N1).
+   */
   activePods(): readonly Pod[] {
     const { podManager, allocation } = this.#deps;
     const active: Pod[] = [];
@@ -354,7 +371,7 @@ export class SyncHandler {
     return active;
   }
 
-  /** The pods about whose admission nothing is decided, the oldest first. */
+  /** Returns the pods in admission, oldest first. */
   applicants(): readonly Pod[] {
     return this.#admissions.applicants();
   }
@@ -372,10 +389,11 @@ export class SyncHandler {
   }
 
   /**
-   * The sync loop begins when the runtime's pods have been listed: what was started before this kubelet is among them. A static pod has kept
-   * its place only where it is among the first of its source: one that comes later was not wanted in between, while an API server's first list
-   * may be an old one. What this kubelet has ended itself may still be listed, until its cache has heard of that. Each of those is another pod
-   * when it comes again (N1, N9).
+   * Returns whether the pod was already running when it was added, because an earlier kubelet started it. The sync loop
+   * starts after the runtime's pods were first listed, so pods of an earlier kubelet are in that list. Two kinds of
+   * pods are new instances although the cache shows them as running (N1, N9): a pod that this kubelet has terminated,
+   * as long as the cache has not noticed it; and a static pod that arrives after the first list of its source, because
+   * it was not desired in between. The second rule does not apply to the API server, whose first list may be outdated.
    */
   #runsAlready(pod: Pod): boolean {
     const { uid, name, namespace } = pod.metadata;
@@ -401,12 +419,12 @@ export class SyncHandler {
     };
   }
 
-  /** Whether nothing is decided yet about a pod: what it waits for is its admission. */
+  /** Returns whether the pod is still in admission. */
   isUndecided(uid: string): boolean {
     return this.#admissions.isUndecided(uid);
   }
 
-  /** The pod as it is by now: it may have changed while it was asked for. */
+  /** Starts an admitted pod in its current version, which may have changed during admission. */
   #admitted(asked: Pod): void {
     const { podManager, allocation } = this.#deps;
     const { pod = asked, mirrorPod } = podManager.getPodAndMirrorPod(
@@ -428,8 +446,9 @@ export class SyncHandler {
   }
 
   /**
-   * Tells the pod's worker, where it may have one. Who has none was not let in, or has just come to an end that the runtime alone knew of:
-   * no change and no event of its containers lets it in (N1, N9), for which housekeeping asks, and which upstream's do. Who is deleted is ended.
+   * Updates the pod's worker. A pod without a worker was rejected, or has just terminated while only the runtime knew
+   * it. Except for a deletion, which must terminate the pod, no change and no container event starts such a pod; only
+   * housekeeping admits it again (N1, N9). Upstream starts it on such events.
    */
   #update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
     const { uid, deletionTimestamp } = pod.metadata;
@@ -445,7 +464,10 @@ export class SyncHandler {
     });
   }
 
-  /** What the API server shows of a pod may have changed: its status is compared, and its mirror pod, where it is static. */
+  /**
+   * Reacts to a pod that may have changed in the API: its status is compared and, for a static pod, its mirror pod is
+   * checked.
+   */
   #seen(pod: Pod): void {
     this.#deps.statusSeen?.(pod.metadata.uid);
     if (isStaticPod(pod)) this.#deps.mirrorPods?.look(podFullName(pod));
@@ -455,7 +477,7 @@ export class SyncHandler {
     this.#deps.recorder.event(podReference(pod), 'Warning', reason, message);
     this.#metrics.rejected(reason);
     this.#deps.status.setPodStatus(pod, rejectedStatus(pod, { reason, message }));
-    // What it might have taken was kept from resizes.
+    // Resources that were reserved for the rejected pod are free for resizes.
     this.retryResizes('pods_removed');
   }
 }

@@ -4,22 +4,22 @@ import type { RuntimeState } from '../node/runtime-state.ts';
 import type { HandlerFailures } from './loop-health.ts';
 
 const FIRST_WAIT_MS = 100;
-/** Upstream waits for up to 5 s; a runtime that is back should not find its pods asleep for that long (K2). */
+/** Upstream waits up to 5 s. A shorter wait lets pods be synced sooner after the runtime recovers (K2). */
 const LONGEST_WAIT_MS = 1000;
 
-/** Which sources wait while the runtime is not healthy. */
+/** Options of {@link SyncLoop.consume}. */
 export interface ConsumeOptions {
   /**
-   * Once the runtime was healthy for the first time, items are handled whatever its health: news that need no runtime,
-   * and would be old when it is back. Before that the source is not even read from.
+   * Whether items are handled regardless of the runtime's health once the runtime has been healthy for the first time.
+   * For items that need no runtime and would be outdated when the runtime is healthy again. Until then the source is
+   * not even read.
    */
   readonly always?: boolean;
 }
 
 /**
- * One thing at a time: whatever the loop's sources bring is handled alone and in the order in which it came, most of it
- * only while the runtime is healthy. A source that brings more than can be handled is not read from meanwhile, so each
- * source merges what waits in it.
+ * Handles the items of all its sources one at a time, in order of arrival, most of them only while the runtime is
+ * healthy. A source is not read while its previous item is being handled, so each source must merge its waiting items.
  */
 export class SyncLoop {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class SyncLoop {
   #tail: Promise<unknown> = Promise.resolve();
   #lastEntryMs: number | undefined;
   readonly #failures = new Map<string, HandlerFailures>();
-  /** Whether the log has said that the runtime is not healthy, since it last was. */
+  /** Whether the unhealthy runtime has been logged since the runtime was last healthy. */
   #skipping = false;
 
   constructor(clock: Clock, logger: Logger, runtimeState: RuntimeState) {
@@ -37,17 +37,17 @@ export class SyncLoop {
     this.#runtimeState = runtimeState;
   }
 
-  /** When the loop was last entered, by the monotonic clock; `undefined` before the first time. */
+  /** Time at which the loop was last entered, by the monotonic clock; `undefined` before the first time. */
   get lastEntryMs(): number | undefined {
     return this.#lastEntryMs;
   }
 
-  /** The handlers that failed when they were last called, by the name of their source. */
+  /** Handlers whose last call failed, by the name of their source. */
   get failures(): ReadonlyMap<string, HandlerFailures> {
     return this.#failures;
   }
 
-  /** Handles each item of `source` in the loop, until it ends or `signal` is aborted. */
+  /** Handles each item of `source` in the loop, until the source ends or `signal` is aborted. */
   async consume<T>(
     name: string,
     source: AsyncIterable<T>,
@@ -56,7 +56,7 @@ export class SyncLoop {
     { always = false }: ConsumeOptions = {},
   ): Promise<void> {
     const iterator = source[Symbol.asyncIterator]();
-    // A source that is silent must not keep the loop from ending.
+    // The abort must also end the wait for a source that produces no items.
     if (always && !(await this.runtimeHealthy(signal))) return;
     while (!signal.aborted) {
       const next = await unlessAborted(iterator.next(), signal);
@@ -66,15 +66,18 @@ export class SyncLoop {
     }
   }
 
-  /** Calls `handle` in the loop every `periodMs`, at whole multiples of it on the monotonic clock, until `signal` is aborted. */
+  /**
+   * Calls `handle` in the loop every `periodMs`, at whole multiples of the period on the monotonic clock, until
+   * `signal` is aborted.
+   */
   async tick(name: string, periodMs: number, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
     while (await this.#waitedForNext(periodMs, signal)) await this.#enter(name, handle, signal, false);
   }
 
   /**
-   * As {@link tick}, for what has to ask the runtime first: `prepare` does so beside the loop, which a runtime that is slow to
-   * answer must not hold up. What it resolves to is handled in the loop, whatever the runtime's health by then; `undefined` skips
-   * this time. Never prepares twice at once.
+   * Like {@link tick}, for handlers that need data from the runtime. `prepare` runs outside the loop, so that a slow
+   * runtime does not block the loop. `handle` then receives the result in the loop, regardless of the runtime's health
+   * at that time. If `prepare` resolves to `undefined`, `handle` is skipped. Preparations never overlap.
    */
   async tickPrepared<T>(
     name: string,
@@ -95,7 +98,7 @@ export class SyncLoop {
     }
   }
 
-  /** Waits until the runtime is healthy; `false` where `signal` is aborted before. */
+  /** Waits until the runtime is healthy. Returns `false` if `signal` is aborted first. */
   async runtimeHealthy(signal: AbortSignal): Promise<boolean> {
     for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
       const errors = this.#runtimeState.errors();
@@ -110,7 +113,7 @@ export class SyncLoop {
     return false;
   }
 
-  /** What ticks does so together: to wake the process takes more than most ticks do. */
+  /** All ticks are aligned to common instants, because waking the process costs more than most ticks do. */
   #waitedForNext(periodMs: number, signal: AbortSignal): Promise<boolean> {
     return waited(this.#clock, untilNextMs(this.#clock.monotonic(), periodMs), signal);
   }
@@ -118,7 +121,7 @@ export class SyncLoop {
   async #enter(name: string, handle: () => Promise<void> | void, signal: AbortSignal, always: boolean): Promise<void> {
     let entered = false;
     while (!entered) {
-      // The wait is outside of the turn: what needs no runtime must not wait behind what does.
+      // The wait happens outside the queue: items that need no runtime must not wait behind items that do.
       if (!always && !(await this.runtimeHealthy(signal))) return;
       const turn = this.#tail.then(async () => {
         if (signal.aborted) return true;
@@ -149,7 +152,7 @@ export class SyncLoop {
   }
 }
 
-/** What `promise` resolves to; `undefined` as soon as `signal` is aborted. */
+/** Resolves to the result of `promise`, or to `undefined` as soon as `signal` is aborted. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
     return await abortable(promise, signal);
@@ -159,7 +162,7 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** Sleeps; `false` instead of an error where `signal` is aborted. */
+/** Sleeps for `ms`. Returns `false`, instead of throwing, if `signal` is aborted. */
 export async function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   return (
     (await unlessAborted(

@@ -24,10 +24,10 @@ import { addResize, podLevelDiffers } from './resize-actions.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
- * What is to be done so that the runtime agrees with a pod that shall run: pure, and the heart of this package
+ * Computes the actions that make the runtime match a pod that should run. Pure; the core of this package
  * (`computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
  *
- * Back-off is not part of it: a container that is to start may still have to wait (see `RestartBackOff`).
+ * Back-off is not included: a container to start may still have to wait (see `RestartBackOff`).
  */
 export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
   const { features = defaultRestartFeatures } = context;
@@ -57,7 +57,8 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
 
   const reset = containersToReset(pod, status, features);
   if (reset.length > 0) {
-    // All go first, the sandbox stays or is looked at in the next pass; only then anything starts.
+    // All containers are removed first. The sandbox is kept, or checked in the next pass. Containers start only after
+    // that.
     return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };
   }
   if (sandbox.changed) {
@@ -80,9 +81,9 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
 }
 
 /**
- * The pod starts over in a new sandbox, unless it has nothing left to do there. What has run is asked by its own rules
- * and its own policy, what has not is still to run: upstream gives a pod of policy Never no second sandbox, and so
- * leaves one waiting for ever whose sandbox died before all of its containers had run.
+ * Starts the pod in a new sandbox, unless the pod has nothing left to do. Containers that have run are restarted
+ * according to their own rules and policy; containers that have not run are started. Upstream gives a pod with policy
+ * Never no second sandbox, so a pod whose sandbox died before all its containers had run waits forever.
  */
 function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft): void {
   const { pod, status } = situation;
@@ -100,7 +101,7 @@ function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft
 
 function runsInNewSandbox({ pod, status, features }: Situation, container: Container): boolean {
   const current = currentStatus(status.containers, container.name);
-  // What runs is killed first: it has no exit code yet.
+  // A running container is killed first, so it has no exit code yet.
   const killed = current?.state === 'running' || current?.state === 'unknown';
   return killed ? restartsAfterKill(pod, container, features) : shouldStart(pod, container, current, features);
 }
@@ -121,7 +122,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
       if (!shouldStart(pod, container, current, features)) continue;
       actions.containersToStart.push(index);
       if (current?.state === 'unknown') {
-        // It may run or not: without killing it first there could be two (C1).
+        // The container may still run; without killing it first there could be two (C1).
         const message = 'Container is in "unknown" state, try killing it before restart';
         actions.containersToKill.set(current.id, { name: container.name, message, reason: 'Unknown' });
       }
@@ -129,7 +130,8 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
     }
     const cause = killCause(situation, container, current);
     if (cause === undefined) {
-      // Its start is finished first: the log link, the event and the hook of a start whose answer was lost (C5).
+      // The interrupted start is completed first: the log link, the event and the hook of a start whose response was
+      // lost (C5).
       if (current.startUnfinished) {
         actions.containersToStart.push(index);
         kept++;
@@ -145,7 +147,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
   }
   if (kept === 0 && actions.containersToStart.length === 0) {
     actions.killPod = true;
-    // Sidecars alone do not keep a pod alive.
+    // Sidecars alone do not keep a pod running.
     actions.initContainersToStart = [];
   }
 }
@@ -153,9 +155,9 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
 interface KillCause {
   readonly message: string;
   readonly reason: KillReason;
-  /** Whether it is to run again whatever the restart policy. */
+  /** Whether the container runs again whatever its restart policy. */
   readonly always: boolean;
-  /** Whether an earlier sync, or an earlier kubelet, has decided on it, and may have told the container to stop. */
+  /** Whether an earlier sync or kubelet decided on the kill and may already have signalled the container. */
   readonly begun?: true;
 }
 
@@ -186,8 +188,8 @@ function killCause(
 }
 
 /**
- * The situation with those containers as unknown, and to be killed, that may run in another sandbox than the pod's:
- * their network is gone, and they must not be taken for the pod's own.
+ * Returns the situation in which containers that may run in another sandbox than the pod's count as unknown, and adds
+ * them to the containers to kill: their network is gone, and they must not count as the pod's own.
  */
 function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
   const { status } = situation;
@@ -203,7 +205,7 @@ function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situatio
   return { ...situation, status: { ...status, containers } };
 }
 
-/** Where two containers of one name run all the same, all but the one that counts must go (C1). */
+/** If two containers of one name run, kills all but the current one (C1). */
 function killSurplus({ status }: Situation, actions: PodActionsDraft): void {
   for (const container of status.containers) {
     if (container.state !== 'running' || container.name === '') continue;

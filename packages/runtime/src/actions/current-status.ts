@@ -3,10 +3,10 @@ import { oncePer, type RuntimeContainerStatus } from '@node-agent/pod-spec';
 type Attempt = Pick<RuntimeContainerStatus, 'state' | 'restartCount' | 'createdAtMs' | 'id'>;
 
 /**
- * Orders the attempts of one container, the one that counts first: what runs, then by attempt number, then by age.
+ * Orders the attempts of one container, the current one first: running attempts, then by attempt number, then by age.
  *
- * Not simply the newest, as upstream has it: a CreateContainer whose answer was lost can leave, late, a container that
- * is newer than the one that runs. Taken for the current one it would be started beside it (C1).
+ * Not simply the newest, as upstream does: a CreateContainer whose response was lost can leave a container that is
+ * newer than the running one. If that counted as the current attempt, it would be started beside the running one (C1).
  */
 export function byPrecedence(a: Attempt, b: Attempt): number {
   return (
@@ -19,17 +19,17 @@ export function byPrecedence(a: Attempt, b: Attempt): number {
 
 type Named = Attempt & { readonly name: string };
 
-/** Containers are looked at one by one, of which a pod may have thousands. */
+/** Indexed by name, because containers are looked up one by one and a pod may have thousands. */
 const byName = oncePer(
   (statuses: readonly Named[]): ReadonlyMap<string, readonly Named[]> => Map.groupBy(statuses, (status) => status.name),
 );
 
-/** All attempts of a container, in the order of the list. */
+/** Returns all attempts of a container, in list order. */
 export function attemptsOf<T extends Named>(statuses: readonly T[], name: string): readonly T[] {
   return (byName(statuses).get(name) ?? []) as readonly T[];
 }
 
-/** The attempt of a container that counts; `undefined` where the runtime knows none. */
+/** Returns the current attempt of a container; `undefined` if the runtime has none. */
 export function currentStatus<T extends Named>(statuses: readonly T[], name: string): T | undefined {
   let best: T | undefined;
   for (const status of attemptsOf(statuses, name)) {

@@ -12,23 +12,26 @@ import { currentStatus } from './current-status.ts';
 import { killReason, type PodActionsDraft, type Situation } from './pod-actions.ts';
 import { addResize } from './resize-actions.ts';
 
-/** What the look at one init container came to. */
+/** Result of examining one init container. */
 type Step =
   | { readonly kind: 'wait' }
-  /** It is done, or a sidecar that has started: the next one's turn. `restart`: but it goes down and comes again. */
+  /**
+   * The container has completed, or is a started sidecar, so the next one can start. `restart`: the sidecar itself is
+   * restarted.
+   */
   | { readonly kind: 'passed'; readonly restart: boolean }
   | { readonly kind: 'start' }
-  /** It failed for good, and the pod with it. */
+  /** The container failed for good, and so does the pod. */
   | { readonly kind: 'fatal' };
 
 /**
- * Adds to `actions` what the init containers of a pod need, whose sandbox is good. They run one after another, once
- * per sandbox (C3); sidecars stay up, and let the next one go once started and past their startup probe (C4).
+ * Adds to `actions` what the init containers of a pod need in a usable sandbox. They run one after another, once per
+ * sandbox (C3). Sidecars keep running; the next container starts once a sidecar has started and passed its startup
+ * probe (C4).
  *
- * The containers are looked at from the last one to the first: their records may be gone, and any one that is there
- * proves that those before it are done.
- * (`computeInitContainerActions` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`)
- * @returns whether initialization is over, so that the main containers may run
+ * Containers are examined from last to first: records may be missing, and an existing container proves that those
+ * before it have completed (`computeInitContainerActions` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * @returns whether initialization is complete, so that the main containers may run
  */
 export function computeInitActions(situation: Situation, actions: PodActionsDraft): boolean {
   const containers = situation.pod.spec.initContainers ?? [];
@@ -45,7 +48,7 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
     const status = currentStatus(statuses, container.name);
     const sidecar = isRestartableInit(container);
     if (status === undefined) {
-      // Whatever came after it is there, so it was too: its record is gone. Only a sidecar must be there now.
+      // A later container exists, so this one existed too and its record is gone. Only a sidecar must be running now.
       if (followerSeen && sidecar) starts.push(index);
       continue;
     }
@@ -71,8 +74,9 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
 }
 
 /**
- * Records of earlier sandboxes prove nothing: init containers run again in a new one. Nor does, where all containers of the pod can begin
- * anew (KEP-5532), one that was merely created: a CreateContainer that was broken off before they did can go through after it.
+ * Returns the records that prove progress. Records of earlier sandboxes prove nothing, because init containers run
+ * again in a new sandbox. If the pod can restart all containers (KEP-5532), a merely created container proves nothing
+ * either: an interrupted CreateContainer from before the restart can complete after it.
  */
 function provingStatuses(
   { pod, status: { containers }, features }: Situation,
@@ -83,8 +87,9 @@ function provingStatuses(
 }
 
 /**
- * A main container that is or was in this sandbox proves that initialization is over, even where no init container
- * has a record any more (C3). Upstream cannot tell the sandbox, and so does not count those that exited.
+ * Returns whether a main container exists or existed in this sandbox, which proves that initialization is complete even
+ * if no init container has a record any more (C3). Upstream cannot distinguish sandboxes here and therefore ignores
+ * exited containers.
  */
 function mainContainersSeen({ pod, features }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
   return statuses.some((record) => record.state !== 'unknown' && showsInitialized(pod, record, features));
@@ -102,7 +107,7 @@ function initStep(
       return { kind: 'start' };
     case 'running':
       if (status.startUnfinished) return { kind: 'start' };
-      // Validation keeps one that must not begin anew from asking for it.
+      // API validation rejects resize policies that would restart a regular init container.
       addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
     case 'exited':
@@ -168,13 +173,13 @@ function runningSidecarStep(
     kill('failed liveness probe', 'LivenessProbe');
     return { kind: 'passed', restart: true };
   }
-  // What comes after it waits for its hook (C4, C5).
+  // The next containers wait for the sidecar's hook (C4, C5).
   if (status.startUnfinished) return { kind: 'start' };
   return { kind: 'passed', restart: addResize(pod, container, 'sidecar', status, resize, actions) };
 }
 
 function killUnknown({ name }: Container, status: RuntimeContainerStatus, actions: PodActionsDraft): void {
-  // It may run or not: without killing it first there could be two (C1).
+  // The container may still run; without killing it first there could be two (C1).
   const message = 'Init container is in "unknown" state, try killing it before restart';
   actions.containersToKill.set(status.id, { name, message, reason: 'Unknown' });
 }

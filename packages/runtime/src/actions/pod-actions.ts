@@ -2,7 +2,7 @@ import type { ProbeResults } from '@node-agent/contracts';
 import type { Container, Pod, RestartFeatures, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { ContainerUpdate, ResizeContext, ResizedResource } from './resize-actions.ts';
 
-/** What made the kubelet kill a container; it decides which grace period holds. `Unknown`: nothing in particular. */
+/** Reason why the kubelet kills a container; it determines the grace period. `Unknown`: no specific reason. */
 export type KillReason = 'StartupProbe' | 'LivenessProbe' | 'FailedPostStartHook' | 'RestartAllContainers' | 'Unknown';
 
 const KILL_REASONS: readonly KillReason[] = [
@@ -12,58 +12,64 @@ const KILL_REASONS: readonly KillReason[] = [
   'RestartAllContainers',
 ];
 
-/** The reason that was written down of a kill; `Unknown` for any other text. */
+/** Parses a recorded kill reason; `Unknown` for any other text. */
 export function killReason(text: string): KillReason {
   return KILL_REASONS.find((reason) => reason === text) ?? 'Unknown';
 }
 
-/** Why a container is to be killed. */
+/** Why a container must be killed. */
 export interface ContainerToKill {
   readonly name: string;
-  /** The text of its `Killing` event; '' for the usual one. */
+  /** Message of the `Killing` event; '' for the default message. */
   readonly message: string;
   readonly reason: KillReason;
 }
 
-/** A container record to be removed, so that all containers of its pod begin anew (KEP-5532). */
+/** A container record to remove, so that all containers of its pod are restarted (KEP-5532). */
 export interface ContainerToReset {
   readonly id: string;
   readonly name: string;
-  /** Whether it has to be killed first, at once. */
+  /** Whether the container must be killed first, without a grace period. */
   readonly kill: boolean;
-  /** Whether it has never run: one that the runtime will not remove then is in nobody's way. */
+  /** Whether the container has never run. If the runtime fails to remove such a container, the restart proceeds. */
   readonly neverRan: boolean;
 }
 
-/** What makes the runtime agree with a pod (`podActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
+/** Actions that make the runtime match a pod (`podActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
 export interface PodActions {
-  /** Stop every container that runs, and the sandbox. Where it is set, `containersToKill` says nothing. */
+  /** Whether to stop all running containers and the sandbox. If set, `containersToKill` is irrelevant. */
   readonly killPod: boolean;
-  /** Run a new sandbox, after the old one was stopped. */
+  /** Whether to create a new sandbox after the old one was stopped. */
   readonly createSandbox: boolean;
-  /** The sandbox that is there; '' where there is none. */
+  /** ID of the existing sandbox; '' if there is none. */
   readonly sandboxId: string;
-  /** The attempt number of the sandbox that is there, or that is to be run. */
+  /** Attempt number of the existing sandbox, or of the one to create. */
   readonly attempt: number;
-  /** Indexes into `spec.initContainers`, in the order in which they start. */
+  /** Indexes into `spec.initContainers`, in start order. */
   readonly initContainersToStart: readonly number[];
   /** Indexes into `spec.containers`, ascending. */
   readonly containersToStart: readonly number[];
   /** Indexes into `spec.ephemeralContainers`, ascending. */
   readonly ephemeralContainersToStart: readonly number[];
-  /** By container id. */
+  /** By container ID. */
   readonly containersToKill: ReadonlyMap<string, ContainerToKill>;
-  /** In the order in which they go; those whose exit asked for it are the last, so that a crash half-way is seen. */
+  /**
+   * In order of removal. Containers whose exit requested the restart come last, so that an interrupted removal is
+   * detected and continued.
+   */
   readonly containersToReset: readonly ContainerToReset[];
-  /** Running containers that get other resources, in the order in which they do. */
+  /** Resource updates of running containers, in order. */
   readonly containersToUpdate: Readonly<Record<ResizedResource, readonly ContainerUpdate[]>>;
-  /** The pod's group is to be resized though no container is updated: one begins anew for it, or has begun. */
+  /**
+   * Whether to update the pod's cgroup although no container is updated, because a container is or was restarted for
+   * the resize.
+   */
   readonly updatePodResources: boolean;
-  /** The pod's own resources are to be changed. */
+  /** Whether to update the pod-level resources. */
   readonly updatePodLevelResources: boolean;
 }
 
-/** {@link PodActions} while they are computed. */
+/** Mutable form of {@link PodActions} during the computation. */
 export interface PodActionsDraft {
   killPod: boolean;
   createSandbox: boolean;
@@ -79,21 +85,21 @@ export interface PodActionsDraft {
   updatePodLevelResources: boolean;
 }
 
-/** The probe results that decide whether a container is restarted. */
+/** Probe results that decide whether a container is restarted. */
 export type RestartProbeResults = Pick<ProbeResults, 'liveness' | 'startup'>;
 
-/** What {@link PodActions} depend on beside the pod and its status. */
+/** Inputs of {@link PodActions} besides the pod and its status. */
 export interface PodActionsContext {
   readonly probes: RestartProbeResults;
-  /** Both on where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly features?: RestartFeatures;
-  /** The hash that a container's annotation is compared with; the upstream one where absent. */
+  /** Hash to compare with a container's annotation. Default: upstream's hash. */
   readonly containerHash?: (container: Container) => string;
-  /** Absent: running containers keep what they were created with. */
+  /** If absent, running containers keep the resources they were created with. */
   readonly resize?: ResizeContext;
 }
 
-/** The same with nothing absent, as the parts of the rule hand it on. */
+/** Complete inputs, as passed between the parts of the rule. */
 export interface Situation {
   readonly pod: Pod;
   readonly status: RuntimePodStatus;

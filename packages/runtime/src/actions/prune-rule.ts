@@ -2,8 +2,9 @@ import type { Pod, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { attemptsOf, byPrecedence } from './current-status.ts';
 
 /**
- * The records of init containers that need not be kept: of each all ended ones but the newest; for a new sandbox all
- * of them, so that none is taken for done there (`pruneInitContainersBeforeStart`, `purgeInitContainers` upstream).
+ * Returns the records of init containers that need not be kept: all terminated attempts of each init container except
+ * the newest. For a new sandbox, all records, so that none counts as completed there (`pruneInitContainersBeforeStart`,
+ * `purgeInitContainers` upstream).
  */
 export function surplusInitContainers(
   pod: Pod,
@@ -18,7 +19,7 @@ export function surplusInitContainers(
   });
 }
 
-/** The number of the attempt that follows a record: what never started is created again under the same. */
+/** Returns the number of the next attempt. An attempt that never started is created again with the same number. */
 export function attemptAfter({ state, restartCount }: Pick<RuntimeContainerStatus, 'state' | 'restartCount'>): number {
   return state === 'created' ? restartCount : restartCount + 1;
 }

@@ -14,7 +14,7 @@ import {
 } from '@node-agent/pod-spec';
 import { containerHash } from '../reconcile/container-hash.ts';
 
-/** Where a container was that ran before the pod's newest sandbox was made. */
+/** Sandbox ID of a container that ran before the pod's newest sandbox was created. */
 const EARLIER_SANDBOX = 'earlier';
 const LAST_OF_SECOND_MS = 999;
 const LOST: Ended = { exitCode: 137, reason: 'ContainerStatusUnknown' };
@@ -24,10 +24,11 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
   Partial<NonNullable<NonNullable<ContainerStatus['state']>['terminated']>>;
 
 /**
- * A pod's status in the runtime, with the containers that the pod's own status shows to have run and of which the runtime has no record any
- * more: dead containers may be removed at any time, to free space for example. Without them an ephemeral container, or one under policy Never,
- * would run a second time, init containers once more in their sandbox (C3), and a crashing container without its back-off (C2). Upstream goes
- * by the runtime's records alone.
+ * Returns a pod's runtime status with the containers that, according to the pod's own status, have run but have no
+ * record in the runtime any more: dead containers may be removed at any time, for example to free disk space. Without
+ * them, an ephemeral container or one with policy Never would run a second time, init containers would run again in
+ * their sandbox (C3), and a crashing container would restart without back-off (C2). Upstream uses only the runtime's
+ * records.
  *
  * A container that was lost while it ran, and that is to run again, is left out.
  *
@@ -101,7 +102,7 @@ function remembered(
   const isOwed = ended === waitsAfter;
   const mayBegin =
     kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
-  // An init container that waits for its turn in a new sandbox may have done its work in an earlier one.
+  // An init container that waits in a new sandbox may have completed in an earlier one.
   if (isOwed && (mayBegin || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
   const finishedAtMs = timeOf(ended.finishedAt);
@@ -111,7 +112,8 @@ function remembered(
     state: 'exited',
     createdAtMs: startedAtMs,
     startedAtMs,
-    // The API shows whole seconds: counted from their beginning, the back-off would be up to a second shorter (C2).
+    // API times have whole seconds. Counted from the start of the second, the back-off could be up to a second too
+    // short (C2).
     finishedAtMs: finishedAtMs > 0 ? finishedAtMs + LAST_OF_SECOND_MS : 0,
     exitCode,
     image,

@@ -10,7 +10,7 @@ import { attemptsOf, currentStatus } from './current-status.ts';
 import type { ContainerToReset } from './pod-actions.ts';
 
 /**
- * Whether the exit of some container asks for all containers of its pod to begin anew: its first matching rule has
+ * Returns whether the exit of a container requests a restart of all containers of its pod: its first matching rule has
  * the action `RestartAllContainers` (KEP-5532).
  */
 function shouldRestartAllContainers(
@@ -23,9 +23,10 @@ function shouldRestartAllContainers(
 }
 
 /**
- * The records that go so that all containers begin anew; none where no exit asks for it. Main containers go before
- * init containers, and those whose exit asked for it last of all: as long as one is there the work is not done, so
- * that a kubelet which dies half-way goes on after its restart. Upstream keeps that knowledge in a pod condition.
+ * Returns the records to remove for a restart of all containers; empty if no exit requests it. Main containers are
+ * removed before init containers, and the containers whose exit requested the restart last of all. As long as one of
+ * these exists the work is not complete, so that a kubelet killed half-way continues after its restart. Upstream keeps
+ * this state in a pod condition.
  */
 export function containersToReset(
   pod: Pod,

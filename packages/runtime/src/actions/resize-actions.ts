@@ -11,18 +11,18 @@ import {
 import type { AppliedResources } from '../resize/applied-resources.ts';
 import type { PodActionsDraft } from './pod-actions.ts';
 
-/** What the rules of resizing look at beside the pod. */
+/** Inputs of the resize rules, besides the pod. */
 export interface ResizeContext {
   readonly applied: Pick<AppliedResources, 'appliedToContainer' | 'appliedToPod'>;
-  /** InPlacePodVerticalScalingInitContainers. */
+  /** Feature gate InPlacePodVerticalScalingInitContainers. */
   readonly initContainers: boolean;
-  /** InPlacePodLevelResourcesVerticalScaling. */
+  /** Feature gate InPlacePodLevelResourcesVerticalScaling. */
   readonly podLevel: boolean;
-  /** Whether the pod's group is held to something else than it is to be. */
+  /** Whether the values of the pod's cgroup differ from the desired ones. */
   readonly groupDiffers: boolean;
 }
 
-/** A running container that gets other resources. */
+/** A resource update of a running container. */
 export interface ContainerUpdate {
   readonly id: string;
   readonly container: Container;
@@ -31,7 +31,7 @@ export interface ContainerUpdate {
   readonly desired: CpuMemory;
 }
 
-/** The resources that are changed by themselves: the pod's group is changed before or after each. */
+/** Resources that are updated separately: the pod's cgroup is updated before or after each. */
 export type ResizedResource = 'memory' | 'cpu';
 
 const FIGURES = {
@@ -40,10 +40,10 @@ const FIGURES = {
 } as const satisfies Record<ResizedResource, Record<'limit' | 'request', keyof CpuMemory>>;
 
 /**
- * Adds to `actions` what a running container needs to have what its pod was granted: an update in place, those that make it
- * smaller before all others; or its end, where its `resizePolicy` says so (`computePodResizeAction` in
+ * Adds to `actions` what a running container needs to match its pod's allocation: an in-place update, with decreases
+ * before increases; or a restart, if its `resizePolicy` requires one (`computePodResizeAction` in
  * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
- * @returns whether it is to begin anew
+ * @returns whether the container must be restarted
  */
 export function addResize(
   pod: Pod,
@@ -68,7 +68,7 @@ export function addResize(
   }
   for (const resource of resources) {
     const { limit, request } = FIGURES[resource];
-    // Where the limit stays, the request decides.
+    // If the limit does not change, the request decides.
     const figure = desired[limit] === current[limit] ? request : limit;
     const update = { id: status.id, container, type, current, desired };
     if (desired[figure] < current[figure]) actions.containersToUpdate[resource].unshift(update);
@@ -77,13 +77,13 @@ export function addResize(
   return false;
 }
 
-/** Whether the pod's own resources are to be changed (`computePodLevelResourcesResizeAction`). */
+/** Returns whether the pod-level resources must be updated (`computePodLevelResourcesResizeAction`). */
 export function podLevelDiffers(pod: Pod, context: ResizeContext | undefined): boolean {
   if (context === undefined || !context.podLevel) return false;
   return !sameCpuMemory(cpuMemory(context.applied.appliedToPod(pod.metadata.uid)), cpuMemory(pod.spec.resources));
 }
 
 function restartsFor({ resizePolicy = [] }: Container, resource: ResizedResource): boolean {
-  // NotRequired is the default.
+  // Default: NotRequired.
   return resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === 'RestartContainer';
 }

@@ -1,23 +1,25 @@
 import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
 
-/** What is to become of a pod's sandbox. */
+/** Verdict on a pod's sandbox. */
 export interface SandboxVerdict {
-  /** Whether a new one is needed. */
+  /** Whether a new sandbox is needed. */
   readonly changed: boolean;
-  /** The attempt number of the new one, or of the one that stays. */
+  /** Attempt number of the new sandbox, or of the existing one if it is kept. */
   readonly attempt: number;
-  /** The newest sandbox there is; '' for none, or none worth mentioning. */
+  /** ID of the newest sandbox; '' if there is none, or if the host network setting changed. */
   readonly sandboxId: string;
 }
 
 /**
- * Whether a pod's newest sandbox still serves it: it is ready and the only ready one, on the network that the pod
- * asks for, and has an address unless that is the host's (`PodSandboxChanged` in `pkg/kubelet/kuberuntime/util`).
+ * Returns whether a pod needs a new sandbox. The newest sandbox is kept if it is ready, is the only ready one, has the
+ * network mode of the pod, and has an address unless it uses the host network (`PodSandboxChanged` in
+ * `pkg/kubelet/kuberuntime/util`).
  */
 export function podSandboxChanged(pod: Pod, status: Pick<RuntimePodStatus, 'sandboxes'>): SandboxVerdict {
   const newest = status.sandboxes[0];
   if (newest === undefined) return { changed: true, attempt: 0, sandboxId: '' };
-  // The highest attempt, not the newest's: a runtime refuses a second sandbox of a number that it has seen.
+  // The highest attempt, not that of the newest sandbox: a runtime rejects a second sandbox with a number that it has
+  // seen.
   const attempt = Math.max(...status.sandboxes.map((sandbox) => sandbox.attempt));
   const next = { changed: true, attempt: attempt + 1, sandboxId: newest.id };
 

@@ -1,9 +1,9 @@
 import { isRestartableInit, type Pod } from '@node-agent/pod-spec';
 
 /**
- * Whom each container of a pod waits for before it is told to stop: a sidecar for all main containers and for the
- * sidecars after it; everyone else for nobody (C4, `kuberuntime_termination_order.go`).
- * @param running names of the containers that run: nobody waits for others
+ * Returns, for each container of a pod, the containers that must stop before it is stopped: for a sidecar, all main
+ * containers and the later sidecars; for others, none (C4, `kuberuntime_termination_order.go`).
+ * @param running names of the running containers; only these are waited for
  */
 export function terminationPrerequisites(
   pod: Pod,

@@ -1,4 +1,4 @@
-/** A path inside a container as runtimes have it: what does not begin with a slash is taken from the root. */
+/** Returns an absolute path inside a container; a relative path is taken from the root, as runtimes do. */
 export function absolutePath(path: string): string {
   return path.startsWith('/') ? path : `/${path}`;
 }

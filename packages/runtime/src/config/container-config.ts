@@ -12,9 +12,9 @@ import { containerSecurityContext } from './security-context.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /**
- * What the runtime is told to make a container (`generateContainerConfig`,
+ * Returns the CRI configuration of a container (`generateContainerConfig` in
  * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
- * @param attempt how often the container was started in this pod before: its restart count
+ * @param attempt number of earlier starts of the container in this pod: its restart count
  * @throws PodRuntimeError
  */
 export function generateContainerConfig(

@@ -17,8 +17,8 @@ const PROPAGATION: Readonly<Record<Mount['propagation'], MountPropagation>> = {
 };
 
 /**
- * A container's mounts as the runtime is told them: volumes and hosts file, then the termination message file.
- * @throws PodRuntimeError `MissingObject` for a volume made from an image that was not pulled (KEP-4639)
+ * Returns a container's CRI mounts: volumes and hosts file, then the termination message file.
+ * @throws PodRuntimeError `MissingObject` for an image volume whose image was not pulled (KEP-4639)
  */
 export function containerMounts(
   container: Container,

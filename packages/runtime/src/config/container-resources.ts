@@ -20,8 +20,8 @@ import type { ResourceSettings } from './resource-settings.ts';
 import { swapLimitBytes } from './swap.ts';
 
 /**
- * The cgroup values of a container (`generateLinuxContainerResources` upstream). Where it sets no limit of its own, the
- * pod's limit holds (KEP-2837).
+ * Returns the cgroup values of a container (`generateLinuxContainerResources` upstream). If the container has no limit
+ * of its own, the pod's limit applies (KEP-2837).
  */
 export function containerResources(
   pod: Pod,
@@ -57,12 +57,15 @@ export function containerResources(
       ...(v2 && swapControllerAvailable && { 'memory.swap.max': String(swapLimitBytes(pod, container, settings)) }),
       ...(v2 && memoryQos && memoryQosFiles(pod, container, memoryQos)),
     },
-    // cgroup v1 counts memory and swap together: nothing above the memory limit is no swap.
+    // cgroup v1 counts memory and swap together, so a limit equal to the memory limit means no swap.
     ...(!v2 && swapControllerAvailable && { memorySwapLimitInBytes: base.memoryLimitInBytes }),
   };
 }
 
-/** The cgroup values of a pod as its sandbox is made with them: what its containers sum up to, and the overhead apart. */
+/**
+ * Returns the cgroup values of a pod at the creation of its sandbox: the total of its containers, and separately the
+ * overhead.
+ */
 export function sandboxResources(
   pod: Pod,
   settings: ResourceSettings,
@@ -83,9 +86,9 @@ export function sandboxResources(
 }
 
 /**
- * The same while a pod is resized: what its group is to be held to, where that is less the overhead, which is told apart
- * (`generateUpdatePodSandboxResourcesRequest` upstream, whose "no limit" is less by the overhead, too). A group has a limit only where
- * each container has one, and nothing besides CPU and memory is told.
+ * Returns the cgroup values of a pod during a resize: the target values of its cgroup minus the overhead, and
+ * separately the overhead (`generateUpdatePodSandboxResourcesRequest` upstream, which also subtracts the overhead from
+ * "no limit"). A cgroup has a limit only if each container has one. Only CPU and memory are included.
  */
 export function resizedSandboxResources(
   pod: Pod,
@@ -108,7 +111,7 @@ export function resizedSandboxResources(
   };
 }
 
-/** What the sandbox itself takes: as much as it is given. */
+/** Returns the cgroup values for the overhead: both requested and limited to the overhead. */
 function overheadResources({ spec }: Pod, settings: ResourceSettings): Init<LinuxContainerResources> {
   if (!spec.overhead) return {};
   const overhead = parseResourceList(spec.overhead);

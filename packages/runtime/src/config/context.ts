@@ -3,33 +3,35 @@ import type { Device, Mount } from '@node-agent/pod-spec';
 import type { EnvironmentVariable } from './environment.ts';
 import type { ResourceSettings } from './resource-settings.ts';
 
-/** What holds for every pod of the node: options of the kubelet and facts of the machine. */
+/** Settings that apply to every pod of the node: kubelet options and machine properties. */
 export interface NodeSettings {
-  /** Where pods' log directories are; upstream's default is `/var/log/pods`. */
+  /** Directory of the pods' log directories. Upstream default: `/var/log/pods`. */
   readonly podLogsDirectory: string;
-  /** Where `Localhost` seccomp profiles are looked up: `<root>/seccomp`. */
+  /** Directory of `Localhost` seccomp profiles: `<root>/seccomp`. */
   readonly seccompProfileRoot: string;
-  /** Whether a container without a seccomp profile gets the runtime's default one (`seccompDefault`). */
+  /** Whether a container without a seccomp profile gets the runtime's default profile (`seccompDefault`). */
   readonly seccompDefault: boolean;
-  /** Paths to mask beside the usual ones: the machine's `thermal_throttle` directories. */
+  /** Additional paths to mask: the machine's `thermal_throttle` directories. */
   readonly extraMaskedPaths: readonly string[];
-  /** Feature gate `ContainerStopSignals` (KEP-4960): off by default upstream, `lifecycle.stopSignal` is not used then. */
+  /**
+   * Feature gate `ContainerStopSignals` (KEP-4960), upstream default: off. If off, `lifecycle.stopSignal` is ignored.
+   */
   readonly containerStopSignals: boolean;
-  /** Which of a pod's own addresses comes first: of the family of `--node-ip`; 4 where absent. */
+  /** Address family of a pod's primary address, which is that of `--node-ip`. Default: 4. */
   readonly podIpFamily?: 4 | 6;
   readonly resources: ResourceSettings;
 }
 
-/** What both a pod's sandbox and its containers are made from, beside the pod. */
+/** Inputs of both sandbox and container configurations, besides the pod. */
 export interface PodContext {
   readonly node: NodeSettings;
-  /** Groups that the pod's volumes ask for. */
+  /** Supplemental groups that the pod's volumes require. */
   readonly extraSupplementalGroups?: readonly number[];
-  /** The user namespace given to a pod with `hostUsers: false`; absent where this kubelet gives none. */
+  /** User namespace of a pod with `hostUsers: false`; absent if this kubelet assigns none. */
   readonly userNamespace?: Init<UserNamespace>;
 }
 
-/** What a sandbox is made from, beside the pod. */
+/** Inputs of a sandbox configuration, besides the pod. */
 export interface SandboxContext extends PodContext {
   readonly dns: {
     readonly servers: readonly string[];
@@ -37,42 +39,42 @@ export interface SandboxContext extends PodContext {
     readonly options: readonly string[];
   };
   readonly hostname: string;
-  /** '' for none. */
+  /** '' if there is none. */
   readonly domain: string;
-  /** The pod's cgroup, as the cgroup driver words it; '' leaves the choice to the runtime. */
+  /** The pod's cgroup in the form of the cgroup driver; '' lets the runtime choose. */
   readonly cgroupParent: string;
-  /** Whether a container of the pod has CPUs of its own: no CFS quota then. */
+  /** Whether a container of the pod has exclusive CPUs. The sandbox then has no CFS quota. */
   readonly hasExclusiveCpus?: boolean;
 }
 
-/** The user that an image runs as: a number, or a name that only the image knows. */
+/** User that an image runs as: a number, or a name that only the image can resolve. */
 export type ImageUser = { readonly uid: number } | { readonly username: string };
 
-/** What a container is made from, beside its spec. */
+/** Inputs of a container configuration, besides its spec. */
 export interface ContainerContext extends PodContext {
   /** Hash of the container's spec, in lower-case hex. */
   readonly hash: string;
-  /** What the image puller found: the id or digest that the runtime knows the image by. */
+  /** ID or digest by which the runtime knows the image, from the image puller. */
   readonly imageRef: string;
-  /** The pod's runtime handler, where images are kept per handler; '' otherwise. */
+  /** The pod's runtime handler, if images are kept per handler; '' otherwise. */
   readonly imageRuntimeHandler?: string;
   readonly imageUser: ImageUser;
   readonly environment: readonly EnvironmentVariable[];
   /** Volumes and the hosts file. */
   readonly mounts: readonly Mount[];
-  /** The images that volumes are made from, by the volume's name; none where absent. */
+  /** Images of image volumes, by volume name. Default: none. */
   readonly imageVolumes?: ReadonlyMap<string, Init<ImageSpec>>;
   readonly devices?: readonly Device[];
   /** Qualified names of CDI devices. */
   readonly cdiDevices?: readonly string[];
-  /** Annotations that device plugins want; the kubelet's own win. */
+  /** Annotations of device plugins. The kubelet's own annotations take precedence. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** The host's file that takes the termination message; absent where it could not be made. */
+  /** File on the host that receives the termination message; absent if it could not be created. */
   readonly terminationMessageFile?: string;
-  /** Whether the node runs SELinux: the termination message file is relabelled then. */
+  /** Whether the node runs SELinux. The termination message file is then relabelled. */
   readonly selinuxEnabled?: boolean;
-  /** For an ephemeral container with `targetContainerName`: the id of the container whose processes it sees. */
+  /** For an ephemeral container with `targetContainerName`: ID of the container whose processes it sees. */
   readonly targetContainerId?: string;
-  /** Whether this container has CPUs of its own: no CFS quota then. */
+  /** Whether this container has exclusive CPUs. It then has no CFS quota. */
   readonly hasExclusiveCpus?: boolean;
 }

@@ -1,13 +1,14 @@
 import { PodRuntimeError } from '../errors.ts';
 
-/** The value of a variable; `undefined` where it is not defined. */
+/** Returns the value of a variable; `undefined` if it is not defined. */
 export type FileVariables = (key: string) => string | undefined;
 
 /**
- * The variables in a file of variables (KEP-3721): lines `NAME='value'`, where a value may go over lines and
- * stands for itself; `#` begins a comment. Blanks between `=` and the quote make the value empty, as in a shell.
- * The file is read once, as far as the first line that defines a variable that is asked for. Source: `pkg/kubelet/util/env/env_util.go`.
- * @returns what throws PodRuntimeError `InvalidSpec` with the number of the line that makes no sense, where that comes first
+ * Parses a file of environment variables (KEP-3721): lines `NAME='value'`. A value may span lines and is taken
+ * literally; `#` starts a comment. Blanks between `=` and the quote make the value empty, as in a shell. The file is
+ * parsed lazily, up to the first definition of a requested variable. Upstream: `pkg/kubelet/util/env/env_util.go`.
+ * @returns a function that throws PodRuntimeError `InvalidSpec` with the line number if an invalid line comes before
+ * the definition
  */
 export function variablesOfFile(text: string): FileVariables {
   const rest = definitions(text);
@@ -57,7 +58,7 @@ function* definitions(text: string): Generator<Definition, undefined> {
   }
 }
 
-/** What stands between the quotes, over lines, and the index of the line where it ends. */
+/** Returns the text between the quotes, which may span lines, and the index of its last line. */
 function quotedValue(
   lines: readonly string[],
   first: number,

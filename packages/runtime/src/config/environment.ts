@@ -13,28 +13,29 @@ import { asInvalidSpec, type PodAddresses, podFieldValue } from './field-path.ts
 import type { EnvironmentObjects, ObjectReference } from './object-source.ts';
 import { resourceFieldValue } from './resource-field.ts';
 
-/** One variable of a container's environment. */
+/** One environment variable of a container. */
 export interface EnvironmentVariable {
   readonly name: string;
   readonly value: string;
 }
 
-/** What an environment is made from, beside the pod. */
+/** Inputs of an environment, besides the pod. */
 export interface EnvironmentContext extends PodAddresses {
-  /** What the node can give to pods, by resource name: the limit shown to containers that have none. */
+  /** Allocatable resources of the node by name, shown as limits of containers without limits. */
   readonly nodeAllocatable: ResourceListJson;
-  /** The secrets and configMaps that the container refers to, as {@link readEnvironmentObjects} got them. */
+  /** Secrets and ConfigMaps that the container refers to, from {@link readEnvironmentObjects}. */
   readonly objects: EnvironmentObjects;
-  /** The files that the container's `fileKeyRef`s name; needed where it has any. */
+  /** Files that the container's `fileKeyRef`s refer to; required if there are any. */
   readonly files?: EnvironmentFiles;
-  /** Variables that point at services (`enableServiceLinks`); the container's own win. */
+  /** Variables of services (`enableServiceLinks`). The container's own variables take precedence. */
   readonly services?: readonly EnvironmentVariable[];
 }
 
 /**
- * The environment of a container, in the order of its declaration: `envFrom`, then `env` with `$(NAME)` expanded from
- * what stands before and from services, then the services' variables (`makeEnvironmentVariables`,
- * `pkg/kubelet/kubelet_pods.go`). Refused where it is longer than any program can be given: all of it would be held in memory (W3).
+ * Returns the environment of a container in declaration order: `envFrom`; then `env`, with `$(NAME)` expanded from
+ * earlier variables and services; then the services' variables (`makeEnvironmentVariables` in
+ * `pkg/kubelet/kubelet_pods.go`). An environment larger than any program can receive is rejected, because it would be
+ * held in memory (W3).
  * @throws PodRuntimeError
  */
 export function makeEnvironment(
@@ -74,10 +75,10 @@ function expanded(name: string, value: string, lookUp: (name: string) => string 
   return asInvalidSpec(() => expand(value, lookUp, room), `environment variable ${name}: `);
 }
 
-/** The variables of a file by its volume and path. */
+/** Returns the variables of a file by its volume and path. */
 type VariablesOf = (volumeName: string, path: string) => FileVariables;
 
-/** Many variables may be of one file: it is read for all of them. */
+/** Reads each file only once, because many variables may refer to the same file. */
 function readOnce(files: EnvironmentFiles | undefined): VariablesOf {
   const known = new Map<string, FileVariables>();
   return (volumeName, path) => {
@@ -88,7 +89,7 @@ function readOnce(files: EnvironmentFiles | undefined): VariablesOf {
   };
 }
 
-/** The value of `valueFrom`; `undefined` where it is optional and not there. */
+/** Returns the value of `valueFrom`; `undefined` if it is optional and does not exist. */
 function referredValue(
   { valueFrom }: EnvVar,
   pod: Pod,
@@ -106,7 +107,7 @@ function referredValue(
   return '';
 }
 
-/** An empty value counts as none. */
+/** An empty value counts as missing. */
 function valueInFile(
   { volumeName, path, key, optional }: NonNullable<NonNullable<EnvVar['valueFrom']>['fileKeyRef']>,
   files: VariablesOf,

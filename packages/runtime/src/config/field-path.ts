@@ -3,14 +3,15 @@ import { PodRuntimeError } from '../errors.ts';
 
 /** Addresses that only the node and the runtime know. */
 export interface PodAddresses {
-  /** The primary one first; none while the sandbox has none. */
+  /** Primary address first; empty while the sandbox has no address. */
   readonly podIps: readonly string[];
   readonly hostIps: readonly string[];
 }
 
 /**
- * The value of a `fieldRef` of the downward API in a variable (`podFieldSelectorRuntimeValue` upstream).
- * @throws PodRuntimeError `InvalidSpec` for a field that cannot be referred to
+ * Returns the value of a `fieldRef` of the downward API in an environment variable (`podFieldSelectorRuntimeValue`
+ * upstream).
+ * @throws PodRuntimeError `InvalidSpec` for an unsupported field
  */
 export function podFieldValue(
   pod: Pod,
@@ -22,7 +23,7 @@ export function podFieldValue(
   const { spec } = pod;
   switch (fieldPath) {
     case 'spec.nodeName':
-    case 'spec.host': // as clients of old wrote it
+    case 'spec.host': // legacy spelling
       return spec.nodeName ?? '';
     case 'spec.serviceAccountName':
       return spec.serviceAccountName ?? '';
@@ -44,7 +45,10 @@ export function podFieldValue(
   }
 }
 
-/** What cannot be referred to, or is too long, makes no sense in a pod, whoever finds out. @param what what it is said of */
+/**
+ * Converts a PodSpecError to `InvalidSpec`.
+ * @param what prefix of the message: the part of the spec that is invalid
+ */
 export function asInvalidSpec<T>(read: () => T, what = ''): T {
   try {
     return read();

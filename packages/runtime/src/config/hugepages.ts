@@ -4,8 +4,8 @@ import { type Container, hugePageSize, type Pod, parseQuantity, type ResourceLis
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
 /**
- * A limit for every size of huge pages that the machine has: the container's, else the pod's, else 0; names whose size nobody can read
- * are passed over (`GetHugepageLimitsFromResources` upstream).
+ * Returns a limit for every huge page size of the machine: the container's, else the pod's, else 0. Resource names with
+ * an unreadable size are ignored (`GetHugepageLimitsFromResources` upstream).
  */
 export function hugePageLimits(
   pod: Pod,
@@ -25,7 +25,7 @@ function readLimits(list: ResourceListJson, limits: Map<string, number>): void {
   }
 }
 
-/** A page size in the kernel's cgroup words (`2MB`); `undefined` for one that no unit measures. */
+/** Formats a page size in the kernel's cgroup notation (`2MB`); `undefined` if no unit fits. */
 export function cgroupPageSize(bytes: bigint): string | undefined {
   let size = bytes;
   let unit = 0;

@@ -1,6 +1,6 @@
 import type { Container, ContainerPort, LifecycleHandler, Pod } from '@node-agent/pod-spec';
 
-/** The keys under which the kubelet marks what it makes in a runtime (`pkg/kubelet/kuberuntime/labels.go`). */
+/** Label keys that mark the kubelet's sandboxes and containers in the runtime (`pkg/kubelet/kuberuntime/labels.go`). */
 export const criLabels = {
   podName: 'io.kubernetes.pod.name',
   podNamespace: 'io.kubernetes.pod.namespace',
@@ -8,7 +8,7 @@ export const criLabels = {
   containerName: 'io.kubernetes.container.name',
 } as const;
 
-/** The annotation keys that carry what a restarted kubelet must know of a container. */
+/** Annotation keys for what a restarted kubelet must know of a container. */
 export const criAnnotations = {
   hash: 'io.kubernetes.container.hash',
   restartCount: 'io.kubernetes.container.restartCount',
@@ -20,24 +20,25 @@ export const criAnnotations = {
   podTerminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
 } as const;
 
-/** The labels of a pod's sandbox: the pod's own ones, and who it is. */
+/** Returns the labels of a pod's sandbox: the pod's own labels and its identity. */
 export function sandboxLabels(pod: Pod): Record<string, string> {
   return { ...pod.metadata.labels, ...podIdentity(pod) };
 }
 
-/** The annotations of a pod's sandbox: the pod's own ones, as they are. */
+/** Returns the annotations of a pod's sandbox: the pod's own annotations, unchanged. */
 export function sandboxAnnotations(pod: Pod): Record<string, string> {
   return { ...pod.metadata.annotations };
 }
 
-/** The labels of a container: who it is. The pod's own labels stay with the sandbox. */
+/** Returns the labels of a container: its identity. The pod's own labels are only on the sandbox. */
 export function containerLabels(pod: Pod, container: Container): Record<string, string> {
   return { ...podIdentity(pod), [criLabels.containerName]: container.name };
 }
 
 /**
- * The annotations of a container. Those given in `extra` (from device plugins) lose against the kubelet's own.
- * @param hash of the container's spec, in lower-case hex
+ * Returns the annotations of a container. The kubelet's own annotations take precedence over `extra`, which comes from
+ * device plugins.
+ * @param hash hash of the container's spec, in lower-case hex
  */
 export function containerAnnotations(
   pod: Pod,
@@ -66,7 +67,7 @@ export function containerAnnotations(
   };
 }
 
-/** Whose a sandbox or container is, as its labels say; '' for what they do not say. */
+/** Identity of a sandbox or container from its labels; '' for a missing label. */
 export interface ParsedLabels {
   readonly podName: string;
   readonly podNamespace: string;
@@ -75,7 +76,7 @@ export interface ParsedLabels {
   readonly containerName: string;
 }
 
-/** Reads the labels of a sandbox or container back. Never throws: what is missing is ''. */
+/** Parses the labels of a sandbox or container. Never throws; a missing label becomes ''. */
 export function parseContainerLabels(labels: Readonly<Record<string, string>> | null | undefined): ParsedLabels {
   return {
     podName: own(labels, criLabels.podName) ?? '',
@@ -85,11 +86,11 @@ export function parseContainerLabels(labels: Readonly<Record<string, string>> | 
   };
 }
 
-/** What a container's annotations say; values that cannot be read are as if absent, and named in `malformed`. */
+/** Contents of a container's annotations. Unreadable values are treated as absent and listed in `malformed`. */
 export interface ParsedAnnotations {
-  /** Lower-case hex without leading zeros; '' where it is missing or no 64-bit hex number. */
+  /** Lower-case hex without leading zeros; '' if absent or not a 64-bit hex number. */
   readonly hash: string;
-  /** 0 where it is missing or no number. */
+  /** 0 if absent or not a number. */
   readonly restartCount: number;
   readonly terminationMessagePath: string;
   readonly terminationMessagePolicy: string;
@@ -97,11 +98,11 @@ export interface ParsedAnnotations {
   readonly podTerminationGracePeriodSeconds?: number;
   readonly preStopHandler?: LifecycleHandler;
   readonly ports?: readonly ContainerPort[];
-  /** The keys whose values made no sense; worth one log line. */
+  /** Keys with unreadable values, for a log message. */
   readonly malformed: readonly string[];
 }
 
-/** Reads a container's annotations back. Never throws, whatever the runtime or another program wrote into them. */
+/** Parses a container's annotations. Never throws, whatever the runtime or another program wrote. */
 export function parseContainerAnnotations(
   annotations: Readonly<Record<string, string>> | null | undefined,
 ): ParsedAnnotations {
@@ -132,7 +133,10 @@ export function parseContainerAnnotations(
   };
 }
 
-/** The hash and the restart count alone, as {@link parseContainerAnnotations} reads them: lists of a whole node need no more. */
+/**
+ * Parses only the hash and the restart count, like {@link parseContainerAnnotations}, for lists of all containers of a
+ * node.
+ */
 export function parseContainerVersion(
   annotations: Readonly<Record<string, string>>,
 ): Pick<ParsedAnnotations, 'hash' | 'restartCount'> {

@@ -2,19 +2,19 @@ import type { Init, LinuxContainerResources } from '@node-agent/cri-client';
 import { milliCpuToQuotaUs, milliCpuToShares } from '@node-agent/pod-spec';
 import type { ResourceSettings } from './resource-settings.ts';
 
-/** What a sandbox or container asks of CPU and memory. */
+/** CPU and memory amounts of a sandbox or container. */
 export interface ResourceAmounts {
-  /** Absent where nothing is requested: the limit counts as the request then. */
+  /** If absent, the limit counts as the request. */
   readonly cpuRequestMilli?: number | undefined;
-  /** 0 for none. */
+  /** 0 means no limit. */
   readonly cpuLimitMilli: number;
-  /** 0 for none. */
+  /** 0 means no limit. */
   readonly memoryLimitBytes: number;
-  /** Whether CPUs were given away whole: their use is not limited by time then. */
+  /** Whether the container has exclusive CPUs; there is then no CPU quota. */
   readonly hasExclusiveCpus?: boolean | undefined;
 }
 
-/** The cgroup values for these amounts (`calculateLinuxResources` upstream). */
+/** Returns the cgroup values for these amounts (`calculateLinuxResources` upstream). */
 export function linuxResources(amounts: ResourceAmounts, settings: ResourceSettings): Init<LinuxContainerResources> {
   const { cpuLimitMilli, memoryLimitBytes } = amounts;
   const { cgroupVersion, cpuCfsQuota, cpuCfsQuotaPeriodUs, singleProcessOomKill } = settings;
@@ -25,7 +25,7 @@ export function linuxResources(amounts: ResourceAmounts, settings: ResourceSetti
       cpuQuota: amounts.hasExclusiveCpus ? -1 : milliCpuToQuotaUs(cpuLimitMilli, cpuCfsQuotaPeriodUs),
       cpuPeriod: cpuCfsQuotaPeriodUs,
     }),
-    // One process of a container killed leaves the rest in a state that nobody asked for.
+    // Killing a single process would leave the container in an undefined state.
     unified: cgroupVersion === 2 && !singleProcessOomKill ? { 'memory.oom.group': '1' } : {},
   };
 }

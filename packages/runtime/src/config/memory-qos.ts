@@ -2,8 +2,8 @@ import { type Container, type Pod, parseQuantity, podQosClass } from '@node-agen
 import type { MemoryQosSettings } from './resource-settings.ts';
 
 /**
- * The cgroup v2 files that reserve a container's memory request and slow it down before its limit (KEP-2570):
- * `memory.min` for guaranteed pods, `memory.low` for others, `memory.high` where limit and request differ.
+ * Returns the cgroup v2 files that reserve a container's memory request and throttle it before its limit (KEP-2570):
+ * `memory.min` for guaranteed pods, `memory.low` for others, `memory.high` if limit and request differ.
  */
 export function memoryQosFiles(pod: Pod, container: Container, settings: MemoryQosSettings): Record<string, string> {
   const request = parseQuantity(container.resources?.requests?.memory ?? '0').value();

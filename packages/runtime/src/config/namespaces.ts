@@ -8,8 +8,8 @@ function podNetworkNamespace(pod: Pod): NamespaceMode {
 }
 
 /**
- * Which namespaces a pod shares with the node (`pkg/kubelet/kuberuntime/util/util.go`).
- * @throws PodRuntimeError `Unsupported` where the pod wants a user namespace and none was given
+ * Returns the namespaces of a pod, including those shared with the node (`pkg/kubelet/kuberuntime/util/util.go`).
+ * @throws PodRuntimeError `Unsupported` if the pod needs a user namespace and none was assigned
  */
 export function podNamespaces(pod: Pod, context: PodContext): Init<NamespaceOption> {
   return {

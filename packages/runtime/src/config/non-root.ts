@@ -5,7 +5,7 @@ import type { ImageUser } from './context.ts';
 
 const MAX_USER_ID = 2 ** 31 - 1;
 
-/** The user that an image runs as, by what the runtime says of it; root where it says nothing. */
+/** Returns the user of an image, as the runtime reports it. Default: root. */
 export function imageUser(image: Image | null): ImageUser {
   if (image?.uid) return { uid: image.uid.value };
   if (image?.username) return { username: image.username };
@@ -13,7 +13,7 @@ export function imageUser(image: Image | null): ImageUser {
 }
 
 /**
- * Holds a container with `runAsNonRoot` to it: by `runAsUser`, else by the image's user, which must be a number.
+ * Verifies `runAsNonRoot` of a container: by `runAsUser`, else by the image's user, which must be numeric.
  * @throws PodRuntimeError `NonRootViolation`
  */
 export function verifyRunAsNonRoot(pod: Pod, container: Container, user: ImageUser): void {

@@ -2,18 +2,18 @@ import { textOfBytes } from '@node-agent/host';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import { PodRuntimeError } from '../errors.ts';
 
-/** A secret or configMap of the pod's namespace. */
+/** A Secret or ConfigMap of the pod's namespace. */
 export interface ObjectReference {
   readonly kind: 'secret' | 'configMap';
   readonly name: string;
 }
 
 /**
- * Where secrets and configMaps come from: the port that a node with an API server fills, the same as of `volumes`.
- * `undefined` is an object that does not exist; any other failure is thrown.
+ * Source of Secrets and ConfigMaps on a node with an API server; the same port as in `volumes`. Returns `undefined` for
+ * an object that does not exist; throws on any other failure.
  */
 export interface ObjectSource {
-  /** Its `data` is in base64. */
+  /** Reads a Secret; its `data` is in base64. */
   getSecret(
     namespace: string,
     name: string,
@@ -26,13 +26,13 @@ export interface ObjectSource {
   ): Promise<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
 }
 
-/** The decoded data of the objects that were read for one container; `undefined` for those that do not exist. */
+/** Decoded data of the objects that were read for one container; `undefined` for objects that do not exist. */
 export type EnvironmentObjects = (
   kind: ObjectReference['kind'],
   name: string,
 ) => Readonly<Record<string, string>> | undefined;
 
-/** Which secrets and configMaps a container's environment refers to, each once, in the order of reference. */
+/** Returns the Secrets and ConfigMaps that a container's environment refers to, each once, in order of reference. */
 export function environmentReferences(container: Container): readonly ObjectReference[] {
   const references = new Map<string, ObjectReference>();
   const add = (kind: ObjectReference['kind'], source: { readonly name?: string } | undefined): void => {
@@ -51,8 +51,8 @@ export function environmentReferences(container: Container): readonly ObjectRefe
 }
 
 /**
- * Reads what a container's environment refers to.
- * @throws PodRuntimeError `Unsupported` where it refers to anything and there is no source, as on a standalone node
+ * Reads the objects that a container's environment refers to.
+ * @throws PodRuntimeError `Unsupported` if there are references but no source, as on a standalone node
  */
 export async function readEnvironmentObjects(
   pod: Pod,

@@ -13,9 +13,9 @@ const BEST_EFFORT = 1000;
 const LEAST_BURSTABLE = 1000 + GUARANTEED;
 
 /**
- * How willingly the kernel kills a container's processes when memory runs out, from -997 to 1000: the more memory a
- * burstable container requests, the less it is at risk (`GetContainerOOMScoreAdjust`, `pkg/kubelet/qos/policy.go`;
- * KEP-2837 for requests of the pod as a whole). A sidecar is at no more risk than the container that requests least.
+ * Returns the OOM score adjustment of a container, from -997 to 1000: the more memory a burstable container requests,
+ * the later the kernel kills it (`GetContainerOOMScoreAdjust` in `pkg/kubelet/qos/policy.go`; KEP-2837 for pod-level
+ * requests). A sidecar gets at most the score of the main container with the smallest request.
  */
 export function oomScoreAdjust(
   pod: Pod,
@@ -34,7 +34,7 @@ export function oomScoreAdjust(
   if (type === 'sidecar') {
     adjust = Math.min(adjust, Math.max(...pod.spec.containers.map((other) => score(memoryRequest(other)))));
   }
-  // Above every guaranteed container, below every best-effort one.
+  // Above every guaranteed container, below every best-effort container.
   return Math.min(Math.max(adjust, LEAST_BURSTABLE), BEST_EFFORT - 1);
 }
 
@@ -42,7 +42,7 @@ function memoryRequest(container: Container): bigint {
   return parseQuantity(container.resources?.requests?.memory ?? '0').value();
 }
 
-/** What the pod requests as a whole beyond its containers' requests, in equal parts. */
+/** Returns an equal share per container of the pod-level request that exceeds the containers' requests. */
 function unassignedRequestPerContainer(pod: Pod): bigint {
   const podRequest = parseQuantity(pod.spec.resources?.requests?.memory ?? '0').value();
   if (podRequest === 0n) return 0n;

@@ -2,8 +2,8 @@ import { type Init, type PortMapping, Protocol } from '@node-agent/cri-client';
 import type { Container, ContainerPort, Pod } from '@node-agent/pod-spec';
 
 /**
- * The ports of a pod's containers as its sandbox is told them. Of ports with one name in one container the first
- * counts; an unnamed port is known by its protocol, addresses and numbers (`MakePortMappings`,
+ * Returns the port mappings of a pod's sandbox. Of ports with the same name in one container, only the first counts; an
+ * unnamed port is identified by its protocol, address and numbers (`MakePortMappings` in
  * `pkg/kubelet/container/helpers.go`). An unknown protocol counts as TCP.
  */
 export function podPortMappings(pod: Pod): readonly Init<PortMapping>[] {

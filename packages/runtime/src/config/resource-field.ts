@@ -13,14 +13,14 @@ const POD_LEVEL = ['cpu', 'memory'];
 
 /** A `resourceFieldRef` of the downward API. */
 export interface ResourceFieldReference extends ResourceSelector {
-  /** Another container of the pod; the own one where absent. */
+  /** Name of another container of the pod. Default: the container itself. */
   readonly containerName?: string;
 }
 
 /**
- * The value of a `resourceFieldRef`: the amount in units of the divisor, rounded up. A container without a limit is
- * shown the pod's, else what the node has to give (`pkg/api/v1/resource/helpers.go`).
- * @throws PodRuntimeError `InvalidSpec` for a resource or container that does not exist
+ * Returns the value of a `resourceFieldRef`: the amount in units of the divisor, rounded up. For a container without a
+ * limit, the value is the pod's limit, else the node's allocatable amount (`pkg/api/v1/resource/helpers.go`).
+ * @throws PodRuntimeError `InvalidSpec` if the resource or container does not exist
  */
 export function resourceFieldValue(
   pod: Pod,
@@ -45,7 +45,10 @@ function defaultLimit(pod: Pod, name: string, nodeAllocatable: ResourceListJson)
   return hasPodLimit && allocatable !== undefined ? podLimit : allocatable;
 }
 
-/** Upstream fills in defaults for main containers, and for the one that asks about itself; not for init containers. */
+/**
+ * Upstream applies defaults to main containers and to a container that refers to itself, but not to other init
+ * containers.
+ */
 function findContainer(pod: Pod, name: string): { readonly container: Container; readonly defaulted: boolean } {
   const main = pod.spec.containers.find((container) => container.name === name);
   if (main) return { container: main, defaulted: true };

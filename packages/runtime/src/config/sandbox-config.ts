@@ -8,13 +8,13 @@ import { podLogsPath } from './log-paths.ts';
 import { podPortMappings } from './port-mappings.ts';
 import { sandboxSecurityContext } from './security-context.ts';
 
-/** The kernel's node name takes 64 characters. */
+/** Maximum length of the kernel's node name. */
 const MAX_FQDN_LENGTH = 64;
 
 /**
- * What the runtime is told to make a pod's sandbox (`generatePodSandboxConfig`,
+ * Returns the CRI configuration of a pod's sandbox (`generatePodSandboxConfig` in
  * `pkg/kubelet/kuberuntime/kuberuntime_sandbox.go`).
- * @param attempt how many sandboxes the pod had before
+ * @param attempt number of earlier sandboxes of the pod
  * @throws PodRuntimeError
  */
 export function generateSandboxConfig(pod: Pod, attempt: number, context: SandboxContext): Init<PodSandboxConfig> {

@@ -13,7 +13,7 @@ import type { ContainerContext, PodContext } from './context.ts';
 import { podNamespaces } from './namespaces.ts';
 import { appArmorProfile, seccompProfile } from './security-profiles.ts';
 
-/** What containers may not see of `/proc` and `/sys`; the same list as in the container engines. */
+/** Paths in `/proc` and `/sys` that containers must not see; the same list as in other container engines. */
 const MASKED_PATHS: readonly string[] = [
   '/proc/asound',
   '/proc/acpi',
@@ -31,8 +31,8 @@ const MASKED_PATHS: readonly string[] = [
 const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
 /**
- * The security context of a sandbox (`generatePodSandboxLinuxConfig` upstream). Its seccomp profile is always the
- * runtime's default: nothing but the pause process runs under it.
+ * Returns the security context of a sandbox (`generatePodSandboxLinuxConfig` upstream). Its seccomp profile is always
+ * the runtime's default, because only the pause process runs in it.
  * @throws PodRuntimeError
  */
 export function sandboxSecurityContext(pod: Pod, context: PodContext): Init<LinuxSandboxSecurityContext> {
@@ -54,8 +54,8 @@ export function sandboxSecurityContext(pod: Pod, context: PodContext): Init<Linu
 }
 
 /**
- * The security context of a container: its own settings before the pod's, and the image's user where neither names one
- * (`determineEffectiveSecurityContext` upstream).
+ * Returns the security context of a container: its own settings take precedence over the pod's; if neither sets a user,
+ * the image's user applies (`determineEffectiveSecurityContext` upstream).
  * @throws PodRuntimeError
  */
 export function containerSecurityContext(
@@ -93,7 +93,7 @@ export function containerSecurityContext(
 
 function containerNamespaces(pod: Pod, context: ContainerContext): ReturnType<typeof podNamespaces> {
   const options = podNamespaces(pod, context);
-  // Where the pod shares its processes, the target's are in sight anyway.
+  // If the pod shares its process namespace, the target's processes are visible anyway.
   if (context.targetContainerId === undefined || options.pid !== NamespaceMode.CONTAINER) return options;
   return { ...options, pid: NamespaceMode.TARGET, targetId: context.targetContainerId };
 }

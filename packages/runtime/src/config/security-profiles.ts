@@ -8,7 +8,8 @@ const runtimeDefault: Init<SecurityProfile> = { profileType: SecurityProfileProf
 const unconfined: Init<SecurityProfile> = { profileType: SecurityProfileProfileType.Unconfined };
 
 /**
- * The seccomp profile of a container: its own, else the pod's, else by `seccompDefault` the runtime's or none.
+ * Returns the seccomp profile of a container: its own, else the pod's, else, depending on `seccompDefault`, the
+ * runtime's default or unconfined.
  * @throws PodRuntimeError `InvalidSpec` for a `Localhost` profile without a name
  */
 export function seccompProfile(pod: Pod, container: Container, node: NodeSettings): Init<SecurityProfile> {
@@ -31,14 +32,14 @@ export function seccompProfile(pod: Pod, container: Container, node: NodeSetting
   }
 }
 
-/** An AppArmor profile as the CRI has it now, and as runtimes before that field read it. */
+/** An AppArmor profile in the current CRI field and in the deprecated field that older runtimes read. */
 export interface AppArmor {
   readonly apparmor: Init<SecurityProfile> | null;
   readonly apparmorProfile: string;
 }
 
 /**
- * The AppArmor profile that a container is started with.
+ * Returns the AppArmor profile of a container.
  * @throws PodRuntimeError `InvalidSpec` for an unknown type, or a `Localhost` profile without a name
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmor {

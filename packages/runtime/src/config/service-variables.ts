@@ -1,6 +1,6 @@
 import type { EnvironmentVariable } from './environment.ts';
 
-/** A v1 Service, as far as an environment shows it. */
+/** The fields of a v1 Service that an environment shows. */
 export interface ServiceData {
   readonly metadata: { readonly name?: string; readonly namespace?: string };
   readonly spec?: {
@@ -9,13 +9,13 @@ export interface ServiceData {
   };
 }
 
-/** Services of the namespace `default` that every pod is shown: by them programs find the API server. */
+/** Services of namespace `default` that every pod sees, so that programs find the API server. */
 const MASTER_SERVICES = ['kubernetes'];
 
 /**
- * The variables by which a pod of a namespace finds services: the API server's always, those of its own namespace where
- * it wants links. Headless services have none. The port names and links are Docker's of old.
- * Source: `pkg/kubelet/envvars`, `getServiceEnvVarMap` of `pkg/kubelet/kubelet_pods.go`.
+ * Returns the environment variables by which a pod finds services: always those of the API server, and those of its own
+ * namespace if service links are enabled. Headless services have none. The names follow Docker's links. Upstream:
+ * `pkg/kubelet/envvars`, `getServiceEnvVarMap` in `pkg/kubelet/kubelet_pods.go`.
  */
 export function serviceVariables(
   services: Iterable<ServiceData>,
@@ -28,7 +28,7 @@ export function serviceVariables(
     const address = service.spec?.clusterIP ?? '';
     if (address === '' || address === 'None') continue;
     const isMaster = ofNamespace === 'default' && MASTER_SERVICES.includes(name);
-    // A service of the pod's own namespace hides the master service of its name.
+    // A service of the pod's own namespace hides the master service of the same name.
     if (isMaster) chosen.set(name, chosen.get(name) ?? service);
     else if (ofNamespace === namespace && enableServiceLinks) chosen.set(name, service);
   }

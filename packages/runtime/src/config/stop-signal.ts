@@ -10,9 +10,8 @@ const byName: ReadonlyMap<string, Signal> = new Map(
 const byNumber: ReadonlyMap<number, string> = new Map([...byName].map(([name, value]) => [value, name]));
 
 /**
- * The signal that a container asks to be stopped with (`lifecycle.stopSignal`, KEP-4960); the runtime's default where it
- * asks for none.
- * @throws PodRuntimeError `InvalidSpec` for a name that is no signal
+ * Returns a container's stop signal (`lifecycle.stopSignal`, KEP-4960); the runtime's default if unset.
+ * @throws PodRuntimeError `InvalidSpec` for an unknown signal name
  */
 export function stopSignal(container: Container): Signal {
   const name = container.lifecycle?.stopSignal;
@@ -22,7 +21,7 @@ export function stopSignal(container: Container): Signal {
   throw new PodRuntimeError('InvalidSpec', `unknown stop signal ${JSON.stringify(name)}`);
 }
 
-/** A signal as the API words it (`SIGRTMIN+1`); `undefined` for the default or an unknown one. */
+/** Returns a signal's name in the API (`SIGRTMIN+1`); `undefined` for the default or an unknown signal. */
 export function stopSignalName(signal: Signal): string | undefined {
   return byNumber.get(signal);
 }

@@ -2,15 +2,16 @@ import { type Container, isCriticalPod, type Pod, parseQuantity, podQosClass } f
 import type { ResourceSettings } from './resource-settings.ts';
 
 /**
- * How much a container may swap, in bytes: 0, or under `LimitedSwap` and cgroup v2 the node's swap in the proportion of
- * the container's memory request to the node's memory, for burstable pods that are not critical (KEP-2400).
+ * Returns how much a container may swap, in bytes. Under `LimitedSwap` and cgroup v2, a container of a burstable,
+ * non-critical pod gets the share of the node's swap that its memory request has of the node's memory (KEP-2400).
+ * Otherwise 0.
  */
 export function swapLimitBytes(pod: Pod, container: Container, settings: ResourceSettings): number {
   if (settings.swapBehavior !== 'LimitedSwap' || settings.cgroupVersion !== 2) return 0;
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return 0;
   const request = parseQuantity(container.resources?.requests?.memory ?? '0').value();
   const limit = parseQuantity(container.resources?.limits?.memory ?? '0').value();
-  // Equal says that it asked for none, too: neither shall swap.
+  // Also true if both are absent. Neither case may swap.
   if (request === limit) return 0;
   const proportion = Number(request) / settings.memoryCapacityBytes;
   return proportion > 1 || settings.memoryCapacityBytes <= 0 ? 0 : Math.floor(proportion * settings.swapCapacityBytes);

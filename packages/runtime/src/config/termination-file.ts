@@ -2,15 +2,17 @@ import { join } from 'node:path';
 import type { Random } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 
-/** Where a container's own files are; all containers' of a pod where `containerName` is ''. */
+/**
+ * Returns the directory of a container's own files; with an empty `containerName`, that of all containers of the pod.
+ */
 export function containerFilesPath(rootDirectory: string, podUid: string, containerName: string): string {
   return join(rootDirectory, 'pods', podUid, 'containers', containerName || '/');
 }
 
 /**
- * Makes the file that takes a container's termination message: `<root>/pods/<uid>/containers/<name>/<random>`, writable
- * by whatever user the container runs as. Every attempt gets a file of its own.
- * @throws what the file system throws
+ * Creates the file that receives a container's termination message: `<root>/pods/<uid>/containers/<name>/<random>`,
+ * writable by any user. Every attempt gets its own file.
+ * @throws the errors of the file system
  */
 export async function createTerminationMessageFile(
   fs: Pick<FileSystem, 'mkdir' | 'writeFile'>,

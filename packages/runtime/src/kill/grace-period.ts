@@ -1,12 +1,12 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import type { KillReason } from '../actions/pod-actions.ts';
 
-/** Every container gets so long to shut down, whatever its grace period and however much of it a hook took (C5). */
+/** Minimum time for every container to shut down, whatever its grace period and however much of it a hook used (C5). */
 export const MINIMUM_GRACE_PERIOD_SECONDS = 2;
 
 /**
- * How long a container may take to stop: what the pod's deletion says, else what the failed probe says, else what the
- * pod says, else 2 s (`setTerminationGracePeriod` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * Returns a container's grace period: the deletion grace period of the pod, else that of the failed probe, else that of
+ * the pod's spec, else 2 s (`setTerminationGracePeriod` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  */
 export function terminationGracePeriodSeconds(pod: Pod, container: Container, reason: KillReason): number {
   const deletion = pod.metadata.deletionGracePeriodSeconds;
@@ -23,8 +23,8 @@ export function terminationGracePeriodSeconds(pod: Pod, container: Container, re
 }
 
 /**
- * What StopContainer is given of what is left of a grace period: whole seconds, rounded up, and never under the minimum. The difference of
- * two readings of a clock is off by less than a millisecond: that is no second.
+ * Returns the timeout for StopContainer from the rest of a grace period: whole seconds, rounded up, and at least the
+ * minimum. Clock differences of less than a millisecond are not rounded up to a second.
  */
 export function stopTimeoutSeconds(leftMs: number): number {
   return Math.max(Math.ceil(Math.round(leftMs) / 1000), MINIMUM_GRACE_PERIOD_SECONDS);

@@ -22,7 +22,7 @@ import { stopTimeoutSeconds, terminationGracePeriodSeconds } from './grace-perio
 import { type Killing, Killings } from './killings.ts';
 import { TerminationTurns } from './termination-turns.ts';
 
-/** How long a container is asked for that is to be killed: as long as what is left to one whose grace is over. */
+/** Timeout of a status request for a container that will be killed; the same as the minimum grace period. */
 const ASK_MS = 2_000;
 
 export interface KillerComponents {
@@ -33,21 +33,21 @@ export interface KillerComponents {
   readonly hooks: LifecycleHooks;
 }
 
-/** Which container is to be killed, and why. */
+/** Container to kill and the reason. */
 export interface KillRequest {
   readonly id: string;
   readonly name: string;
-  /** The text of the `Killing` event; the usual one where '' or absent. */
+  /** Message of the `Killing` event. Default, also for '': the usual message. */
   readonly message?: string;
   readonly reason: KillReason;
-  /** Instead of what pod and probe say. */
+  /** Overrides the grace period of pod and probe. */
   readonly gracePeriodSeconds?: number | undefined;
   readonly turns?: TerminationTurns;
 }
 
 /**
- * Stops containers and pods, however often it is asked to: the `preStop` hook runs within the grace period, then the
- * runtime signals the container and, when the period is over, kills it (C5).
+ * Stops containers and pods; idempotent. The `preStop` hook runs within the grace period; then the runtime signals the
+ * container and kills it when the period is over (C5).
  */
 export class Killer {
   readonly #components: KillerComponents;
@@ -58,9 +58,9 @@ export class Killer {
   }
 
   /**
-   * Kills all containers of a pod at once, sidecars in their order (C4), then stops its sandboxes. How each went is
-   * added to `results`.
-   * @param pod `undefined` where only the runtime knows it: what it said at creation is read from there then
+   * Kills all containers of a pod in parallel, sidecars in their order (C4), then stops its sandboxes. Adds the
+   * outcomes to `results`.
+   * @param pod `undefined` if only the runtime knows the pod; its settings are then read from the container annotations
    */
   async killPod(
     pod: Pod | undefined,
@@ -78,12 +78,12 @@ export class Killer {
     const { uid, namespace } = runningPod;
     const owner = pod ?? { metadata: { uid, name: runningPod.name, namespace }, spec: { containers: [] } };
     let ok = true;
-    /** Whether some may still be told to stop. */
+    /** Whether a container may still be signalled in a later attempt. */
     let isWaitedFor = false;
     const failed = (action: 'KillContainer' | 'KillPodSandbox', target: string, err: unknown): void => {
       ok = false;
       results.add(action, target, { reason: `${action}Error`, message: errorText(err) });
-      logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop a part of a pod');
+      logger.warn({ podUid: runningPod.uid, action, target, err }, 'Failed to stop part of a pod');
     };
 
     const killAll = (some: readonly RuntimeContainer[], inTurns?: TerminationTurns) =>
@@ -99,7 +99,8 @@ export class Killer {
           }
         }),
       );
-    // Sidecars end after whoever runs by now, known or not; nobody else waits to hear who does.
+    // Sidecars stop after all containers that run by now, including late starters. Other containers do not wait for
+    // that information.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
       const { running } = await this.#startedLate(runningPod.uid, doubtful, signal);
@@ -115,16 +116,20 @@ export class Killer {
       const late = await this.#startedLate(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
-        // Where it is not known that there is anything to tell, what cannot be told holds nothing back.
+        // It is unknown whether these containers run at all, so a failure to stop them does not block the sandbox.
         ...late.unknown.map(({ id, name }) =>
           this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
-            logger.warn({ podUid: runningPod.uid, container: name, err }, 'Cannot stop what may have started late'),
+            logger.warn(
+              { podUid: runningPod.uid, container: name, err },
+              'Failed to stop a container that may have started late',
+            ),
           ),
         ),
       ]);
     }
     signal.throwIfAborted();
-    // A sandbox takes its containers with it at once: those that could not be told to stop would have no grace (C5).
+    // Stopping the sandbox kills its containers immediately, so containers that could not be signalled would get no
+    // grace period (C5).
     if (isWaitedFor) return false;
     await Promise.all(
       runningPod.sandboxes.map(async ({ id }) => {
@@ -137,15 +142,15 @@ export class Killer {
     );
     if (!ok) return false;
     results.add('KillPodSandbox', runningPod.uid);
-    // Nothing runs in a sandbox that has stopped: no hook has anything left to prepare.
+    // Nothing runs in a stopped sandbox, so hooks are cancelled.
     for (const { id } of runningPod.containers) this.#killings.ended(runningPod.uid, id);
     return true;
   }
 
   /**
-   * Kills one container; one that is gone is killed.
-   * @param pod its name alone where only the runtime knows it
-   * @throws CriError where the runtime could not stop it
+   * Kills one container; succeeds if the container is gone.
+   * @param pod only its metadata if only the runtime knows the pod
+   * @throws CriError if the runtime could not stop the container
    */
   async killContainer(pod: Pod, request: KillRequest, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger, recorder } = this.#components;
@@ -182,7 +187,7 @@ export class Killer {
     turns?.ended(name);
   }
 
-  /** Kills a container that the runtime cannot tell to stop: it has had the time that it was to have. */
+  /** Kills a container that the runtime cannot signal. The container has already had its grace period. */
   async #killUntold(
     podUid: string,
     { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
@@ -193,7 +198,7 @@ export class Killer {
     const { cri, logger } = this.#components;
     logger.warn(
       { podUid, container: name, containerId: id, err: refusal },
-      'Killing a container that cannot be told to stop',
+      'Killing a container that cannot be signalled',
     );
     try {
       await ignoreMissing(cri.stopContainer({ containerId: id, timeout: 0 }, signal));
@@ -204,16 +209,18 @@ export class Killer {
   }
 
   /**
-   * Which containers run that were created only, as far as was known: a start may go through late, after its call has timed out, and
-   * the sandbox would take what it started along without a word (C5). Who cannot be asked in time is taken not to run, as ever, but
-   * for one that was found to run, and whose killing was broken off.
+   * Returns which of the containers listed as created run by now. A start can complete late, after its call timed out,
+   * and stopping the sandbox would kill such a container without a grace period (C5). A container whose state cannot be
+   * read in time counts as not running, except one that was found running in an earlier, aborted attempt.
    */
   async #startedLate(uid: string, created: readonly RuntimeContainer[], signal: AbortSignal): Promise<StartedLate> {
     if (created.length === 0) return { running: [], unknown: [] };
     const { cri, clock, logger } = this.#components;
     const late = new AbortController();
     using asking = linkAbort(signal, late.signal);
-    const timer = clock.setTimer(ASK_MS, () => late.abort(new DOMException('no answer in time', 'TimeoutError')));
+    const timer = clock.setTimer(ASK_MS, () =>
+      late.abort(new DOMException('runtime did not answer in time', 'TimeoutError')),
+    );
     const states = await Promise.all(
       created.map(async ({ id, name }) => {
         try {
@@ -227,7 +234,7 @@ export class Killer {
           }
           logger.debug(
             { podUid: uid, container: name, containerId: id, err },
-            'Cannot tell whether it has started late',
+            'Failed to read whether a container started late',
           );
           return this.#killings.ran(uid, id) ? ContainerState.CONTAINER_RUNNING : undefined;
         }
@@ -243,7 +250,10 @@ export class Killer {
     };
   }
 
-  /** Ends the `preStop` hook of a container that has ended: a sleep or a request would go on without the container. */
+  /**
+   * Cancels the `preStop` hook of a container that has exited: a sleep or HTTP request would otherwise continue without
+   * the container.
+   */
   containerEnded(podUid: string, containerId: string): void {
     this.#killings.exited(podUid, containerId);
   }
@@ -254,8 +264,9 @@ export class Killer {
   }
 
   /**
-   * Runs the hook, if there is one, and waits for as long as the grace period allows; how it ends does not matter. One that takes
-   * longer runs on until the container has stopped. A try that is broken off leaves it running: the next one waits for it.
+   * Runs the hook, if there is one, and waits as long as the grace period allows. The outcome does not matter. A longer
+   * hook continues until the container has stopped. An aborted attempt leaves the hook running, and the next attempt
+   * waits for it.
    */
   async #preStop({ pod, container }: Spec, id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;
@@ -274,8 +285,8 @@ export class Killer {
   }
 
   /**
-   * Asks the runtime once whether the container still runs: the container may have ended since the status of its pod was read. A later end
-   * arrives by {@link containerEnded}.
+   * Asks the runtime once whether the container still runs, because it may have exited since the pod's status was read.
+   * A later exit arrives through {@link containerEnded}.
    */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
@@ -285,7 +296,7 @@ export class Killer {
       const { state } = answer?.status ?? {};
       if (answer === undefined || state === ContainerState.CONTAINER_EXITED) killing.exit();
     } catch (err) {
-      logger.debug({ containerId: id, err }, 'Cannot tell whether a container has ended before its preStop hook');
+      logger.debug({ containerId: id, err }, 'Failed to read whether a container exited before its preStop hook');
     }
   }
 
@@ -304,16 +315,16 @@ export class Killer {
       if (signal.aborted && (killing.exited || !killing.stopped)) return;
       const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
       logger.warn({ ...fields, err }, 'PreStop hook failed');
-      // Not its words: they may be what a server answered, and hold secrets.
+      // The event omits the error text, because it may contain a server's response with secrets.
       const reference = containerReference(pod, container.name);
       recorder.event(reference, 'Warning', eventReasons.failedPreStopHook, 'PreStopHook failed');
     }
   }
 
   /**
-   * What killing must know of a container whose spec is gone: the kubelet wrote it down when it was created.
-   * `undefined` where the container is gone too. Where the answer takes too long, a container whose grace period is known is
-   * stopped as if nothing had been written down of it (W6).
+   * Reads what killing needs to know about a container whose spec is gone, from the annotations written at its
+   * creation. Returns `undefined` if the container is gone too. If the response takes too long and the grace period is
+   * known, the container is stopped without these settings (W6).
    */
   async #specFromRuntime(
     pod: Pod,
@@ -331,7 +342,7 @@ export class Killer {
         gracePeriodSeconds ?? pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
       if (!AsyncError.is(err) || graceSeconds == null) throw err;
       const fields = { podUid: pod.metadata.uid, container: name, containerId: id };
-      logger.warn({ ...fields, err }, 'Killing a container without what was written down of it');
+      logger.warn({ ...fields, err }, 'Killing a container without its recorded settings');
       return { pod: withContainer(pod, { name }), container: { name } };
     }
     if (answer === undefined) return undefined;

@@ -2,35 +2,41 @@ import { PodRuntimeError } from '../errors.ts';
 import { MINIMUM_GRACE_PERIOD_SECONDS } from './grace-period.ts';
 
 /**
- * The killing of one container, from the first try to the one that succeeds: it may be broken off for a shorter grace period, and
- * fail, and is still one killing. All times are of the monotonic clock, in milliseconds.
+ * The killing of one container, from the first attempt to the successful one: attempts may fail or be aborted for a
+ * shorter grace period. Times are monotonic, in milliseconds.
  */
 export class Killing {
-  /** Ends the `preStop` hook. */
+  /** Cancels the `preStop` hook. */
   readonly hook: AbortController = new AbortController();
-  /** The hook, once it has begun; never rejects. It runs once, whatever becomes of the try that began it (C5). */
+  /**
+   * The `preStop` hook, once started; never rejects. It runs only once, even if the attempt that started it was aborted
+   * (C5).
+   */
   preStop: Promise<void> | undefined;
-  /** Whether the runtime has said that it runs, where it was taken to be created only. */
+  /** Whether the runtime reported the container as running although it was listed as created. */
   ran = false;
-  /** Whether the runtime could not even kill it without telling it to stop: its sandbox may take it along. */
+  /**
+   * Whether the runtime could not kill the container even without signalling it first. Its sandbox may then be stopped
+   * together with the container.
+   */
   isHopeless = false;
   #stopped = false;
   #exited = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
-  /** Until when it may go on, though the runtime says that it cannot stop it; infinite where that was never said. */
+  /** Until when the runtime's refusals to stop the container are tolerated; infinite if it never refused. */
   #refusedUntilMs = Number.POSITIVE_INFINITY;
 
-  /** Another try: its grace period counts from now, but can only end the killing sooner. */
+  /** Starts another attempt. Its grace period counts from now, but can only shorten the deadline. */
   begin(nowMs: number, graceMs: number): void {
     this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + graceMs);
   }
 
-  /** How much of the grace period is left; negative where it is over. */
+  /** Returns the rest of the grace period; negative if it is over. */
   leftMs(nowMs: number): number {
     return this.#deadlineMs - nowMs;
   }
 
-  /** The container has stopped: a hook that still runs has nothing left to prepare. */
+  /** Notes that the container has stopped and cancels a running hook. */
   end(): void {
     this.#stopped = true;
     this.hook.abort(new PodRuntimeError('KillPod', 'the container has stopped'));
@@ -40,24 +46,27 @@ export class Killing {
     return this.#stopped;
   }
 
-  /** Notes that the container has ended by itself, before it was signalled: its hook is given up, and has not failed. */
+  /**
+   * Notes that the container has exited before it was signalled. Its hook is cancelled and does not count as failed.
+   */
   exit(): void {
     this.#exited = true;
-    this.hook.abort(new PodRuntimeError('KillPod', 'the container has ended by itself'));
+    this.hook.abort(new PodRuntimeError('KillPod', 'the container has exited before it was signalled'));
   }
 
   get exited(): boolean {
     return this.#exited;
   }
 
-  /** The runtime may not have told the container to stop: it has all of its grace period before it again. */
+  /** Restores the full grace period, because the runtime may not have signalled the container. */
   notTold(): void {
     this.#deadlineMs = Number.POSITIVE_INFINITY;
   }
 
   /**
-   * The runtime says that it cannot stop the container, as where it does not know the signal that the image asks for. That may pass.
-   * @returns whether it has said so since what was a grace period ago: it always would
+   * Notes that the runtime refused to stop the container, for example because it does not know the image's stop signal.
+   * The refusal may be temporary.
+   * @returns whether the refusals have lasted for a whole grace period, so that they count as permanent
    */
   refused(nowMs: number): boolean {
     const soonestMs = nowMs + MINIMUM_GRACE_PERIOD_SECONDS * 1000;
@@ -67,11 +76,11 @@ export class Killing {
   }
 }
 
-/** The containers that are being killed, by pod: those of a pod that is gone are forgotten with it (K4). */
+/** Containers that are being killed, by pod. They are forgotten with their pod (K4). */
 export class Killings {
   readonly #byPod = new Map<string, Map<string, Killing>>();
 
-  /** The killing of a container: the one that was begun before, or a new one. */
+  /** Returns the killing of a container; creates it if it does not exist. */
   of(podUid: string, containerId: string): Killing {
     const ofPod = this.#byPod.get(podUid) ?? new Map<string, Killing>();
     this.#byPod.set(podUid, ofPod);
@@ -80,22 +89,22 @@ export class Killings {
     return killing;
   }
 
-  /** Notes that a container has ended. Does nothing if the container is not being killed. */
+  /** Notes that a container has exited. Does nothing if the container is not being killed. */
   exited(podUid: string, containerId: string): void {
     this.#byPod.get(podUid)?.get(containerId)?.exit();
   }
 
-  /** Whether a container is being killed that was found to run. */
+  /** Returns whether a container that is being killed was found running. */
   ran(podUid: string, containerId: string): boolean {
     return this.#byPod.get(podUid)?.get(containerId)?.ran ?? false;
   }
 
-  /** Whether the runtime says that a container can in no way be stopped. */
+  /** Returns whether the runtime cannot stop a container in any way. */
   isHopeless(podUid: string, containerId: string): boolean {
     return this.#byPod.get(podUid)?.get(containerId)?.isHopeless ?? false;
   }
 
-  /** The container has stopped. */
+  /** Notes that a container has stopped. */
   ended(podUid: string, containerId: string): void {
     const ofPod = this.#byPod.get(podUid);
     ofPod?.get(containerId)?.end();
@@ -103,13 +112,13 @@ export class Killings {
     if (ofPod?.size === 0) this.#byPod.delete(podUid);
   }
 
-  /** Forgets a pod that is gone; what still runs for it is told to end. */
+  /** Forgets a pod that is gone and cancels its hooks. */
   forget(podUid: string): void {
     for (const { hook } of this.#byPod.get(podUid)?.values() ?? []) hook.abort();
     this.#byPod.delete(podUid);
   }
 
-  /** How many containers are being killed: a leak check. */
+  /** Number of containers being killed, for leak checks. */
   get size(): number {
     let size = 0;
     for (const ofPod of this.#byPod.values()) size += ofPod.size;

@@ -1,6 +1,6 @@
 import type { Clock } from '@node-agent/async';
 
-/** Lets containers stop in order: each waits for those before it, but no longer than its grace period (C4). */
+/** Lets containers stop in order: each waits for its prerequisites, but no longer than its grace period (C4). */
 export class TerminationTurns {
   readonly #clock: Clock;
   readonly #prerequisites: ReadonlyMap<string, readonly string[]>;
@@ -12,14 +12,14 @@ export class TerminationTurns {
     this.#prerequisites = prerequisites;
   }
 
-  /** Tells those who wait that a container has ended. */
+  /** Notes that a container has stopped, and wakes those that wait for it. */
   ended(name: string): void {
     this.#ended.add(name);
     for (const look of [...this.#waiting]) look();
   }
 
   /**
-   * Resolves when a container's turn has come, or `maxMs` are over.
+   * Resolves when a container may stop, or after `maxMs`.
    * @throws the signal's reason
    */
   async wait(name: string, maxMs: number, signal: AbortSignal): Promise<void> {

@@ -11,22 +11,25 @@ import {
   type RuntimeContainerResources,
 } from '@node-agent/pod-spec';
 
-/** What pods and containers were last given, as far as it can change while they run; survives the process: package `allocation`. */
+/** Resizable resources last applied to pods and containers; persistent. Implemented by package `allocation`. */
 export interface AppliedResources {
   appliedToContainer(uid: string, name: string): ResourceRequirements | undefined;
   appliedToPod(uid: string): ResourceRequirements | undefined;
-  /** Resolves when it is on disk. */
+  /** Resolves when the value is on disk. */
   containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void>;
   podApplied(uid: string, resources: ResourceRequirements): Promise<void>;
 }
 
-/** A container's resources as it is created with them: where it has no limit, the pod's is its own (`setActuatedContainerResources`). */
+/**
+ * Returns the resources with which a container is created: without its own limit, the pod's limit applies
+ * (`setActuatedContainerResources`).
+ */
 export function resourcesToApply(pod: Pod, { resources = {} }: Pick<Container, 'resources'>): ResourceRequirements {
   const limits = limitsWithin(resources, pod.spec.resources);
   return { ...resources, ...(Object.keys(limits).length > 0 && { limits }) };
 }
 
-/** The resources with other CPU and memory; what is 0 is left out, and everything else stays. */
+/** Returns the resources with CPU and memory replaced; zero values are omitted, other resources are kept. */
 export function withCpuMemory(resources: ResourceRequirements | undefined, figures: CpuMemory): ResourceRequirements {
   const list = (before: Readonly<Record<string, string>> | undefined, cpuMilli: number, memoryBytes: number) => {
     const { cpu: _cpu, memory: _memory, ...others } = before ?? {};
@@ -44,8 +47,9 @@ export function withCpuMemory(resources: ResourceRequirements | undefined, figur
 }
 
 /**
- * What a running container has that nothing is known of, as another kubelet made it: what its runtime says where that differs from
- * what is wanted, and the wanted where it says nothing. Upstream takes it for nothing at all, and so restarts it where a resize asks for that.
+ * Returns the resources of a running container that another kubelet started, so nothing is recorded about it: the
+ * runtime's values if they differ from the desired ones, otherwise the desired ones. Upstream assumes no resources, and
+ * so restarts the container if its resize policy requires a restart.
  */
 export function adoptedResources(
   pod: Pod,
@@ -55,7 +59,7 @@ export function adoptedResources(
 ): ResourceRequirements {
   const wanted = cpuMemory(container.resources, pod.spec.resources);
   const { cpuRequestMilli: request, cpuLimitMilli: limit, memoryLimitBytes } = told ?? {};
-  // The kernel knows neither a request nor a limit to the thousandth.
+  // The kernel's values are coarser than millicores.
   const sameRequest = request === undefined || milliCpuToShares(request) === milliCpuToShares(wanted.cpuRequestMilli);
   const sameLimit =
     limit === undefined || milliCpuToQuotaUs(limit, periodUs) === milliCpuToQuotaUs(wanted.cpuLimitMilli, periodUs);

@@ -2,15 +2,15 @@ import type { PodSandboxStats } from '@node-agent/cri-client';
 import { aggregateText } from '@node-agent/telemetry';
 import type { ContainerUpdate } from '../actions/resize-actions.ts';
 
-/** Memory limits that are to become smaller. */
+/** Memory limits that decrease. */
 export interface ShrinkingMemory {
-  /** Of the pod; absent where it does not shrink. */
+  /** New limit of the pod; absent if it does not decrease. */
   readonly podBytes?: number;
-  /** By container name. */
+  /** New limits by container name. */
   readonly containers: ReadonlyMap<string, number>;
 }
 
-/** The containers whose memory limit becomes smaller, or that get one, with what it is to be. */
+/** Returns the containers whose memory limit decreases or is newly set, with the new limit. */
 export function shrinkingContainers(updates: readonly ContainerUpdate[]): ReadonlyMap<string, number> {
   return new Map(
     updates.flatMap(({ container: { name }, current, desired }) => {
@@ -22,8 +22,9 @@ export function shrinkingContainers(updates: readonly ContainerUpdate[]): Readon
 }
 
 /**
- * Why memory limits cannot become smaller now: somebody uses more, and would be killed for it (`validateMemoryResizeAction` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). `undefined` where they can. Of a container, upstream tells the pod's usage.
+ * Returns why memory limits cannot be decreased now: the pod or a container uses more and would be OOM killed
+ * (`validateMemoryResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Returns `undefined` if they can.
+ * For a container, upstream's message shows the pod's usage.
  */
 export function shrinkProblem({ podBytes, containers }: ShrinkingMemory, stats: PodSandboxStats): string | undefined {
   const problems: string[] = [];

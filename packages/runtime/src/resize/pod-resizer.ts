@@ -22,22 +22,25 @@ import { type AppliedResources, adoptedResources, withCpuMemory } from './applie
 import { shrinkingContainers, shrinkProblem } from './memory-shrink.ts';
 import { type GroupResources, heldAfter, memoryShrinks, type ResizeStep, resizeSteps } from './resize-steps.ts';
 
-/** The group of a pod, as far as it is resized: package `cm-cgroups`. */
+/** Pod cgroups, for resizes. Implemented by package `cm-cgroups`. */
 export interface ResizableGroups {
-  /** What it is to be held to. @param pod as granted */
+  /**
+   * Returns the desired values.
+   * @param pod the pod with its allocated resources
+   */
   wanted(pod: Pod): GroupResources;
-  /** What it is held to. */
+  /** Returns the current values. */
   limits(pod: Pod, signal: AbortSignal): Promise<GroupResources>;
-  /** Whether it was set to something else last than is wanted now. */
+  /** Returns whether the values last set differ from the desired ones. */
   differs(pod: Pod): boolean;
   update(pod: Pod, signal: AbortSignal, set: GroupResources): Promise<void>;
 }
 
-/** Which gates that bear on resizes are on; both where absent. */
+/** Feature gates that affect resizes. Default: all enabled. */
 export interface ResizeFeatures {
-  /** InPlacePodVerticalScalingInitContainers. */
+  /** Feature gate InPlacePodVerticalScalingInitContainers. */
   readonly initContainers?: boolean;
-  /** InPlacePodLevelResourcesVerticalScaling. */
+  /** Feature gate InPlacePodLevelResourcesVerticalScaling. */
   readonly podLevel?: boolean;
 }
 
@@ -52,11 +55,13 @@ export interface PodResizerComponents {
   readonly features: ResizeFeatures;
 }
 
-/** Makes running pods as large as they were granted (`doPodResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
+/**
+ * Resizes running pods to their allocation (`doPodResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+ */
 export class PodResizer {
   readonly #components: PodResizerComponents;
   readonly #features: Required<ResizeFeatures>;
-  /** A runtime that has no UpdatePodSandboxResources is not asked again. */
+  /** Whether the runtime supports UpdatePodSandboxResources, as far as known; an unsupported call is not repeated. */
   #tellsSandbox = true;
 
   constructor(components: PodResizerComponents) {
@@ -64,13 +69,16 @@ export class PodResizer {
     this.#features = { initContainers: true, podLevel: true, ...components.features };
   }
 
-  /** What the rules look at. */
+  /** Returns the inputs of the resize rules. */
   context(pod: Pod): ResizeContext {
     const { applied, groups } = this.#components;
     return { applied, ...this.#features, groupDiffers: groups?.differs(pod) ?? false };
   }
 
-  /** Notes what runs of a pod of which nothing is known: another kubelet has started it. @throws the file system's error */
+  /**
+   * Records the resources of running containers that another kubelet started.
+   * @throws the errors of the file system
+   */
   async adopt(pod: Pod, status: RuntimePodStatus): Promise<void> {
     const { applied, settings } = this.#components;
     const { uid } = pod.metadata;
@@ -82,7 +90,7 @@ export class PodResizer {
       const adopted = adoptedResources(pod, resources as object, running.resources, settings.cpuCfsQuotaPeriodUs);
       await applied.containerApplied(uid, container.name, adopted);
     }
-    // Its group is made, or was set, as the pod was granted: there is nothing of it that could be read back.
+    // Pod-level resources cannot be read back; the cgroup was created or set according to the allocation.
     const { resources } = pod.spec;
     const isSet = Object.keys(resources?.requests ?? {}).length + Object.keys(resources?.limits ?? {}).length > 0;
     if (resources !== undefined && isSet && applied.appliedToPod(uid) === undefined) {
@@ -90,13 +98,17 @@ export class PodResizer {
     }
   }
 
-  /** Whether there is anything to do. */
+  /** Returns whether any resize action is due. */
   isDue({ containersToUpdate, updatePodResources, updatePodLevelResources }: PodActions): boolean {
     const { memory, cpu } = containersToUpdate;
     return memory.length + cpu.length > 0 || updatePodResources || updatePodLevelResources;
   }
 
-  /** @returns why it could not be done to its end; what was done stays, and the next sync goes on. Throws for an abort alone. */
+  /**
+   * Performs the resize.
+   * @returns the failure if the resize is incomplete; completed steps stay, and the next sync continues. Throws only on
+   * abort
+   */
   async resize(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { clock, metrics, logger } = this.#components;
     const startedAtMs = clock.monotonic();
@@ -121,7 +133,7 @@ export class PodResizer {
       ...(group && memoryShrinks(group.held, group.wanted) && { podBytes: group.wanted.memoryBytes ?? 0 }),
     };
     const shrinks = shrinking.containers.size > 0 || 'podBytes' in shrinking;
-    // In a sandbox that is yet to be made nobody uses anything.
+    // In a sandbox that is yet to be created nothing uses memory.
     if (shrinks && !actions.createSandbox) await this.#checkUsage(pod, actions.sandboxId, shrinking, signal);
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);
@@ -157,7 +169,7 @@ export class PodResizer {
     }
   }
 
-  /** One resource of one container: the other is told as it is by now. */
+  /** Updates one resource of one container; the request repeats the current value of the other resource. */
   async #update(
     pod: Pod,
     { id, container, type, current, desired }: ContainerUpdate,
@@ -199,8 +211,8 @@ export class PodResizer {
   }
 
   /**
-   * The runtime may have a say in what the pod as a whole gets (KEP-1287, UpdatePodSandboxResources): it is told before anything is
-   * changed, of what is to be. Upstream tells it of each step, of what is by then.
+   * Notifies the runtime of the target values, because it may reject them (KEP-1287, UpdatePodSandboxResources); called
+   * before anything is changed. Upstream notifies the runtime at each step, with the values of that step.
    */
   async #tellSandbox(pod: Pod, sandboxId: string, group: GroupResources, signal: AbortSignal): Promise<void> {
     const { cri, settings, logger } = this.#components;
@@ -210,18 +222,18 @@ export class PodResizer {
       await cri.updatePodSandboxResources({ podSandboxId: sandboxId, ...told }, signal);
     } catch (err) {
       const error = CriError.from(err);
-      // containerd 2.2 says UNKNOWN, "not implemented yet" (containerd#13023).
+      // containerd 2.2 responds with UNKNOWN, "not implemented yet" (containerd#13023).
       if (error.code !== 'UNIMPLEMENTED' && !error.message.includes('not implemented')) {
         const message = `failed to notify runtime for UpdatePodSandboxResources; resize rejected: ${error.message}`;
         throw new Error(message, { cause: err });
       }
       this.#tellsSandbox = false;
-      logger.debug({ err }, 'The runtime has no UpdatePodSandboxResources');
+      logger.debug({ err }, 'Runtime does not implement UpdatePodSandboxResources');
     }
   }
 }
 
-/** The pod's own resources, with one of them as granted. */
+/** Returns the pod-level resources with one resource as allocated. */
 function mergedResource(
   before: ResourceRequirements | undefined,
   granted: ResourceRequirements | undefined,

@@ -1,6 +1,9 @@
 import type { ContainerUpdate, ResizedResource } from '../actions/resize-actions.ts';
 
-/** What a pod's group is held to, or is to be: package `cm-cgroups`. What is absent is let be; 0 sets nothing, -1 is no limit. */
+/**
+ * Current or desired values of a pod's cgroup. Implemented by package `cm-cgroups`. Absent values are not changed; 0
+ * sets nothing, -1 means no limit.
+ */
 export interface GroupResources {
   readonly cpuShares?: number;
   readonly cpuQuotaUs?: number;
@@ -8,26 +11,27 @@ export interface GroupResources {
   readonly memoryBytes?: number;
 }
 
-/** One thing after another makes a pod as large as it was granted. */
+/** Steps that resize a pod to its allocation, in order. */
 export type ResizeStep =
   | { readonly kind: 'group'; readonly resource: ResizedResource; readonly set: GroupResources }
   | { readonly kind: 'containers'; readonly resource: ResizedResource }
-  /** The pod's own resources have been applied, as far as this one goes. */
+  /** The pod-level value of this resource has been applied and is recorded. */
   | { readonly kind: 'podLevel'; readonly resource: ResizedResource };
 
 export interface ResizePlan {
-  /** Absent where the runtime chooses where pods are: then there is no group to change. */
+  /** Absent if the runtime chooses the cgroups of pods, so there is no cgroup to change. */
   readonly group?: { readonly held: GroupResources; readonly wanted: GroupResources };
   readonly updates: Readonly<Record<ResizedResource, readonly ContainerUpdate[]>>;
-  /** Whether the group is changed though no container is updated: one begins anew, or has begun. */
+  /** Whether the cgroup is updated although no container is, because a container is or was restarted for the resize. */
   readonly updatePodResources: boolean;
   readonly updatePodLevelResources: boolean;
 }
 
 /**
- * Memory first, then CPU; of each, the group grows before its containers and shrinks after them, its limit growing before its
- * request and shrinking after it (`doPodResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is not wanted
- * any more stays (k/k#128675). Upstream compares "no limit" as the number that the kernel writes it as; here it is above all others.
+ * Returns the steps of a resize: memory first, then CPU. For each, the cgroup grows before its containers and shrinks
+ * after them; its limit grows before its request and shrinks after it (`doPodResizeAction` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is no longer desired is kept (k/k#128675). Upstream
+ * compares "no limit" by the number that the kernel uses for it; here it is above all other values.
  */
 export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
   const { group, updates, updatePodResources, updatePodLevelResources } = plan;
@@ -47,7 +51,7 @@ export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
   });
 }
 
-/** What the group is held to when all is done: what is not changed stays as it is. */
+/** Returns the cgroup's values after all steps; unchanged values are kept. */
 export function heldAfter(held: GroupResources, steps: readonly ResizeStep[]): GroupResources {
   let after = held;
   for (const step of steps) if (step.kind === 'group') after = { ...after, ...step.set };
@@ -59,7 +63,7 @@ interface GroupChange {
   readonly set: GroupResources;
 }
 
-/** The limit before the request. */
+/** Returns the changes, the limit before the request. */
 function groupChanges(resource: ResizedResource, held: GroupResources, wanted: GroupResources): readonly GroupChange[] {
   if (resource === 'memory')
     return limitChange(held.memoryBytes, wanted.memoryBytes, (memoryBytes) => ({ memoryBytes }));
@@ -81,7 +85,7 @@ function limitChange(
   return [{ grows: amount(wanted) > amount(held), set: set(wanted) }];
 }
 
-/** Whether a group is to be held to less memory than it is now. */
+/** Returns whether the memory limit of a cgroup decreases. */
 export function memoryShrinks(held: GroupResources, wanted: GroupResources): boolean {
   return !!wanted.memoryBytes && amount(wanted.memoryBytes) < amount(held.memoryBytes);
 }
