@@ -14,23 +14,26 @@ import { shutdownHandler } from './node-shutdown.ts';
 import type { NodeView } from './node-view.ts';
 import type { AssemblySettings } from './ports.ts';
 
-/** What each kubelet does for pods beside running their containers. */
+/** Pod features that every kubelet supports. */
 const FEATURES: Omit<PodFeatures, 'userNamespaces'> = { probes: true, lifecycleHooks: true, resourceClaims: false };
 
-/** Whom the handlers ask. */
+/** Components that the admit handlers use. */
 interface AdmissionParts {
   readonly volumes: Pick<VolumeManager, 'unsupported'>;
   readonly node: Pick<NodeView, 'forAdmission' | 'refresh'>;
-  /** Absent where the node has none: pods that ask for some are as those that ask for what the cluster has. */
+  /**
+   * Absent if the node has no devices. Device requests are then treated like requests for cluster-level extended
+   * resources.
+   */
   readonly devices?: AdmitHandler | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;
-  /** Where pods are evicted: under pressure not every pod may begin. */
+  /** Absent if pods are never evicted. Under pressure, not every pod is admitted. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
-  /** Where the machine's shutdown waits for pods: none begins meanwhile. */
+  /** Absent if the machine's shutdown does not wait for pods. No pod is admitted during the shutdown. */
   readonly shutdown?: Pick<NodeShutdownManager, 'admit'> | undefined;
 }
 
-/** Who is asked whether a pod may run here, in this order. */
+/** Returns the admit handlers, in the order in which they are called. */
 export function nodeAdmitHandlers(
   {
     admission,
@@ -40,14 +43,14 @@ export function nodeAdmitHandlers(
   { volumes, node, devices, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
-    // First: nothing is looked for, nor is any pod ended, for one that may not run anyway.
+    // First, so that no look-up and no preemption happens for a pod that is rejected anyway.
     ...(shutdown ? [shutdownHandler(shutdown)] : []),
-    // A resize waits for the end of the pressure as a new pod would.
+    // A resize waits for the end of the pressure, like a new pod.
     ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod), resize: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({ ...FEATURES, userNamespaces: userNamespaces !== undefined }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
-    // In front of the predicates, as what it gives a pod counts there.
+    // Before the predicates, which use the devices allocated here.
     ...(devices ? [devices] : []),
     predicateHandler(
       { node: (pod) => node.forAdmission(pod), refresh: (signal) => node.refresh(signal), preemption },
@@ -56,7 +59,7 @@ export function nodeAdmitHandlers(
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
     podFeaturesHandler(admission?.features ?? {}),
     ...admitHandlers,
-    // Last, too: a device plugin, or the end of those that make room, may be waited for, and the machine shut down meanwhile (N9).
+    // Also last, because a device plugin or a preemption may take long, and a shutdown may start meanwhile (N9).
     ...(shutdown ? [{ admit: () => shutdown.admit() }] : []),
   ];
 }

@@ -14,7 +14,7 @@ import { assembleResources } from './stages/resources.ts';
 import { assembleRuntime } from './stages/runtime.ts';
 import { assembleSources } from './stages/sources.ts';
 
-/** A kubelet, and the parts of it that a program or a test reads directly. */
+/** A kubelet, and the components of it that a program or a test reads directly. */
 export interface AssembledKubelet<C> {
   readonly kubelet: Kubelet<C>;
   readonly podConfig: PodConfig;
@@ -30,8 +30,9 @@ export interface AssembledKubelet<C> {
 }
 
 /**
- * Makes all managers and joins them, in five stages. Each stage takes the output of the stages before it. A part that an
- * earlier stage calls and a later stage makes is a `Deferred`. Does no I/O: I/O begins with `kubelet.run`.
+ * Creates all managers and connects them, in five stages. Each stage takes the output of the earlier stages. A
+ * component that an earlier stage calls and a later stage creates is a `Deferred`. Does no I/O: I/O starts with
+ * `kubelet.run`.
  */
 export function assembleKubelet<C>(
   ports: NodePorts,

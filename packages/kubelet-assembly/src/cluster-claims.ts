@@ -2,8 +2,8 @@ import { ifFound, type KubeClients, resources } from '@node-agent/kube-client';
 import type { ClaimSource } from '@node-agent/volumes';
 
 /**
- * Claims of pods and their persistent volumes, from the API server, each when it is asked for: the node authorizer lets a node get
- * those of its own pods, and neither list nor watch them.
+ * Reads PersistentVolumeClaims and PersistentVolumes of pods from the API server, each when it is needed: the node
+ * authorizer allows a node to get those of its own pods, but not to list or watch them.
  */
 export function clusterClaims(client: Pick<KubeClients['requests'], 'get'>): Omit<ClaimSource, 'nodeLabels'> {
   return {

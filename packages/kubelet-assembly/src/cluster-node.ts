@@ -28,10 +28,10 @@ import { notedStatusApi } from './noted-work.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** For how long new pods may wait for a look at the node. */
+/** Maximum time for which new pods wait for a read of the Node object. */
 const READ_TIMEOUT_MS = 5_000;
 
-/** What the other parts of this node give to those that speak with the API server. */
+/** Other components of this node that the components of the API server need. */
 export interface NodeParts {
   readonly journal: PodJournalPort;
   readonly statuses: StatusSource;
@@ -40,35 +40,38 @@ export interface NodeParts {
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness' | 'updateRuntimeUp'>;
-  /** Absent where the node has none. */
+  /** Absent if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
-  /** That the node shuts down, where it does. */
+  /** Returns an error while the node shuts down. */
   readonly shutdownErrors: () => readonly string[];
-  /** What the node is short of. */
+  /** Returns the resources that the node is short of. */
   readonly pressure: () => PressureFacts;
-  /** The range of pod addresses that the cluster has for the node. */
+  /** Receives the node's range of pod addresses from the cluster. */
   readonly onPodCidr: (cidr: string, signal: AbortSignal) => Promise<void>;
-  /** The API server has just answered. */
+  /** Called when the API server has just responded. */
   readonly onServerHeard: () => void;
-  /** It does not know this node: what it has may be of another store than what was followed. */
+  /**
+   * Called when the API server does not know this node, so its data may come from another store than the one watched so
+   * far.
+   */
   readonly onStoreLost: () => void;
 }
 
 /**
- * The node in its cluster: the pods that are bound to it come from the API server, and their statuses, the node's own, and
- * its lease go there.
+ * The node in its cluster: receives the pods bound to it from the API server, and sends their statuses, the node's own
+ * status and its lease.
  */
 export class ClusterNode {
   readonly podSource: PodSourcePort;
   readonly statusWriter: StatusWriter;
   readonly mirrorPods: MirrorPods;
-  /** Run beside the sync loop. */
+  /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #nodeStatus: NodeStatusManager;
   readonly #node: Reflector<Node>;
   readonly #readNode: (signal: AbortSignal) => Promise<Node>;
   readonly #logger: Logger;
-  /** As {@link refresh} read it. */
+  /** Node object last read by {@link refresh}. */
   #fresh: Node | undefined;
 
   constructor(
@@ -122,7 +125,7 @@ export class ClusterNode {
     const { devices } = parts;
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
-    // What is followed from a version of another store hears nothing of this one.
+    // A watch from a resource version of another store receives no events of the current store.
     const listAnew = (): void => {
       pods.listAnew();
       node.listAnew();
@@ -135,7 +138,7 @@ export class ClusterNode {
         onRepeatedHeartbeatFailure,
         onPodCidr: parts.onPodCidr,
         ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
-        // Its store may have been lost between the first list and this: nobody else finds that out.
+        // The store may have been lost between the first list and this call; only this call detects it.
         onCreated: listAnew,
         sources: {
           ...ports.machine,
@@ -147,13 +150,13 @@ export class ClusterNode {
           ...(devices && { devicePlugins: () => devices.resources() }),
           runtimeHandlers: () => parts.runtime.handlers(),
           runtimeFeatures: () => parts.runtime.features(),
-          // No type of volume so far is one that a controller attaches.
+          // No supported volume type is attached by a controller.
           volumesInUse: () => [],
         },
       },
       { ...settings.node, ...(devices && { resetExtendedResources: () => devices.isNewNode() }), nodeName },
     );
-    // What waits after a failure need not wait longer.
+    // Requests that wait after a failure are retried now.
     const onHeard = (): void => {
       pods.retryNow();
       node.retryNow();
@@ -166,7 +169,7 @@ export class ClusterNode {
         nodes,
         onRepeatedHeartbeatFailure,
         onRenewed: onHeard,
-        // Its store was lost, or somebody has deleted the node.
+        // The API server's store was lost, or the node was deleted.
         onNodeMissing: () => {
           listAnew();
           this.#nodeStatus.registerAgain();
@@ -174,7 +177,7 @@ export class ClusterNode {
       },
       { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },
     );
-    // The cluster has given the node up: it is told at once that it is there.
+    // The cluster considers the node lost, so a status update is sent immediately.
     const onUnknown = (): void => this.#nodeStatus.wake();
     this.services = [
       { name: 'node watch', start: (signal) => node.start(signal) },
@@ -186,24 +189,27 @@ export class ClusterNode {
     ];
   }
 
-  /** The node as its watch has it, or as it was read or registered; `undefined` before either. */
+  /** Newest known Node object, from the watch, a read or the registration; `undefined` if there is none. */
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
     return newerNode(watched, this.#fresh) ?? this.#nodeStatus.node;
   }
 
-  /** Something changed that the node's status says: it is written now. */
+  /** Writes the node's status now, because something in it changed. */
   statusChanged(): void {
     this.#nodeStatus.wake();
   }
 
-  /** Reads the node from the API server, for {@link node} to be no older than now; where it cannot, that is logged. */
+  /**
+   * Reads the Node object from the API server, so that {@link node} is at least as new as this call; a failure is
+   * logged.
+   */
   async refresh(signal: AbortSignal): Promise<void> {
     try {
       this.#fresh = await this.#readNode(signal);
     } catch (err) {
       signal.throwIfAborted();
-      this.#logger.warn({ err }, 'Failed to read the node');
+      this.#logger.warn({ err }, 'Failed to read the Node object');
     }
   }
 }

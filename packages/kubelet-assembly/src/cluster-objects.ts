@@ -17,24 +17,24 @@ import type { ClusterPorts, ClusterSettings, PartComponents } from './cluster-po
 import { ClusterServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 
-/** What the objects ask of the node, and tell it. */
+/** Callbacks between the objects and the node. */
 export interface ObjectHooks {
-  /** The node's, once it is known: they may say for how long objects are fresh. */
+  /** Returns the node's annotations once they are known; they may set how long objects are fresh. */
   readonly nodeAnnotations: () => Readonly<Record<string, string>> | undefined;
-  /** A secret or config map has changed that these pods refer to. */
+  /** Called when a Secret or ConfigMap that these pods refer to has changed. */
   readonly onChange: (podUids: readonly string[]) => void;
 }
 
-/** What pods need from the API server beside themselves: secrets, config maps, tokens, trust anchors, logins for images. */
+/** Objects of the API server that pods need: Secrets, ConfigMaps, tokens, trust bundles, image pull credentials. */
 export class ClusterObjects {
   readonly pullSecrets: PullSecrets;
-  /** Secrets and config maps, for environments. */
+  /** Secrets and ConfigMaps, for environments. */
   readonly environment: PodObjects;
   readonly clusterServices: ClusterServices;
   readonly runtimeClasses: RuntimeClasses;
   readonly volumeSources: Omit<ProjectionSources, 'nodeAllocatable'>;
   readonly claims: Omit<ClaimSource, 'nodeLabels'>;
-  /** Run beside the sync loop. */
+  /** Services that run alongside the sync loop. */
   readonly services: readonly BackgroundService[];
   readonly #objects: ObjectCache;
   readonly #tokens: TokenManager;
@@ -79,7 +79,10 @@ export class ClusterObjects {
     ];
   }
 
-  /** The syncer, with what a pod refers to held on to from before its first sync to its end. */
+  /**
+   * Wraps the syncer so that the objects a pod refers to are registered from before its first sync until it has
+   * terminated.
+   */
   holding(syncer: PodSyncer): PodSyncer {
     return {
       syncPod: (updateType, pod, ...rest) => {
@@ -95,7 +98,7 @@ export class ClusterObjects {
     };
   }
 
-  /** The API server may have lost what it had: all that is known of it is read again. */
+  /** Reads all known objects again, because the API server may have lost its data. */
   listAnew(): void {
     this.clusterServices.listAnew();
     this.#objects.listAnew();

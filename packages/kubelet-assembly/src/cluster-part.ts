@@ -2,7 +2,7 @@ import type { ClusterNode, NodeParts } from './cluster-node.ts';
 import type { ClusterObjects, ObjectHooks } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 
-/** Makes the parts that speak with the API server, as the assembly needs them. `clusterPart` of `./cluster` makes one. */
+/** Creates the components that communicate with the API server. `clusterPart` of `./cluster` creates one. */
 export interface ClusterPart {
   objects(
     child: (component: string) => PartComponents,

@@ -5,26 +5,26 @@ import type { AccountSource, ChangeDetectionStrategy, NodeCredentials } from '@n
 import type { EventRecorder, Logger, Metrics } from '@node-agent/telemetry';
 import type { ReportedAddress } from './node-changes.ts';
 
-/** The API server of a cluster, as a kubelet in it needs it. */
+/** Connections to the API server that a kubelet needs. */
 export interface ClusterPorts {
-  /** For pods, statuses, objects and tokens: limited by `kubeAPIQPS`. */
+  /** Client for pods, statuses, objects and tokens, rate limited by `kubeAPIQPS`. */
   readonly requests: Pick<
     RestClient,
     'get' | 'list' | 'watch' | 'create' | 'createSubresource' | 'patch' | 'delete' | 'getPath'
   >;
-  /** For the node and its lease, without a limit and with connections of its own (N6). */
+  /** Client for the node and its lease, without a rate limit and with its own connections (N6). */
   readonly heartbeats: Pick<RestClient, 'get' | 'create' | 'update' | 'patch'>;
-  /** Called when heartbeats fail again and again: connections may hang, and are to be dialled anew. */
+  /** Called when heartbeats fail repeatedly: connections may hang and must be reopened. */
   readonly closeConnections?: () => void;
-  /** What the machine is, for the node's status. */
+  /** Facts about the machine for the node's status. */
   readonly machine: Pick<NodeFactSources, 'machine' | 'network' | 'ephemeralStorageBytes'>;
-  /** Called with the node's addresses, as the API server has them, whenever they may be others. */
+  /** Called with the node's addresses in the API whenever they may have changed. */
   readonly onAddresses?: (addresses: readonly ReportedAddress[]) => void;
-  /** Logins for images that the node itself has, beside those of pods. */
+  /** Returns the node's own image pull credentials, in addition to those of pods. */
   readonly nodeCredentials?: (accounts: AccountSource) => NodeCredentials;
 }
 
-/** How a kubelet is a node of a cluster. */
+/** Settings of a kubelet that is a node of a cluster. */
 export interface ClusterSettings {
   readonly node: Omit<NodeStatusOptions, 'nodeName'>;
   /** `nodeLeaseDurationSeconds`. */
@@ -33,7 +33,7 @@ export interface ClusterSettings {
   readonly changeDetection: ChangeDetectionStrategy;
 }
 
-/** What each part is given, with a logger that names it. */
+/** Common components, with a logger that names the component. */
 export interface PartComponents {
   readonly clock: Clock;
   readonly random: Random;

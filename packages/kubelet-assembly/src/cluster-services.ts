@@ -4,7 +4,10 @@ import type { ServiceData } from '@node-agent/runtime';
 
 type Service = NonNullable<(typeof resources.services)['object']>;
 
-/** The cluster's services, followed for the variables that point at them; little is kept of each, as there may be thousands. */
+/**
+ * Services of the cluster, watched for environment variables. Only the needed fields are kept, because there may be
+ * thousands.
+ */
 export class ClusterServices implements BackgroundService {
   readonly name = 'services';
   readonly #reflector: Reflector<Service>;
@@ -13,17 +16,17 @@ export class ClusterServices implements BackgroundService {
     this.#reflector = new Reflector<Service>(components, { resource: resources.services, transform: trimmed });
   }
 
-  /** All of them; `undefined` until they have been read once. */
+  /** Returns all services; `undefined` until they have been read once. */
   all(): Iterable<ServiceData> | undefined {
     return this.#reflector.hasSynced ? this.#reflector.objects.values() : undefined;
   }
 
-  /** Ends the wait after a failure. */
+  /** Retries immediately if a failed request waits for its retry. */
   retryNow(): void {
     this.#reflector.retryNow();
   }
 
-  /** What is known may be of another store. */
+  /** Lists the services again, because the known ones may come from another store. */
   listAnew(): void {
     this.#reflector.listAnew();
   }
@@ -36,7 +39,7 @@ export class ClusterServices implements BackgroundService {
 function trimmed({ metadata, spec }: Service): Service {
   const { clusterIP, ports = [] } = spec ?? {};
   return {
-    // What the reflector knows it by, and nothing else.
+    // Keeps only the metadata that the reflector needs.
     metadata: { ...metadata, annotations: {}, labels: {}, managedFields: [] },
     spec: {
       ...(clusterIP !== undefined && { clusterIP }),

@@ -4,7 +4,7 @@ import type { ClusterPart } from './cluster-part.ts';
 import type { ClusterPorts, ClusterSettings } from './cluster-ports.ts';
 
 /**
- * What makes a kubelet the node of a cluster: `NodePorts.cluster`. An entry point of its own, so that a kubelet
+ * Creates `NodePorts.cluster`, which makes a kubelet the node of a cluster. A separate entry point, so that a kubelet
  * without an API server does not load it.
  */
 export function clusterPart(ports: ClusterPorts, settings: ClusterSettings): ClusterPart {

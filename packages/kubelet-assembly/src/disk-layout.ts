@@ -2,16 +2,19 @@ import type { ImageService } from '@node-agent/cri-client';
 import type { DiskLayout, DiskPlaces } from '@node-agent/eviction';
 import type { HostPathFiles } from '@node-agent/volumes';
 
-/** On which disks the node has what, and a place on each. */
+/** Disk layout of the node, and a path on each disk. */
 export interface NodeDisks {
   readonly layout: DiskLayout;
   readonly places: DiskPlaces;
 }
 
 /**
- * On which disks the node has what (`HasDedicatedImageFs`, `HasDedicatedContainerFs` of `pkg/kubelet/stats/provider.go`): the runtime says
- * where its images and its writable layers are, and the devices of the files whether that is somewhere else.
- * @throws Error where the runtime does not say where its images are; CriError; what `stat` throws
+ * Determines the disk layout of the node (`HasDedicatedImageFs`, `HasDedicatedContainerFs` in
+ * `pkg/kubelet/stats/provider.go`): the runtime reports the paths of its images and writable layers, and the devices of
+ * these paths show whether they are on separate disks.
+ * @throws Error if the runtime does not report the path of its images
+ * @throws CriError
+ * @throws the errors of `stat`
  */
 export async function nodeDisks(
   cri: Pick<ImageService, 'imageFsInfo'>,
@@ -21,7 +24,7 @@ export async function nodeDisks(
 ): Promise<NodeDisks> {
   const { imageFilesystems, containerFilesystems } = await cri.imageFsInfo({}, signal);
   const images = imageFilesystems[0]?.fsId?.mountpoint;
-  if (!images) throw new Error('the runtime does not say where its images are');
+  if (!images) throw new Error('runtime does not report the path of its images');
   const layers = containerFilesystems[0]?.fsId?.mountpoint || images;
   const [root, image, layer] = await Promise.all(
     [rootDirectory, images, layers].map(async (path) => (await files.stat(path, signal)).device),

@@ -1,13 +1,13 @@
 import { isIPv6 } from 'node:net';
 
-/** What of a node tells its addresses: a Node as the API has it fits. */
+/** The part of a Node object that has its addresses. */
 interface NodeAddresses {
   readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
 }
 
 /**
- * The addresses that a node's pods show as their host's: its first one, internal ones before external ones, and the first
- * of the other family where it has one (`GetNodeHostIPs` in `pkg/util/node`). None where the node has none.
+ * Returns the host IPs that pods show: the node's first address (internal addresses before external ones), and the
+ * first address of the other family, if any (`GetNodeHostIPs` in `pkg/util/node`). Empty if the node has no address.
  */
 export function hostIpsOf(node: NodeAddresses): readonly string[] {
   const addresses = node.status?.addresses ?? [];

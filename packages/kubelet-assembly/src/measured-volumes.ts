@@ -4,7 +4,7 @@ import type { PodReference, VolumeFigures } from '@node-agent/stats';
 import type { Logger } from '@node-agent/telemetry';
 import type { VolumeUsage } from '@node-agent/volumes';
 
-/** What is measured of pods, and by whom. */
+/** Components of {@link MeasuredVolumes}. */
 export interface MeasuredVolumesComponents {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -13,19 +13,19 @@ export interface MeasuredVolumesComponents {
 }
 
 /**
- * What the volumes of all pods take, measured again and again beside all else (`fsResourceAnalyzer`,
- * `pkg/kubelet/server/stats/fs_resource_analyzer.go`): whoever asks is told what was last found out, and waits for nothing. A
- * pod whose volumes take long to measure delays no other.
+ * Measures the volumes of all pods periodically in the background (`fsResourceAnalyzer` in
+ * `pkg/kubelet/server/stats/fs_resource_analyzer.go`). Reads return the last result without waiting. A pod whose
+ * volumes take long to measure delays no other pod.
  */
 export class MeasuredVolumes {
   readonly #components: MeasuredVolumesComponents;
   readonly #periodMs: number;
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #figures = new Map<string, readonly VolumeFigures[]>();
-  /** The volumes of pods of which not all was counted last, each told of once. */
+  /** Volumes that could not be counted completely, by pod UID; each is logged once. */
   readonly #incomplete = new Map<string, ReadonlySet<string>>();
 
-  /** @param periodMs `volumeStatsAggPeriod`; 0 and less: nothing is measured */
+  /** @param periodMs `volumeStatsAggPeriod`; 0 or less disables measurements */
   constructor(components: MeasuredVolumesComponents, { periodMs }: { readonly periodMs: number }) {
     this.#components = components;
     this.#periodMs = periodMs;
@@ -36,20 +36,20 @@ export class MeasuredVolumes {
     await every(this.#components.clock, this.#periodMs, () => this.#round(signal), signal);
   }
 
-  /** Measures all anew, and resolves when all are: none of what is told then was found before the call. */
+  /** Measures all volumes again. Resolves when all results are newer than the call. */
   async measure(signal: AbortSignal): Promise<void> {
     if (this.#periodMs <= 0) return;
     await Promise.all(
       this.#components.pods().map(async (pod) => {
         await this.#underWay.get(pod.metadata.uid);
         signal.throwIfAborted();
-        // Another may have begun meanwhile: it is new enough.
+        // If another measurement has started since the call, it is new enough.
         await (this.#underWay.get(pod.metadata.uid) ?? this.#begin(pod, signal));
       }),
     );
   }
 
-  /** As last measured; none of a pod that was not measured yet. */
+  /** Returns the last result; empty if the pod was not measured yet. */
   of({ uid }: Pick<PodReference, 'uid'>): readonly VolumeFigures[] {
     return this.#figures.get(uid) ?? [];
   }
@@ -92,7 +92,7 @@ export class MeasuredVolumes {
       if (told?.has(volume)) continue;
       this.#components.logger.warn(
         { podUid, volume },
-        'A volume has more in it than can be counted: what it takes is told to eviction alone, as far as it is known',
+        'Volume is too large to be counted completely; only eviction uses its partial usage',
       );
     }
     if (names.length > 0) this.#incomplete.set(podUid, new Set(names));
@@ -101,8 +101,9 @@ export class MeasuredVolumes {
 }
 
 /**
- * @param before what was told of it last: where not all was counted now, it does not take less than that by what was not. What
- * was told when all was counted is told on until there is known to be more, as while upstream goes on counting.
+ * @param before last reported values. If the volume was not counted completely now, the reported usage does not
+ * decrease: uncounted files are no decrease. The last complete result is reported until more is known to be used, as
+ * upstream does while it counts.
  */
 function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
   const { name, medium, fileSystem, measuredAtMs, complete, claim } = usage;

@@ -1,7 +1,10 @@
 import { compareResourceVersions } from '@node-agent/kube-client';
 import type { Node } from '@node-agent/node-status';
 
-/** The newer of what a watch has of the node and what was read of it; what is watched where they are not of one object, or cannot be compared. */
+/**
+ * Returns the newer of two Node objects, from the watch and from a read; the watched one if they are different objects
+ * or cannot be compared.
+ */
 export function newerNode(watched: Node | undefined, fresh: Node | undefined): Node | undefined {
   if (watched === undefined || fresh === undefined || fresh.metadata.uid !== watched.metadata.uid) return watched;
   const [a = '', b = ''] = [watched, fresh].map(({ metadata }) => metadata.resourceVersion);

@@ -6,17 +6,17 @@ import type { AppliedResources } from '@node-agent/runtime';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What {@link nodeAllocation} asks of the other parts. */
+/** Other components that {@link nodeAllocation} needs. */
 export interface AllocationParts {
   readonly podManager: Pick<PodManager, 'getPodByUid'>;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
-  /** Made later. */
+  /** Created by a later stage. */
   readonly admitHandlers: () => readonly AdmitHandler[];
-  /** Made later. */
+  /** Created by a later stage. */
   readonly kubelet: () => Pick<Kubelet, 'activePods' | 'applicants' | 'syncPods'>;
 }
 
-/** What pods were granted of the node, and the resizes that wait for room in it. */
+/** Creates the manager of pod allocations and waiting resizes. */
 export function nodeAllocation(
   child: (component: string) => PartComponents,
   { fs }: Pick<NodePorts, 'fs'>,
@@ -46,7 +46,7 @@ export function nodeAllocation(
   );
 }
 
-/** What the runtime asks, and tells, of what was applied. */
+/** Adapts the manager to the runtime's port for applied resources. */
 export function appliedResources(allocation: AllocationManager): AppliedResources {
   return {
     appliedToContainer: (uid, name) => allocation.appliedToContainer(uid, name),

@@ -3,7 +3,10 @@ import { CgroupDriver as CriCgroupDriver, CriError, type RuntimeService } from '
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** The groups of pods, where this node makes any. Runtime and kubelet have to agree on how: the runtime's word counts. */
+/**
+ * Creates the manager of pod cgroups, if this node has any. The runtime and the kubelet must use the same cgroup
+ * driver; the driver that the runtime reports takes precedence.
+ */
 export function nodeCgroups(
   child: (component: string) => PartComponents,
   { cri, openCgroups }: Pick<NodePorts, 'openCgroups'> & { readonly cri: Pick<RuntimeService, 'runtimeConfig'> },
@@ -17,13 +20,14 @@ export function nodeCgroups(
   return new PodCgroups({ ...components, open }, { ...options, nodeRef });
 }
 
-/** The first version of Kubernetes that works with no runtime that has no such call, as upstream tells it. */
+/** First Kubernetes version that does not support runtimes without this call, as upstream reports it. */
 const NEEDS_RUNTIME_CONFIG = '1.37.0';
 
 /**
- * The driver that the runtime says it has (KEP-4033); `undefined` where it says nothing.
- * @throws CriError where it does not answer; CgroupError `UnsupportedDriver` for one that nobody knows, as upstream
- *   (`getCgroupDriverFromCRI`, `cmd/kubelet/app/server.go`)
+ * Returns the cgroup driver of the runtime (KEP-4033); `undefined` if the runtime does not report it.
+ * @throws CriError if the runtime does not respond
+ * @throws CgroupError `UnsupportedDriver` for an unknown driver, as upstream (`getCgroupDriverFromCRI` in
+ * `cmd/kubelet/app/server.go`)
  */
 async function runtimeDriver(
   cri: Pick<RuntimeService, 'runtimeConfig'>,
@@ -43,7 +47,7 @@ async function runtimeDriver(
       .set({ version: NEEDS_RUNTIME_CONFIG }, 1);
     logger.info(
       {},
-      'The runtime does not tell its cgroup driver (RuntimeConfig) and should be updated; the configured one is used',
+      'Runtime does not report its cgroup driver (RuntimeConfig) and should be updated; using the configured driver',
     );
     return undefined;
   }

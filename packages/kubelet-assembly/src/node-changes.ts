@@ -1,21 +1,21 @@
 import type { Reflector } from '@node-agent/kube-client';
 import type { Node } from '@node-agent/node-status';
 
-/** An address of the node, as `status.addresses` has it. */
+/** An address of the node, as in `status.addresses`. */
 export interface ReportedAddress {
   readonly type: string;
   readonly address: string;
 }
 
-/** Who wants to hear of the node as the API server has it, whoever wrote it. */
+/** Callbacks for changes of the Node object, whichever client made them. */
 export interface NodeListener {
-  /** Called with its addresses, whenever they may be others. */
+  /** Called with the node's addresses whenever they may have changed. */
   readonly onAddresses: ((addresses: readonly ReportedAddress[]) => void) | undefined;
-  /** Called when the cluster no longer knows how the node is: nothing was heard of it for too long. */
+  /** Called when the Ready condition is Unknown, because the cluster has received no heartbeat for too long. */
   readonly onUnknown: () => void;
 }
 
-/** Tells of each change of the node until `signal` is aborted. */
+/** Reports each change of the Node object until `signal` is aborted. */
 export async function followNode(
   node: Pick<Reflector<Node>, 'changes'>,
   { onAddresses, onUnknown }: NodeListener,
@@ -24,7 +24,7 @@ export async function followNode(
   using changes = node.changes();
   try {
     for (let change = await changes.take(signal); change !== undefined; change = await changes.take(signal)) {
-      // A node that was deleted is registered again: its addresses are what they were.
+      // A deleted node is registered again with the same addresses.
       if (change.type !== 'changed') continue;
       const { addresses = [], conditions = [] } = change.object.status ?? {};
       onAddresses?.(addresses);

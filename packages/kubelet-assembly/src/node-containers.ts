@@ -19,10 +19,12 @@ import { notedCri, notedHooks, notedImages } from './noted-work.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** Where the runtime's events are relied upon, this repairs what they missed: two calls for all pods together. */
+/**
+ * Interval of the relist that repairs missed events if the runtime's events are used: two calls for all pods together.
+ */
 const PLEG_REPAIR_MS = 60_000;
 
-/** What containers need of the other parts. */
+/** Other components that containers need. */
 export interface ContainerParts {
   readonly journal: PodJournalPort;
   readonly images: PodRuntimeComponents['images'];
@@ -30,28 +32,28 @@ export interface ContainerParts {
   readonly volumes: VolumeManager;
   readonly node: NodeView;
   readonly pods: PodLinks;
-  /** Absent: the runtime chooses where pods are. */
+  /** If absent, the runtime chooses the cgroups of pods. */
   readonly cgroups: PodCgroups | undefined;
   readonly probes: PodRuntimeComponents['probes'];
   readonly allocation: AllocationManager;
-  /** Absent where the node has none. */
+  /** Absent if the node has no devices. */
   readonly devices: DeviceManager | undefined;
-  /** Absent where there is no API server. */
+  /** Absent if there is no API server. */
   readonly objects: ClusterObjects | undefined;
-  /** Absent where pods get none. */
+  /** Absent if pods get no user namespaces. */
   readonly userNamespaces: PodRuntimeComponents['userNamespaces'];
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
-  /** Told when a pod's sandbox and its network are up. */
+  /** Called when a pod's sandbox and network are ready. */
   readonly onSandboxReady: (pod: Pod) => void;
 }
 
-/** The containers of pods: made, watched, their logs rotated, and collected when they are dead. */
+/** Components around the containers of pods: runtime, PLEG, log rotation and garbage collection. */
 export class NodeContainers {
   readonly runtime: PodRuntime;
   readonly podCache: PodCache = new PodCache();
   readonly pleg: Pleg;
   readonly gc: ContainerGc;
-  /** Run once the runtime has answered. */
+  /** Services that start once the runtime has reported ready. */
   readonly services: readonly BackgroundService[];
 
   constructor(
@@ -137,7 +139,7 @@ export class NodeContainers {
     );
     const { maxWorkers: workers, ...logs } = settings.logs;
     const logCri: ContainerLogManagerComponents['cri'] = {
-      // Of each container it has to know that it runs, again and again.
+      // Log rotation repeatedly needs only to know which containers run.
       listContainers: (request, signal) =>
         cri.listContainerStates?.(request, signal) ?? cri.listContainers(request, signal),
       containerStatus: (request, signal) => cri.containerStatus(request, signal),
@@ -147,7 +149,10 @@ export class NodeContainers {
     this.services = [{ name: 'log rotation', start: (signal) => logManager.start(signal) }];
   }
 
-  /** As the runtime has them, for a pod may be known by its containers alone; on the host's network they are the node's. */
+  /**
+   * Returns a pod's addresses from the runtime, because only the runtime may know the pod. A host-network pod has the
+   * node's addresses.
+   */
   async #podIps({ metadata }: Pod, node: NodeView, signal: AbortSignal): Promise<readonly string[]> {
     const { uid, name, namespace } = metadata;
     const { ips, sandboxes } = await this.runtime.getPodStatus(uid, name, namespace, signal);

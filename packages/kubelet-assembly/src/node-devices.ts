@@ -6,7 +6,7 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What {@link nodeDevices} asks of the other parts, and tells them. */
+/** Other components that {@link nodeDevices} needs. */
 export interface DeviceParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
@@ -16,7 +16,7 @@ export interface DeviceParts {
   readonly onResourcesChanged: () => void;
 }
 
-/** The devices of the node; none where it has no place to meet plugins. */
+/** Creates the device manager; returns `undefined` if no plugin directory is configured. */
 export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,

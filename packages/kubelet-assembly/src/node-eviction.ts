@@ -17,7 +17,7 @@ import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What eviction needs of the other parts. */
+/** Other components that eviction needs. */
 export interface EvictionParts {
   readonly pods: PodLinks;
   readonly activePods: () => readonly Pod[];
@@ -26,14 +26,17 @@ export interface EvictionParts {
   readonly allSourcesReady: () => boolean;
   readonly onPressureChanged: () => void;
   readonly volumes: Pick<MeasuredVolumes, 'measure'>;
-  /** Who measures writable layers; what the statistics say of them is taken as it is where absent. */
+  /** Measures writable layers. If absent, the values of the statistics are used. */
   readonly layers?: Pick<StatsProvider, 'measureLayers'>;
 }
 
-/** For how long images wait until all sources of pods have spoken: as for the first collection (`collectGarbage` of kubelet-core). */
+/**
+ * Maximum time for which images are kept because some pod sources have not reported; the same as before the first image
+ * garbage collection (`collectGarbage` of kubelet-core).
+ */
 const SOURCES_PATIENCE_MS = 300_000;
 
-/** The eviction of pods, where there is somebody who measures the node. */
+/** Creates the eviction manager; returns `undefined` if eviction is not configured or the node is not measured. */
 export function nodeEviction(
   child: (component: string) => PartComponents,
   ports: Pick<NodePorts, 'cri' | 'foreignFiles' | 'statistics' | 'stats' | 'gauges'>,
@@ -46,18 +49,18 @@ export function nodeEviction(
   if (statistics === undefined) {
     const thresholds = eviction.thresholds.map(formatThreshold);
     const { localStorageCapacityIsolation = true } = eviction;
-    const message = 'The node is not measured: no pod is evicted, and limits of local storage are not kept';
+    const message = 'Node is not measured: no pods are evicted, and local storage limits are not enforced';
     child('eviction').logger.warn({ thresholds, localStorageCapacityIsolation }, message);
     return undefined;
   }
   let places: DiskPlaces | undefined;
   const knownPlaces = (): DiskPlaces => {
-    if (places === undefined) throw new Error('it is not known yet which disks there are');
+    if (places === undefined) throw new Error('disk layout is not known yet');
     return places;
   };
   const components = child('eviction');
   const { clock } = components;
-  // An API server that is away for hours must not fill the disk.
+  // An API server that is unavailable for hours must not let the disk fill up.
   const patientUntilMs = clock.monotonic() + SOURCES_PATIENCE_MS;
   const areKnown = (): boolean => parts.allSourcesReady() || clock.monotonic() >= patientUntilMs;
   return new EvictionManager(
@@ -88,7 +91,7 @@ export function nodeEviction(
   );
 }
 
-/** Where one cannot be measured, the other is all the same, before it is told. */
+/** If one measurement fails, the other is completed nevertheless before the failure is thrown. */
 function diskUsage({ volumes, layers }: Pick<EvictionParts, 'volumes' | 'layers'>): EvictionDiskUsage {
   return {
     async measure(signal) {

@@ -8,20 +8,20 @@ import type { PartComponents } from './cluster-ports.ts';
 import { nodeReference } from './node-reference.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What else {@link NodeImages} are made with. */
+/** Other components that {@link NodeImages} needs. */
 interface NodeImageParts {
   readonly credentials: PullCredentials | undefined;
   readonly startup: Pick<StartupLatency, 'pulled'>;
   readonly activePods: () => readonly Pod[];
 }
 
-/** The images of pods: pulled, with records of who pulled them with what, and removed when nobody uses them. */
+/** Images of pods: pulls, records of pull credentials, and garbage collection. */
 export class NodeImages {
   readonly manager: ImageManager;
-  /** Absent where no image is ever to go by itself. */
+  /** Absent if images are never garbage collected. */
   readonly gc: ImageGcPort | undefined;
   readonly #unused: ImageGc | undefined;
-  /** Run once the runtime has answered. */
+  /** Services that start once the runtime has reported ready. */
   readonly services: readonly BackgroundService[];
 
   constructor(
@@ -54,7 +54,7 @@ export class NodeImages {
     ];
   }
 
-  /** Removes all images that nobody uses and that are old enough: the node is short of disk. */
+  /** Removes all unused images that are old enough, because the node is short of disk space. */
   async deleteUnused(signal: AbortSignal): Promise<void> {
     await this.#unused?.deleteUnusedImages(signal);
   }
@@ -73,7 +73,8 @@ export class NodeImages {
         cri,
         disks,
         ages: new CheckpointStore({ fs }, { directory: join(rootDirectory, 'image_gc') }),
-        // A pod may wait long for its first container, as for a volume, and after a boot it has none of those before.
+        // Images of all active pods are kept: a pod may wait long for its first container, for example because of a
+        // volume, and after a boot its earlier containers are gone.
         demand: () => [...this.manager.demanded(), ...activePods().flatMap(imagesOf)],
         ...(records && { onRemoved: (signal) => records.prune(signal) }),
         tell: (...event) => recorder.event(nodeReference(nodeName), ...event),

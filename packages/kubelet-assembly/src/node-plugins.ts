@@ -5,7 +5,7 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 
 type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 
-/** Finds plugins by their sockets; nobody where there is no place for them. */
+/** Creates the watcher that finds plugins by their sockets; returns `undefined` if no directory is configured. */
 export function nodePlugins(
   child: (component: string) => PartComponents,
   { fs, foreignFiles, labelForContainers }: Pick<NodePorts, 'fs' | 'foreignFiles' | 'labelForContainers'>,
@@ -19,7 +19,7 @@ export function nodePlugins(
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
 
-/** In the words of `plugin/v1beta1/handler.go`. */
+/** Adapts the device manager, with the messages of `plugin/v1beta1/handler.go`. */
 function deviceHandler(devices: Devices): PluginHandler {
   return {
     validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),

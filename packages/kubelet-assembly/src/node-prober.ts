@@ -5,7 +5,9 @@ import type { PartComponents } from './cluster-ports.ts';
 import { commandRunner } from './command-runner.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** The prober of a node: its commands are run by the runtime, and what it finds of containers it looks up in their statuses. */
+/**
+ * Creates the node's prober. Exec probes run through the runtime; container IDs and states come from the pod statuses.
+ */
 export function nodeProber(
   child: (component: string) => PartComponents,
   { cri, probeMetrics, probePorts }: Pick<NodePorts, 'cri' | 'probeMetrics' | 'probePorts'>,

@@ -1,6 +1,9 @@
 import type { ObjectReference } from '@node-agent/telemetry';
 
-/** What events about the node itself refer to: as upstream's, the name stands for the UID, which a kubelet alone does not know. */
+/**
+ * Returns the reference for events about the node itself. As in upstream, the name stands in for the UID, which a
+ * kubelet without an API server does not know.
+ */
 export function nodeReference(nodeName: string): ObjectReference {
   return { kind: 'Node', name: nodeName, uid: nodeName };
 }

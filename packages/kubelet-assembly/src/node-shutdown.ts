@@ -7,7 +7,7 @@ import { nodeReference } from './node-reference.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What {@link nodeShutdown} asks of the other parts, and tells them. */
+/** Other components that {@link nodeShutdown} needs. */
 interface ShutdownParts {
   readonly pods: Pick<PodLinks, 'killPodNow'>;
   readonly activePods: () => readonly Pod[];
@@ -15,7 +15,9 @@ interface ShutdownParts {
   readonly onShutdownChanged: () => void;
 }
 
-/** Who delays the shutdown of the machine; nobody where there is nothing to delay it by. */
+/**
+ * Creates the manager that delays the machine's shutdown; returns `undefined` if it is not configured or not supported.
+ */
 export function nodeShutdown(
   child: (component: string) => PartComponents,
   { fs, shutdown: ports }: Pick<NodePorts, 'fs' | 'shutdown'>,
@@ -41,7 +43,7 @@ export function nodeShutdown(
   );
 }
 
-/** Refuses pods, and larger ones, while the node shuts down. */
+/** Rejects new pods and resizes while the node shuts down. */
 export function shutdownHandler(manager: Pick<NodeShutdownManager, 'admit'>): AdmitHandler {
   return { admit: () => manager.admit(), resize: () => manager.admit() };
 }

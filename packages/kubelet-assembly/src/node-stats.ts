@@ -3,7 +3,9 @@ import { type StatsComponents, StatsProvider } from '@node-agent/stats';
 import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** The figures of the node and its pods, where the program gives what they are read by. */
+/**
+ * Creates the stats provider of the node and its pods; returns `undefined` if the program does not supply its ports.
+ */
 export function nodeStats(
   child: (component: string) => PartComponents,
   { cri, fs, stats: files }: Pick<NodePorts, 'cri' | 'fs' | 'stats'>,
@@ -21,7 +23,7 @@ export function nodeStats(
       nodeName: settings.nodeName,
       rootDirectory: settings.rootDirectory,
       podLogsDirectory: settings.node.podLogsDirectory,
-      // Which driver there is the runtime says: what a group is called is known when groups were made.
+      // The runtime reports the cgroup driver, so cgroup names are known only after the cgroups were created.
       kubepods: () => cgroups?.kubepodsPath() ?? cgroupfsPath(kubepodsName(root)),
     },
   );

@@ -4,20 +4,20 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** Who knows of what a pod is to run in. */
+/** Facts about the runtime that decide whether a pod can have a user namespace. */
 interface Sources {
   readonly facts: Pick<RuntimeFacts, 'handler' | 'handlers'>;
-  /** The runtime handler of a pod's RuntimeClass; '' is the default one. */
+  /** Returns the runtime handler of a pod's RuntimeClass; '' is the default handler. */
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
 }
 
-/** The user namespaces of this node's pods, where runtime and kernel have any. */
+/** User namespaces of this node's pods, if the runtime and the kernel support them. */
 export class NodeUserNamespaces {
   readonly #namespaces: UserNamespaces | undefined;
   readonly #unavailable: string;
   readonly #sources: Sources;
 
-  /** @throws UserNamespaceError where the IDs that there are cannot be used */
+  /** @throws UserNamespaceError if the configured ID range cannot be used */
   constructor(
     child: (component: string) => PartComponents,
     { fs }: Pick<NodePorts, 'fs'>,
@@ -34,13 +34,16 @@ export class NodeUserNamespaces {
     );
   }
 
-  /** @throws Error in upstream's words where the pod cannot have one (`GetOrCreateUserNamespaceMappings`) */
+  /**
+   * Returns the ID mappings of a pod.
+   * @throws Error with upstream's message if the pod cannot have a user namespace (`GetOrCreateUserNamespaceMappings`)
+   */
   async mappings(pod: Pod, signal: AbortSignal): Promise<UserNamespaceMappings> {
     const handler = await this.#sources.runtimeHandler(pod, signal);
     const { facts } = this.#sources;
     const whose = handler === '' ? 'runtime' : `RuntimeClass handler "${handler}"`;
     const cannot = `can't set \`spec.hostUsers: false\`, ${whose} does not support user namespaces`;
-    // An old runtime names no handlers.
+    // Old runtimes report no handlers.
     const known = (facts.handlers() ?? []).length > 0;
     const features = facts.handler(handler);
     if (known && features === undefined) throw new Error(`${cannot}: the handler "${handler}" is not known`);

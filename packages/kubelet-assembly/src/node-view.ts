@@ -6,13 +6,13 @@ import { hostIpsOf } from './host-ips.ts';
 import type { AssemblySettings } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** The node as its cluster has it. */
+/** The Node object of the cluster. */
 interface ClusterSource {
   readonly node: Node | undefined;
   refresh(signal: AbortSignal): Promise<void>;
 }
 
-/** What the view reads, beside the settings. */
+/** Inputs of the view, besides the settings. */
 export interface NodeViewSources {
   readonly facts: Pick<RuntimeFacts, 'features'>;
   /** Returns `undefined` if the node has no API server. */
@@ -21,7 +21,10 @@ export interface NodeViewSources {
   readonly devices: Pick<DeviceManager, 'resources' | 'allocatableFor'> | undefined;
 }
 
-/** The node as the API server has it. Before the API server has answered, and without one, the node as it was configured. */
+/**
+ * The node as the API server has it. Before the API server has responded, or without one, the node as it was
+ * configured.
+ */
 export class NodeView {
   readonly #settings: AssemblySettings;
   readonly #sources: NodeViewSources;
@@ -31,23 +34,23 @@ export class NodeView {
     this.#sources = sources;
   }
 
-  /** Primary first. */
+  /** Returns the node's addresses, primary first. */
   hostIps(): readonly string[] {
     const reported = hostIpsOf(this.#clusterNode ?? {});
     return reported.length > 0 ? reported : this.#settings.nodeIps;
   }
 
-  /** What pods may use of the node; empty where nobody has said it. */
+  /** Returns the node's allocatable resources; empty if they are not known. */
   allocatable(): ResourceListJson {
     return this.#clusterNode?.status?.allocatable ?? this.#settings.nodeAllocatable ?? {};
   }
 
-  /** Those of its own set-up until its cluster has told them. */
+  /** Returns the node's labels: those of its settings until the API server has reported them. */
   labels(): Readonly<Record<string, string>> {
     return this.#clusterNode?.metadata.labels ?? this.#settings.nodeLabels ?? {};
   }
 
-  /** What admission looks at for a pod. */
+  /** Returns the node as the admission of a pod sees it. */
   forAdmission(pod: Pod): AdmissionNode {
     const node = this.#clusterNode ?? this.#alone();
     const allocatable = node.status?.allocatable;
@@ -74,7 +77,7 @@ export class NodeView {
     };
   }
 
-  /** Reads it anew; where it cannot be read, what is known stays. Never throws but for the abort. */
+  /** Reads the Node object from the API server again; if that fails, the known object is kept. Throws only on abort. */
   async refresh(signal: AbortSignal): Promise<void> {
     await this.#sources.clusterNode()?.refresh(signal);
   }

@@ -14,16 +14,16 @@ import type { NodeView } from './node-view.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
-/** What volumes need of the other parts. */
+/** Other components that volumes need. */
 export interface VolumeParts {
   readonly pods: Pick<PodLinks, 'wake'>;
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
-  /** Absent where there is no API server: secrets, configMaps, tokens and claims are refused by name then. */
+  /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims'> | undefined;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
-/** The volumes of pods, with every type that this kubelet has. */
+/** Creates the volume manager with all volume plugins. */
 export function nodeVolumes(
   child: (component: string) => PartComponents,
   ports: Pick<NodePorts, 'fs' | 'foreignFiles' | 'mounter' | 'localDevices' | 'clock' | 'random'>,
@@ -32,7 +32,7 @@ export function nodeVolumes(
 ): VolumeManager {
   const { fs, foreignFiles, mounter, localDevices: devices, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
-  // What is kept back of the machine's memory is not for volumes either.
+  // Reserved memory of the machine must not be used by volumes either.
   const allocatableMemoryBytes = nodeAllocatable?.memory
     ? Number(parseQuantity(nodeAllocatable.memory).value())
     : node.resources.memoryCapacityBytes;

@@ -7,10 +7,12 @@ type Cri = RuntimeService & ImageService;
 type Images = PodRuntimeComponents['images'];
 type Hooks = PodRuntimeComponents['hooks'];
 
-/** Containers that were created and are not started yet: the runtime starts them one after another, a few at once. */
+/**
+ * Maximum number of containers that were created and not started yet; the runtime package starts only a few at a time.
+ */
 const MAX_CREATED = 512;
 
-/** A runtime that does the same, and notes which pod's sandbox is made and which of its containers is created and started. */
+/** Wraps a runtime so that the journal records the creation of sandboxes and the creation and start of containers. */
 export function notedCri(cri: Cri, journal: PodJournalPort): Cri {
   const created = new Map<string, { readonly uid: string; readonly target: string }>();
   const noted: Pick<Cri, 'runPodSandbox' | 'createContainer' | 'startContainer'> = {
@@ -43,7 +45,7 @@ export function notedCri(cri: Cri, journal: PodJournalPort): Cri {
   });
 }
 
-/** The same for images: what is noted is the image, so that it can be told which one a container waits for. */
+/** Wraps the image puller so that the journal records the image that each container waits for. */
 export function notedImages(images: Images, journal: PodJournalPort): Images {
   return {
     ensureImageExists: (pod, container, sandboxConfig, runtimeHandler, signal) => {
@@ -55,7 +57,7 @@ export function notedImages(images: Images, journal: PodJournalPort): Images {
   };
 }
 
-/** The same for hooks. */
+/** Wraps the hooks so that the journal records them. */
 export function notedHooks(hooks: Hooks, journal: PodJournalPort): Hooks {
   return {
     postStart: (pod, container, id, handler, signal) => {
@@ -69,7 +71,10 @@ export function notedHooks(hooks: Hooks, journal: PodJournalPort): Hooks {
   };
 }
 
-/** The same for statuses on their way. @param podUid the pod that a mirror pod's UID stands for */
+/**
+ * Wraps the status API so that the journal records status updates.
+ * @param podUid returns the UID of the static pod for the UID of its mirror pod
+ */
 export function notedStatusApi(api: StatusApi, journal: PodJournalPort, podUid: (uid: string) => string): StatusApi {
   return {
     getPod: (namespace, name, signal) => api.getPod(namespace, name, signal),

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '@node-agent/async';
 import { CriError, type RuntimeService } from '@node-agent/cri-client';
 import type { Logger } from '@node-agent/telemetry';
 
-/** What {@link PodCidr} works with. */
+/** Components of {@link PodCidr}. */
 export interface PodCidrComponents {
   readonly cri: Pick<RuntimeService, 'updateRuntimeConfig'>;
   readonly clock: Clock;
@@ -12,13 +12,13 @@ export interface PodCidrComponents {
 const RETRY_MS = 10_000;
 
 /**
- * The range that pods of this node get their addresses from: the runtime is told, which may make its network's configuration of it
- * (`updatePodCIDR` in `pkg/kubelet/kubelet_network.go`). It is the configured one, until the API server has one for the node.
+ * Passes the address range of this node's pods to the runtime, which may configure its network with it (`updatePodCIDR`
+ * in `pkg/kubelet/kubelet_network.go`). The configured range applies until the API server has one for the node.
  */
 export class PodCidr {
   readonly #components: PodCidrComponents;
   readonly #configured: string;
-  /** What the runtime was told last. */
+  /** Range last passed to the runtime. */
   #told = '';
 
   /** @param configured `podCIDR`; empty for none */
@@ -27,7 +27,10 @@ export class PodCidr {
     this.#configured = configured;
   }
 
-  /** The node has this range, of both families with a comma between. @throws CriError */
+  /**
+   * Passes a range to the runtime; for dual stack, both ranges separated by a comma.
+   * @throws CriError
+   */
   async update(cidr: string, signal: AbortSignal): Promise<void> {
     if (cidr === this.#told) return;
     const { cri, logger } = this.#components;
@@ -36,7 +39,10 @@ export class PodCidr {
     this.#told = cidr;
   }
 
-  /** Tells the runtime the configured range; where it cannot take it now, it is told again. Upstream tells it once. */
+  /**
+   * Passes the configured range to the runtime, and retries if the runtime does not accept it. Upstream tries only
+   * once.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#components;
     let last: string | undefined;

@@ -13,7 +13,10 @@ type PodWorkerQueries = Pick<
   | 'killPodNow'
 >;
 
-/** The methods of the pod workers that other parts call. The kubelet stage makes the pod workers, after all of these parts. */
+/**
+ * Methods of the pod workers that other components call. The kubelet stage creates the pod workers after all of these
+ * components.
+ */
 export class PodLinks implements PodWorkerQueries {
   readonly #workers: Deferred<PodWorkers>;
 

@@ -22,129 +22,141 @@ import type { UserNamespacesOptions } from '@node-agent/userns';
 import type { HostPathFiles, LocalDevices, LocalVolumeFiles, Mounter, SubPathForeignFiles } from '@node-agent/volumes';
 import type { ClusterPart } from './cluster-part.ts';
 
-/** The world outside of a kubelet: everything that it does to a machine goes through these. */
+/** External dependencies of a kubelet: everything that it does to a machine goes through these ports. */
 export interface NodePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Behind `/metrics/probes`, a registry of its own as upstream's is: it has a series per container. Not counted where absent. */
+  /**
+   * Metrics of `/metrics/probes`, in a registry of their own as in upstream, because there is a series per container.
+   * If absent, probes are not counted.
+   */
   readonly probeMetrics?: Metrics;
-  /** How probes reach pods; over the machine's network where absent. Commands are run by `cri`. */
+  /** Connections of probes to pods. Default: the machine's network. Exec probes run through `cri`. */
   readonly probePorts?: Omit<ProbePorts, 'exec'>;
-  /** How the requests of lifecycle hooks are sent; over the machine's network where absent. */
+  /** Sends the HTTP requests of lifecycle hooks. Default: the machine's network. */
   readonly hookHttp?: LifecycleHooksComponents['http'];
   readonly recorder: EventRecorder;
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
-  /** Files of file systems that may never answer: host paths, local volumes. */
+  /** Access to file systems that may hang: host paths, local volumes. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles;
   readonly mounter: Mounter;
-  /** Mounts disks of the machine; absent: claims of local volumes are refused by name. */
+  /** Mounts disks of the machine. If absent, PersistentVolumeClaims bound to local volumes are rejected. */
   readonly localDevices?: LocalDevices;
-  /** How device plugins and the kubelet reach each other; gRPC on unix sockets where absent. */
+  /** Transport between device plugins and the kubelet. Default: gRPC on Unix sockets. */
   readonly deviceTransport?: NonNullable<DeviceManagerComponents['transport']>;
-  /** Gives directories that plugins use the label by which containers may use them, on a node with SELinux. */
+  /** Sets the SELinux label that lets containers use the plugin directories. */
   readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;
-  /** How large file systems are, and how much of them is free; where absent, unused images stay. */
+  /** Reads the size and free space of file systems. If absent, unused images are never removed. */
   readonly disks?: ImageGcComponents['disks'];
-  /** Measures the node and its pods for eviction; that of `stats` where absent, and without either no pod is evicted. */
+  /** Measures the node and its pods for eviction. Default: those of `stats`. Without either, no pods are evicted. */
   readonly statistics?: EvictionStats;
-  /** What is looked at between two measurements, so that a lack of memory is noticed at once; disks are, by those of `stats`. */
+  /**
+   * Readings between two measurements, so that memory shortage is noticed immediately. Disks are read with those of
+   * `stats`.
+   */
   readonly gauges?: readonly Gauge[];
-  /** What the figures of node and pods are read by, beside the runtime and files; where absent, there are none. */
+  /** Sources of the node's and pods' stats, besides the runtime and files. If absent, there are no stats. */
   readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'kernelFiles'>;
-  /** The kernel log, and by its clock how long the machine is up; absent: kills of the OOM killer are not told. */
+  /** The kernel log and the machine's uptime. If absent, OOM kills are not reported. */
   readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
-  /** What tells of the machine's shutdown and delays it; absent: the machine does not wait for pods. */
+  /** Reports and delays the machine's shutdown. If absent, the shutdown does not wait for pods. */
   readonly shutdown?: Pick<NodeShutdownComponents, 'logind' | 'inhibitor'>;
-  /** Opens the cgroups of the machine. Absent: the runtime chooses where pods are. */
+  /** Opens the cgroups of the machine. If absent, the runtime chooses the cgroups of pods. */
   readonly openCgroups?: (driver: CgroupDriver) => Promise<CgroupManager>;
-  /** Where the node is one of a cluster: what `clusterPart` of the entry point `./cluster` makes. */
+  /**
+   * Components of the API server, from `clusterPart` of the entry point `./cluster`. Absent if the node is in no
+   * cluster.
+   */
   readonly cluster?: ClusterPart;
-  /** What images are pulled with where there is no cluster, which would say so itself. */
+  /** Image pull credentials of a node without a cluster. */
   readonly pullCredentials?: PullCredentials;
-  /** Told how many pods the node has, mirror pods left out, whenever that is another number than before; nobody is where absent. */
+  /** Called with the number of pods, without mirror pods, whenever it changes. */
   readonly onPodCountChanged?: (pods: number) => void;
 }
 
-/** Where pods come from: made around the function by which it speaks. */
+/** A pod source, created with the function through which it reports pods. */
 export interface PodSourcePort {
   readonly name: 'file' | 'http' | 'api';
   readonly make: (set: PodSourceInput) => Pick<BackgroundService, 'start'>;
 }
 
-/** How a kubelet is set. Directories are absolute; the defaults are upstream's. */
+/** Settings of a kubelet. Directories are absolute; the defaults are upstream's. */
 export interface AssemblySettings<C = unknown> {
-  /** What the program was configured with, for `getConfiguration`. */
+  /** Configuration of the program, for `getConfiguration`. */
   readonly configuration: C;
-  /** The servers that there are, each made around the kubelet. */
+  /** Factories of the available servers. */
   readonly servers: NonNullable<Dependencies['servers']>;
   readonly nodeName: string;
-  /** Primary first. */
+  /** Addresses of the node, primary first. */
   readonly nodeIps: readonly string[];
-  /** The kubelet's own directory, `/var/lib/kubelet`. */
+  /** Root directory of the kubelet, `/var/lib/kubelet`. */
   readonly rootDirectory: string;
-  /** Where links to container logs are for collectors: `/var/log/containers`. */
+  /** Directory for links to container logs, `/var/log/containers`. */
   readonly containerLogsDirectory: string;
-  /** What sandboxes and containers are made by. */
+  /** Node settings for sandboxes and containers. */
   readonly node: NodeSettings;
-  /** The labels of the node where no API server has told them. */
+  /** Labels of the node until an API server reports them. */
   readonly nodeLabels?: Readonly<Record<string, string>>;
   /**
-   * What pods may use of the node, where no API server has told it: pods are admitted against it, and the downward API shows
-   * it as the limits of a container without. Nothing is asked for, and 0 is shown, where it is absent.
+   * Allocatable resources of the node until an API server reports them: used by admission, and shown by the downward
+   * API as the limits of containers without limits. If absent, admission does not check resources, and 0 is shown.
    */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
   readonly sources: readonly PodSourcePort[];
   readonly admission?: PredicateHandlerOptions & {
-    /** No kernel is known and nothing unsafe is allowed by default. */
+    /** Default: unknown kernel, no unsafe sysctls allowed. */
     readonly sysctls?: SysctlOptions;
-    /** Whether the kernel has AppArmor; true by default. */
+    /** Whether the kernel supports AppArmor. Default: true. */
     readonly appArmor?: boolean;
-    /** What pods may ask of the kubelet itself; everything by default. */
+    /** Kubelet features that pods may use. Default: all. */
     readonly features?: PodFeaturesOptions;
   };
-  /** Asked after the handlers that every node has. */
+  /** Admit handlers called after the built-in ones. */
   readonly admitHandlers?: readonly AdmitHandler[];
   readonly dns: {
     readonly resolvConfPath: string;
     readonly clusterDns: readonly string[];
     readonly clusterDomain: string;
-    /** Gate HostnameOverride; true by default. */
+    /** Gate HostnameOverride. Default: true. */
     readonly hostnameOverride?: boolean;
   };
-  /** The range of pod addresses of a node whose API server has none for it; none where absent. */
+  /** Range of pod addresses until the API server has one for the node. Default: none. */
   readonly podCidr?: string;
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;
-  /** Which gates that bear on restarts are on; both where absent. */
+  /** Feature gates that affect restarts. Default: all enabled. */
   readonly restartFeatures?: RestartFeatures;
-  /** What decides whether running pods can be resized; upstream's defaults where absent. */
+  /** Settings that decide whether running pods can be resized. Default: upstream's. */
   readonly resize?: ResizeNode;
   readonly pulls: {
     readonly serialize: boolean;
     readonly maxParallel: number | undefined;
     readonly qps: number;
     readonly burst: number;
-    /** Which images that are present pods have to show that they may use; none, and no pull is recorded, where absent. */
+    /** Present images for which pods must prove that they may use them. If absent, none, and no pulls are recorded. */
     readonly verification?: { readonly policy: VerificationPolicy; readonly allowlist: readonly string[] };
   };
   readonly logs: {
-    /** Below 0: logs are not rotated. */
+    /** A negative value disables log rotation. */
     readonly maxSizeBytes: number;
     readonly maxFiles: number;
     readonly maxWorkers: number;
     readonly monitorIntervalMs: number;
   };
-  /** By default from 85 % of the disk down to 80 %, nothing that is younger than 2 min, and nothing for its age alone. */
+  /** Default: from 85 % of the disk down to 80 %, no images younger than 2 min, none because of age alone. */
   readonly imageGc?: Partial<ImageGcPolicy>;
-  /** When pods are evicted, where the node is measured; never where absent. */
+  /** Eviction settings, used if the node is measured. If absent, pods are never evicted. */
   readonly eviction?: Omit<EvictionOptions, 'nodeRef'>;
-  /** How long the machine's shutdown waits for pods: what `gracePeriodsOf` of node-shutdown makes. It does not where absent. */
+  /**
+   * Times for which the machine's shutdown waits for pods, from `gracePeriodsOf` of node-shutdown. If absent, it does
+   * not wait.
+   */
   readonly shutdown?: {
     readonly gracePeriods: readonly PriorityGracePeriod[];
-    /** Whether the times of the last shutdown are kept in the root directory and shown; true by default. */
+    /** Whether the times of the last shutdown are saved in the root directory and shown. Default: true. */
     readonly keepTimes?: boolean;
   };
   readonly containerGc: {
@@ -152,30 +164,33 @@ export interface AssemblySettings<C = unknown> {
     readonly maxPerPodContainer: number;
     readonly maxContainers: number;
   };
-  /** Where device plugins are met, and whether the health of devices shows in pods' statuses; absent: the node has no devices. */
+  /**
+   * Directory of device plugins, and whether pod statuses show the health of devices. If absent, the node has no
+   * devices.
+   */
   readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
-  /** Where sockets of plugins are found: `<root>/plugins_registry`; absent: they are not looked for. */
+  /** Directory of plugin sockets, `<root>/plugins_registry`. If absent, plugins are not discovered. */
   readonly pluginsDirectory?: string;
-  /** The host's IDs for pods with `hostUsers: false`, or why there are none. Absent: such pods are rejected. */
+  /** Host IDs for pods with `hostUsers: false`, or why there are none. If absent, such pods are rejected. */
   readonly userNamespaces?: Omit<UserNamespacesOptions, 'podsDirectory'> | { readonly unavailable: string };
-  /** Where the groups of pods are and what they are held to, where there are any. */
+  /** Location and limits of pod cgroups, if there are any. */
   readonly cgroups?: Omit<PodCgroupsOptions, 'nodeRef'> & {
-    /** Asked where the runtime does not tell its own; `cgroupfs` by default. */
+    /** Used if the runtime does not report its cgroup driver. Default: `cgroupfs`. */
     readonly driver?: CgroupDriver;
   };
-  /** Whether the node runs SELinux, so that mounts of containers are relabelled; false by default. */
+  /** Whether the node runs SELinux, so that container mounts are relabelled. Default: false. */
   readonly selinux?: boolean;
-  /** Which groups are shown beside those of pods, and whether pods' figures are the runtime's. */
+  /** Cgroups shown besides those of pods, and whether the stats of pods come from the runtime. */
   readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'> & {
-    /** How often volumes are measured; 1 min by default, 0 and less: never. */
+    /** Interval of volume measurements. Default: 1 min; 0 or less disables them. */
     readonly volumePeriodMs?: number;
   };
-  /** How many sandboxes and containers are started at once. */
+  /** Maximum number of sandboxes and containers started concurrently. */
   readonly startConcurrency: number;
 }
 
-/** What a program puts around parts on the inside, to watch them at work. */
+/** Wrappers that a program puts around components to observe them. */
 export interface Decorations {
-  /** The syncer that the pod workers call: the one that it is given, or one around it. */
+  /** Returns the syncer that the pod workers call: the given one, or a wrapper around it. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }

@@ -2,8 +2,9 @@ import { type KubeClients, KubeError, resources } from '@node-agent/kube-client'
 import type { Pod } from '@node-agent/pod-spec';
 
 /**
- * The runtime handlers that pods' RuntimeClasses name (KEP-585). A class is read when a sandbox is made for it: a handler
- * never changes, but a class can be made anew under its name. What was read stands in while the API server is away.
+ * Runtime handlers of pods' RuntimeClasses (KEP-585). A class is read whenever a sandbox is created for it: the handler
+ * of a class is immutable, but a class can be recreated under the same name. The last known handler is used while the
+ * API server is unavailable.
  */
 export class RuntimeClasses {
   readonly #client: Pick<KubeClients['requests'], 'get'>;
@@ -13,7 +14,10 @@ export class RuntimeClasses {
     this.#client = client;
   }
 
-  /** The handler of a pod's class; '' is the default one, of a pod without a class. @throws Error where there is no such class */
+  /**
+   * Returns the handler of a pod's RuntimeClass; '' is the default handler, for a pod without a class.
+   * @throws Error if the class does not exist
+   */
   async handlerOf({ spec: { runtimeClassName: name } }: Pod, signal: AbortSignal): Promise<string> {
     if (!name) return '';
     try {
@@ -32,14 +36,18 @@ export class RuntimeClasses {
     }
   }
 
-  /** The handler of a pod's class as it was read last; `undefined` where it has not been. */
+  /** Returns the last read handler of a pod's RuntimeClass; `undefined` if it was never read. */
   knownHandlerOf({ spec: { runtimeClassName: name } }: Pod): string | undefined {
     return name ? this.#handlers.get(name) : '';
   }
 }
 
-/** Where there is no API server to ask, a pod that wants a runtime of its own must not get another. @throws Error */
+/**
+ * Returns the default handler for a pod without a RuntimeClass. Without an API server, a class cannot be looked up, and
+ * its pod must not run with another handler.
+ * @throws Error for a pod with a RuntimeClass
+ */
 export async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {
   if (!name) return '';
-  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: there is no API server`);
+  throw new Error(`runtimeclass.node.k8s.io "${name}" cannot be looked up: no API server`);
 }

@@ -3,7 +3,7 @@ import type { RuntimeReadiness } from '@node-agent/kubelet-core';
 import type { NodeFactSources, RuntimeFeatures, RuntimeHandler } from '@node-agent/node-status';
 import { type RuntimeStatus, readRuntimeStatus } from '@node-agent/runtime';
 
-/** What the runtime has said of itself: the kubelet asks for its status, and others want to know what it said. */
+/** Last reported status of the runtime. The kubelet requests it; other components read it. */
 export class RuntimeFacts {
   readonly #cri: Pick<RuntimeService, 'status' | 'version'> & Pick<ImageService, 'listImages'>;
   #state: RuntimeStatus | undefined;
@@ -13,7 +13,7 @@ export class RuntimeFacts {
     this.#cri = cri;
   }
 
-  /** The name that the runtime gives itself stands before each container id; known once it has said its status. */
+  /** Name of the runtime, the prefix of container IDs; `undefined` until the first status response. */
   get name(): string | undefined {
     return this.#name;
   }
@@ -35,7 +35,10 @@ export class RuntimeFacts {
     return images.map(({ repoDigests, repoTags, size }) => ({ repoDigests, repoTags, sizeBytes: size }));
   }
 
-  /** One way in which the runtime can run pods, '' being the default one; `undefined` where it is not known, or has not got it. */
+  /**
+   * Returns a runtime handler; '' is the default handler. Returns `undefined` if the handler does not exist or no
+   * status is known.
+   */
   handler(name: string): RuntimeHandler | undefined {
     return this.#state?.handlers.find((handler) => handler.name === name);
   }

@@ -161,7 +161,7 @@ describe('a kubelet of all real managers', () => {
     const pod = { kind: 'Pod', namespace: 'default', name: 'sandboxed', uid: 'uid-sandboxed' };
     const failed = world.events.eventsOf(pod).find(({ reason }) => reason === 'FailedCreatePodSandBox');
     expect(failed?.message).toBe(
-      'Failed to create pod sandbox: runtimeclass.node.k8s.io "gvisor" cannot be looked up: there is no API server',
+      'Failed to create pod sandbox: runtimeclass.node.k8s.io "gvisor" cannot be looked up: no API server',
     );
     expect(await ids(world.cri)).toEqual([]);
     await stop();

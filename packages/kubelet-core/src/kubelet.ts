@@ -92,7 +92,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         'setContainerStartup',
         'isReadinessStale',
         'removeOrphanedStatuses',
-        'beginAnew',
+        'resetForNewInstance',
       ],
       generatePodStatus: 'function',
       volumes: [

@@ -176,7 +176,7 @@ export interface StatusPort {
    * Prepares for a new pod instance with the same UID: the status of the first instance must not be attributed to the
    * second (P3).
    */
-  beginAnew(uid: string): void;
+  resetForNewInstance(uid: string): void;
 }
 
 /**

@@ -113,7 +113,7 @@ export class PlainStatuses {
   }
   /** Whose UIDs are used again. */
   readonly begunAnew: string[] = [];
-  beginAnew(uid: string): void {
+  resetForNewInstance(uid: string): void {
     this.begunAnew.push(uid);
   }
   removeOrphanedStatuses(known: ReadonlySet<string>): void {

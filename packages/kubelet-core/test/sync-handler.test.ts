@@ -390,12 +390,12 @@ describe('additions', () => {
     workers.reused.add('uid-a').add('uid-b');
     status.setPodStatus(makePod('a'), { phase: 'Succeeded' });
     status.setPodStatus(makePod('b'), { phase: 'Succeeded' });
-    handler.beginReused(signal);
+    handler.restartReused(signal);
     expect(asked).toEqual(['uid-a']);
     expect(told(workers)).toEqual(['create a', 'create b', 'create a']);
     // What its first life came to is not said of the second.
     expect([status.getPodStatus('uid-a'), status.getPodStatus('uid-b')?.phase]).toEqual([undefined, 'Succeeded']);
-    handler.beginReused(signal);
+    handler.restartReused(signal);
     expect(asked).toEqual(['uid-a']);
   });
 
@@ -413,13 +413,13 @@ describe('additions', () => {
     };
     workers.terminationRequested.add('uid-a');
     handler.handlePodAdditions([made('a'), made('b')], signal);
-    handler.beginReused(signal);
+    handler.restartReused(signal);
     expect(told(workers)).toEqual(['create a']);
     // Its worker remembers nothing: it never had the pod from a source.
     workers.terminationRequested.delete('uid-a');
     workers.known.delete('uid-a');
-    handler.beginReused(signal);
-    handler.beginReused(signal);
+    handler.restartReused(signal);
+    handler.restartReused(signal);
     expect(told(workers)).toEqual(['create a', 'create a']);
   });
 

@@ -1,17 +1,18 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * - `SyncPod`: some steps of a sync failed, or have to wait; the message names them all.
+ * Codes of {@link PodRuntimeError}.
+ * - `SyncPod`: some steps of a sync failed or must wait; the message names them all.
  * - `KillPod`: some containers or sandboxes could not be stopped.
- * - `BadAnswer`: the runtime answered with something that is no answer.
- * - `EndedUnseen`: a container whose start came late has run and ended since the pod was looked at; the next sync knows.
- * - `Running`: a container that was to be removed runs by now, as its start came late; the next sync knows.
- * - `Unsupported`: the pod or the runtime asks for what this kubelet has not got.
- * - `InvalidSpec`: the pod asks for something that makes no sense; it will not get better by trying again.
- * - `NonRootViolation`: a container's `runAsNonRoot` cannot be honoured.
- * - `MissingObject`: a secret, a configMap or a key of one is not there (yet).
+ * - `BadAnswer`: the runtime's response is invalid.
+ * - `EndedUnseen`: a container that started late has exited since the pod's status was read; the next sync handles it.
+ * - `Running`: a container that was to be removed started late and runs; the next sync handles it.
+ * - `Unsupported`: the pod or the runtime needs a feature that this kubelet does not have.
+ * - `InvalidSpec`: the pod's spec is invalid; retries cannot succeed.
+ * - `NonRootViolation`: a container violates its `runAsNonRoot`.
+ * - `MissingObject`: a Secret, a ConfigMap or a key does not exist (yet).
  *
- * The last four are what a configuration cannot be generated for: the container waits with the reason
+ * For the last four, no container configuration can be generated: the container waits with the reason
  * `CreateContainerConfigError` and the message.
  */
 export type PodRuntimeErrorCode =
@@ -27,7 +28,7 @@ export type PodRuntimeErrorCode =
 
 const BRAND = '@node-agent/runtime.PodRuntimeError';
 
-/** What goes wrong in this package, beside the `CriError`s that it hands on. */
+/** Errors of this package, besides the `CriError`s that it passes on. */
 export class PodRuntimeError extends Error {
   static {
     brand(PodRuntimeError, BRAND);
@@ -35,7 +36,7 @@ export class PodRuntimeError extends Error {
 
   override readonly name = 'PodRuntimeError';
   readonly code: PodRuntimeErrorCode;
-  /** When it is worth trying again, by the monotonic clock; absent where nothing is known of it. */
+  /** When to retry, by the monotonic clock; absent if unknown. */
   readonly retryAtMs?: number;
 
   constructor(
@@ -48,7 +49,7 @@ export class PodRuntimeError extends Error {
     if (options.retryAtMs !== undefined) this.retryAtMs = options.retryAtMs;
   }
 
-  /** Whether a value is a `PodRuntimeError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `PodRuntimeError`, created by this or another copy of the package. */
   static is(value: unknown): value is PodRuntimeError {
     return hasBrand(value, BRAND);
   }

@@ -1,7 +1,7 @@
 import type { ContainerType } from '@node-agent/pod-spec';
 import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 
-/** The metrics of this package, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of this package, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface RuntimeMetrics {
   readonly startedPods: Counter;
   readonly startedPodErrors: Counter;
@@ -17,7 +17,7 @@ export interface RuntimeMetrics {
   readonly resizeMs: Histogram<'success'>;
 }
 
-/** How the label `container_type` words a container's type. */
+/** Value of the label `container_type` by type of container. */
 export const containerTypeLabel: Readonly<Record<ContainerType, string>> = {
   main: 'container',
   init: 'init_container',
@@ -64,17 +64,17 @@ export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
     }),
     runSandboxSeconds: metrics.histogram({
       name: 'kubelet_run_podsandbox_duration_seconds',
-      help: 'How long RunPodSandbox took, by runtime handler',
+      help: 'Duration of RunPodSandbox in seconds, by runtime handler',
       labels: ['runtime_handler'],
     }),
     runSandboxErrors: metrics.counter({
       name: 'kubelet_run_podsandbox_errors_total',
-      help: 'How often RunPodSandbox failed, by runtime handler',
+      help: 'Number of failed RunPodSandbox calls, by runtime handler',
       labels: ['runtime_handler'],
     }),
     resizeMs: metrics.histogram({
       name: 'kubelet_pod_resize_duration_milliseconds',
-      help: 'How long it took to make a running pod as large as it was granted, in ms',
+      help: 'Duration of in-place pod resizes in milliseconds',
       labels: ['success'],
       buckets: [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000],
     }),

@@ -3,11 +3,12 @@ import type { Container, Device, LifecycleHandler, Mount, Pod } from '@node-agen
 import type { EnvironmentVariable } from './config/environment.ts';
 import { PodRuntimeError } from './errors.ts';
 
-/** Brings images to the machine: package `images`. */
+/** Pulls images. Implemented by package `images`. */
 export interface ImagePuller {
   /**
-   * Sees to it that an image is there, by its pull policy: a container's or, without a name, that of a volume of the pod.
-   * @returns what the runtime knows the image by
+   * Makes sure that an image is present, according to its pull policy. The image is that of a container or, without a
+   * name, of a volume of the pod.
+   * @returns the reference by which the runtime knows the image
    * @throws an error whose `code` is the waiting reason (`ErrImagePull`, `ImagePullBackOff`, ...)
    */
   ensureImageExists(
@@ -19,7 +20,7 @@ export interface ImagePuller {
   ): Promise<{ readonly imageRef: string }>;
 }
 
-/** Names and name servers of pods: package `network`. */
+/** Host names and DNS settings of pods. Implemented by package `network`. */
 export interface PodNetworkPort {
   podDns(pod: Pod): Promise<{
     readonly servers: readonly string[];
@@ -29,52 +30,59 @@ export interface PodNetworkPort {
   hostname(pod: Pod): { readonly hostname: string; readonly domain: string };
 }
 
-/** What a container's mounts depend on, beside its spec. */
+/** Inputs of a container's mounts, besides its spec. */
 export interface MountContext {
   readonly podIps: readonly string[];
-  /** The container's variables, of which `subPathExpr` is made. */
+  /** Environment of the container, used by `subPathExpr`. */
   readonly environment: readonly EnvironmentVariable[];
 }
 
-/** What of the host shows in a container: package `volumes`, and the hosts file of package `network`. */
+/** Mounts of containers. Implemented by package `volumes`, with the hosts file of package `network`. */
 export interface PodMounts {
-  /** Called before each attempt to create the container: what it mounts beneath volumes is mounted then. */
+  /** Called before each attempt to create the container. Mounts subpaths of volumes. */
   containerMounts(
     pod: Pod,
     container: Container,
     context: MountContext,
     signal: AbortSignal,
   ): Promise<readonly Mount[]>;
-  /** Groups that the pod's volumes ask for beside its own; none where absent. Asked when they are ready. */
+  /**
+   * Returns the supplemental groups that the pod's volumes require. If absent, there are none. Called when the volumes
+   * are ready.
+   */
   extraSupplementalGroups?(pod: Pod): readonly number[];
-  /** Where a volume is that is ready, for variables from files (`fileKeyRef`): without this they are refused. */
+  /**
+   * Returns the path of a mounted volume, for variables from files (`fileKeyRef`). If absent, such variables are
+   * rejected.
+   */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
 }
 
-/** What a container is given of the machine, beside its volumes. */
+/** Resources of the machine that a container gets, besides its volumes. */
 export interface GrantedOptions {
-  /** In front of the container's own variables, which win. */
+  /** Placed before the container's own variables, which take precedence. */
   readonly envs: readonly EnvironmentVariable[];
   readonly mounts: readonly Mount[];
   readonly devices: readonly Device[];
-  /** For the runtime; the kubelet's own win. */
+  /** Annotations for the runtime. The kubelet's own annotations take precedence. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Qualified names of CDI devices. */
   readonly cdiDevices: readonly string[];
 }
 
-/** Who gives containers of the machine what they were granted at admission: package `device-manager`. */
+/** Supplies the devices that were allocated to containers at admission. Implemented by package `device-manager`. */
 export interface ContainerGrants {
   /**
    * Called before each attempt to create the container.
-   * @throws where it cannot have it: the reason is CreateContainerConfigError, and it is tried again
+   * @throws if the devices are not available; the container waits with CreateContainerConfigError, and the call is
+   * retried
    */
   options(pod: Pod, container: Container, signal: AbortSignal): Promise<GrantedOptions>;
 }
 
-/** The IDs that a pod with a user namespace has: package `userns`. */
+/** IDs of pods with a user namespace. Implemented by package `userns`. */
 export interface PodUserNamespaces {
-  /** @throws where the pod can have none; the message says why */
+  /** @throws if the pod cannot get a user namespace; the message has the reason */
   mappings(
     pod: Pod,
     signal: AbortSignal,
@@ -83,7 +91,7 @@ export interface PodUserNamespaces {
 
 /** Runs a container's lifecycle hooks. */
 export interface LifecycleHooks {
-  /** @throws where the hook failed: the container is killed then */
+  /** @throws if the hook failed; the container is then killed */
   postStart(
     pod: Pod,
     container: Container,
@@ -92,9 +100,9 @@ export interface LifecycleHooks {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Runs before a container is told to stop.
-   * @param gracePeriodMs how long it is waited for
-   * @throws where the hook failed: the container is stopped all the same
+   * Runs before a container is signalled.
+   * @param gracePeriodMs maximum wait for the hook
+   * @throws if the hook failed; the container is stopped nevertheless
    */
   preStop(
     pod: Pod,
@@ -106,7 +114,7 @@ export interface LifecycleHooks {
   ): Promise<void>;
 }
 
-/** For a kubelet without hooks: a container that asks for one is told so, by an event, and does not stay up. */
+/** Hooks of a kubelet without hook support: a container with a hook gets an event and is stopped. */
 export const noHooks: LifecycleHooks = {
   postStart: async (_pod, { name }) => refuse('postStart', name),
   preStop: async (_pod, { name }) => refuse('preStop', name),

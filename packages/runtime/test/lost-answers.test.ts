@@ -380,7 +380,7 @@ describe('C1: an answer is lost', () => {
     const before = await machine.status(kubelet, task);
     await machine.clock.advance(1_000);
     const result = await machine.settle(kubelet.syncPod(task, before, new AbortController().signal));
-    expect(result.error?.message).toContain('has run and ended since the pod was looked at');
+    expect(result.error?.message).toContain("has run and exited since the pod's status was read");
     await machine.sync(kubelet, task);
     const { containers } = await machine.status(kubelet, task);
     expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`).sort()).toEqual(['a/0', 'b/0']);

@@ -472,7 +472,7 @@ describe('what fails', () => {
     const web = pod({ containers: [sleeper('a', { terminationMessagePath: '/dev/termination-log' })] });
     await machine.sync(kubelet, web);
     expect(machine.live()).toEqual(['a/0']);
-    expect(machine.warnings).toContain('The file for the termination message could not be made');
+    expect(machine.warnings).toContain('Failed to create the termination message file');
   });
 
   test.each(['empty', 'noMetadata', 'unknownState', 'noIds', 'noLabels'] as const)(

@@ -139,7 +139,7 @@ function fromRuntimeStatus(
   const containerID = `${context.runtimeName}://${newest.id}`;
   const lost = newest.state === 'unknown' && old?.state?.running != null;
   const oldCount = old?.restartCount ?? 0;
-  const restartCount = lost || beganAnew(newest, containerID, old) ? oldCount + 1 : oldCount;
+  const restartCount = lost || isUnreportedRestart(newest, containerID, old) ? oldCount + 1 : oldCount;
   return {
     name: container.name,
     state: lost
@@ -182,7 +182,11 @@ function isHidden(
  * Returns whether a running container is a restart of one that was reported as running, terminated or waiting to
  * restart, although all earlier records and logs are gone.
  */
-function beganAnew(newest: RuntimeContainerStatus, containerID: string, old: ContainerStatus | undefined): boolean {
+function isUnreportedRestart(
+  newest: RuntimeContainerStatus,
+  containerID: string,
+  old: ContainerStatus | undefined,
+): boolean {
   if (newest.state !== 'running' || old === undefined || old.containerID === containerID) return false;
   const { state, lastState } = old;
   if (state?.running != null || state?.terminated != null) return true;

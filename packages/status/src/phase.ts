@@ -48,12 +48,12 @@ export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context
   const { podIsTerminal, hasInitialized, features = defaultRestartFeatures, restartIsOwed = () => false } = context;
   // A pod that is being deleted or has terminated restarts nothing.
   const isLeaving = podIsTerminal || pod.metadata.deletionTimestamp != null;
-  const beginsAnew = context.restartIsAsked === true && !isLeaving;
+  const restartsAll = context.restartIsAsked === true && !isLeaving;
   const byName = new Map(statuses.map((status) => [status.name, status]));
   const restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated): boolean =>
     restartIsOwed(container.name) || mayRunAgain(pod, container, status, last, features);
   const init = countInit(pod, byName, restarts);
-  if (init.failedForGood && !beginsAnew) return 'Failed';
+  if (init.failedForGood && !restartsAll) return 'Failed';
 
   const main = countMain(pod, byName, restarts, restartIsOwed);
   if (init.pending || (init.startingSidecars && !hasInitialized)) return 'Pending';
@@ -65,7 +65,7 @@ export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context
   const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
   // A static pod that is stopped keeps its phase, because its manifest may come back under the same UID.
   if (podIsTerminal && !isStaticPod(pod)) return ended;
-  return main.stoppedForGood === main.stopped && !beginsAnew ? ended : 'Running';
+  return main.stoppedForGood === main.stopped && !restartsAll ? ended : 'Running';
 }
 
 type Restarts = (container: Container, status: ContainerStatus | undefined, last: Terminated) => boolean;

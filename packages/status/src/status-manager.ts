@@ -64,9 +64,9 @@ export class StatusManager {
   readonly #restartFeatures: RestartFeatures | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
   /** UIDs of mirror pods whose static pods have finished here. Their statuses belong to a pod instance that is over. */
-  readonly #outlived = new Set<string>();
+  readonly #finishedMirrorUids = new Set<string>();
   /** UIDs of static pods that start as a new instance and whose status has not been set since. */
-  readonly #beginning = new Set<string>();
+  readonly #newInstanceUids = new Set<string>();
   readonly #terminated: Counter<'container_type' | 'exit_code' | 'reason'>;
 
   #version = 0;
@@ -104,7 +104,7 @@ export class StatusManager {
    */
   knownStatus(pod: Pod): PodStatus | undefined {
     const { uid } = pod.metadata;
-    const begins = isStaticPod(pod) && this.#beginning.has(uid);
+    const begins = isStaticPod(pod) && this.#newInstanceUids.has(uid);
     const before = begins ? { startTime: apiTime(this.#clock.now()) ?? '' } : this.#mirrored(pod);
     return this.getPodStatus(uid) ?? before ?? pod.status;
   }
@@ -114,8 +114,8 @@ export class StatusManager {
    * requested, which may be later if it waits for its full name. The status of the first instance in the mirror pod,
    * and sandboxes that remain, are ignored (P3).
    */
-  beginAnew(uid: string): void {
-    this.#beginning.add(uid);
+  resetForNewInstance(uid: string): void {
+    this.#newInstanceUids.add(uid);
   }
 
   /** Like {@link getPodStatus}, with the version. */
@@ -172,13 +172,13 @@ export class StatusManager {
    * @param knownUids UIDs of the known pods, including mirror pods
    */
   removeOrphanedStatuses(knownUids: ReadonlySet<string>): void {
-    for (const uid of this.#outlived) if (!knownUids.has(uid)) this.#outlived.delete(uid);
-    for (const uid of this.#beginning) if (!knownUids.has(uid)) this.#beginning.delete(uid);
+    for (const uid of this.#finishedMirrorUids) if (!knownUids.has(uid)) this.#finishedMirrorUids.delete(uid);
+    for (const uid of this.#newInstanceUids) if (!knownUids.has(uid)) this.#newInstanceUids.delete(uid);
     for (const [uid, { pod, finished }] of this.#statuses) {
       if (knownUids.has(uid)) continue;
       this.#statuses.delete(uid);
       const mirrorUid = finished ? this.#mirrorPodOf(pod)?.metadata.uid : undefined;
-      if (mirrorUid !== undefined) this.#outlived.add(mirrorUid);
+      if (mirrorUid !== undefined) this.#finishedMirrorUids.add(mirrorUid);
     }
   }
 
@@ -192,7 +192,7 @@ export class StatusManager {
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);
     if (mirrorPod?.status === undefined || writeTarget(pod, mirrorPod) === undefined) return undefined;
-    if (this.#outlived.has(mirrorPod.metadata.uid)) return undefined;
+    if (this.#finishedMirrorUids.has(mirrorPod.metadata.uid)) return undefined;
     const { initContainerStatuses: init, containerStatuses: main, ...status } = withoutEnd(mirrorPod.status);
     return {
       ...status,
@@ -225,7 +225,7 @@ export class StatusManager {
     if (cached !== undefined && cached.finished === finished && isDeepStrictEqual(cached.status, next)) return;
     const change = { pod, status: next, version: ++this.#version, finished };
     this.#statuses.set(uid, change);
-    this.#beginning.delete(uid);
+    this.#newInstanceUids.delete(uid);
     this.#logReadiness(change, old);
     this.#onChange(change);
   }

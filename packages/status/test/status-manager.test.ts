@@ -352,7 +352,7 @@ test('P3: a static pod whose UID is used again begins when it does, not with san
   const { manager, clock } = setUp();
   const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
   await clock.advance(60_000);
-  manager.beginAnew('u1');
+  manager.resetForNewInstance('u1');
   // Until then another pod of its name is in its way, say: none of its time is over.
   await clock.advance(5000);
   const startTime = '2026-01-01T00:01:05Z';
@@ -365,7 +365,7 @@ test('P3: a static pod whose UID is used again begins when it does, not with san
 
   manager.removeOrphanedStatuses(new Set());
   expect(manager.knownStatus(pod)).toBeUndefined();
-  manager.beginAnew('u1');
+  manager.resetForNewInstance('u1');
   // Of a pod of the API its object tells.
   expect(manager.knownStatus(makePod({}, { status: { phase: 'Running' } }))).toEqual({ phase: 'Running' });
   manager.removeOrphanedStatuses(new Set(['u1']));

@@ -9,7 +9,7 @@ import { PodLinks } from '../pod-links.ts';
 import type { AssemblySettings, Decorations, NodePorts } from '../ports.ts';
 
 /**
- * Parts that earlier stages call and later stages make. No part may use one while the kubelet is assembled: each part runs
+ * Components that earlier stages call and later stages create. None may be used during the assembly: components run
  * only from `kubelet.run` on.
  */
 interface LateParts {
@@ -22,7 +22,7 @@ interface LateParts {
   readonly kubelet: Deferred<Kubelet<unknown>>;
 }
 
-/** The input of every stage: the world outside, the settings, and the parts that later stages make. */
+/** Input of every stage: the external ports, the settings, and the components that later stages create. */
 export interface AssemblyBase<C = unknown> {
   readonly ports: NodePorts;
   readonly settings: AssemblySettings<C>;

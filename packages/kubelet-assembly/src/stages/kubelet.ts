@@ -15,7 +15,7 @@ import type { SourcesStage } from './sources.ts';
 
 const RESOLVER_CHECK_MS = 30_000;
 
-/** The output of the four stages before the kubelet itself. */
+/** Output of the four stages before the kubelet. */
 export interface AssembledParts {
   readonly sources: SourcesStage;
   readonly runtime: RuntimeStage;
@@ -23,7 +23,7 @@ export interface AssembledParts {
   readonly clusterNode: ClusterNode | undefined;
 }
 
-/** Stage 5: the class `Kubelet` over all other parts, with the pod workers between. */
+/** Stage 5: creates the `Kubelet` over all other components, with its pod workers. */
 export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledParts): Kubelet<C> {
   const { settings, child, late } = base;
   const { sources, runtime, resources, clusterNode } = parts;
@@ -68,13 +68,15 @@ export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledPa
 }
 
 /**
- * Makes the pod workers around the syncer of the kubelet. One call of `syncPod` passes these layers, from the outside in:
+ * Creates the pod workers around the syncer of the kubelet. A call of `syncPod` passes these layers, from the outside
+ * in:
  *
  * 1. `PodWorkers` calls the syncer when the pod's worker has an update and the runtime is healthy ({@link gatedCache}).
- * 2. `ClusterObjects.holding` registers the secrets and config maps of the pod before its first sync, and lets go of them
- *    after its last. Absent without an API server.
- * 3. `Decorations.podSyncer` of the program: the simulation and tests watch the steps there. Absent in the real kubelet.
- * 4. `Kubelet` notes the outcome for retries of waiting resizes and for its health.
+ * 2. `ClusterObjects.holding` registers the Secrets and ConfigMaps of the pod before its first sync, and releases them
+ * after its last. Absent without an API server.
+ * 3. `Decorations.podSyncer` of the program: the simulation and tests observe the steps there. Absent in the real
+ * kubelet.
+ * 4. `Kubelet` records the outcome, for retries of waiting resizes and for its health.
  * 5. `KubeletPodSyncer` of kubelet-core does the work.
  */
 function podWorkers<C>(
@@ -91,7 +93,10 @@ function podWorkers<C>(
   };
 }
 
-/** Returns the pod cache as the workers read it. Each read waits until the runtime is healthy, and each worker step begins with one. */
+/**
+ * Returns the pod cache for the pod workers. Each read waits until the runtime is healthy, and each worker step starts
+ * with a read.
+ */
 function gatedCache(cache: PodCache, gate: RuntimeGate): PodWorkersComponents['podCache'] {
   return {
     get: (uid) => cache.get(uid),
@@ -144,7 +149,7 @@ function podStatusGenerator(
     });
 }
 
-/** Returns the services that run beside the sync loop from the start. */
+/** Returns the services that run from the start, alongside the sync loop. */
 function services(
   { ports: { clock }, settings }: AssemblyBase,
   { sources, runtime, resources, clusterNode }: AssembledParts,
@@ -169,7 +174,7 @@ function services(
   ];
 }
 
-/** Returns the services that start when the runtime has answered for the first time. */
+/** Returns the services that start when the runtime has first reported ready. */
 function runtimeDependentServices({ runtime, resources }: AssembledParts): readonly BackgroundService[] {
   return [
     ...optional('pod CIDR', runtime.podCidr),

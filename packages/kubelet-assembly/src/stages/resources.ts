@@ -15,7 +15,7 @@ import type { SourcesStage } from './sources.ts';
 /** `volumeStatsAggPeriod`. */
 const VOLUME_PERIOD_MS = 60_000;
 
-/** Stage 3: the stats of the node, and everything that admits or ends pods because of the node's state. */
+/** Stage 3: stats of the node, and everything that admits or terminates pods because of the node's state. */
 export interface ResourcesStage {
   readonly measured: MeasuredVolumes;
   /** `undefined` if `NodePorts.stats` is absent. */

@@ -22,7 +22,10 @@ import { RuntimeFacts } from '../runtime-facts.ts';
 import type { AssemblyBase } from './base.ts';
 import type { SourcesStage } from './sources.ts';
 
-/** Stage 2: everything that makes the containers of a pod: network, volumes, images, cgroups, devices and the runtime itself. */
+/**
+ * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices and the runtime
+ * itself.
+ */
 export interface RuntimeStage {
   readonly facts: RuntimeFacts;
   readonly node: NodeView;

@@ -6,7 +6,7 @@ import type { ClusterObjects } from '../cluster-objects.ts';
 import { nodeProber } from '../node-prober.ts';
 import type { AssemblyBase } from './base.ts';
 
-/** Stage 1: the pods that the sources want, their statuses, and the objects that pods refer to. */
+/** Stage 1: the pods that the sources desire, their statuses, and the objects that pods refer to. */
 export interface SourcesStage {
   readonly journal: PodJournal;
   readonly podManager: PodManager;
@@ -14,7 +14,7 @@ export interface SourcesStage {
   readonly status: StatusManager;
   readonly prober: ReturnType<typeof nodeProber>;
   readonly startup: StartupLatency;
-  /** Secrets, config maps, tokens and the like. `undefined` if the node has no API server. */
+  /** Secrets, ConfigMaps, tokens and similar objects. `undefined` if the node has no API server. */
   readonly objects: ClusterObjects | undefined;
 }
 
@@ -36,7 +36,8 @@ export function assembleSources({ ports, settings, child, late, pods }: Assembly
   });
   const objects = cluster?.objects(child, settings, {
     nodeAnnotations: () => late.clusterNode.value?.node?.metadata.annotations,
-    // The pod's volumes are updated, and a pod that waits for a secret in its environment is synced before its back-off ends.
+    // The pod's volumes are refreshed, and a pod that waits for a Secret in its environment is synced before its
+    // back-off ends.
     onChange(uids) {
       for (const uid of uids) {
         late.volumes.value.refresh(uid);

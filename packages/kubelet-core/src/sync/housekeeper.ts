@@ -24,7 +24,7 @@ interface Components extends Pick<Dependencies, 'podConfig'> {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly runtime: Pick<Dependencies['runtime'], 'getPods'>;
-  readonly handler: Pick<SyncHandler, 'beginReused' | 'handlePodCleanups' | 'early'>;
+  readonly handler: Pick<SyncHandler, 'restartReused' | 'handlePodCleanups' | 'early'>;
   readonly groups: Pick<PodGroups, 'look'>;
 }
 
@@ -75,7 +75,7 @@ export class Housekeeper {
   async handle({ pods, early }: Pass, signal: AbortSignal): Promise<void> {
     const { clock, logger, handler } = this.#components;
     if (early) {
-      handler.beginReused(signal);
+      handler.restartReused(signal);
       return handler.early.endNamesakes(pods);
     }
     await this.#untilDone(() => handler.handlePodCleanups(pods, signal));

@@ -66,11 +66,11 @@ export class SyncHandler {
    * UIDs of the pods for which components may keep state: the pods present at the last housekeeping pass, and all pods
    * since (K4).
    */
-  readonly #remembered = new Set<string>();
+  readonly #trackedUids = new Set<string>();
   /**
    * UIDs of pods that terminated here and were forgotten, kept as long as the pod cache may still show them as running.
    */
-  readonly #outlived = new Set<string>();
+  readonly #terminatedUids = new Set<string>();
   /**
    * UIDs of the pods that may hold resources of the node. Every admission iterates over these pods; the set spares it
    * thousands of terminated or rejected pods.
@@ -121,8 +121,8 @@ export class SyncHandler {
         continue;
       }
       const { uid } = pod.metadata;
-      if (this.#outlived.has(uid) && !this.#hasWorker(uid)) this.#deps.status.beginAnew(uid);
-      this.#remembered.add(uid);
+      if (this.#terminatedUids.has(uid) && !this.#hasWorker(uid)) this.#deps.status.resetForNewInstance(uid);
+      this.#trackedUids.add(uid);
       journal.known(uid);
       const maybeNew = !fromBefore.has(added) && !workers.isPodTerminationRequested(uid);
       const isToEnd = isTerminalPhase(pod.status?.phase) || (maybeNew && pod.metadata.deletionTimestamp !== undefined);
@@ -281,21 +281,21 @@ export class SyncHandler {
 
     const plan = planHousekeeping({ pods, workers: working, runningPods, isActive: (pod) => this.#isActive(pod) });
     const present = new Set([...uids, ...working.keys(), ...runningPods.map((pod) => pod.uid)]);
-    for (const uid of this.#remembered) {
+    for (const uid of this.#trackedUids) {
       if (present.has(uid)) continue;
       this.#forget(uid);
-      this.#remembered.delete(uid);
-      this.#outlived.add(uid);
+      this.#trackedUids.delete(uid);
+      this.#terminatedUids.add(uid);
     }
-    for (const uid of present) this.#remembered.add(uid);
-    for (const uid of this.#outlived) {
-      if (podCache.get(uid) === undefined && podCache.hasSeen(uid)) this.#outlived.delete(uid);
+    for (const uid of present) this.#trackedUids.add(uid);
+    for (const uid of this.#terminatedUids) {
+      if (podCache.get(uid) === undefined && podCache.hasSeen(uid)) this.#terminatedUids.delete(uid);
     }
     this.#deps.allocation.retain(present);
     this.#deps.probes?.cleanupPods(new Set(mayStillRun));
 
     // A pod is known if it was present at the last housekeeping pass or has been added since.
-    const isKnown = (uid: string): boolean => this.#remembered.has(uid) || podManager.getPodByUid(uid) !== undefined;
+    const isKnown = (uid: string): boolean => this.#trackedUids.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
     this.#beginAgain(plan.restart, shown, signal);
     for (const pod of plan.finish) {
@@ -312,7 +312,7 @@ export class SyncHandler {
    * only the runtime knew when they terminated. They must not wait for the other sources, because the other sources may
    * wait for them: a static pod can be the API server itself, whose manifest was changed and changed back (F4).
    */
-  beginReused(signal: AbortSignal): void {
+  restartReused(signal: AbortSignal): void {
     const { podManager, podConfig, workers } = this.#deps;
     const { mirrorPods } = podManager.getPodsAndMirrorPods();
     const pods = podManager.getPods();
@@ -322,8 +322,8 @@ export class SyncHandler {
       const { uid } = pod.metadata;
       return reused.has(uid) || (!this.#hasWorker(uid) && this.#isActive(pod));
     });
-    const known = [...this.#remembered, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
-    this.#beginAgain(again, known, signal);
+    const known = [...this.#trackedUids, ...[...pods, ...mirrorPods].map(({ metadata }) => metadata.uid)];
+    this.#restart(again, known, signal);
   }
 
   /**
@@ -332,14 +332,14 @@ export class SyncHandler {
    * again (N1, N8). Upstream starts the pod without admission.
    * @param known UIDs whose statuses are kept, except those of `pods`
    */
-  #beginAgain(pods: readonly Pod[], known: readonly string[], signal: AbortSignal): void {
+  #restart(pods: readonly Pod[], known: readonly string[], signal: AbortSignal): void {
     if (pods.length === 0) return;
     const { status, allocation, journal } = this.#deps;
     const again = new Set(pods.map(({ metadata }) => metadata.uid));
     status.removeOrphanedStatuses(new Set(known.filter((uid) => !again.has(uid))));
     for (const uid of again) {
       this.#mayBeActive.add(uid);
-      status.beginAnew(uid);
+      status.resetForNewInstance(uid);
       allocation.forget(uid);
       this.#forget(uid);
       journal.known(uid);
@@ -379,7 +379,7 @@ export class SyncHandler {
   #killOrphan(runningPod: RuntimePod): void {
     const { workers, logger, clock } = this.#deps;
     logger.info({ podUid: runningPod.uid, pod: runningPod.name }, 'Clean up containers for orphaned pod');
-    this.#remembered.add(runningPod.uid);
+    this.#trackedUids.add(runningPod.uid);
     workers.updatePod({
       updateType: 'kill',
       runningPod,
@@ -398,7 +398,7 @@ export class SyncHandler {
   #runsAlready(pod: Pod): boolean {
     const { uid, name, namespace } = pod.metadata;
     const { podConfig, podCache } = this.#deps;
-    const wasHere = this.#remembered.has(uid) || this.#outlived.has(uid);
+    const wasHere = this.#trackedUids.has(uid) || this.#terminatedUids.has(uid);
     const isAnother = wasHere || (isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
     if (isAnother && !this.#hasWorker(uid)) return false;
     return podCache.runningPods(name, namespace)?.includes(uid) ?? false;
@@ -455,7 +455,7 @@ export class SyncHandler {
     if (this.#admissions.isUndecided(uid)) return;
     const isLetIn = updateType === 'create' || this.#hasWorker(uid);
     if (!isLetIn && deletionTimestamp === undefined) return;
-    this.#remembered.add(uid);
+    this.#trackedUids.add(uid);
     this.#deps.workers.updatePod({
       updateType,
       pod,

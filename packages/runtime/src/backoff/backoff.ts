@@ -5,31 +5,34 @@ import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLong
 
 /** A restart that has to wait. */
 export interface BackOffVerdict {
-  /** The delay that is in force, for the message. */
+  /** Current delay, for the message. */
   readonly delayMs: number;
-  /** How much of it is left. */
+  /** Rest of the delay. */
   readonly remainingMs: number;
 }
 
 interface Entry {
   readonly podUid: string;
-  /** What of the spec the delay belongs to: another spec starts afresh. */
+  /** Part of the spec that the delay belongs to; a changed spec resets the delay. */
   readonly spec: string;
   delayMs: number;
-  /** The death that the delay follows, its attempt (-1: none yet), and when it was first seen, by the monotonic clock. */
+  /**
+   * Exited attempt that the delay follows: its ID, its number (-1: none yet), and when it was first seen (monotonic
+   * clock).
+   */
   deathId: string;
   deathAttempt: number;
   deathSeenAtMs: number;
-  /** Whether {@link RestartBackOff.started} was told of a start after it. */
+  /** Whether {@link RestartBackOff.started} was called for a start after the exited attempt. */
   restarted: boolean;
   touchedAtMs: number;
 }
 
 /**
- * Holds back the restarts of containers that crash (C2), per pod UID, container name and spec: 10 s, doubled up to
- * the maximum, forgotten once the container has run for ten minutes. It is counted from the container's death.
+ * Delays the restarts of crashing containers (C2), per pod UID, container name and spec: 10 s, doubled up to the
+ * maximum, reset once the container has run for ten minutes. The delay counts from the container's exit.
  *
- * Nothing is kept over a restart of the kubelet: an entry that is missing is made from the attempts in the runtime.
+ * Nothing is saved for a kubelet restart: a missing entry is computed from the attempts in the runtime.
  */
 export class RestartBackOff {
   readonly #clock: Clock;
@@ -37,7 +40,7 @@ export class RestartBackOff {
   readonly #entries = new Map<string, Entry>();
   #sweptAtMs = 0;
 
-  /** @throws RangeError naming the limit that is no duration */
+  /** @throws RangeError naming a limit that is not a valid duration */
   constructor({ clock }: { readonly clock: Clock }, limits: BackOffLimits) {
     checkNumbers(limits, { initialMs: 'notNegative', maxMs: 'notNegative' });
     this.#clock = clock;
@@ -45,9 +48,9 @@ export class RestartBackOff {
   }
 
   /**
-   * Whether a container must wait before it starts again; `undefined` where it may start now. Asking changes nothing:
-   * {@link started} does, once it is on its way.
-   * @param statuses of the whole pod
+   * Returns how long a container must wait before it restarts; `undefined` if it may start now. Does not change the
+   * back-off; {@link started} does, when the container is started.
+   * @param statuses container statuses of the whole pod
    */
   check(
     pod: Pod,
@@ -63,14 +66,15 @@ export class RestartBackOff {
     if (ranLong(death)) return undefined;
     const now = this.#clock.monotonic();
     entry.touchedAtMs = now;
-    // A wall clock that was set back would make the death lie in the future: never wait longer than the delay itself.
+    // If the wall clock was set back, the exit seems to be in the future. The wait is never longer than the delay
+    // itself.
     const byWallClock = death.finishedAtMs > 0 ? this.#clock.now() - death.finishedAtMs : 0;
     const sinceDeath = Math.max(byWallClock, now - entry.deathSeenAtMs);
     const remainingMs = entry.delayMs - sinceDeath;
     return remainingMs > 0 ? { delayMs: entry.delayMs, remainingMs } : undefined;
   }
 
-  /** Notes that a container is being started again, which makes the next delay longer. */
+  /** Notes that a container is being restarted, which lengthens the next delay. */
   started(pod: Pod, container: Container, hash: string, statuses: readonly RuntimeContainerStatus[]): void {
     const runs = statuses.filter(({ name }) => name === container.name);
     const death = runs.filter(({ state }) => state === 'exited').sort(byPrecedence)[0];
@@ -84,9 +88,9 @@ export class RestartBackOff {
   }
 
   /**
-   * Has the delay follow this death. A later attempt than that of the last death was started without our being told where
-   * {@link started} was not called: by a kubelet that was killed before it had the runtime's answer, or by a call whose
-   * answer was lost. It counts as any other.
+   * Makes the delay follow this exit. If {@link started} was not called for the exited attempt, the attempt was started
+   * without this kubelet's knowledge: by a kubelet that was killed before the runtime responded, or by a call whose
+   * response was lost. It counts like any other start.
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {
     if (entry.deathId === death.id) return;
@@ -112,7 +116,7 @@ export class RestartBackOff {
     const entry: Entry = {
       podUid: pod.metadata.uid,
       spec,
-      // A spec that changed under our eyes starts afresh, whatever the records say.
+      // If the spec changed while this kubelet watches, the delay is reset, whatever the records say.
       delayMs: known === undefined ? delayFromRuns(runs, hash, this.#limits) : 0,
       deathId: '',
       deathAttempt: -1,
@@ -124,7 +128,7 @@ export class RestartBackOff {
     return entry;
   }
 
-  /** Drops what can hold nothing back any more: it was not looked at for longer than a run and a delay can last. */
+  /** Removes entries that can delay nothing any more: they were not used for longer than a run and a delay can last. */
   #sweep(): void {
     const now = this.#clock.monotonic();
     if (now - this.#sweptAtMs < BACKOFF_RESET_MS) return;
@@ -135,7 +139,9 @@ export class RestartBackOff {
   }
 }
 
-/** Equal for requirements that ask for the same: an API server's defaults write nothing as `{}`, in any order. */
+/**
+ * Returns the same text for equal requirements: an API server's defaults write an absent list as `{}`, in any order.
+ */
 function resourcesText({ limits, requests, claims }: ResourceRequirements = {}): string {
   return JSON.stringify([sorted(limits), sorted(requests), claims ?? []]);
 }

@@ -369,7 +369,7 @@ export class Killer {
 
 interface StartedLate {
   readonly running: readonly RuntimeContainer[];
-  /** They may run or not. */
+  /** Containers that may or may not run. */
   readonly unknown: readonly RuntimeContainer[];
 }
 
@@ -378,7 +378,7 @@ interface Spec {
   readonly container: AnyContainer;
 }
 
-/** A pod as it was while it had a container: events are told of what is in it. */
+/** Returns a pod with the container added to its spec, because events refer to containers of the spec. */
 function withContainer(pod: Pod, container: AnyContainer): Pod {
   return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
 }
@@ -391,7 +391,7 @@ function names(containers: readonly RuntimeContainer[]): ReadonlySet<string> {
   return new Set(containers.map(({ name }) => name));
 }
 
-/** What a call answers; `undefined` where the runtime does not know what it is about. */
+/** Returns the response of a call; `undefined` if the runtime does not know its object. */
 async function ignoreMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -1,20 +1,23 @@
 import type { RuntimeContainer, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import { attemptAfter } from '../actions/prune-rule.ts';
 
-/** A container of the pod, as it is listed just now. */
+/** A container of the pod, as just listed. */
 export interface ListedContainer extends RuntimeContainer {
-  /** It is `created` because its start was broken off, and the runtime has done with it: it can come alive no more. */
+  /**
+   * Whether the container is `created` because its start was interrupted and the runtime has finished with it, so it
+   * can never start running.
+   */
   readonly startOver?: boolean;
 }
 
-/** What is to be done before a container is created, by what the runtime has of its name at that very moment. */
+/** Action before a container is created, based on the containers of its name at that moment. */
 export type BeforeCreate =
-  /** One runs already: a start whose answer was lost went through. Nothing is created. */
+  /** A container already runs, because a start whose response was lost has completed. Nothing is created. */
   | { readonly kind: 'running'; readonly id: string }
   /**
-   * `stop` may run and is stopped, then `remove` was never started and is removed; should either fail, nothing is
-   * created, but beside what has its start over. Then one is created as the attempt `attempt`; `undefined`: as the log
-   * directory says.
+   * Containers in `stop` may run and are stopped; then those in `remove`, which never started, are removed. If either
+   * fails, nothing is created, except beside containers with `startOver`. Then a container is created with the number
+   * `attempt`; `undefined`: the number is taken from the log directory.
    */
   | {
       readonly kind: 'create';
@@ -24,9 +27,9 @@ export type BeforeCreate =
     };
 
 /**
- * C6: of the containers that have ended, listed just now, the one that had not run when the pod was looked at: a start that came
- * late. That it is to run again was not decided with its end in mind.
- * @param known the pod's containers as they were looked at
+ * C6: returns the exited container, if any, that had not run when the pod's status was read, because its start
+ * completed late. The decision to run it again did not take its exit into account.
+ * @param known the pod's containers when its status was read
  */
 export function endedUnseen(
   containers: readonly RuntimeContainer[],
@@ -37,18 +40,20 @@ export function endedUnseen(
 }
 
 /**
- * C1: at most one container of a name lives in a pod, even where an answer was lost or the kubelet died half-way.
+ * C1: ensures that at most one container of a name runs in a pod, even if a response was lost or the kubelet died
+ * half-way.
  *
- * - What runs is kept, and nothing is created beside it.
- * - What was created and never started is removed first. It may be what a CreateContainer with a lost answer left, or
- *   a StartContainer with a lost answer may still be at work on it: then the runtime refuses to remove it, and the
- *   next sync finds it running. Where its start is over it stays and takes its number along: containerd 1.6 cannot
- *   remove one whose task it made while nobody waited for it any more. One below the number that is tried now was given up: it stays.
- * - The new attempt's number is one more than the highest that has run. What never started is created again under the
- *   same number, so that the runtime refuses the second of two that race; it never falls below that, even where the
- *   records of those that ran are gone.
- * @param containers the pod's containers, listed just now
- * @param tried the number that was tried last without success: it is tried again, not skipped
+ * - A running container is kept, and nothing is created beside it.
+ * - A container that was created and never started is removed first. It may be left by a CreateContainer whose response
+ *   was lost. If a StartContainer whose response was lost still works on it, the runtime refuses to remove it, and the
+ *   next sync finds it running. If its start is over but it cannot be removed, it stays and its number is used up:
+ *   containerd 1.6 cannot remove a container whose task it created after the call was cancelled. Containers with lower
+ *   numbers than the one tried now were given up earlier and stay.
+ * - The number of the new attempt is one above the highest that has run. A container that never started is created
+ *   again with the same number, so that the runtime rejects the second of two concurrent creations. The number never
+ *   decreases, even if the records of earlier runs are gone.
+ * @param containers the pod's containers, just listed
+ * @param tried number that was last tried without success; it is tried again, not skipped
  */
 export function beforeCreate(
   containers: readonly ListedContainer[],

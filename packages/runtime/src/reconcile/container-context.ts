@@ -15,7 +15,7 @@ import { type EnvironmentFileComponents, readEnvironmentFiles } from './env-file
 import { ImageUsers } from './image-users.ts';
 import type { PulledImages } from './image-volumes.ts';
 
-/** What the node and its managers know, of which sandboxes and containers are made. */
+/** Facts of the node and its managers from which sandbox and container configurations are generated. */
 export interface ContextComponents {
   readonly fs: EnvironmentFileComponents['fs'];
   readonly imageService: Pick<ImageService, 'imageStatus'>;
@@ -34,13 +34,13 @@ export interface ContextComponents {
   readonly grants?: ContainerGrants | undefined;
 }
 
-/** The cgroups of pods: package `cm-cgroups`. */
+/** Cgroups of pods. Implemented by package `cm-cgroups`. */
 export interface PodCgroups {
-  /** The pod's cgroup, as the cgroup driver words it. */
+  /** Returns the pod's cgroup in the form of the cgroup driver. */
   podCgroupParent(pod: Pod): string;
 }
 
-/** Gathers what {@link generateSandboxConfig} and `generateContainerConfig` need. */
+/** Gathers the inputs of {@link generateSandboxConfig} and `generateContainerConfig`. */
 export class ConfigContexts {
   readonly #components: ContextComponents;
   readonly #imageUsers: ImageUsers;
@@ -50,7 +50,10 @@ export class ConfigContexts {
     this.#imageUsers = new ImageUsers(components);
   }
 
-  /** @throws ContainerConfigError, and what the ports throw */
+  /**
+   * @throws PodRuntimeError
+   * @throws the errors of the ports
+   */
   async sandboxConfig(pod: Pod, attempt: number, signal: AbortSignal): Promise<Init<PodSandboxConfig>> {
     const { network, node, cgroups, mounts } = this.#components;
     return generateSandboxConfig(pod, attempt, {
@@ -63,7 +66,11 @@ export class ConfigContexts {
     });
   }
 
-  /** @throws ContainerConfigError, CriError, and what the ports throw */
+  /**
+   * @throws PodRuntimeError
+   * @throws CriError
+   * @throws the errors of the ports
+   */
   async container(
     pod: Pod,
     container: Container,
@@ -76,7 +83,7 @@ export class ConfigContexts {
     const services = this.#serviceVariables(pod);
     const hostIps = this.#components.hostIps?.() ?? [];
     const podIps = podAddresses(pod, sandboxIps, hostIps, node.podIpFamily);
-    // Side by side: most of them wait for something else.
+    // Run in parallel, because most of them wait for different things.
     const [user, userNamespace, environmentObjects, environmentFiles, granted] = await Promise.all([
       this.#imageUsers.get(imageRef, signal),
       this.#userNamespace(pod, signal),
@@ -94,7 +101,7 @@ export class ConfigContexts {
     });
     const environment = [...(granted?.envs ?? []), ...own];
     const containerMounts = await mounts.containerMounts(pod, container, { podIps, environment }, signal);
-    // Before a file is made for it: who is refused is tried again and again, each time with another one.
+    // Checked before a file is created: a rejected container is retried again and again, each time with a new file.
     verifyRunAsNonRoot(pod, container, user);
     await files.makeContainerLogs(pod, container);
     const terminationMessageFile = await this.#terminationMessageFile(pod, container);
@@ -116,8 +123,8 @@ export class ConfigContexts {
   }
 
   /**
-   * A pod of the API server waits for the services: without the address of the API server its programs would not find it.
-   * A static pod does not, as it may have to run before there is an API server (F4).
+   * A pod of the API server waits for the services, because without the address of the API server its programs would
+   * not find it. A static pod does not wait, because it may have to run before there is an API server (F4).
    */
   #serviceVariables(pod: Pod): readonly EnvironmentVariable[] {
     const { services } = this.#components;
@@ -141,13 +148,13 @@ export class ConfigContexts {
     return { fs, volumePath: (pod, volumeName) => mounts.volumePath?.(pod, volumeName) };
   }
 
-  /** A container that cannot leave a message is better than none: a full disk ends here in a log line. */
+  /** A container without a termination message file is better than none, so a full disk causes only a log message. */
   async #terminationMessageFile(pod: Pod, container: Container): Promise<string | undefined> {
     try {
       return await this.#components.files.makeTerminationMessageFile(pod, container);
     } catch (err) {
       const fields = { podUid: pod.metadata.uid, container: container.name, reason: errorText(err) };
-      this.#components.logger.warn(fields, 'The file for the termination message could not be made');
+      this.#components.logger.warn(fields, 'Failed to create the termination message file');
       return undefined;
     }
   }

@@ -7,20 +7,20 @@ import { parseContainerLabels } from '../config/labels.ts';
 import { legacyLogLink, podLogsPath } from '../config/log-paths.ts';
 import { createTerminationMessageFile } from '../config/termination-file.ts';
 
-/** Where the kubelet keeps what belongs to pods. */
+/** Directories in which the kubelet keeps files of pods. */
 export interface ContainerDirectories {
-  /** The kubelet's root directory; a container's own files are in `pods/<uid>/containers/<name>` below it. */
+  /** Root directory of the kubelet; a container's own files are in `pods/<uid>/containers/<name>` below it. */
   readonly rootDirectory: string;
   readonly podLogsDirectory: string;
-  /** Where the links to logs are made. */
+  /** Directory for links to logs. */
   readonly containerLogsDirectory: string;
 }
 
 type Files = Pick<FileSystem, 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'remove' | 'exists'>;
 
 /**
- * How often a container was started before, by its log files `<attempt>.log`, rotated ones included: what remains
- * when the runtime has lost its records (`calcRestartCountByLogDir` upstream).
+ * Returns how often a container was started, from its log files `<attempt>.log` including rotated ones. Used if the
+ * runtime has lost its records (`calcRestartCountByLogDir` upstream).
  */
 export function restartCountFromLogs(fileNames: readonly string[]): number {
   let count = 0;
@@ -31,7 +31,7 @@ export function restartCountFromLogs(fileNames: readonly string[]): number {
   return count;
 }
 
-/** Makes and removes the files on the host that go with a container. */
+/** Creates and removes a container's files on the host. */
 export class ContainerFiles {
   readonly #fs: Files;
   readonly #random: Random;
@@ -55,14 +55,14 @@ export class ContainerFiles {
     await this.#fs.mkdir(join(this.podLogs(pod), container.name), { mode: 0o755 });
   }
 
-  /** {@link restartCountFromLogs} of a container's log directory; 0 where there is none. */
+  /** Returns {@link restartCountFromLogs} of a container's log directory; 0 if the directory does not exist. */
   async restartCount(pod: Pod, container: Container): Promise<number> {
     return restartCountFromLogs(await this.#list(join(this.podLogs(pod), container.name)));
   }
 
   /**
-   * An empty file, for everybody to write, that takes a container's termination message; `undefined` where the
-   * container has no path for one.
+   * Creates an empty, world-writable file for a container's termination message; returns `undefined` if the container
+   * has no path for one.
    */
   async makeTerminationMessageFile(pod: Pod, container: Container): Promise<string | undefined> {
     if (!container.terminationMessagePath) return undefined;
@@ -71,7 +71,7 @@ export class ContainerFiles {
   }
 
   /**
-   * Links a container's log for log collectors; nothing where the runtime keeps no log file.
+   * Links a container's log for log collectors. Does nothing if the runtime has no log file.
    * @returns whether the link was missing
    */
   async linkLog(pod: Pod, container: Container, containerId: string, logPath: string): Promise<boolean> {
@@ -91,7 +91,7 @@ export class ContainerFiles {
     return true;
   }
 
-  /** Removes a container's log, what was rotated of it, and its link. */
+  /** Removes a container's log, rotated logs and link. */
   async removeLogs(status: ContainerStatus): Promise<void> {
     if (status.logPath !== '') {
       const directory = dirname(status.logPath);

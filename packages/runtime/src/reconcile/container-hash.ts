@@ -2,26 +2,26 @@ import { type Container, goJson } from '@node-agent/pod-spec';
 
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
-/** Each byte as it is printed behind another one. */
+/** Printed form of each byte that follows another one. */
 const AS_NEXT: readonly (readonly number[])[] = Array.from({ length: 256 }, (_, byte) => [...Buffer.from(` ${byte}`)]);
-/** The first byte is always that of `{`. */
+/** The first byte is always `{`. */
 const DUMP_BEGIN = fnv1a32(FNV_OFFSET, [...Buffer.from('([]uint8)[123')]);
 const DUMP_END = [...Buffer.from(']')];
 
 /**
- * The hash of what makes a running container obsolete when it changes in the spec: its name and image. Lower-case
- * hex without leading zeros, and the very value that the upstream kubelet computes (`HashContainer` in
- * `pkg/kubelet/container/helpers.go`), so that containers which that kubelet left running are kept.
+ * Returns the hash of a container's name and image, whose change requires a restart. Lower-case hex without leading
+ * zeros, equal to upstream's value (`HashContainer` in `pkg/kubelet/container/helpers.go`), so that containers started
+ * by the Go kubelet are kept.
  */
 export function containerHash(container: Pick<Container, 'name' | 'image'>): string {
   const json = `{"image":${goJson(container.image ?? '')},"name":${goJson(container.name)}}`;
-  // Upstream hashes not these bytes but what its dump library prints of them: `([]uint8)[123 34 …]`.
+  // Upstream hashes the output of its dump library instead of the bytes: `([]uint8)[123 34 …]`.
   let hash = DUMP_BEGIN;
   for (const byte of Buffer.from(json.slice(1))) hash = fnv1a32(hash, AS_NEXT[byte] ?? []);
   return (fnv1a32(hash, DUMP_END) >>> 0).toString(16);
 }
 
-/** Goes on from `hash`, as a signed number. */
+/** Continues from `hash`; the result is a signed number. */
 function fnv1a32(hash: number, bytes: readonly number[]): number {
   let next = hash;
   for (const byte of bytes) next = Math.imul(next ^ byte, FNV_PRIME);

@@ -4,13 +4,13 @@ import type { RestartOwed, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { containerFilesPath } from '../config/termination-file.ts';
 
-/** Work on one container that a sync has begun and not finished. */
+/** Unfinished work on one container. */
 export interface ContainerNote {
-  /** The runtime's id of the container. */
+  /** ID of the container in the runtime. */
   readonly id: string;
-  /** The container is stopped to be started again. */
+  /** Set if the container is stopped in order to restart it. */
   readonly restart?: RestartOwed;
-  /** The `postStart` hook of the container has not succeeded yet. */
+  /** Set if the `postStart` hook of the container has not succeeded yet. */
   readonly postStart?: true;
   /** The `postStart` hook of the container has failed, and the container is to be stopped for good. */
   readonly hookFailed?: true;
@@ -78,7 +78,10 @@ export class ContainerNotes {
     return this.#byPod.get(podUid)?.get(container);
   }
 
-  /** Reads the notes of a pod that an earlier kubelet left; once per pod. If the file cannot be read, the next call tries again. */
+  /**
+   * Reads the notes of a pod that an earlier kubelet left, once per pod. If the file cannot be read, the next call
+   * tries again.
+   */
   async load(podUid: string): Promise<void> {
     if (this.#byPod.has(podUid)) return;
     const notes = await this.#fromFile(podUid);
@@ -101,7 +104,10 @@ export class ContainerNotes {
     if (!this.#byPod.has(podUid)) this.#byPod.set(podUid, new Map());
   }
 
-  /** Resolves when the note is on disk, or could not be written: the sync goes on, and a restart of the kubelet loses the note. */
+  /**
+   * Resolves when the note is on disk or could not be written. In the second case the sync continues, and a kubelet
+   * restart loses the note.
+   */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
     await this.load(podUid);
     const notes = this.#byPod.get(podUid) ?? new Map<string, ContainerNote>();
@@ -167,17 +173,17 @@ export class ContainerNotes {
       await this.#fs.mkdir(dirname(path), { mode: 0o750 });
       await this.#fs.writeFileAtomic(path, JSON.stringify(Object.fromEntries(notes)), { mode: 0o600 });
     } catch (err) {
-      if (!isMissing(err)) this.#logger.warn({ podUid, err }, 'Cannot write notes about containers');
+      if (!isMissing(err)) this.#logger.warn({ podUid, err }, 'Failed to write notes about containers');
     }
   }
 
-  /** No container has a name that begins with a dot. */
+  /** The file name starts with a dot, which no container name does. */
   #path(podUid: string): string {
     return join(containerFilesPath(this.#rootDirectory, podUid, ''), '.notes.json');
   }
 }
 
-/** Adds what is noted of a container to its status. */
+/** Adds the note of a container to its status. */
 export function withNote(status: RuntimeContainerStatus, note: ContainerNote | undefined): RuntimeContainerStatus {
   const owed = note?.replaces?.id === status.id ? note.replaces : note;
   if (owed?.id !== status.id) return status;
@@ -192,14 +198,14 @@ export function withNote(status: RuntimeContainerStatus, note: ContainerNote | u
   };
 }
 
-/** The part of a note that is kept over a restart of the kubelet. */
+/** Returns the part of a note that is kept across a kubelet restart. */
 function durable(note: ContainerNote | undefined): ContainerNote | undefined {
   if (note === undefined || !(note.restart || note.postStart || note.hookFailed || note.replaces)) return undefined;
   const { starting: _starting, ...kept } = note;
   return kept;
 }
 
-/** Returns the notes that make sense: a file that was damaged must not keep its pod from being read. */
+/** Parses the valid notes; a damaged file must not prevent the pod's status from being read. */
 function parseNotes(bytes: Uint8Array): ReadonlyMap<string, ContainerNote> {
   const value = parsed(Buffer.from(bytes).toString());
   if (!isRecord(value)) return NOTHING;

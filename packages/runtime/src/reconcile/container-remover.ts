@@ -3,8 +3,8 @@ import { PodRuntimeError } from '../errors.ts';
 import type { ContainerFiles } from './container-files.ts';
 
 /**
- * Whether the runtime refuses for good to remove a container that never ran: containerd 1.6 cannot where it made the task while nobody waited
- * for that any more. Such a one is in nobody's way.
+ * Returns whether the runtime permanently refuses to remove a container that never ran: containerd 1.6 cannot remove
+ * one whose task it created after the call was cancelled. Such a container does no harm.
  */
 export function isLeaked(err: unknown): boolean {
   return CriError.from(err).code === 'FAILED_PRECONDITION';
@@ -24,19 +24,21 @@ export class ContainerRemover {
   }
 
   /**
-   * Removes a container that does not run; one that is gone is removed. The log goes first: should that fail, the
-   * container stays, and with it the knowledge of the log.
-   * @param keepLogs leaves the log where it is, for those who still read it: then it is not looked at either
-   * @throws CriError, the file system's errors, and PodRuntimeError `BadAnswer`, or `Running` where its start came late
+   * Removes a container that does not run; succeeds if it is already gone. The log is removed first: if that fails, the
+   * container stays, and with it the record of the log.
+   * @param keepLogs whether to keep the log for later readers; the container's status is then not checked
+   * @throws CriError
+   * @throws the errors of the file system
+   * @throws PodRuntimeError `BadAnswer`, or `Running` if the container started late
    */
   async remove(containerId: string, keepLogs: boolean, signal: AbortSignal): Promise<void> {
     try {
       if (!keepLogs) {
         const { status } = await this.#cri.containerStatus({ containerId }, signal);
         if (status === null) throw new PodRuntimeError('BadAnswer', `container ${containerId} has no status`);
-        // A runtime would kill it, without SIGTERM (C6).
+        // Removing a running container would kill it without SIGTERM (C6).
         if (status.state === ContainerState.CONTAINER_RUNNING) {
-          throw new PodRuntimeError('Running', `container ${containerId} runs since it was to be removed`);
+          throw new PodRuntimeError('Running', `container ${containerId} started running before its removal`);
         }
         await this.#files.removeLogs(status);
       }

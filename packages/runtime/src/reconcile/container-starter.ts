@@ -63,7 +63,7 @@ export interface StarterComponents {
   readonly tried: TriedAttempts;
   readonly notes: ContainerNotes;
   readonly features: RestartFeatures;
-  /** Told before a container is created. */
+  /** Receives a container's resources before the container is created. */
   readonly applied: AppliedResources | undefined;
 }
 
@@ -72,28 +72,31 @@ export interface StartRequest {
   readonly pod: Pod;
   readonly container: AnyContainer;
   readonly type: ContainerType;
-  /** The pod as it was when this sync began. */
+  /** Status of the pod at the start of this sync. */
   readonly status: RuntimePodStatus;
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
-  /** Whether the runtime can have no container of the pod yet. */
+  /** Whether the runtime cannot have any container of the pod yet. */
   readonly empty: boolean;
   readonly pull: Promise<PullOutcome>;
-  /** How many of its pod may be made ready and started at once: what one is made of may be large. No limit where absent. */
+  /**
+   * Limits how many containers of the pod are prepared and started concurrently, because their configurations may be
+   * large. If absent, there is no limit.
+   */
   readonly turns?: Semaphore;
 }
 
-/** The container that something is done about. */
+/** Container that an action concerns. */
 type Subject = Pick<StartRequest, 'pod' | 'container'>;
 
-/** A container that has started, and the number of its attempt. */
+/** A started container and its attempt number. */
 export type StartedRun = Pick<RuntimeContainerStatus, 'id' | 'restartCount'>;
 
-/** A step that failed, and what is to be said of it. */
+/** A failed step and its reason. */
 class StepError extends Error {
   readonly reason: string;
-  /** '' before the container is there. */
+  /** '' before the container exists. */
   readonly containerId: string;
 
   constructor(reason: string, cause: unknown, containerId = '') {
@@ -111,7 +114,10 @@ export class ContainerStarter {
     this.#components = components;
   }
 
-  /** Starts a container. @returns why it did not start; `undefined` where it did. Never throws but on abort. */
+  /**
+   * Starts a container. Throws only on abort.
+   * @returns why the container did not start; `undefined` if it did
+   */
   async start(request: StartRequest, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { metrics, logger } = this.#components;
     const { pod, container, type } = request;
@@ -123,11 +129,14 @@ export class ContainerStarter {
     signal.throwIfAborted();
     metrics.startedContainerErrors.inc({ container_type, code: failure.reason });
     const { reason, message } = failure;
-    logger.warn({ podUid: pod.metadata.uid, container: container.name, reason, message }, 'Container did not start');
+    logger.warn({ podUid: pod.metadata.uid, container: container.name, reason, message }, 'Failed to start container');
     return failure;
   }
 
-  /** As upstream counts them: a start that failed for another reason counts as one that mounted its images. */
+  /**
+   * Counts image volumes as upstream does: a start that failed for another reason counts as one that mounted its
+   * images.
+   */
   async #countImageVolumes({ container, pull }: StartRequest, failure: SyncFailure | undefined): Promise<void> {
     const pulled = await pull;
     if ('failures' in pulled || pulled.imageVolumes.size === 0) return;
@@ -139,25 +148,25 @@ export class ContainerStarter {
   }
 
   /**
-   * Finishes the start of a container that runs, of which no kubelet saw the end: log link, `Started` event, `postStart` hook.
-   * @returns why the container does not stay up; `undefined` if it does
+   * Completes the start of a running container that no kubelet completed: log link, `Started` event, `postStart` hook.
+   * @returns why the container is stopped again; `undefined` if it keeps running
    */
   async finish(subject: Subject, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
     const { notes, logger } = this.#components;
     const { uid } = subject.pod.metadata;
     const { name } = subject.container;
     const note = notes.get(uid, name);
-    // It was finished since the pod was looked at.
+    // The start was completed since the pod's status was read.
     if (note?.id !== run.id) return undefined;
-    logger.info({ podUid: uid, container: name, containerId: run.id }, 'Finishing the start of a container');
+    logger.info({ podUid: uid, container: name, containerId: run.id }, 'Completing the start of a container');
     await this.#foundStarted(subject, run, note.starting !== undefined);
     await this.#answered(subject, run.id);
     return this.#postStart(subject, run.id, signal);
   }
 
   /**
-   * Links the logs of containers that an earlier kubelet started, and was killed before it had linked them. The link follows the `Started`
-   * event: if it is missing, the event may be, too.
+   * Links the logs of containers whose kubelet was killed between their start and the link. The `Started` event comes
+   * just before the link, so a missing link means that the event may be missing too.
    */
   async adopt(pod: Pod, { containers }: RuntimePodStatus): Promise<void> {
     const running = containers.filter(({ state, startUnfinished }) => state === 'running' && !startUnfinished);
@@ -170,8 +179,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Whether StartContainer may have started a container, though it was not answered: what comes after the container waits until it is known
-   * (C4, C5).
+   * Returns whether StartContainer may have started a container without a response. Everything that depends on the
+   * container waits until this is known (C4, C5).
    */
   isStarting({ metadata: { uid } }: Pod, { name }: Pick<AnyContainer, 'name'>, status: RuntimePodStatus): boolean {
     const note = this.#components.notes.get(uid, name);
@@ -204,7 +213,7 @@ export class ContainerStarter {
     return this.#postStart(request, id, signal);
   }
 
-  /** @returns its id */
+  /** @returns the container's ID */
   async #makeReadyAndStart(request: StartRequest, pulled: PulledImages, signal: AbortSignal): Promise<string> {
     const { gate, contexts } = this.#components;
     const { pod, container, podIps } = request;
@@ -212,7 +221,7 @@ export class ContainerStarter {
     const [context] = await step('CreateContainerConfigError', () =>
       Promise.all([
         contexts.container(pod, container, pulled, podIps, targetId(request), signal),
-        // Meanwhile, where nothing can be in its way.
+        // In parallel, if no earlier container can exist.
         request.empty && this.#noteResources(request),
       ]),
     );
@@ -223,7 +232,10 @@ export class ContainerStarter {
     return started.id;
   }
 
-  /** A container runs whose start nobody saw to its end: the event is told if it was not, or if the missing link shows that. */
+  /**
+   * Handles a running container whose start was not completed: links its log, and records the `Started` event if it was
+   * not recorded or if the missing link shows that it may be missing.
+   */
   async #foundStarted(subject: Subject, run: StartedRun, isUntold: boolean): Promise<void> {
     const wasMissing = await this.#link(subject, run);
     if (isUntold || wasMissing) {
@@ -231,7 +243,7 @@ export class ContainerStarter {
     }
   }
 
-  /** StartContainer is asked: until its answer has come, and the hook has succeeded, the start is unfinished. */
+  /** Notes that StartContainer is called. The start is unfinished until the response arrives and the hook succeeds. */
   async #asked({ pod, container }: Subject, id: string): Promise<void> {
     const { notes } = this.#components;
     const { uid } = pod.metadata;
@@ -255,7 +267,7 @@ export class ContainerStarter {
   async #refused({ pod, container }: Subject, id: string): Promise<void> {
     const { notes } = this.#components;
     const note = notes.get(pod.metadata.uid, container.name);
-    // Some runtimes start a container all the same.
+    // Some runtimes start a container despite reporting an error.
     if (note?.id === id) await notes.put(pod.metadata.uid, container.name, { ...note, starting: 'refused' });
   }
 
@@ -267,8 +279,9 @@ export class ContainerStarter {
   }
 
   /**
-   * Before the container is there: one of which nothing is known would be resized as if it had nothing. But not before the one in its place
-   * has gone, which would be taken to have these, should it run yet.
+   * Records the container's resources before it is created, because a container without a record would be resized as if
+   * it had none. The previous container must be gone by then, because otherwise these resources would count as its own
+   * while it may still run.
    */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;
@@ -276,7 +289,7 @@ export class ContainerStarter {
     await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
   }
 
-  /** @returns the container, and whether it was found running: an earlier StartContainer went through late */
+  /** @returns the container, and whether it was found running because an earlier StartContainer completed late */
   async #createAndStart(
     request: StartRequest,
     context: ContainerContext,
@@ -321,8 +334,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Sees to it that no other container of this name lives, or can come alive (C1).
-   * @returns the number of the attempt that comes now; the container that runs already, if there is one
+   * Makes sure that no other container of this name runs or can start running (C1).
+   * @returns the number of the next attempt, or the container that already runs
    */
   async #clearTheWay(request: StartRequest, signal: AbortSignal): Promise<number | StartedRun> {
     const { cri, files, remover, tried, logger } = this.#components;
@@ -337,11 +350,15 @@ export class ContainerStarter {
     }
     const ended = endedUnseen(listed, request.status.containers);
     if (ended !== undefined) {
-      throw new PodRuntimeError('EndedUnseen', `container ${ended.id} has run and ended since the pod was looked at`);
+      throw new PodRuntimeError(
+        'EndedUnseen',
+        `container ${ended.id} has run and exited since the pod's status was read`,
+      );
     }
     for (const containerId of plan.stop) await cri.stopContainer({ containerId, timeout: 0 }, signal);
     let { attempt } = plan;
-    // What is removed may be all that tells it, and what is to be done before the next one is created may fail.
+    // The container to remove may be the only record of the attempt number, and the steps before the next creation may
+    // fail, so the number is saved.
     if (plan.remove.length > 0 && attempt !== undefined) tried.next(uid, container.name, attempt);
     for (const { id, restartCount, startOver } of plan.remove) {
       const fields = { podUid: uid, container: container.name, containerId: id };
@@ -352,18 +369,21 @@ export class ContainerStarter {
       } catch (err) {
         signal.throwIfAborted();
         if (startOver !== true || !isLeaked(err)) {
-          // The runtime may still be at work on it: it is in the way of the next one as a taken name is.
+          // The runtime may still work on the container, so it blocks the next one like a name that is taken.
           tried.inTheWay(uid, container.name, restartCount);
           throw err;
         }
-        logger.warn({ ...fields, err }, 'A container that never started cannot be removed: the next takes its place');
+        logger.warn(
+          { ...fields, err },
+          'Failed to remove a container that never started; the next attempt takes its place',
+        );
         attempt = Math.max(attempt ?? 0, restartCount + 1);
       }
     }
     return attempt ?? (await files.restartCount(pod, container));
   }
 
-  /** The containers of this name, those whose start was broken off as `created`, whatever the list calls them. */
+  /** Lists the containers of this name. Those whose start was interrupted are `created`, whatever the list says. */
   async #listed({ pod, container, status }: StartRequest, signal: AbortSignal): Promise<ListedContainer[]> {
     const { cri } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
@@ -373,7 +393,7 @@ export class ContainerStarter {
       sameName.map(async (listed) => {
         const known = status.containers.find(({ id }) => id === listed.id);
         if (listed.state !== 'exited' || known?.state === 'exited') return listed;
-        // It ended since the pod was looked at, or never began: only its status tells which.
+        // The container exited since the pod's status was read, or never started; only its status shows which.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
         const { state } = toContainerStatus(answer.status, listed.sandboxId);
@@ -388,7 +408,7 @@ export class ContainerStarter {
       return await this.#components.files.linkLog(pod, container, id, containerLogPath(container.name, restartCount));
     } catch (err) {
       const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id, err };
-      this.#components.logger.warn(fields, 'The link to the log of the container could not be made');
+      this.#components.logger.warn(fields, 'Failed to link the log of the container');
       return false;
     }
   }
@@ -406,7 +426,7 @@ export class ContainerStarter {
       signal.throwIfAborted();
       const fields = { podUid: pod.metadata.uid, container: container.name, containerId: id };
       logger.warn({ ...fields, err }, 'PostStart hook failed');
-      // Not its words: they may be what a server answered, and hold secrets.
+      // The event omits the error text, because it may contain a server's response with secrets.
       this.#event(request, id, 'Warning', eventReasons.failedPostStartHook, 'PostStartHook failed');
       const kill = { id, name: container.name, message: 'FailedPostStartHook', reason: 'FailedPostStartHook' } as const;
       const isOwed = await this.#noteRestart(pod, container, id, signal);
@@ -438,14 +458,17 @@ export class ContainerStarter {
     return true;
   }
 
-  /** Container ids change with each attempt: left in messages they would make every event a new one. */
+  /**
+   * Replaces container IDs in messages, because they change with each attempt and would prevent the aggregation of
+   * events.
+   */
   #event({ pod, container }: Subject, id: string, type: EventType, reason: string, message: string): void {
     const text = id === '' ? message : message.replaceAll(id, container.name);
     this.#components.recorder.event(containerReference(pod, container.name), type, reason, text);
   }
 }
 
-/** The container whose processes an ephemeral one asks to see. */
+/** Returns the container whose processes an ephemeral container wants to see. */
 function targetId({ container, status }: StartRequest): string | undefined {
   const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
   if (!name) return undefined;

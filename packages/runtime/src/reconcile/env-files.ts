@@ -3,25 +3,25 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import { PodRuntimeError } from '../errors.ts';
 
-/** What {@link readEnvironmentFiles} reads with. */
+/** Components of {@link readEnvironmentFiles}. */
 export interface EnvironmentFileComponents {
   readonly fs: Pick<FileSystem, 'openBeneath'>;
-  /** Where a volume of a pod is that is ready; `undefined` where it is not. */
+  /** Returns the path of a mounted volume of a pod; `undefined` if it is not mounted. */
   readonly volumePath: (pod: Pod, volumeName: string) => string | undefined;
 }
 
-/** The texts of the files that a container's variables refer to. */
+/** Returns the text of a file that a container's variables refer to. */
 export type EnvironmentFiles = (volumeName: string, path: string) => string;
 
-/** Far more than an environment can hold. */
+/** Maximum size of one file; far more than an environment can hold. */
 const MAX_BYTES = 1 << 20;
-/** So much of all files of a container is held: it may name thousands of them. */
+/** Maximum total size of all files of a container, which may refer to thousands. */
 const MAX_BYTES_OF_ALL = 1 << 24;
 
 /**
- * Reads the files that a container's `fileKeyRef`s name (KEP-3721). A container of the pod wrote them, and may be at it still:
- * no link in them leads out of the volume, and only what is a file, and no huge one, is opened (W3, W5). Each is read once.
- * @throws PodRuntimeError `InvalidSpec` for a volume that is not there, a file that cannot be read, or more than can be held of all
+ * Reads the files of a container's `fileKeyRef`s (KEP-3721), each once. A container of the pod wrote them and may still
+ * change them, so links must not lead out of the volume, and only regular files of limited size are opened (W3, W5).
+ * @throws PodRuntimeError `InvalidSpec` if a volume does not exist, a file cannot be read, or the files are too large
  */
 export async function readEnvironmentFiles(
   pod: Pod,
@@ -53,7 +53,7 @@ function keyOf(volumeName: string, path: string): string {
   return JSON.stringify([volumeName, path]);
 }
 
-/** In words of the pod's author, who knows the path in the volume. */
+/** Returns the reason with the path in the volume, which the pod's author knows. */
 function reasonOf(error: unknown, path: string): string {
   if (isMissing(error)) return `${path} does not exist`;
   const code = errorCode(error);

@@ -4,7 +4,7 @@ import { imageUser } from '../config/non-root.ts';
 
 const MAX_ENTRIES = 1000;
 
-/** The users that images run as. Those of images that are named by their content are asked for once. */
+/** Users of images. Users of images that are identified by digest are cached. */
 export class ImageUsers {
   readonly #imageService: Pick<ImageService, 'imageStatus'>;
   readonly #known = new Map<string, ImageUser>();
@@ -19,7 +19,7 @@ export class ImageUsers {
     if (known !== undefined) return known;
     const { image } = await this.#imageService.imageStatus({ image: { image: imageRef } }, signal);
     const user = imageUser(image);
-    // A tag may come to mean another image, and an image that is not there says nothing.
+    // A tag may later refer to another image, and a missing image has no user.
     if (image !== null && /(^|@)sha256:[0-9a-f]{64}$/.test(imageRef)) {
       this.#known.set(imageRef, user);
       for (const oldest of this.#known.keys()) {

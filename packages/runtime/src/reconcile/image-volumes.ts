@@ -5,18 +5,23 @@ import type { Container, Pod, Volume } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import type { ImagePuller } from '../ports.ts';
 
-/** So many images of a pod are asked for at once: those of other pods shall not wait behind thousands of them (C7). */
+/**
+ * Maximum number of images of a pod that are requested concurrently, so that a pod with thousands of images does not
+ * delay others (C7).
+ */
 const AT_ONCE = 8;
 
-/** What was pulled for a container. */
+/** Images pulled for a container. */
 export interface PulledImages {
-  /** What the runtime knows the container's own image by. */
+  /** Reference by which the runtime knows the container's own image. */
   readonly imageRef: string;
-  /** The images of the volumes that it mounts, by the volume's name. */
+  /** Images of the volumes that the container mounts, by volume name. */
   readonly imageVolumes: ReadonlyMap<string, Init<ImageSpec>>;
 }
 
-/** How the pulls for a container went: it waits for the last of its failures, of which there is one at least, and all are told. */
+/**
+ * Outcome of the pulls for a container. All failures, at least one, are reported; the container waits with the last.
+ */
 export type PullOutcome = PulledImages | { readonly failures: readonly SyncFailure[] };
 
 interface VolumeImages {
@@ -27,11 +32,11 @@ interface VolumeImages {
 type VolumePull = { readonly image: Init<ImageSpec> } | { readonly failure: SyncFailure };
 
 /**
- * Pulls the images of a pod's volumes in one sync (KEP-4639; `getImageVolumes` of `pkg/kubelet/kuberuntime`): those that containers
- * mount which start now, each once.
+ * Pulls the images of a pod's image volumes in one sync (KEP-4639; `getImageVolumes` in `pkg/kubelet/kuberuntime`):
+ * those mounted by containers that start now, each once.
  */
 export class ImageVolumePulls {
-  /** By which all images of this sync are asked for, those of its containers too. */
+  /** Puller for all images of this sync, including those of containers. */
   readonly images: ImagePuller;
   readonly #pod: Pod;
   readonly #sandboxConfig: Init<PodSandboxConfig>;
@@ -53,7 +58,7 @@ export class ImageVolumePulls {
     this.#signal = signal;
   }
 
-  /** The images that a container mounts, or why it has not all of them, in the order of its mounts. Never rejects. */
+  /** Returns the images that a container mounts, and the failures, in the order of its mounts. Never rejects. */
   async of({ volumeMounts = [] }: Container): Promise<VolumeImages> {
     const names = new Set(volumeMounts.map(({ name }) => name));
     const wanted = [...names].flatMap((name) => this.#volumes.get(name) ?? []);
@@ -95,7 +100,7 @@ function fewAtOnce(images: ImagePuller): ImagePuller {
   };
 }
 
-/** An image that could not be had, as its container waits for it. */
+/** Converts a failed pull to the waiting reason of the container. */
 export function pullFailure(err: unknown): SyncFailure {
   const { code, retryAtMs } = err instanceof Error ? (err as { code?: unknown; retryAtMs?: unknown }) : {};
   const reason = typeof code === 'string' ? code : 'ErrImagePull';

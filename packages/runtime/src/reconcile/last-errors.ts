@@ -4,13 +4,13 @@ import type { RuntimePodSyncResult } from './sync-result.ts';
 const MAX_ENTRIES = 1000;
 
 /**
- * Why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). Best effort: it holds
- * 1,000 containers at most, and does not survive a restart of the kubelet.
+ * Keeps why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). Best effort: at
+ * most 1,000 containers, lost on a kubelet restart.
  */
 export class LastErrors {
   readonly #byContainer = new Map<string, SyncFailure>();
 
-  /** Takes over what a sync said of the containers that it tried to start. */
+  /** Records the results of a sync for the containers that it tried to start. */
   update(podUid: string, { results }: Pick<RuntimePodSyncResult, 'results'>): void {
     for (const { action, target, error } of results) {
       if (action !== 'StartContainer') continue;
@@ -24,7 +24,7 @@ export class LastErrors {
     }
   }
 
-  /** Why the container does not run; `undefined` where its last start went well, or nothing is known. */
+  /** Returns why the container does not run; `undefined` if its last start succeeded or nothing is known. */
   get(podUid: string, container: string): SyncFailure | undefined {
     return this.#byContainer.get(`${podUid}/${container}`);
   }

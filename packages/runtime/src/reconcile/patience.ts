@@ -1,12 +1,12 @@
 import type { Clock, Timer } from '@node-agent/async';
 
 /**
- * How long a start that the runtime is at work on is waited for after nobody wants it any more. Breaking it off costs
- * more: containerd takes two seconds to clean up after a StartContainer that was cancelled, and calls it an exit.
+ * Time that a running start call is still waited for after it was aborted. Cancelling is more expensive: containerd
+ * takes two seconds to clean up after a cancelled StartContainer, and reports an exit.
  */
 const PATIENCE_MS = 5_000;
 
-/** Runs a call with a signal that is aborted only some time after `signal` is. */
+/** Runs a call with a signal that is aborted only some time after `signal`. */
 export async function patiently<T>(
   clock: Clock,
   signal: AbortSignal,

@@ -18,8 +18,8 @@ import { type ImageVolumePulls, type PullOutcome, pullFailure } from './image-vo
 import type { SyncResults } from './sync-result.ts';
 
 /**
- * So many containers of a pod are made ready and started at once: what a container is made of is as large as its environment, which a
- * configMap of a mebibyte may be in each of thousands of them.
+ * Maximum number of containers of a pod that are prepared and started concurrently. A container's configuration is as
+ * large as its environment, which may hold a ConfigMap of a mebibyte in each of thousands of containers.
  */
 const AT_ONCE = 8;
 
@@ -30,20 +30,20 @@ export interface PodContainersComponents {
   readonly containers: ContainerStarter;
 }
 
-/** One container that this sync means to start; `pull` is absent where it has to wait. */
+/** A container that this sync should start. `pull` is absent if the container must wait. */
 export interface Candidate {
   readonly container: AnyContainer;
   readonly type: ContainerType;
   readonly wait?: SyncFailure;
   readonly pull?: Promise<PullOutcome>;
-  /** The container runs, and its start is to be finished. */
+  /** Set if the container runs and its start must be completed. */
   readonly unfinished?: StartedRun;
 }
 
-/** How the start of one container went; `unknown`: the runtime has not said, and what comes after it waits. */
+/** Outcome of a start. `unknown`: the runtime has not responded, and dependent containers wait. */
 type Outcome = 'started' | 'failed' | 'unknown';
 
-/** What starting the containers of one pod has in common. */
+/** Common inputs of the starts of one pod. */
 export interface Run {
   readonly pod: Pod;
   readonly status: RuntimePodStatus;
@@ -51,16 +51,19 @@ export interface Run {
   readonly signal: AbortSignal;
 }
 
-/** Where the containers of one pod start. */
+/** Sandbox in which the containers of a pod start. */
 export interface Place {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
-  /** Whether the runtime can have no container of the pod: it had nothing of it before this sandbox. */
+  /** Whether the runtime cannot have any container of the pod, because it had nothing of it before this sandbox. */
   readonly empty: boolean;
 }
 
-/** Starts the containers of a pod: their images side by side, they themselves in the order that their kinds ask for. */
+/**
+ * Starts the containers of a pod. Images are pulled in parallel; containers start in the order that their types
+ * require.
+ */
 export class PodContainers {
   readonly #components: PodContainersComponents;
 
@@ -78,7 +81,10 @@ export class PodContainers {
     return this.#components.containers.adopt(pod, status);
   }
 
-  /** A container that may start now has its image pulled already; one that crashes too often waits. */
+  /**
+   * Returns a candidate. If the container may start now, its image pull starts immediately; a crashing container waits
+   * for its back-off.
+   */
   candidate(
     { pod, status, signal }: Run,
     container: AnyContainer,
@@ -98,7 +104,7 @@ export class PodContainers {
     return { container, type, wait: { reason: 'CrashLoopBackOff', message, retryAtMs } };
   }
 
-  /** Never rejects: nobody may be there to catch it when the sandbox fails first. */
+  /** Never rejects, because nothing handles the rejection if the sandbox fails first. */
   async #pull(
     pod: Pod,
     container: Container,
@@ -108,7 +114,7 @@ export class PodContainers {
   ): Promise<PullOutcome> {
     const volumeImages = volumes.of(container);
     try {
-      // Images are kept apart by runtime handler only with gate RuntimeClassInImageCriApi, an alpha one.
+      // Images are separate per runtime handler only with the alpha gate RuntimeClassInImageCriApi.
       const { imageRef } = await volumes.images.ensureImageExists(pod, container, sandboxConfig, '', signal);
       const { images: imageVolumes, failures } = await volumeImages;
       return failures.length > 0 ? { failures } : { imageRef, imageVolumes };
@@ -119,9 +125,9 @@ export class PodContainers {
   }
 
   /**
-   * One after another.
-   * @param mayFail whether the next one starts even where this one could not
-   * @returns whether it got to the end
+   * Starts the candidates one after another.
+   * @param mayFail whether the next candidate starts even if this one failed
+   * @returns whether all candidates were reached
    */
   async inOrder(
     run: Run,
@@ -137,15 +143,15 @@ export class PodContainers {
   }
 
   /**
-   * All at once, a few at a time, but for those behind a `postStart` hook: people rely on it that the next container starts only
-   * when the hook is done. Without a hook nothing tells an order from its absence.
+   * Starts the candidates in parallel, a few at a time, except after a container with a `postStart` hook: users rely on
+   * the next container starting only when the hook is done. Without a hook, the start order is not observable.
    */
   async sideBySide(run: Run, place: Place, candidates: readonly Candidate[]): Promise<void> {
     const turns = new Semaphore(AT_ONCE);
     let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      // Those behind a container that may run without its hook are left to the next sync.
+      // Containers after one that may run without its hook are left to the next sync.
       const start = hook.then((before) => (before === 'unknown' ? before : this.#start(run, place, candidate, turns)));
       starts.push(start);
       if (candidate.container.lifecycle?.postStart != null) hook = start;
@@ -173,7 +179,7 @@ export class PodContainers {
   }
 }
 
-/** Waits for all, then throws the first error: nothing goes on behind the caller's back. */
+/** Waits for all promises, then throws the first error, so that nothing continues after the call. */
 export async function allOf(work: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(work)) if (outcome.status === 'rejected') throw outcome.reason;
 }

@@ -54,17 +54,17 @@ export interface PodReconcilerComponents {
   readonly tried: TriedAttempts;
   readonly notes: ContainerNotes;
   readonly reader: Pick<PodStatusReader, 'read'>;
-  /** Absent: running containers keep what they were created with. */
+  /** If absent, running containers keep the resources they were created with. */
   readonly resizer: PodResizer | undefined;
 }
 
 /**
- * Makes the runtime agree with a pod, step by step: kill what must go, run the sandbox, start the containers
- * (`SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). What happens to a container is a result, not an error.
+ * Makes the runtime match a pod's spec: kills what must go, creates the sandbox, starts the containers (`SyncPod` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Failures of containers are results, not errors.
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
-  /** The UIDs of pods that were synced here, so that each container that runs since was started here. */
+  /** UIDs of pods that were synced here, so that every container started since was started by this kubelet. */
   readonly #adopted = new Set<string>();
 
   constructor(components: PodReconcilerComponents) {
@@ -89,7 +89,8 @@ export class PodReconciler {
   }
 
   /**
-   * Finishes the starts of the containers that run, in their order, and starts none: it needs no volumes, for which a sync may wait for ever.
+   * Completes the starts of running containers in order, and starts none. Needs no volumes, for which a sync may wait
+   * forever.
    */
   async finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const status = this.#withRemembered(pod, given);
@@ -117,14 +118,15 @@ export class PodReconciler {
     }
     await this.#components.resizer?.adopt(given.pod, given.status);
     const planned = this.#actions(given.pod, given.status);
-    // Probes of a container fail that has ended, too, and of that its pod's status may not know yet: then its policy decides (C6).
+    // Probes also fail for a container that has exited, which the given status may not show yet. In that case the
+    // restart policy decides (C6), so the status is read again.
     const run = blamesContainer(planned) ? await this.#lookedAtAgain(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
-    // Its status has to say so first: how a container ended whose record is gone is told by it (P7).
+    // The pod's status must first show the exit, because it keeps how a container without a record terminated (P7).
     if (run !== given) return run.results.outdated();
     if (!(await this.#reset(run, actions))) return;
-    // The records are gone: what follows is known without looking again.
+    // The records are gone, so the result is known without reading the status again.
     const gone = new Set(actions.containersToReset.map(({ id }) => id));
     const status = { ...run.status, containers: run.status.containers.filter(({ id }) => !gone.has(id)) };
     await this.#apply({ ...run, status }, this.#actions(run.pod, status));
@@ -141,7 +143,7 @@ export class PodReconciler {
     return withRemembered(pod, status, features, clock.now());
   }
 
-  /** A user namespace may turn out not to work at any step of a pod's start. */
+  /** Counts pods with user namespaces. A user namespace may turn out not to work at any step of the pod's start. */
   #countUserNamespace({ spec: { hostUsers } }: Pod, { results, error }: RuntimePodSyncResult): void {
     const { startedUserNamespacedPods, startedUserNamespacedPodErrors } = this.#components.metrics;
     if (hostUsers !== false || !results.some(({ action }) => action === 'CreatePodSandbox')) return;
@@ -153,7 +155,7 @@ export class PodReconciler {
     const { probes, features, logger, resizer } = this.#components;
     const resize = resizer?.context(pod);
     const actions = computePodActions(pod, status, { probes, features, ...(resize && { resize }) });
-    logger.debug({ podUid: pod.metadata.uid, actions }, 'Computed what to do for a pod');
+    logger.debug({ podUid: pod.metadata.uid, actions }, 'Computed pod actions');
     return actions;
   }
 
@@ -166,22 +168,23 @@ export class PodReconciler {
   }
 
   /**
-   * Goes on with the ends of the containers in view that were killed for a failed probe or hook: their restarts are held back by them as restarts after crashes
-   * are (C2). Upstream looks at the ends that came before, and so delays none of the first restarts.
+   * Continues after containers were killed for a failed probe or hook, with their exits in the status: their restarts
+   * are delayed like restarts after crashes (C2). Upstream uses the exits from before the kill, and so does not delay
+   * the first restart.
    */
   async #afterKill(run: Run, { containersToKill }: PodActions): Promise<void> {
     const seen = await this.#lookedAtAgain(run);
     const actions = this.#actions(seen.pod, seen.status);
     const killsMore = actions.killPod || [...actions.containersToKill.keys()].some((id) => !containersToKill.has(id));
     const isStale = [...actions.containersToKill.keys()].some((id) => containersToKill.has(id));
-    // Whatever else has happened meanwhile is for the next sync, once the pod's status says so.
+    // Any other change is left to the next sync, after the pod's status shows it.
     if (killsMore || isStale || actions.containersToReset.length > 0) return run.results.outdated();
     return this.#startAll(seen, actions);
   }
 
   async #startAll(run: Run, actions: PodActions): Promise<void> {
     await this.#prune(run, actions.createSandbox);
-    // What starts finds its pod as large as it is to be.
+    // The cgroup is resized first, so that containers start in a cgroup of the right size.
     await this.#resize(run, actions);
 
     const { pod, signal } = run;
@@ -195,18 +198,19 @@ export class PodReconciler {
     if (sandboxConfig === undefined) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
     const placing = this.#place(run, actions, sandboxConfig);
-    // Where a sandbox could not be made, nothing is said of images again and again before one is there.
+    // If a sandbox could not be created before, images are pulled only once a sandbox exists, to avoid repeating their
+    // events.
     if (failedBefore && (await placing) === undefined) return;
-    // Nobody could end a pull that went on after this sync: where there is no place for its container it ends here.
+    // A pull must not outlive this sync, because nothing could cancel it later.
     using pulls = linkAbort(signal);
     try {
       await this.#start(run, actions, placing, sandboxConfig, pulls.signal);
     } finally {
-      pulls.abort(new PodRuntimeError('SyncPod', 'the sync that the pull was begun for has ended'));
+      pulls.abort(new PodRuntimeError('SyncPod', 'the sync that started the pull has ended'));
     }
   }
 
-  /** Starts containers, once they have their place; their images come while that is made. */
+  /** Starts containers once their sandbox is ready; images are pulled meanwhile. */
   async #start(
     run: Run,
     actions: PodActions,
@@ -262,7 +266,7 @@ export class PodReconciler {
     return killer.killPod(pod, runningPod, undefined, results, signal);
   }
 
-  /** The main containers that end with their sandbox run again in the next one. */
+  /** Notes that the main containers that stop with their sandbox must run again in the next one. */
   async #noteRestarts(pod: Pod, status: RuntimePodStatus): Promise<void> {
     const restart = { reason: 'Unknown', message: 'Pod sandbox changed' };
     const specs = new Map(pod.spec.containers.map((container) => [container.name, container]));
@@ -276,7 +280,7 @@ export class PodReconciler {
     );
   }
 
-  /** Notes that a container is stopped to be started again, if its exit code could hide that. */
+  /** Notes that a container is stopped in order to restart it, if its exit code could hide that. */
   async #noteRestart(pod: Pod, name: string, note: ContainerNote): Promise<void> {
     const { notes, features } = this.#components;
     const found = findContainer(pod, name);
@@ -284,7 +288,7 @@ export class PodReconciler {
     await notes.put(pod.metadata.uid, name, note);
   }
 
-  /** @returns whether all that had to go is gone: nothing may start before */
+  /** @returns whether everything that had to be killed is gone; nothing may start before */
   async #killContainers({ pod, results, signal }: Run, actions: PodActions): Promise<boolean> {
     const starting = namesToStart(pod, actions);
     const outcomes = await Promise.all(
@@ -303,7 +307,7 @@ export class PodReconciler {
     return outcomes.every((ok) => ok);
   }
 
-  /** Removes all records, in their order, so that all containers begin anew. Their logs stay until the pod goes. */
+  /** Removes all records in order, so that all containers are restarted. Their logs stay until the pod is gone. */
   async #reset({ pod, results, signal }: Run, { containersToReset }: PodActions): Promise<boolean> {
     const { killer, remover, logger } = this.#components;
     for (const { id, name, kill, neverRan } of containersToReset) {
@@ -331,19 +335,21 @@ export class PodReconciler {
           return false;
         }
         const fields = { podUid: pod.metadata.uid, container: name, containerId: id, err };
-        logger.warn(fields, 'A container that never started cannot be removed: the next takes its place');
+        logger.warn(fields, 'Failed to remove a container that never started; the next attempt takes its place');
       }
     }
     return true;
   }
 
-  /** Keeps the records of init containers few; in a new sandbox none at all. What stays is left to garbage collection. */
+  /**
+   * Removes surplus records of init containers; in a new sandbox all of them. Failures are left to garbage collection.
+   */
   async #prune({ pod, status, signal }: Run, newSandbox: boolean): Promise<void> {
     const { remover, tried, logger } = this.#components;
     const prune = async (record: RuntimeContainerStatus): Promise<void> => {
       const { id, name } = record;
       if (newSandbox) tried.next(pod.metadata.uid, name, attemptAfter(record));
-      // What is only remembered may have no id.
+      // A container without a record in the runtime may have no ID.
       if (id === '') return;
       try {
         await remover.remove(id, false, signal);
@@ -363,7 +369,7 @@ export class PodReconciler {
   ): Promise<Init<PodSandboxConfig> | undefined> {
     const { contexts, recorder, metrics, tried } = this.#components;
     try {
-      // A number that was tried is above what is known where its name has leaked.
+      // If a name is leaked, the tried number is above the known one.
       const attempt = actions.createSandbox
         ? Math.max(actions.attempt, tried.get(pod.metadata.uid, '') ?? 0)
         : actions.attempt;
@@ -385,7 +391,7 @@ export class PodReconciler {
     }
   }
 
-  /** Where the containers go: into the sandbox that is there, or a new one; `undefined` where that cannot be made. */
+  /** Returns the sandbox for the containers: the existing one or a new one; `undefined` if it cannot be created. */
   async #place(run: Run, actions: PodActions, sandboxConfig: Init<PodSandboxConfig>): Promise<Place | undefined> {
     if (actions.createSandbox) return this.#makeSandbox(run, actions, sandboxConfig);
     return { sandboxId: actions.sandboxId, sandboxConfig, empty: false, podIps: run.status.ips };
@@ -405,7 +411,7 @@ export class PodReconciler {
       sandbox = await sandboxes.run(pod, sandboxConfig, handler, signal);
     } catch (err) {
       signal.throwIfAborted();
-      // A pod that is being deleted may well take its network away under the sandbox.
+      // The network of a pod that is being deleted may be removed while its sandbox is created.
       if (this.#components.isPodTerminationRequested(pod.metadata.uid)) return undefined;
       metrics.startedPodErrors.inc({});
       if (tried.get(pod.metadata.uid, '') === undefined) tried.failed(pod.metadata.uid, '', attempt, err);
@@ -423,7 +429,7 @@ export class PodReconciler {
     try {
       const podIps = await sandboxes.ips(pod, sandboxId, signal);
       this.#components.onSandboxReady(pod);
-      // Nothing but what an earlier sandbox left could be in the way of the containers.
+      // Only leftovers of an earlier sandbox could conflict with the containers.
       const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;
       return { sandboxId, sandboxConfig, empty, podIps: pod.spec.hostNetwork ? status.ips : podIps };
     } catch (err) {
@@ -436,14 +442,14 @@ export class PodReconciler {
   }
 }
 
-/** Whether a container is killed since it fails at its work, which counts as a crash. */
+/** Returns whether a container is killed because it failed, which counts as a crash. */
 function blamesContainer({ containersToKill }: PodActions): boolean {
   return [...containersToKill.values()].some(({ reason }) => FAILURES.has(reason));
 }
 
 const FAILURES: ReadonlySet<KillReason> = new Set(['LivenessProbe', 'StartupProbe', 'FailedPostStartHook']);
 
-/** The names of the containers that a sync is to start, beside ephemeral ones. */
+/** Returns the names of the containers to start, except ephemeral ones. */
 function namesToStart({ spec }: Pod, actions: PodActions): ReadonlySet<string> {
   const init = actions.initContainersToStart.flatMap((index) => spec.initContainers?.[index]?.name ?? []);
   const main = actions.containersToStart.flatMap((index) => spec.containers[index]?.name ?? []);

@@ -37,8 +37,8 @@ export class SandboxStarter {
   }
 
   /**
-   * Runs a pod's sandbox, or finds the one that an earlier call made whose answer was lost.
-   * @returns its id, and whether this very call made it, so that nothing can be in it yet
+   * Runs a pod's sandbox, or finds the one that an earlier call with a lost response created.
+   * @returns its ID, and whether this call created it, so that it must be empty
    */
   async run(
     pod: Pod,
@@ -68,16 +68,16 @@ export class SandboxStarter {
       }
     };
     const sandbox = await gate.run('normal', work, signal);
-    if (sandbox.id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox answered without an id');
+    if (sandbox.id === '') throw new PodRuntimeError('BadAnswer', 'RunPodSandbox response has no sandbox ID');
     return sandbox;
   }
 
-  /** The addresses of a sandbox that was just made. */
+  /** Returns the addresses of a sandbox that was just created. */
   async ips({ metadata: { uid } }: Pod, sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
     return (await this.#components.reader.readSandbox(uid, sandboxId, signal)).ips;
   }
 
-  /** The sandbox of this very attempt, where the call that failed, or one before it, made it all the same (C1). */
+  /** Returns the sandbox of this attempt if the failed call, or an earlier one, created it nevertheless (C1). */
   async #findAfter(
     err: unknown,
     pod: Pod,
@@ -88,7 +88,7 @@ export class SandboxStarter {
     const { cri, logger } = this.#components;
     const filter = { labelSelector: { [criLabels.podUid]: pod.metadata.uid } };
     const { items } = await cri.listPodSandbox({ filter }, signal).catch((cause: unknown) => {
-      logger.warn({ err: cause, podUid: pod.metadata.uid }, 'Could not look for the sandbox of a call that failed');
+      logger.warn({ err: cause, podUid: pod.metadata.uid }, 'Failed to look for the sandbox of a failed call');
       return { items: [] };
     });
     const found = items.find(
@@ -96,7 +96,7 @@ export class SandboxStarter {
         state === PodSandboxState.SANDBOX_READY && metadata?.attempt === (config.metadata?.attempt ?? 0),
     );
     if (found === undefined) return undefined;
-    logger.info({ podUid: pod.metadata.uid, sandboxId: found.id }, 'Found the sandbox that an earlier call had made');
+    logger.info({ podUid: pod.metadata.uid, sandboxId: found.id }, 'Found the sandbox created by an earlier call');
     return found.id;
   }
 }

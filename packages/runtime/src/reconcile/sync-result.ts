@@ -1,7 +1,7 @@
 import type { PodSyncResult, SyncFailure, SyncResult } from '@node-agent/contracts';
 import { PodRuntimeError } from '../errors.ts';
 
-/** The steps of a sync, as upstream names them (`pkg/kubelet/container/sync_result.go`). */
+/** Steps of a sync, with upstream's names (`pkg/kubelet/container/sync_result.go`). */
 export type SyncAction =
   | 'StartContainer'
   | 'KillContainer'
@@ -17,7 +17,7 @@ export type RuntimeSyncResult = SyncResult<SyncAction>;
 /** Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if all that is left is to wait until then. */
 export type RuntimePodSyncResult = PodSyncResult<SyncAction, PodRuntimeError>;
 
-/** Gathers the results of one sync. */
+/** Collects the results of one sync. */
 export class SyncResults {
   readonly #results: RuntimeSyncResult[] = [];
   #failure: unknown;
@@ -27,12 +27,12 @@ export class SyncResults {
     this.#results.push(error === undefined ? { action, target } : { action, target, error });
   }
 
-  /** Notes something that went wrong and belongs to no step; the first one counts. */
+  /** Records a failure that belongs to no step; the first one counts. */
   fail(failure: Error): void {
     this.#failure ??= failure;
   }
 
-  /** Notes that the sync was given too old a status to go on with. */
+  /** Notes that the sync's status was too old to continue. */
   outdated(): void {
     this.#isOutdated = true;
   }
@@ -51,7 +51,7 @@ export class SyncResults {
       messages.push(`failed to "${action}" for "${target}" with ${error.reason}: ${JSON.stringify(error.message)}`);
     }
     const message = messages.length === 1 ? messages.join() : `[${messages.join(', ')}]`;
-    // Where something else failed too, the caller's own back-off is for that.
+    // If anything else failed too, the caller's own back-off applies.
     const instants = failures.flatMap(({ retryAtMs }) => retryAtMs ?? []);
     const onlyWaits = this.#failure === undefined && instants.length === failures.length;
     return {

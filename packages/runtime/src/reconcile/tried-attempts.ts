@@ -1,16 +1,19 @@
 import type { Clock } from '@node-agent/async';
 import { CriError } from '@node-agent/cri-client';
 
-/** Longer than a runtime works on a call that nobody waits for any more; a name that is taken still then is leaked. */
+/** Time after which a runtime has certainly finished a cancelled call. A name still taken after this time is leaked. */
 const LEAKED_NAME_MS = 300_000;
 
-/** For so long a taken name is what a call that was broken off left, and is about to be given back. */
+/**
+ * Time during which a taken name is expected to become free soon, because a cancelled call is still being cleaned up.
+ */
 const SETTLING_MS = 10_000;
 const SETTLING_RETRY_MS = 1_000;
 
 /**
- * A runtime that has the name already: containerd and CRI-O say so in words only. Among them may be a pod's own, as of a profile that is
- * not there: they are looked through once, however many names there are in them.
+ * Returns whether an error means that the name is taken; containerd and CRI-O report this only in the message. The
+ * message may contain texts of the pod, such as the name of a missing profile, so it is scanned only once, however long
+ * it is.
  */
 export function isNameTaken(err: unknown): boolean {
   const { code, details } = CriError.from(err);
@@ -20,9 +23,10 @@ export function isNameTaken(err: unknown): boolean {
 }
 
 /**
- * The attempt numbers that come next and that no record tells, by container: those that were tried and did not succeed. A CreateContainer may go through after its
- * answer was lost: its successor takes the same number, so that the runtime refuses it (C1). Only a name that stays
- * taken, or a container that will not be removed, is given up after five minutes (containerd#4604, cri-o#9097).
+ * Attempt numbers that were tried without success and are in no record, by container. A CreateContainer may complete
+ * after its response was lost; its successor uses the same number, so that the runtime rejects one of them (C1). A
+ * number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
+ * (containerd#4604, cri-o#9097).
  */
 export class TriedAttempts {
   readonly #clock: Clock;
@@ -37,19 +41,19 @@ export class TriedAttempts {
     return this.#tried.get(`${podUid}/${container}`)?.attempt;
   }
 
-  /** A call to make this attempt failed. */
+  /** Records that the creation of an attempt failed. */
   failed(podUid: string, container: string, attempt: number, err: unknown): void {
     if (isNameTaken(err)) this.inTheWay(podUid, container, attempt);
     else this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
-  /** The record that tells the number of the next attempt is being removed: it is kept in mind instead. */
+  /** Saves the number of the next attempt, because the record that shows it is being removed. */
   next(podUid: string, container: string, attempt: number): void {
     const known = this.get(podUid, container);
     if (known === undefined || known < attempt) this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
-  /** Something that has this number is in the way, and will not go. */
+  /** Records that something with this number blocks the creation and cannot be removed. */
   inTheWay(podUid: string, container: string, attempt: number): void {
     const key = `${podUid}/${container}`;
     const known = this.#tried.get(key);
@@ -59,7 +63,7 @@ export class TriedAttempts {
     this.#tried.set(key, leaked ? { attempt: attempt + 1 } : { attempt, takenSinceMs });
   }
 
-  /** When the next try makes sense, by the monotonic clock, where the name will soon be free. */
+  /** Returns when to retry, by the monotonic clock, if the name will soon be free. */
   retryAtMs(podUid: string, container: string): number | undefined {
     const sinceMs = this.#tried.get(`${podUid}/${container}`)?.takenSinceMs;
     const now = this.#clock.monotonic();

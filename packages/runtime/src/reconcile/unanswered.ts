@@ -1,6 +1,6 @@
 import { CriError } from '@node-agent/cri-client';
 
-/** Whether a call failed so that nobody knows what the runtime has done of it: it may be done yet. */
+/** Returns whether a call failed with an unknown effect: the runtime may have performed it or may still do so. */
 export function isUnanswered(err: unknown): boolean {
   return ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED'].includes(CriError.from(err).code);
 }

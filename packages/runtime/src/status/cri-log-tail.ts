@@ -1,6 +1,7 @@
 /**
- * What was written, of a line `2026-01-01T00:00:00.000000000Z stdout F content`, or in Docker's format
- * `{"log":"content\n","stream":"stdout","time":"..."}`; '' where it is no such line. `P` in the place of `F`: the line goes on in the next.
+ * Returns the content of a log line `2026-01-01T00:00:00.000000000Z stdout F content`, or in Docker's format
+ * `{"log":"content\n","stream":"stdout","time":"..."}`; '' if it has neither format. `P` instead of `F` means that the
+ * line continues in the next.
  */
 function written(line: string): string {
   const match = /^\S+ (?:stdout|stderr) (\S+) ?/.exec(line);
@@ -18,23 +19,23 @@ function writtenInJson(line: string): string {
   }
 }
 
-/** What the end of a log says. */
+/** Content of the end of a log. */
 export interface LogTail {
-  /** What was written, without the CRI's own words, line ends included. */
+  /** Content without the CRI prefixes, including line ends. */
   readonly text: string;
-  /** Whether more of the file would not change it. */
+  /** Whether reading more of the file would not change the text. */
   readonly complete: boolean;
 }
 
 /**
- * What the last lines of a log say: at most so many lines, and at most so many bytes from their end.
- * @param bytes the end of the file
- * @param fromStart whether that is the whole file
+ * Returns the content of the last lines of a log, limited to `maxLines` lines and to the last `maxBytes` bytes.
+ * @param bytes end of the file
+ * @param fromStart whether `bytes` is the whole file
  */
 export function tailOfCriLog(bytes: Uint8Array, fromStart: boolean, maxLines: number, maxBytes: number): LogTail {
   const lines = new TextDecoder().decode(bytes).split('\n');
   if (lines.at(-1) === '') lines.pop();
-  // Where the file begins earlier, the first line is the end of one: its head is missing.
+  // If the file starts earlier, the first line is incomplete.
   if (!fromStart) lines.shift();
   const last = lines.slice(-maxLines);
   const text = last.map(written).join('');
@@ -43,7 +44,7 @@ export function tailOfCriLog(bytes: Uint8Array, fromStart: boolean, maxLines: nu
   return { text: encoded.length <= maxBytes ? text : decodeTail(encoded, maxBytes), complete };
 }
 
-/** The last bytes as text, without the rest of a character that was cut. */
+/** Decodes the last bytes, without the rest of a cut character. */
 function decodeTail(bytes: Uint8Array, maxBytes: number): string {
   let start = bytes.length - maxBytes;
   while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;

@@ -6,33 +6,37 @@ import { PodStatusReader } from './pod-status-reader.ts';
 import { toRuntimePods } from './runtime-pods.ts';
 import { criTimeMs } from './status.ts';
 
-/** The calls of a runtime that reading its pods takes. */
+/** CRI calls that are needed to read pods. */
 export type PodCalls = Pick<
   RuntimeService,
   'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus' | 'getContainerEvents'
 >;
 
-/** The pods of a container runtime, for reading alone: what `@node-agent/pleg` asks for. */
+/** Read-only view of a runtime's pods, as `@node-agent/pleg` needs it. */
 export interface CriPods {
-  /** All pods of which the runtime has anything left, dead parts included; the newest first. @throws CriError */
+  /**
+   * Returns all pods of which the runtime has anything left, including dead parts; newest first.
+   * @throws CriError
+   */
   getPods(signal?: AbortSignal): Promise<RuntimePod[]>;
   /**
-   * All that the runtime knows of one pod, dead containers with their termination messages.
-   * @param name '' where it is not known: the answer has the sandbox's then
-   * @throws CriError, and PodRuntimeError `BadAnswer`
+   * Returns the complete runtime status of one pod, including dead containers with their termination messages.
+   * @param name '' if unknown; the result then has the name of the sandbox
+   * @throws CriError
+   * @throws PodRuntimeError `BadAnswer`
    */
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
   /**
-   * News of the runtime, from now on. Ends or throws when the stream is lost.
-   * @throws CriError `UNIMPLEMENTED` where the runtime has no events
+   * Yields runtime events from now on. Ends or throws when the stream is lost.
+   * @throws CriError `UNIMPLEMENTED` if the runtime has no events
    */
   containerEvents(signal: AbortSignal): AsyncGenerator<ContainerNews, void, undefined>;
 }
 
 /**
- * Reads the pods of a runtime by its CRI: `new Pleg({ runtime: criPods(cri), cache })`. It starts and changes nothing; a whole
- * `PodRuntime` reads by itself.
- * @param components the machine's clock, and its files for termination messages, where absent
+ * Creates a read-only view of a runtime's pods through CRI: `new Pleg({ runtime: criPods(cri), cache })`. A
+ * `PodRuntime` does not need it.
+ * @param components clock, and file system for termination messages. Default: those of the machine
  */
 export function criPods(
   cri: PodCalls,
@@ -42,7 +46,7 @@ export function criPods(
   }: { readonly clock?: Pick<Clock, 'monotonic'>; readonly fs?: Pick<FileSystem, 'open' | 'openBeneath'> } = {},
 ): CriPods {
   const reader = new PodStatusReader({ cri, clock, fs });
-  /** Pods of which the reader may remember something. */
+  /** UIDs of the pods that the reader may have cached. */
   let known = new Set<string>();
   return {
     async getPods(signal) {
@@ -60,7 +64,10 @@ export function criPods(
   };
 }
 
-/** All pods of which the runtime has anything left, the newest first; the reader learns what no label tells it. */
+/**
+ * Lists all pods of which the runtime has anything left, newest first, and records in the reader what labels do not
+ * show.
+ */
 export async function listPods(
   cri: Pick<RuntimeService, 'listPodSandbox' | 'listContainers'>,
   reader: Pick<PodStatusReader, 'listed'>,
@@ -81,7 +88,10 @@ const EVENT_KINDS: Readonly<Record<number, ContainerNews['kind']>> = {
   [ContainerEventType.CONTAINER_DELETED_EVENT]: 'deleted',
 };
 
-/** The runtime's news: which pod something happened to; the reader learns what no label tells it. Ends or throws when the stream is lost. */
+/**
+ * Yields runtime events with the pod that each concerns, and records in the reader what labels do not show. Ends or
+ * throws when the stream is lost.
+ */
 export async function* containerNews(
   cri: Pick<RuntimeService, 'getContainerEvents'>,
   reader: Pick<PodStatusReader, 'told'>,
@@ -98,15 +108,15 @@ export async function* containerNews(
   }
 }
 
-/** Something happened to a pod in the runtime. */
+/** An event of a pod in the runtime. */
 export interface ContainerNews {
   readonly podUid: string;
-  /** What happened to a container or sandbox of it; `undefined` where the runtime says something unknown. */
+  /** Kind of the event of a container or sandbox; `undefined` for an unknown kind. */
   readonly kind: 'created' | 'started' | 'stopped' | 'deleted' | undefined;
-  /** Which container or sandbox; '' where the runtime does not say. */
+  /** ID of the container or sandbox; '' if the runtime does not report it. */
   readonly containerId: string;
   readonly podName: string;
   readonly podNamespace: string;
-  /** By the runtime's wall clock. */
+  /** Wall clock of the runtime. */
   readonly createdAtMs: number;
 }

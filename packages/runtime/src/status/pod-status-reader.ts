@@ -27,37 +27,51 @@ import { isFinalMessage, joinMessages, readTerminationMessage } from './terminat
 export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
-  /** Files of volumes, in which a container may leave its message: their file systems may never answer. Absent where all answer. */
+  /**
+   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
+   * Absent if all file systems respond.
+   */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** What runtimes do not tell of their containers' resources; absent where nobody knows. */
+  /** Last applied resources, which supply what runtimes do not report; absent if they are not recorded. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
   /** What the kubelet has begun with containers. Absent: nothing is noted. */
   readonly notes?: Pick<ContainerNotes, 'read'> | undefined;
 }
 
-/** Reads all that the runtime knows of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). */
+/**
+ * Reads the complete runtime status of one pod (`GetPodStatus` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+ */
 export class PodStatusReader {
   readonly #components: PodStatusReaderComponents;
   readonly #rootDirectory: string;
-  /** By pod, then by id: sandboxes that were ready and had their addresses. Nothing changes of one until it is not ready. */
+  /**
+   * Ready sandboxes with addresses, by pod and ID. They are cached, because nothing about them changes until they are
+   * no longer ready.
+   */
   readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
-  /** The pods that a list by label does not show whole. */
+  /** UIDs of the pods that a list by label shows incompletely. */
   readonly #beyondLabels = new Set<string>();
 
-  /** By pod, then by id: containers that have ended, with all that they had to say. Nothing changes of one any more. */
+  /**
+   * Exited containers with their final message, by pod and ID. They are cached, because nothing about them changes any
+   * more.
+   */
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
 
-  /** @param options the kubelet's root directory: what is a container's own in it is no file of a volume */
+  /** @param options the kubelet's root directory; files below it that belong to a container are not on a volume */
   constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
     this.#components = components;
     this.#rootDirectory = rootDirectory;
   }
 
-  /** @throws CriError, and PodRuntimeError `BadAnswer` */
+  /**
+   * @throws CriError
+   * @throws PodRuntimeError `BadAnswer`
+   */
   async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
     const { cri, clock } = this.#components;
-    // What is read is at least as new as this instant.
+    // The status is at least as new as this time.
     const observedAtMs = clock.monotonic();
     const whole = this.#beyondLabels.has(uid);
     const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
@@ -66,10 +80,10 @@ export class PodStatusReader {
       cri.listContainers(request, signal),
     ]);
     if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
-    // Without them its containers would look as if they had no sandbox, and be killed for that.
+    // If such a sandbox were ignored, its containers would seem to have no sandbox and would be killed.
     const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
     if (listed.some((sandbox) => isNameless(sandbox) && (!whole || sandbox.labels[criLabels.podUid] === uid))) {
-      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without its id or its metadata`);
+      throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without ID or metadata`);
     }
     const items = listed.filter(({ metadata }) => metadata?.uid === uid);
     const pod = toRuntimePods(items, containers).find((candidate) => candidate.uid === uid);
@@ -85,25 +99,29 @@ export class PodStatusReader {
     return toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
   }
 
-  /** Takes in what a list of everything shows, so that a pod that is not all the kubelet's work is read as that list shows it. */
+  /** Records which pods of a complete list are shown incompletely by a list by label. */
   listed(sandboxes: readonly PodSandbox[], containers: readonly Container[]): void {
     for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
   }
 
-  /** The same of a sandbox that an event shows: it may be of a pod that was never in a list. */
+  /** Like {@link listed}, for a sandbox from an event, whose pod may never have been in a list. */
   told(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
     const { uid = '' } = sandbox.metadata ?? {};
     if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);
   }
 
-  /** A sandbox of a pod that was just made. @throws CriError, and PodRuntimeError `BadAnswer` */
+  /**
+   * Reads a sandbox that was just created.
+   * @throws CriError
+   * @throws PodRuntimeError `BadAnswer`
+   */
   async readSandbox(uid: string, id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
     const sandbox = await this.#sandbox(id, signal);
     this.#remember(uid, [...(this.#ready.get(uid)?.values() ?? []), sandbox]);
     return sandbox;
   }
 
-  /** Forgets what is remembered of a pod that is gone. */
+  /** Forgets the state of a pod that is gone. */
   forget(uid: string): void {
     this.#ready.delete(uid);
     this.#beyondLabels.delete(uid);
@@ -132,7 +150,7 @@ export class PodStatusReader {
   async #sandbox(id: string, signal?: AbortSignal): Promise<RuntimeSandboxStatus> {
     const { status } = await this.#components.cri.podSandboxStatus({ podSandboxId: id }, signal);
     if (status === null) throw new PodRuntimeError('BadAnswer', 'pod sandbox status is nil');
-    // To take an unheard-of state for "not ready" would kill all that is in the sandbox.
+    // If an unknown state counted as "not ready", everything in the sandbox would be killed.
     if (!Object.values<number>(PodSandboxState).includes(status.state)) {
       throw new PodRuntimeError('BadAnswer', `pod sandbox ${id} is in an unknown state: ${status.state}`);
     }
@@ -164,7 +182,7 @@ export class PodStatusReader {
     return [ended];
   }
 
-  /** What the runtime does not tell of a container's resources is what was applied last (`toKubeContainerStatus`). */
+  /** Adds the last applied resources that the runtime does not report (`toKubeContainerStatus`). */
   #withApplied(uid: string, status: RuntimeContainerStatus): RuntimeContainerStatus {
     const applied = this.#components.applied?.appliedToContainer(uid, status.name);
     if (applied === undefined) return status;
@@ -173,7 +191,7 @@ export class PodStatusReader {
     return { ...status, resources: { ...known, ...(memoryRequestBytes > 0 && { memoryRequestBytes }) } };
   }
 
-  /** What the runtime no longer lists is not kept (K4). */
+  /** Removes containers from the cache that the runtime no longer lists (K4). */
   #forgetAllBut(uid: string, listed: readonly { readonly id: string }[]): void {
     const ended = this.#ended.get(uid);
     if (ended === undefined) return;

@@ -10,8 +10,8 @@ import { parseContainerLabels } from '../config/labels.ts';
 import { containerIdentity, containerState, criTimeMs, newestContainersFirst, newestSandboxFirst } from './status.ts';
 
 /**
- * The lists of a runtime by pod, the pod that is the newest first, its parts the newest first. A container whose
- * labels are lost belongs to the pod of its sandbox; what has no id, or is nobody's, is left out.
+ * Groups the runtime's lists by pod, newest pods and parts first. A container without labels belongs to the pod of its
+ * sandbox. Entries without an ID or a pod are omitted.
  */
 export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): RuntimePod[] {
   const pods = new Map<string, PodParts>();
@@ -41,8 +41,8 @@ export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: read
 }
 
 /**
- * The UIDs of the pods of which a list by the kubelet's label does not show all that {@link toRuntimePods} makes of these lists: something
- * of them was made by others, as with crictl. Who reads one of them alone has to list everything.
+ * Returns the UIDs of pods that a list filtered by the kubelet's label shows incompletely, because another tool such as
+ * crictl created some of their parts. To read one of these pods, everything must be listed.
  */
 export function podsBeyondLabels(
   sandboxes: readonly PodSandbox[],
@@ -68,7 +68,7 @@ interface PodParts {
   readonly namespace: string;
   readonly sandboxes: RuntimeSandbox[];
   readonly containers: RuntimeContainer[];
-  /** By the sandbox that names it. */
+  /** Sources by the ID of the sandbox that names them. */
   readonly sources: Map<string, PodSource | undefined>;
 }
 
@@ -97,7 +97,7 @@ function toRuntimeSandbox(sandbox: PodSandbox): RuntimeSandbox {
   };
 }
 
-/** A container of a list. */
+/** Converts a container of a list. */
 export function toRuntimeContainer(container: Container): RuntimeContainer {
   const { name, hash, restartCount } = containerIdentity(container);
   return {

@@ -1,22 +1,22 @@
 import type { RuntimeService } from '@node-agent/cri-client';
 import { PodRuntimeError } from '../errors.ts';
 
-/** One of the runtime's conditions. */
+/** One condition of the runtime. */
 export interface RuntimeCondition {
   readonly ok: boolean;
   readonly reason: string;
   readonly message: string;
 }
 
-/** One way in which the runtime can run pods. */
+/** A runtime handler. */
 export interface RuntimeHandlerInfo {
-  /** '' for the default one. */
+  /** '' for the default handler. */
   readonly name: string;
   readonly recursiveReadOnlyMounts: boolean;
   readonly userNamespaces: boolean;
 }
 
-/** What the runtime says of itself. */
+/** Status that the runtime reports about itself. */
 export interface RuntimeStatus {
   readonly runtimeReady: RuntimeCondition;
   readonly networkReady: RuntimeCondition;
@@ -26,8 +26,9 @@ export interface RuntimeStatus {
 }
 
 /**
- * What a runtime answers to Status. A condition that it does not mention does not hold.
- * @throws CriError, and PodRuntimeError `BadAnswer` where there is no status in the answer
+ * Reads the runtime's status. A missing condition counts as false.
+ * @throws CriError
+ * @throws PodRuntimeError `BadAnswer` if the response has no status
  */
 export async function readRuntimeStatus(
   cri: Pick<RuntimeService, 'status'>,

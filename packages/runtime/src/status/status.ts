@@ -18,12 +18,12 @@ import { byPrecedence } from '../actions/current-status.ts';
 import { criAnnotations, parseContainerLabels, parseContainerVersion } from '../config/labels.ts';
 import { stopSignalName } from '../config/stop-signal.ts';
 
-/** A CRI time, in ns since the epoch, as ms; 0 for "never" and for nonsense. */
+/** Converts a CRI time from ns to ms since the epoch; 0 for "never" and invalid values. */
 export function criTimeMs(ns: number): number {
   return Number.isFinite(ns) && ns > 0 ? ns / 1e6 : 0;
 }
 
-/** A CRI container state; `unknown` for numbers that mean nothing. */
+/** Converts a CRI container state; `unknown` for undefined numbers. */
 export function containerState(state: number): RuntimeContainerState {
   switch (state) {
     case ContainerState.CONTAINER_CREATED:
@@ -38,8 +38,8 @@ export function containerState(state: number): RuntimeContainerState {
 }
 
 /**
- * Which container of its pod it is, and which attempt. What labels and annotations no longer say the runtime's own
- * metadata do, but for the hash.
+ * Returns the name, hash and attempt number of a container. The runtime's own metadata stands in for missing labels and
+ * annotations, except for the hash.
  */
 export function containerIdentity({ labels, annotations, metadata }: Marked): {
   readonly name: string;
@@ -57,12 +57,13 @@ export function containerIdentity({ labels, annotations, metadata }: Marked): {
 
 type Marked = Pick<ContainerStatus, 'labels' | 'annotations' | 'metadata'>;
 
-/** The reason that containerd gives a container which could not be started. */
+/** Reason that containerd reports for a container which could not be started. */
 const START_ERROR = 'StartError';
 
 /**
- * Whether a container that is called exited never started, because the call to start it was broken off, as it is when
- * the kubelet dies. That is no failure of the container: it has not run, and no restart policy bears on it.
+ * Returns whether a container that the runtime reports as exited never started, because the StartContainer call was
+ * interrupted, for example when the kubelet died. This is no failure of the container: it has not run, and restart
+ * policies do not apply.
  */
 function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus): boolean {
   return (
@@ -74,21 +75,21 @@ function startBrokenOff({ state, reason, startedAt, message }: ContainerStatus):
 }
 
 const OOM_KILLED = 'OOMKilled';
-/** The exit code of a process that SIGTERM has ended. */
+/** Exit code of a process that SIGTERM terminated. */
 const SIGTERM_EXIT_CODE = 143;
 
 /**
- * The reason of a container's end. Runtimes say `OOMKilled` of every container of which any process was ever killed for its memory. The
- * kernel kills with SIGKILL: a container that ended with SIGTERM's exit code was stopped, whatever was killed before. Exit code 0 proves
- * nothing, as a shell may go on after its child was killed.
+ * Returns the reason of a container's exit. Runtimes report `OOMKilled` for every container in which any process was
+ * ever OOM killed. The kernel uses SIGKILL, so a container with SIGTERM's exit code was stopped, whatever was killed
+ * before. Exit code 0 proves nothing, because a shell may continue after its child was killed.
  */
 function endReason({ reason, exitCode }: Pick<ContainerStatus, 'reason' | 'exitCode'>): string {
   return reason === OOM_KILLED && exitCode === SIGTERM_EXIT_CODE ? 'Error' : reason;
 }
 
 /**
- * What the runtime says of one container, without its termination message. Never throws, whatever it says. One whose
- * start was broken off is `created`, with the reason `StartError`.
+ * Converts a CRI container status, without the termination message. Never throws. A container whose start was
+ * interrupted is `created`, with the reason `StartError`.
  */
 export function toContainerStatus(status: ContainerStatus, sandboxId: string): RuntimeContainerStatus {
   const { name, hash, restartCount } = containerIdentity(status);
@@ -107,7 +108,7 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     finishedAtMs: exited ? criTimeMs(status.finishedAt) : 0,
     exitCode: exited ? status.exitCode : 0,
     image: status.image?.image ?? '',
-    // The reference with its digest, not the id on this node: that is what the API means by an image id.
+    // The reference with its digest, not the ID on this node: this is the API's image ID.
     imageId: status.imageRef || status.imageId,
     hash,
     restartCount,
@@ -120,11 +121,12 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
   };
 }
 
-/** What the runtime says of one sandbox. */
+/** Converts a CRI sandbox status. */
 export function toSandboxStatus(status: PodSandboxStatus): RuntimeSandboxStatus {
   const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
   const ips = sandboxIps(status);
-  // One that has an address which nobody can read has no other in a new sandbox: it is no reason for that.
+  // If the reported address is unreadable, a new sandbox would not get a better one, so this is no reason to replace
+  // the sandbox.
   const lacksAddress = status.network?.ip === '';
   return {
     id: status.id,
@@ -138,14 +140,14 @@ export function toSandboxStatus(status: PodSandboxStatus): RuntimeSandboxStatus 
   };
 }
 
-/** A sandbox's addresses, the primary one first; none at all where one of them is no address. */
+/** Returns a sandbox's addresses, primary first; empty if any of them is invalid. */
 export function sandboxIps({ network }: Pick<PodSandboxStatus, 'network'>): readonly string[] {
   if (network === null) return [];
   const ips = [network.ip, ...network.additionalIps.map(({ ip }) => ip)].filter((ip) => ip !== '');
   return ips.every((ip) => isIP(ip) !== 0) ? ips : [];
 }
 
-/** The parts of a pod's status put together: sandboxes and containers the newest first. */
+/** Assembles a pod's status, with sandboxes and containers newest first. */
 export function toRuntimePodStatus(
   pod: { readonly uid: string; readonly name: string; readonly namespace: string },
   sandboxes: readonly RuntimeSandboxStatus[],
@@ -167,14 +169,14 @@ export function toRuntimePodStatus(
 
 type SandboxAge = Pick<RuntimeSandboxStatus, 'attempt' | 'createdAtMs' | 'id'>;
 
-/** By attempt, then by age. */
+/** Orders sandboxes by attempt, then by age. */
 export function newestSandboxFirst(a: SandboxAge, b: SandboxAge): number {
   return b.attempt - a.attempt || b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
 /**
- * Newest first by creation; but among the attempts of one container the one that counts comes first, so that who
- * takes the first of a name takes the right one.
+ * Orders containers by creation, newest first, except that among the attempts of one container the current one comes
+ * first. The first container of a name is therefore the current one.
  */
 export function newestContainersFirst<T extends Ordered>(containers: readonly T[]): readonly T[] {
   const byAge = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1));

@@ -6,28 +6,29 @@ import { absolutePath } from '../config/absolute-path.ts';
 import { parseContainerAnnotations } from '../config/labels.ts';
 import { tailOfCriLog } from './cri-log-tail.ts';
 
-/** How much of a termination message file counts: its last 4 KiB. */
+/** Maximum size of a termination message: the last 4 KiB of the file. */
 const MAX_MESSAGE_BYTES = 4096;
-/** How much of the log stands in for it: its last 80 lines, 2 KiB at most. */
+/** Maximum size of the log that replaces it: the last 80 lines, at most 2 KiB. */
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
-/** How each message begins that says why there is none. */
+/** Prefix of messages which say that the message could not be read. */
 const UNREADABLE = 'Error on reading termination';
 
 const FIRST_LOG_WINDOW_BYTES = 16 * 1024;
 const LAST_LOG_WINDOW_BYTES = 1024 * 1024;
 
-/** A byte order mark is a part of what was written. */
+/** A byte order mark is part of the message. */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 
 /**
- * What an exited container had to say at its end: its termination message file or, where that is empty, its policy
- * is `FallbackToLogsOnError` and it failed, the end of its log. What cannot be read says so in its place.
- * (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`)
- * @param answers rejects where the file system of the container's file does not answer: then it is left alone (W6). It may be of a volume
+ * Returns the termination message of an exited container: its termination message file; or, if that is empty, the
+ * policy is `FallbackToLogsOnError` and the container failed, the end of its log. If the message cannot be read, the
+ * result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * @param answers rejects if the file system of the message file, which may be a volume, does not respond; the file is
+ * then not read (W6)
  */
 export async function readTerminationMessage(
   fs: Files,
@@ -35,7 +36,7 @@ export async function readTerminationMessage(
   answers: (path: string) => Promise<unknown> = async () => {},
 ): Promise<string> {
   const { terminationMessagePath, terminationMessagePolicy } = parseContainerAnnotations(status.annotations);
-  // A container that could not even be started has no log to fall back to.
+  // A container that could not even be started has no log.
   const fallback =
     terminationMessagePolicy === 'FallbackToLogsOnError' &&
     status.exitCode !== 0 &&
@@ -57,8 +58,8 @@ export async function readTerminationMessage(
 }
 
 /**
- * Whether what {@link readTerminationMessage} gave will be the same next time: a container that has ended writes no more. Its log
- * may still be on its way to the disk, and what could not be read may be read later.
+ * Returns whether the result of {@link readTerminationMessage} is final. An exited container writes no more. However,
+ * its log may still be on the way to disk, and an unreadable message may become readable.
  */
 export function isFinalMessage(message: string, { annotations, exitCode }: ContainerStatus): boolean {
   const { terminationMessagePolicy } = parseContainerAnnotations(annotations);
@@ -66,7 +67,7 @@ export function isFinalMessage(message: string, { annotations, exitCode }: Conta
   return !mayBeLog && !message.startsWith(UNREADABLE);
 }
 
-/** The runtime's message and the container's own one as one. */
+/** Joins the runtime's message and the container's own message. */
 export function joinMessages(fromRuntime: string, fromContainer: string): string {
   return fromRuntime !== '' && fromContainer !== '' ? `${fromRuntime}: ${fromContainer}` : fromRuntime + fromContainer;
 }
@@ -74,7 +75,7 @@ export function joinMessages(fromRuntime: string, fromContainer: string): string
 async function readLogTail(fs: Files, path: string): Promise<string> {
   try {
     for (let window = FIRST_LOG_WINDOW_BYTES; ; window *= 4) {
-      // A link is followed: there are runtimes that make one. What is no file is not opened.
+      // Links are followed, because some runtimes create them. Anything but a regular file is not opened.
       const { bytes, fromStart } = await readTail(await fs.open(path, 'r'), window);
       const tail = tailOfCriLog(bytes, fromStart, MAX_LOG_LINES, MAX_LOG_BYTES);
       if (tail.complete || window >= LAST_LOG_WINDOW_BYTES) return tail.text;
@@ -84,7 +85,7 @@ async function readLogTail(fs: Files, path: string): Promise<string> {
   }
 }
 
-/** The file may be of a volume, where a container may have put anything in its place (W5). */
+/** The file may be on a volume, where a container may have replaced it by anything (W5). */
 async function readMessage(fs: Files, path: string): Promise<Tail> {
   return await readTail(await fs.openBeneath(dirname(path), basename(path)), MAX_MESSAGE_BYTES);
 }
@@ -94,7 +95,7 @@ interface Tail {
   readonly fromStart: boolean;
 }
 
-/** Closes the file. */
+/** Reads the end of a file and closes it. */
 async function readTail(file: FileHandle, maxBytes: number): Promise<Tail> {
   try {
     const { sizeBytes } = await file.stat();
