@@ -8,7 +8,7 @@ import { makePod } from './fakes.ts';
 const { signal } = new AbortController();
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A handler that answers when the test says so; asked again, it takes its time again. */
+/** A handler that responds when the test tells it to, each time it is called. */
 function slowHandler() {
   const asked: { readonly name: string; readonly others: string[]; readonly signal: AbortSignal }[] = [];
   const answers = new Map<string, (result: AdmitResult) => void>();
@@ -27,7 +27,7 @@ function slowHandler() {
   return { handler, asked, released, answer };
 }
 
-/** Room for so many pods beside each other. */
+/** Admits this many concurrent pods. */
 const roomFor = (places: number): AdmitHandler => ({
   admit: (_pod, others) => (others.length < places ? { admit: true } : full),
 });
@@ -48,15 +48,15 @@ function setUp(handlers: readonly AdmitHandler[]) {
   return { admissions, active, told };
 }
 
-describe('pods that are asked for', () => {
-  test('are decided at once where no handler takes its time', () => {
+describe('pods in admission', () => {
+  test('are decided synchronously if no handler waits', () => {
     const { admissions, told } = setUp([roomFor(1)]);
     for (const name of ['a', 'b']) admissions.ask(makePod(name), signal);
     expect(told).toEqual(['a admitted', 'b OutOfpods']);
     expect(admissions.isUndecided('uid-b')).toBe(false);
   });
 
-  test('are told of to all handlers when they are to run, before anybody else is asked for', async () => {
+  test('are confirmed to all handlers before another pod is evaluated', async () => {
     const calls: string[] = [];
     const { handler, answer } = slowHandler();
     const first: AdmitHandler = {
@@ -75,7 +75,7 @@ describe('pods that are asked for', () => {
     expect(calls).toContain('b released');
   });
 
-  test('C7: one that takes its time holds no other up that fits beside it', async () => {
+  test('C7: are not delayed by an older slow one if they fit beside it', async () => {
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
     };
@@ -88,7 +88,7 @@ describe('pods that are asked for', () => {
     expect(told).toEqual(['b admitted', 'slow admitted']);
   });
 
-  test('N1: one that fits only without an older one waits until that is decided', async () => {
+  test('N1: wait for an older one if they fit only without it', async () => {
     for (const [result, expected] of [
       [{ admit: true }, ['slow admitted', 'b OutOfpods']],
       [{ admit: false, reason: 'NoDevice', message: '' }, ['slow NoDevice', 'b admitted']],
@@ -106,7 +106,7 @@ describe('pods that are asked for', () => {
     }
   });
 
-  test('one that would not fit by itself either is refused without waiting for the older ones', () => {
+  test('are rejected without waiting for older ones if they would not fit alone', () => {
     const { handler } = slowHandler();
     const refuses: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'bad' ? full : handler.admit(pod, others, stop)),
@@ -116,7 +116,7 @@ describe('pods that are asked for', () => {
     expect(told).toEqual(['bad OutOfpods']);
   });
 
-  test('what a handler set aside is free again where a later one refuses', async () => {
+  test('release the reservations of earlier handlers if a later one rejects', async () => {
     const { handler, answer, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(0)]);
     admissions.ask(makePod('a'), signal);
@@ -125,7 +125,7 @@ describe('pods that are asked for', () => {
     expect(released).toEqual(['a']);
   });
 
-  test('a handler that throws, now or later, refuses by that', async () => {
+  test('are rejected by a handler that throws or rejects', async () => {
     const throws: AdmitHandler = {
       admit: ({ metadata: { name } }) => {
         if (name === 'a') throw new Error('broken');
@@ -139,7 +139,7 @@ describe('pods that are asked for', () => {
   });
 });
 
-/** Room for two, where `critical` has others ended; they are gone when the test says so. */
+/** Admits two pods; `critical` preempts others, which are gone when the test says so. */
 function withRecovery() {
   const begun: string[] = [];
   let end: (() => void) | undefined;
@@ -159,8 +159,8 @@ function withRecovery() {
   return { room, begun, ended: () => end?.() };
 }
 
-describe('a pod that others are ended for', () => {
-  test('N1: is admitted when they are gone; who does not fit waits for that, and who fits goes on', async () => {
+describe('pod with preemption', () => {
+  test('N1: is admitted when the preempted pods are gone; pods that do not fit wait, others continue', async () => {
     const { room, begun, ended } = withRecovery();
     const free: AdmitHandler = {
       admit: (pod, others) => (pod.metadata.name === 'fits' ? { admit: true } : room.admit(pod, others, signal)),
@@ -176,7 +176,7 @@ describe('a pod that others are ended for', () => {
     expect(told).toEqual(['fits admitted', 'critical admitted', 'plain OutOfpods']);
   });
 
-  test('nobody is ended before all older ones are decided, nor twice', async () => {
+  test('preempts nothing before all older ones are decided, and only once', async () => {
     const { room, begun, ended } = withRecovery();
     const { handler, answer } = slowHandler();
     const slow: AdmitHandler = {
@@ -187,7 +187,7 @@ describe('a pod that others are ended for', () => {
     for (const name of ['slow', 'critical-a', 'critical-b']) admissions.ask(makePod(name), signal);
     expect(begun).toEqual([]);
     await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
-    // There is room for the first of them by now.
+    // By now there is room for the first of them.
     expect(told).toEqual(['slow NoDevice', 'critical-a admitted']);
     expect(begun).toEqual(['critical-b']);
     ended();
@@ -196,7 +196,7 @@ describe('a pod that others are ended for', () => {
     expect(begun).toEqual(['critical-b']);
   });
 
-  test('is not refused because an older one takes its time, though it would not fit by itself either', async () => {
+  test('is not rejected while an older one is slow, although it would not fit alone', async () => {
     const { room, begun, ended } = withRecovery();
     const { handler, answer } = slowHandler();
     const either: AdmitHandler = {
@@ -213,7 +213,7 @@ describe('a pod that others are ended for', () => {
     expect(told).toEqual(['slow NoDevice', 'critical admitted']);
   });
 
-  test('that goes meanwhile is not admitted, and leaves its turn to the next', async () => {
+  test('is not admitted if it is removed meanwhile, and the next pod gets its turn', async () => {
     const { room, ended } = withRecovery();
     const { admissions, active, told } = setUp([room]);
     active.push(makePod('x'), makePod('y'));
@@ -224,7 +224,7 @@ describe('a pod that others are ended for', () => {
     expect(told).toEqual(['plain OutOfpods']);
   });
 
-  test('an attempt that fails is a refusal, and what was set aside is free again', async () => {
+  test('is rejected if the preemption fails, and reservations are released', async () => {
     const broken: AdmitHandler = {
       admit: () => ({ ...full, recover: () => Promise.reject(new Error('nobody ends')) }),
     };
@@ -241,8 +241,8 @@ describe('a pod that others are ended for', () => {
   });
 });
 
-describe('a pod that is withdrawn', () => {
-  test('is not decided about, its handler is told, and what it admits all the same is released', async () => {
+describe('withdrawn pod', () => {
+  test('is not decided: its handler is aborted, and a late admission is released', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);
     admissions.ask(makePod('a'), signal);
@@ -254,7 +254,7 @@ describe('a pod that is withdrawn', () => {
     expect(admissions.withdraw('uid-a')).toBe(false);
   });
 
-  test('leaves its place to those that waited for it', () => {
+  test('lets the pods that waited for it continue', () => {
     const { handler } = slowHandler();
     const onlySlow: AdmitHandler = {
       admit: (pod, others, stop) => (pod.metadata.name === 'slow' ? handler.admit(pod, others, stop) : { admit: true }),
@@ -265,7 +265,7 @@ describe('a pod that is withdrawn', () => {
     expect(told).toEqual(['b admitted', 'c OutOfpods']);
   });
 
-  test('K4: the end of the kubelet ends the asking, and holds nothing', async () => {
+  test('K4: admissions end with the kubelet and keep no reservations', async () => {
     const end = new AbortController();
     const { handler, answer, asked } = slowHandler();
     const { admissions, told } = setUp([handler]);
@@ -278,7 +278,7 @@ describe('a pod that is withdrawn', () => {
   });
 });
 
-test('N1: however long each takes, the same pods are admitted as one after another', async () => {
+test('N1: the same pods are admitted as one after another, however long each takes', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), fate: fc.constantFrom('now', 'yes', 'no') }), {

@@ -14,14 +14,14 @@ describe('explain', () => {
     ['PodResizePending', 'Deferred', 'no room', 'resize: Deferred: no room'],
     ['PodResizeInProgress', 'Error', 'too much', 'resize: Error: too much'],
     ['PodResizeInProgress', undefined, undefined, 'resize: it is being carried out'],
-  ])('says what a resize waits for: %s %s', (type, reason, message, expected) => {
+  ])('shows what a resize waits for: %s %s', (type, reason, message, expected) => {
     const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
     const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
     expect(explainPod(pod, context).waitingFor).toEqual([{ what: expected }]);
   });
 });
 
-test('without allocation pods have what they ask for, and nothing waits', async () => {
+test('gives pods their requested resources without an allocation manager', async () => {
   const none: AllocationPort = noAllocation;
   const pod: Pod = makePod('a');
   none.grant(pod);

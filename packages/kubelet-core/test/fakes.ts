@@ -25,7 +25,7 @@ export function makeRuntimePod(uid: string, state: 'ready' | 'notReady' = 'ready
   return { uid, name: uid, namespace: 'default', createdAtMs: 1, containers: [], sandboxes: [sandbox] };
 }
 
-/** A cache that nothing was read for, and nobody reads for. */
+/** A pod cache without entries. */
 export const unreadCache: PodCachePort = {
   get: () => undefined,
   hasSeen: () => false,
@@ -33,7 +33,7 @@ export const unreadCache: PodCachePort = {
   getNewerThan: () => Promise.reject(new Error('not asked for')),
 };
 
-/** Pod workers that do nothing but keep what they are told. */
+/** Pod workers that only record their calls. */
 export class RecordingWorkers implements PodWorkersPort {
   readonly updates: UpdatePodOptions[] = [];
   readonly known: Map<string, PodWorkerSync> = new Map();
@@ -52,7 +52,7 @@ export class RecordingWorkers implements PodWorkersPort {
     this.syncKnownPodsCalls += 1;
     return this.known;
   }
-  /** Pods that are finished and are wanted again. */
+  /** Pods that are finished and desired again. */
   readonly reused: Set<string> = new Set();
   forgetReused(wantedPods: readonly Pod[]): readonly string[] {
     const forgotten = wantedPods.map(({ metadata }) => metadata.uid).filter((uid) => this.reused.delete(uid));
@@ -65,7 +65,7 @@ export class RecordingWorkers implements PodWorkersPort {
   isPodTerminationRequested(uid: string): boolean {
     return this.terminationRequested.has(uid);
   }
-  /** Pods that are evicted, and whether they are still being ended. */
+  /** Evicted pods, and whether they are still terminating. */
   readonly evicted: Map<string, 'ending' | 'ended'> = new Map();
   couldHaveRunningContainers(uid: string): boolean {
     return this.evicted.get(uid) === 'ending';
@@ -86,7 +86,7 @@ export class PlainStatuses {
   readonly statuses: Map<string, PodStatus> = new Map();
   readonly history: PodStatus[] = [];
   readonly terminated: string[] = [];
-  /** What probes said. */
+  /** Recorded probe results. */
   readonly told: string[] = [];
 
   getPodStatus(uid: string): PodStatus | undefined {
@@ -111,7 +111,7 @@ export class PlainStatuses {
   terminatePod(pod: Pod): void {
     this.terminated.push(pod.metadata.uid);
   }
-  /** Whose UIDs are used again. */
+  /** UIDs that are used again. */
   readonly begunAnew: string[] = [];
   resetForNewInstance(uid: string): void {
     this.begunAnew.push(uid);
@@ -161,7 +161,7 @@ export function recordEvents(): { readonly lines: string[]; readonly recorder: E
   return { lines, recorder: { event: (_object, _type, reason, message) => void lines.push(`${reason}: ${message}`) } };
 }
 
-/** Probes that are made by nobody: what they find is pushed into `updates` by a test. */
+/** Probes that are never run; a test pushes results into `updates`. */
 export class PlainProbes {
   readonly updates: Channel<ProbeUpdate> = new Channel<ProbeUpdate>();
   readonly calls: string[] = [];
@@ -183,11 +183,11 @@ export class PlainProbes {
   }
 }
 
-/** Groups that are made of nothing: those that there are, and what was asked for. */
+/** In-memory pod cgroups, with the existing ones and the recorded calls. */
 export class PlainCgroups implements PodCgroupsPort {
   readonly groups: Set<string> = new Set();
   readonly calls: string[];
-  /** What `ensure`, `destroy` and `pods` fail with. */
+  /** Errors of `ensure`, `destroy` and `pods`. */
   failure: Error | undefined;
 
   constructor(calls: string[] = []) {

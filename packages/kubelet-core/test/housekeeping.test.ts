@@ -11,13 +11,13 @@ function view(overrides: Partial<HousekeepingView>): HousekeepingView {
 }
 
 describe('planHousekeeping', () => {
-  test('P6: a pod that only the runtime knows is killed', () => {
+  test('P6: kills a pod that only the runtime knows', () => {
     const orphan = makeRuntimePod('orphan');
     const plan = planHousekeeping(view({ runningPods: [orphan] }));
     expect(plan).toEqual({ restart: [], finish: [], killOrphans: [orphan] });
   });
 
-  test('a pod with a worker is left to its worker', () => {
+  test('leaves a pod with a worker to its worker', () => {
     const pod = makePod('a');
     const plan = planHousekeeping(
       view({ pods: [pod], workers: new Map([['uid-a', working]]), runningPods: [makeRuntimePod('uid-a')] }),
@@ -25,17 +25,17 @@ describe('planHousekeeping', () => {
     expect(plan).toEqual({ restart: [], finish: [], killOrphans: [] });
   });
 
-  test('P3: a wanted pod without a worker gets one again, and what runs of it is not taken for an orphan', () => {
+  test('P3: restarts a desired pod without a worker, and does not treat its containers as orphaned', () => {
     const pod = makePod('a');
     const plan = planHousekeeping(view({ pods: [pod], runningPods: [makeRuntimePod('uid-a')] }));
     expect(plan).toEqual({ restart: [pod], finish: [], killOrphans: [] });
   });
 
-  test('a wanted pod that may not run here gets no worker', () => {
+  test('does not start a desired pod that was rejected', () => {
     expect(planHousekeeping(view({ pods: [makePod('a')], isActive: () => false })).restart).toEqual([]);
   });
 
-  test('a deleted, terminal pod with nothing running is finished, one that runs is an orphan first', () => {
+  test('finishes a deleted, terminal pod with nothing running, and kills one that runs as an orphan first', () => {
     const gone = makePod('gone', {
       metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
       status: { phase: 'Failed' },
@@ -50,7 +50,7 @@ describe('planHousekeeping', () => {
   test.each([
     ['deleted alone', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } }],
     ['terminal alone', { status: { phase: 'Failed' } }],
-  ])('a pod that is %s is not finished', (_what, overrides) => {
+  ])('does not finish a pod that is %s', (_what, overrides) => {
     expect(planHousekeeping(view({ pods: [makePod('a', overrides)], isActive: () => false })).finish).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ import {
   unreadCache,
 } from './fakes.ts';
 
-/** A source that a test pushes into. */
+/** A pod source that a test pushes updates into. */
 class Source<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   #wake: () => void = () => {};
@@ -134,7 +134,7 @@ function setUp(overrides: Partial<Dependencies> = {}) {
 const add = (name: string): PodUpdate => ({ op: 'ADD', source: 'file', pods: [makePod(name)] });
 
 describe('the sync loop', () => {
-  test('a pod that is added gets a worker, one that is removed is killed', async () => {
+  test('gives an added pod a worker, and kills a removed pod', async () => {
     const { kubelet, clock, updates, workers, controller } = setUp();
     const run = kubelet.run(controller.signal);
     updates.push(add('a'));
@@ -150,7 +150,7 @@ describe('the sync loop', () => {
     await run;
   });
 
-  test('K2: while the runtime is away pods are taken in, and no step of theirs begins before it is back', async () => {
+  test('K2: accepts pods while the runtime is down, but starts their steps only when it is back', async () => {
     const errors: string[] = [];
     const logger = { ...silentLogger, error: (_fields: object, message: string) => void errors.push(message) };
     const { kubelet, clock, updates, workers, state, controller } = setUp({ logger });
@@ -175,7 +175,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('a runtime that is away is a problem of the node as soon as it does not answer; the node stays Ready for 30 s', async () => {
+  test('reports a silent runtime as a node problem immediately, while the node stays Ready for 30 s', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(1000);
@@ -190,7 +190,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('N1: before the runtime was ever healthy no pod is taken in', async () => {
+  test('N1: accepts no pods before the runtime was healthy for the first time', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.readiness = new Error('connection refused');
     void kubelet.run(controller.signal);
@@ -206,7 +206,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('what depends on the runtime starts once, when it answers for the first time', async () => {
+  test('starts runtime-dependent services once, when the runtime first responds', async () => {
     const { kubelet, clock, state, controller } = setUp();
     state.readiness = new Error('connection refused');
     void kubelet.run(controller.signal);
@@ -218,7 +218,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P7: a container that died wakes its pod’s worker at once, and its remains are looked at', async () => {
+  test('P7: wakes the worker of a pod whose container died, and cleans up the container', async () => {
     const { kubelet, clock, updates, plegEvents, workers, state, controller } = setUp();
     void kubelet.run(controller.signal);
     updates.push(add('a'));
@@ -232,7 +232,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('C5: the runtime side learns of a container that has ended, so that no preStop hook waits for it', async () => {
+  test('C5: notifies the runtime of an exited container, so that its preStop hook is not waited for', async () => {
     const ended: string[] = [];
     const runtime = {
       ...healthyRuntime,
@@ -249,7 +249,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('S3: an evicted pod keeps the records of its containers until it has ended: its status is read from them', async () => {
+  test('S3: keeps the containers of an evicted pod until it has terminated, for its status', async () => {
     const { kubelet, clock, updates, plegEvents, workers, state, controller } = setUp();
     void kubelet.run(controller.signal);
     updates.push(add('a'));
@@ -263,7 +263,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F1: housekeeping waits until every source is ready, then runs only when something happened', async () => {
+  test('F1: runs housekeeping once every source is ready, and then only if something happened', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);
@@ -282,7 +282,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('a sync that found nothing to do is no reason for housekeeping, one that did anything or failed is', async () => {
+  test('runs housekeeping after a sync that did something or failed, not after an idle one', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, syncPod: () => sync() },
@@ -304,7 +304,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P6, F1: a pod removed before every source is ready is ended once they are, whatever the runtime says; not one that is back', async () => {
+  test('P6, F1: terminates a pod that was removed early once every source is ready, unless it was added again', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, getPods: () => new Promise(() => {}) },
     });
@@ -324,7 +324,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: a static pod whose namesake only the runtime knows is made room for, whoever has not spoken', async () => {
+  test('F4: terminates a running namesake that only the runtime knows for a static pod before all sources are ready', async () => {
     const old = { ...makeRuntimePod('old'), name: 'a' };
     const { kubelet, clock, updates, workers, state, controller } = setUp({
       podCache: { ...unreadCache, runningPods: () => ['old'] },
@@ -350,7 +350,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('F4: one that replaces a pod which was removed before every source was ready does so at once', async () => {
+  test('F4: terminates a pod that was removed early as soon as a static pod replaces it', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;
     void kubelet.run(controller.signal);
@@ -368,7 +368,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('P6: a runtime that takes long to list its pods holds up neither updates nor syncs, and is asked once at a time', async () => {
+  test('P6: is not blocked by a slow list of the runtime’s pods, and requests one list at a time', async () => {
     const answers: (() => void)[] = [];
     const { kubelet, clock, updates, plegEvents, workers, controller } = setUp({
       runtime: {
@@ -392,13 +392,13 @@ describe('the sync loop', () => {
     await clock.advance(0);
     expect(workers.syncKnownPodsCalls).toBe(1);
     expect(workers.updates.at(-1)?.runningPod?.uid).toBe('orphan');
-    // What happened meanwhile is for the next pass.
+    // Later events are for the next pass.
     await clock.advance(2000);
     expect(answers).toHaveLength(2);
     controller.abort();
   });
 
-  test('P7: housekeeping that the runtime does not answer is tried again, and forgets no worker before', async () => {
+  test('P7: retries housekeeping after a failed list, and forgets no worker before', async () => {
     let asked = 0;
     const { kubelet, clock, workers, controller } = setUp({
       runtime: {
@@ -417,7 +417,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('K5: a loop that is not entered for five minutes is unhealthy', async () => {
+  test('K5: is unhealthy if not entered for five minutes', async () => {
     const { kubelet, clock, state, controller } = setUp();
     void kubelet.run(controller.signal);
     await clock.advance(5000);
@@ -429,7 +429,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('K5: a handler that keeps failing for a minute makes the sync loop unhealthy until it succeeds', async () => {
+  test('K5: is unhealthy while a handler has failed for a minute, until it succeeds', async () => {
     const podManager = new PlainPodManager();
     const { kubelet, clock, controller } = setUp({ podManager });
     const { getPods } = podManager;
@@ -452,7 +452,7 @@ describe('the sync loop', () => {
   test.each([
     ['a service', 'services'],
     ['what depends on the runtime', 'runtimeDependentServices'],
-  ] as const)('%s that falls over ends the kubelet with its name, and all else with it', async (_name, place) => {
+  ] as const)('stops the kubelet, naming %s, if it fails', async (_name, place) => {
     let others = 0;
     const other = {
       name: 'other',
@@ -480,7 +480,7 @@ describe('the sync loop', () => {
   });
 });
 
-describe('what a program asks of it', () => {
+describe('operations for the program', () => {
   test.each<[Pick<ProbeUpdate, 'kind' | 'result'>, string[], string[]]>([
     [{ kind: 'readiness', result: 'success' }, ['uid-a c1 ready true'], ['create', 'sync']],
     [{ kind: 'readiness', result: 'failure' }, ['uid-a c1 ready false'], ['create', 'sync']],
@@ -488,20 +488,23 @@ describe('what a program asks of it', () => {
     [{ kind: 'startup', result: 'unknown' }, ['uid-a c1 started false'], ['create', 'sync']],
     [{ kind: 'liveness', result: 'failure' }, [], ['create', 'sync']],
     [{ kind: 'liveness', result: 'success' }, [], ['create']],
-  ])('P7: what a probe found is in the status at once, and wakes the pod’s worker: %j', async (found, told, synced) => {
-    const [probes, status] = [new PlainProbes(), new PlainStatuses()];
-    const { kubelet, clock, updates, workers, controller } = setUp({ probes, status });
-    void kubelet.run(controller.signal);
-    updates.push(add('a'));
-    await clock.advance(200);
-    probes.updates.push({ podUid: 'uid-a', containerId: 'c1', ...found });
-    await clock.advance(0);
-    expect(status.told).toEqual(told);
-    expect(workers.updates.map(({ updateType }) => updateType)).toEqual(synced);
-    controller.abort();
-  });
+  ])(
+    'P7: shows a probe result in the status immediately and wakes the pod’s worker: %j',
+    async (found, told, synced) => {
+      const [probes, status] = [new PlainProbes(), new PlainStatuses()];
+      const { kubelet, clock, updates, workers, controller } = setUp({ probes, status });
+      void kubelet.run(controller.signal);
+      updates.push(add('a'));
+      await clock.advance(200);
+      probes.updates.push({ podUid: 'uid-a', containerId: 'c1', ...found });
+      await clock.advance(0);
+      expect(status.told).toEqual(told);
+      expect(workers.updates.map(({ updateType }) => updateType)).toEqual(synced);
+      controller.abort();
+    },
+  );
 
-  test('K2: what a probe found is in the status while the runtime is away', async () => {
+  test('K2: shows a probe result in the status while the runtime is down', async () => {
     const [probes, status] = [new PlainProbes(), new PlainStatuses()];
     const { kubelet, clock, updates, state, controller } = setUp({ probes, status });
     void kubelet.run(controller.signal);
@@ -515,7 +518,7 @@ describe('what a program asks of it', () => {
     controller.abort();
   });
 
-  test('a server is made around the kubelet, and one that was not given is refused by name', async () => {
+  test('creates a server with the kubelet’s view, and rejects a server that was not provided', async () => {
     const served: string[] = [];
     const { kubelet, controller } = setUp({
       servers: {
@@ -535,14 +538,14 @@ describe('what a program asks of it', () => {
     });
   });
 
-  test('the world is told that a kubelet starts', () => {
+  test('records an event that the kubelet starts', () => {
     const { kubelet, events } = setUp();
     expect(kubelet.getConfiguration()).toEqual({ maxPods: 7 });
     kubelet.birthCry();
     expect(events.lines).toEqual(['Starting: Starting kubelet.']);
   });
 
-  test('dead containers are collected at once and then once a minute, and a failure is an event and no end', async () => {
+  test('collects dead containers immediately and then every minute, and records an event on failure', async () => {
     let collected = 0;
     const { kubelet, clock, events, controller } = setUp({
       containerGc: {
@@ -560,7 +563,7 @@ describe('what a program asks of it', () => {
     await collecting;
   });
 
-  test('unused images are collected when all sources have spoken, and after 5 minutes at the latest', async () => {
+  test('collects unused images when all sources have reported, and after 5 minutes at the latest', async () => {
     let collected = 0;
     const { kubelet, clock, state, controller } = setUp({
       imageGc: {
@@ -584,7 +587,7 @@ describe('what a program asks of it', () => {
     await Promise.all([collecting, next]);
   });
 
-  test('unused images are collected at once and then every 5 minutes; one failure is a line in the log, the next one an event', async () => {
+  test('collects unused images every 5 minutes, logs one failure, and records an event for the second', async () => {
     const outcomes = [true, false, true, false, false];
     let collected = 0;
     const { kubelet, clock, events, controller } = setUp({
@@ -607,7 +610,7 @@ describe('what a program asks of it', () => {
   });
 });
 
-test('explain says what a pod waits for', async () => {
+test('explain returns what a pod waits for', async () => {
   const { kubelet, clock, updates, workers, controller } = setUp();
   void kubelet.run(controller.signal);
   updates.push(add('a'));

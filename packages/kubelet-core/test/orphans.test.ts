@@ -19,7 +19,7 @@ function parts(work: () => Promise<void>, withUserNamespaces = true) {
   return { components, asked, logged };
 }
 
-test('what pods leave that nobody knows is taken away by all who have it', async () => {
+test('all components clean up after unknown pods', async () => {
   const { components, asked, logged } = parts(async () => {});
   cleanUpOrphans(components, (uid) => uid === 'known', new AbortController().signal);
   await tick();
@@ -27,7 +27,7 @@ test('what pods leave that nobody knows is taken away by all who have it', async
   expect(logged).toEqual([]);
 });
 
-test('what fails is told, and keeps nobody else from theirs; it is told no more once the kubelet ends', async () => {
+test('a failed clean-up is logged and does not stop the others; nothing is logged after the abort', async () => {
   const ending = new AbortController();
   for (const expected of [
     [
@@ -37,7 +37,7 @@ test('what fails is told, and keeps nobody else from theirs; it is told no more 
     [],
   ]) {
     let calls = 0;
-    // Groups tell of their failures themselves.
+    // PodGroups logs its own failures.
     const { components, logged } = parts(async () => {
       calls += 1;
       if (calls !== 2) throw new Error('busy');
@@ -50,7 +50,7 @@ test('what fails is told, and keeps nobody else from theirs; it is told no more 
   }
 });
 
-test('a kubelet without user namespaces has none to take away', async () => {
+test('works without user namespaces', async () => {
   const { components, asked } = parts(async () => {}, false);
   cleanUpOrphans(components, () => false, new AbortController().signal);
   expect(asked).toEqual(['volumes false false', 'groups false false']);

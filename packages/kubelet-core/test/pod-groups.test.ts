@@ -38,8 +38,8 @@ function setUp(volumesOf: readonly string[] = []) {
   return { groups, cgroups, behaviour, ends };
 }
 
-describe("a pod's group", () => {
-  test('that is there as it was left is looked at once, and only where it is not more is asked and done', async () => {
+describe('cgroup of a pod', () => {
+  test('is not created again if it exists as it was left; otherwise it is checked and ensured', async () => {
     const { groups, cgroups } = setUp();
     const pod = makePod('a');
     let isEnsured = true;
@@ -53,8 +53,8 @@ describe("a pod's group", () => {
   });
 });
 
-describe("orphans' groups", () => {
-  test('K1: what a kubelet that was killed left is removed, what is known stays', async () => {
+describe('cgroups of orphaned pods', () => {
+  test('K1: are removed if a killed kubelet left them, and kept for known pods', async () => {
     const { groups, cgroups, ends } = setUp();
     for (const uid of ['left', 'known']) cgroups.groups.add(uid);
     await groups.look(signal);
@@ -64,7 +64,7 @@ describe("orphans' groups", () => {
     expect([...cgroups.groups]).toEqual(['known']);
   });
 
-  test('N5: one whose pod has volumes left stays, with the least CPU time', async () => {
+  test('N5: are kept with minimal CPU while the pod has volumes', async () => {
     const { groups, cgroups, ends } = setUp(['left']);
     cgroups.groups.add('left');
     await groups.look(signal);
@@ -73,7 +73,7 @@ describe("orphans' groups", () => {
     expect(ends()).toEqual(['reduce left']);
   });
 
-  test('P3: a pod that comes meanwhile keeps its group', async () => {
+  test('P3: are kept for a pod that is added in the meantime', async () => {
     const { groups, cgroups, behaviour, ends } = setUp();
     cgroups.groups.add('again');
     const known = new Set<string>();
@@ -87,7 +87,7 @@ describe("orphans' groups", () => {
     expect(ends()).toEqual([]);
   });
 
-  test('W6: one that hangs is not asked for again, and holds up no other', async () => {
+  test('W6: are not removed again while a removal hangs, which delays no other', async () => {
     const { groups, cgroups, behaviour, ends } = setUp();
     for (const uid of ['hangs', 'other']) cgroups.groups.add(uid);
     behaviour.volumes = (uid) => (uid === 'hangs' ? new Promise<never>(() => {}) : Promise.resolve(false));
@@ -99,7 +99,7 @@ describe("orphans' groups", () => {
     expect(ends()).toEqual(['destroy other']);
   });
 
-  test('one that cannot be removed is tried again; groups that cannot be listed are looked at next time', async () => {
+  test('are retried after a failed removal, and listed again after a failed list', async () => {
     const { groups, cgroups, ends } = setUp();
     cgroups.groups.add('left');
     await groups.look(signal);

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 describe('PodJournal', () => {
-  it('keeps the steps of a pod in order, those that go on among them', async () => {
+  it('returns the steps of a pod in order, including those in progress', async () => {
     journal.known('u');
     const startedAtMs = clock.now();
     await clock.advance(5);
@@ -33,7 +33,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u')[1]).toMatchObject({ step: 'Sandbox', endedAtMs: startedAtMs + 15, outcome: 'done' });
   });
 
-  it('tells how often a step was begun, and how it ended the last time', async () => {
+  it('counts how often a step was started, with its last outcome', async () => {
     journal.known('u');
     const stopped = new AbortController();
     const fails = (text: string, signal?: AbortSignal) =>
@@ -47,7 +47,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'done', times: 3 });
   });
 
-  it('tells since when a step has failed each time', async () => {
+  it('returns since when a step has failed continuously', async () => {
     journal.known('u');
     const fails = () =>
       journal.during('u', 'Volumes', {}, () => Promise.reject(new Error('no'))).catch(() => undefined);
@@ -64,7 +64,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)?.failingSinceMs).toBeUndefined();
   });
 
-  it('leaves what is only looked at again as it was done, and tells what failed later', async () => {
+  it('keeps the record of a completed step that is only repeated, and records a later failure', async () => {
     journal.known('u');
     await journal.during('u', 'Volumes', {}, () => clock.advance(7));
     const done = journal.steps('u').at(-1);
@@ -79,7 +79,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)).toMatchObject({ outcome: 'failed', message: 'gone' });
   });
 
-  it('an end that comes after the step was begun anew ends nothing', () => {
+  it('ignores the end of a step that was started again', () => {
     journal.known('u');
     const first = journal.begin('u', 'StatusSent');
     journal.begin('u', 'StatusSent');
@@ -87,7 +87,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').at(-1)?.endedAtMs).toBeUndefined();
   });
 
-  it('K4: nothing is kept of pods that are not known, or are forgotten', () => {
+  it('K4: keeps nothing of pods that are not known or were forgotten', () => {
     journal.mark('u', 'Stop');
     journal.known('u');
     const end = journal.begin('u', 'Stop');
@@ -97,7 +97,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u')).toEqual([]);
   });
 
-  it('K4: of a message of any length no more is kept than is told of it', () => {
+  it('K4: keeps no more of a long message than it returns', () => {
     journal.known('u');
     const collect = collector();
     const before = collect();
@@ -111,7 +111,7 @@ describe('PodJournal', () => {
     expect(journal.steps('u').every(({ message = '' }) => message.length <= 500)).toBe(true);
   });
 
-  it('K4: whatever happens to a pod, what is kept of it has a bound', () => {
+  it('K4: keeps a bounded number of steps per pod', () => {
     const names: PodStepName[] = ['Image', 'CreateContainer', 'StartContainer', 'PostStart', 'Stop'];
     const step = fc.record({ name: fc.constantFrom(...names), target: fc.nat(400), ends: fc.boolean() });
     fc.assert(
@@ -131,7 +131,7 @@ describe('PodJournal', () => {
   });
 });
 
-/** Frees what nobody holds, and says how many bytes are held. */
+/** Frees unreferenced memory and returns the number of bytes in use. */
 function collector(): () => number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

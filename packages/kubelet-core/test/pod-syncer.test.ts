@@ -38,7 +38,7 @@ const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeCo
   sandboxId: 's1',
 });
 
-/** Running while anything runs, else Succeeded; a failure of the kubelet's own comes first. */
+/** Running while anything runs, else Succeeded; a failure of the kubelet takes precedence. */
 const generate: GeneratePodStatus = (_pod, runtimeStatus, { failure, podIsTerminal, oldStatus }) => {
   if (failure) return { phase: 'Failed', ...failure };
   if (oldStatus?.phase === 'Failed') return oldStatus;
@@ -137,7 +137,7 @@ function setUp({ withCgroups = false } = {}) {
 const signal = new AbortController().signal;
 
 describe('syncPod', () => {
-  test('works with the status that the API shows by now, and with the wish that it was given', async () => {
+  test("uses the API's current status with the spec that the pod worker passed", async () => {
     const { parts, groups, pod, behaviour } = setUp();
     const given: Pod[] = [];
     const generatePodStatus: GeneratePodStatus = (of) => {
@@ -152,7 +152,7 @@ describe('syncPod', () => {
     expect(given.map(({ spec }) => spec)).toEqual([pod.spec, pod.spec]);
   });
 
-  test('directories, then volumes, then the runtime; and what was done is looked at', async () => {
+  test("prepares directories, then volumes, then syncs the runtime, and refreshes the pod's runtime status", async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
     expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({
@@ -162,20 +162,20 @@ describe('syncPod', () => {
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });
 
-  test('a sync that did nothing says so, and asks for no look', async () => {
+  test('returns idle after a sync that did nothing, and requests no refresh', async () => {
     const { syncer, pod, calls } = setUp();
     expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: true });
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 
-  test('P7: one that was given too old a status is followed by a look', async () => {
+  test('P7: requests a refresh if the given status was too old', async () => {
     const { syncer, pod, calls, behaviour } = setUp();
     behaviour.sync = async () => ({ results: [], isOutdated: true });
     expect(await syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).toMatchObject({ idle: false });
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });
 
-  test('C7: of many pods a few are prepared at once, those that run first; one whose volume hangs holds nobody up', async () => {
+  test('C7: prepares a few pods at once, running ones first, and is not blocked by a volume that hangs', async () => {
     const { syncer, behaviour, clock } = setUp();
     behaviour.mount = async (of) => {
       const hangs = of.metadata.name.startsWith('hung');
@@ -210,7 +210,7 @@ describe('syncPod', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('a pod past its deadline has failed, is told so once, and is not synced any more', async () => {
+  test('fails a pod past its active deadline once, and does not sync it any more', async () => {
     const { syncer, status, events, calls, clock } = setUp();
     const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
     status.statuses.set('uid-a', { phase: 'Running', startTime: '2026-01-01T00:00:00Z' });
@@ -226,12 +226,12 @@ describe('syncPod', () => {
     expect(calls).toEqual([]);
   });
 
-  test('a pod whose deadline is found to be over while its sync fails is ended, and not left to back off', async () => {
+  test('terminates a pod whose deadline passes during a failing sync instead of backing off', async () => {
     const { syncer, status, events, behaviour } = setUp();
     const pod = makePod('a', { spec: { activeDeadlineSeconds: 1 } });
     const error = new Error('back-off 10s restarting failed container=main');
     behaviour.sync = async () => {
-      // A kubelet that has begun anew knows since when the pod runs by the first status that it makes.
+      // A restarted kubelet knows the pod's start time only from the first status that it generates.
       status.statuses.set('uid-a', { phase: 'Running', startTime: '1970-01-01T00:00:00Z' });
       return { results: [], error };
     };
@@ -241,7 +241,7 @@ describe('syncPod', () => {
     expect(events.lines).toEqual(['DeadlineExceeded: Pod was active on the node longer than the specified deadline']);
   });
 
-  test('without the node’s network a pod waits, unless it is on the host’s', async () => {
+  test("delays a pod without host network until the node's network is ready", async () => {
     const { syncer, pod, events, runtimeState, ok, calls } = setUp();
     runtimeState.update({ runtimeReady: ok, networkReady: { ok: false, reason: 'R', message: 'm' } });
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toMatchObject({
@@ -253,7 +253,7 @@ describe('syncPod', () => {
     expect(calls).toEqual(['dirs', 'mount', 'sync']);
   });
 
-  test('volumes that cannot be mounted are an event and an error, and no container is started', async () => {
+  test('records an event and fails for volumes that cannot be mounted, without starting containers', async () => {
     const { syncer, pod, events, behaviour, calls } = setUp();
     behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('unmounted');
@@ -266,7 +266,7 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
-  test('S7: what runs is probed, though its volumes cannot be mounted or the network is away; what does not run waits', async () => {
+  test('S7: probes running containers although volumes or network are missing, but not others', async () => {
     const { syncer, pod, probes, behaviour, runtimeState, ok } = setUp();
     behaviour.mount = () => Promise.reject(new Error('unmounted volumes=[data]'));
     const sync = (state: 'running' | 'exited'): Promise<unknown> =>
@@ -280,7 +280,7 @@ describe('syncPod', () => {
     expect(probes.calls).toEqual(['add uid-a', 'add uid-a']);
   });
 
-  describe('what a pod was granted', () => {
+  describe('allocation of a pod', () => {
     const setUpGrant = () => {
       const all = setUp({ withCgroups: true });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -290,7 +290,7 @@ describe('syncPod', () => {
     };
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-    test('is written beside its group and its volumes, and its sandbox is made after all of them', async () => {
+    test('is saved in parallel with the cgroup and volumes, before the sandbox is created', async () => {
       const { syncer, pod, calls, resolve } = setUpGrant();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
       await turn();
@@ -300,7 +300,7 @@ describe('syncPod', () => {
       expect(calls.at(-1)).toBe('sync');
     });
 
-    test('is written before anything is done with a pod of which the runtime has something', async () => {
+    test('is saved before anything changes of a pod that exists in the runtime', async () => {
       const sandbox = { id: 's1', state: 'notReady', attempt: 0, createdAtMs: 1, ips: [] } as const;
       const sandboxes = [{ ...sandbox, hostNetwork: false, runtimeHandler: '' }];
       for (const there of [{ containers: [container('exited')] }, { sandboxes }]) {
@@ -314,7 +314,7 @@ describe('syncPod', () => {
       }
     });
 
-    test('is an event where it cannot be written: nothing is waited for any more, and nothing begins', async () => {
+    test('causes an event if it cannot be saved, and nothing is started', async () => {
       const { syncer, pod, events, calls, behaviour, reject } = setUpGrant();
       behaviour.mount = (_of, making) =>
         new Promise((_, end) => making.addEventListener('abort', () => end(making.reason)));
@@ -328,7 +328,7 @@ describe('syncPod', () => {
       expect(calls).not.toContain('sync');
     });
 
-    test('ends with the sync, where that is broken off', async () => {
+    test('is abandoned if the sync is aborted', async () => {
       const { syncer, pod, calls, resolve } = setUpGrant();
       const stop = new AbortController();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), stop.signal);
@@ -340,7 +340,7 @@ describe('syncPod', () => {
     });
   });
 
-  test('what failed in the runtime fails the sync, after the status says it', async () => {
+  test('fails the sync after a runtime failure, once the status shows it', async () => {
     const { syncer, pod, behaviour, status } = setUp();
     const error = new Error('back-off 10s');
     behaviour.sync = async () => ({ results: [], error });
@@ -348,7 +348,7 @@ describe('syncPod', () => {
     expect(status.history).toHaveLength(2);
   });
 
-  test('a sandbox that is up shows in the status where the sync goes on, and still does when an image cannot be had', async () => {
+  test('shows a ready sandbox in the status during a long sync, also if an image cannot be pulled', async () => {
     const { syncer, pod, behaviour, status, clock } = setUp();
     const ready = { type: 'PodReadyToStartContainers', status: 'True' };
     behaviour.sync = async () => {
@@ -362,13 +362,13 @@ describe('syncPod', () => {
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('ErrImagePull');
     expect(status.getPodStatus('uid-a')?.conditions).toEqual([ready]);
 
-    // The next sync is given a status that shows whether it is there.
+    // The next sync's status shows whether the sandbox exists.
     behaviour.sync = async () => ({ results: [], error: new Error('no network') });
     await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('no network');
     expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
   });
 
-  test('of a sandbox whose containers start soon nothing is shown by itself', async () => {
+  test('does not show a sandbox separately if its containers start soon', async () => {
     const { syncer, pod, behaviour, status, clock } = setUp();
     behaviour.sync = async () => {
       syncer.sandboxReady(pod);
@@ -380,7 +380,7 @@ describe('syncPod', () => {
     expect(status.history).toEqual([{ phase: 'Pending' }]);
   });
 
-  test('a sandbox that is up changes one condition, in its place', () => {
+  test('changes one condition in place for a ready sandbox', () => {
     const pod = makePod('a', { metadata: { generation: 3 } });
     const others = [{ type: 'PodScheduled', status: 'True' }];
     const before = {
@@ -394,8 +394,8 @@ describe('syncPod', () => {
   });
 });
 
-describe('a container whose start is not finished', () => {
-  test('C5: has its hook run before its pod waits for volumes, and is shown as it is then', async () => {
+describe('container whose start is not complete', () => {
+  test('C5: runs its hook before the pod waits for volumes, and then shows the container', async () => {
     const { parts, groups, pod, behaviour, calls, status } = setUp();
     const unfinished = { ...container('running'), startUnfinished: true } as const;
     behaviour.after = () => emptyStatus(pod, { containers: [container('running')] });
@@ -438,7 +438,7 @@ describe('a container whose start is not finished', () => {
 });
 
 describe('syncTerminatingPod', () => {
-  test('S2: the terminal status is set only after a fresh look shows that nothing runs', async () => {
+  test('S2: sets the terminal status only after a new read shows that nothing runs', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     const before = emptyStatus(pod, { containers: [container('running')], ips: ['10.0.0.1'] });
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
@@ -448,7 +448,7 @@ describe('syncTerminatingPod', () => {
     expect(behaviour.kills[0]).toMatchObject({ pod, grace: 7, running: { containers: [{ id: 'c1' }] } });
   });
 
-  test('what was read since nothing runs any more is what the next step needs', async () => {
+  test('lets the next step use any status read since nothing runs any more', async () => {
     const { syncer, pod, behaviour, clock } = setUp();
     behaviour.kill = () => clock.advance(250);
     behaviour.read = () => clock.advance(40);
@@ -458,7 +458,7 @@ describe('syncTerminatingPod', () => {
     expect(behaviour.askedAfterMs).toEqual([stoppedAtMs]);
   });
 
-  test('S2: a container that runs on after the kill fails the step, and the status stays as it was', async () => {
+  test('S2: fails if a container still runs after the kill, and keeps the status', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     const running = emptyStatus(pod, { containers: [container('running')] });
     behaviour.after = () => running;
@@ -468,7 +468,7 @@ describe('syncTerminatingPod', () => {
     expect(status.history.map(({ phase }) => phase)).toEqual(['Running']);
   });
 
-  test('S7: a container that has ended is shown so while another one of its pod still ends', async () => {
+  test('S7: shows a terminated container while another container of the pod still stops', async () => {
     const { parts, groups, pod, status, behaviour } = setUp();
     const generatePodStatus: GeneratePodStatus = (_pod, { containers }, { podIsTerminal }) => ({
       phase: podIsTerminal ? 'Succeeded' : 'Running',
@@ -483,7 +483,7 @@ describe('syncTerminatingPod', () => {
     };
     behaviour.kill = async () => {
       see(both('exited', 'running'));
-      // How the pod has ended is shown once a fresh look shows that nothing runs (S2).
+      // The final state is shown once a new read shows that nothing runs (S2).
       see(both('exited', 'exited'));
     };
     behaviour.after = () => both('exited', 'exited');
@@ -496,14 +496,14 @@ describe('syncTerminatingPod', () => {
     ]);
   });
 
-  test('the reason of an eviction is in the status before the pod is killed', async () => {
+  test('shows the reason of an eviction in the status before the pod is killed', async () => {
     const { syncer, pod, status } = setUp();
     const evicted = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Evicted' });
     await syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, evicted, signal);
     expect(status.history[0]).toEqual({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  test('P2: the reason of a kill is in the status after it, too, where the one before was not taken', async () => {
+  test('P2: shows the reason of a kill after it too, if the status before was not accepted', async () => {
     const { syncer, pod, status } = setUp();
     const ended = (given: PodStatus): PodStatus => ({ ...given, phase: 'Failed', reason: 'Terminated' });
     const taken = status.setPodStatus.bind(status);
@@ -517,7 +517,7 @@ describe('syncTerminatingPod', () => {
     expect(status.history).toEqual([{ phase: 'Failed', reason: 'Terminated' }]);
   });
 
-  test('a kill that fails is an event; one that was replaced by a faster one is not', async () => {
+  test('records an event for a failed kill, but not for one replaced by a faster kill', async () => {
     const { syncer, pod, behaviour, events } = setUp();
     behaviour.kill = () => Promise.reject(new Error('shim is gone'));
     await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), 1, undefined, signal)).rejects.toThrow(
@@ -530,14 +530,14 @@ describe('syncTerminatingPod', () => {
   });
 });
 
-test('P6: a pod that only the runtime knows is killed within a second, without a spec', async () => {
+test('P6: kills a pod that only the runtime knows within a second, without a spec', async () => {
   const { syncer, behaviour } = setUp();
   await syncer.syncTerminatingRuntimePod(makeRuntimePod('orphan'), signal);
   expect(behaviour.kills).toMatchObject([{ pod: undefined, grace: 1, running: { uid: 'orphan' } }]);
 });
 
 describe('syncTerminatedPod', () => {
-  test('S5: a pod is finished only when its volumes are gone', async () => {
+  test('S5: finishes a pod only when its volumes are gone', async () => {
     const { syncer, pod, status, behaviour } = setUp();
     behaviour.volumesLeft = true;
     await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toThrow('not been cleaned up');
@@ -549,7 +549,7 @@ describe('syncTerminatedPod', () => {
 });
 
 describe('probes', () => {
-  test('begin with a sync, and are added to no pod that has ended', async () => {
+  test('start with a sync, and are not added to a terminated pod', async () => {
     const { syncer, pod, probes } = setUp();
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
     expect(probes.calls).toEqual(['add uid-a']);
@@ -558,7 +558,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['add uid-a']);
   });
 
-  test('while a pod is ended they stop to ask whether it lives, and afterwards all stop', async () => {
+  test('stop liveness checks while a pod terminates, and all checks afterwards', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     let during: string[] = [];
     behaviour.kill = async () => {
@@ -569,7 +569,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['stop uid-a', 'remove uid-a']);
   });
 
-  test('K1: readiness of a container is probed while its pod terminates after a restart of the kubelet', async () => {
+  test('K1: check readiness while a pod terminates after a kubelet restart', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     const before = emptyStatus(pod, { containers: [container('running')] });
     behaviour.after = () => emptyStatus(pod, { containers: [container('exited')] });
@@ -577,7 +577,7 @@ describe('probes', () => {
     expect(probes.calls).toEqual(['add uid-a', 'stop uid-a', 'remove uid-a']);
   });
 
-  test('that a kill did not come through are not all stopped: whether the pod is ready is still asked', async () => {
+  test('continue for readiness after a failed kill', async () => {
     const { syncer, pod, probes, behaviour } = setUp();
     behaviour.kill = () => Promise.reject(new Error('the runtime is away'));
     await expect(syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal)).rejects.toThrow();
@@ -585,10 +585,10 @@ describe('probes', () => {
   });
 });
 
-describe("a pod's group", () => {
+describe('cgroup of a pod', () => {
   const running = (pod: Pod): RuntimePodStatus => ({ ...emptyStatus(pod), containers: [container('running')] });
 
-  test('is made before anything of the pod is prepared or started, and the QoS groups learn of it once', async () => {
+  test('is created before anything is prepared or started, with one update of the QoS cgroups', async () => {
     const { syncer, pod, calls } = setUp({ withCgroups: true });
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
     expect(calls).toEqual(['ensure uid-a', 'qos uid-a', 'dirs', 'mount', 'sync']);
@@ -596,7 +596,7 @@ describe("a pod's group", () => {
     expect(calls.slice(5)).toEqual(['ensure uid-a', 'dirs', 'mount', 'sync']);
   });
 
-  test('that cannot be made keeps the pod from starting, with its reason', async () => {
+  test('keeps the pod from starting if it cannot be created, with the reason', async () => {
     const { syncer, pod, cgroups, calls, events } = setUp({ withCgroups: true });
     cgroups.failure = new Error('no pids controller');
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toMatchObject({
@@ -609,7 +609,7 @@ describe("a pod's group", () => {
     ]);
   });
 
-  test('that is not there ends the containers that run without it, and they begin anew in it', async () => {
+  test('is created after containers that run outside it were stopped, which then restart in it', async () => {
     const { syncer, pod, calls, behaviour } = setUp({ withCgroups: true });
     const seen: RuntimePodStatus[] = [];
     behaviour.onSync = (status) => void seen.push(status);
@@ -619,14 +619,14 @@ describe("a pod's group", () => {
     expect(seen).toEqual([emptyStatus(pod)]);
   });
 
-  test('is not made for a pod that runs once and was ended so', async () => {
+  test('is not created for a pod that runs only once and was stopped for it', async () => {
     const { syncer, pod, calls } = setUp({ withCgroups: true });
     const once = { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' as const } };
     await syncer.syncPod('sync', once, undefined, running(pod), signal);
     expect(calls).toEqual(['kill', 'dirs', 'mount', 'sync']);
   });
 
-  test('N5, S5: goes after the volumes, and before the pod is called gone', async () => {
+  test('N5, S5: is removed after the volumes, before the pod counts as gone', async () => {
     const { syncer, pod, cgroups, calls, status } = setUp({ withCgroups: true });
     cgroups.groups.add('uid-a');
     cgroups.failure = new Error('a process is left');
@@ -638,7 +638,7 @@ describe("a pod's group", () => {
     expect(status.terminated).toEqual(['uid-a']);
   });
 
-  test('is asked what it holds the pod to before the last status, and no kill waits for that', async () => {
+  test('is read for its limits before the last status, without delaying the kill', async () => {
     const { syncer, pod, cgroups, status, behaviour, calls } = setUp({ withCgroups: true });
     const read = Promise.withResolvers<void>();
     Object.assign(cgroups, {
@@ -657,13 +657,13 @@ describe("a pod's group", () => {
     const shown = { ...pod, status: { phase: 'Running' as const } };
     await syncer.syncTerminatingPod(shown, emptyStatus(pod), undefined, undefined, signal);
     expect(calls).toEqual(['limits uid-a', 'status Pending', 'kill', 'limits are known', 'status Succeeded']);
-    // What is not shown as running is told as what it was granted.
+    // A pod that is not shown as running shows its allocation instead.
     calls.length = 0;
     await syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal);
     expect(calls).not.toContain('limits uid-a');
   });
 
-  test('N5: stays while volumes of the pod do', async () => {
+  test('N5: is kept while the pod has volumes', async () => {
     const { syncer, pod, behaviour, calls } = setUp({ withCgroups: true });
     behaviour.volumesLeft = true;
     await expect(syncer.syncTerminatedPod(pod, emptyStatus(pod), signal)).rejects.toMatchObject({
@@ -673,8 +673,8 @@ describe("a pod's group", () => {
   });
 });
 
-describe('the user namespace of a pod', () => {
-  test('N5: is released after the pod’s volumes, containers and group, before the pod is called gone', async () => {
+describe('user namespace of a pod', () => {
+  test('N5: is released after the pod’s volumes, containers and cgroup, before the pod counts as gone', async () => {
     const { parts, groups, pod, calls, status } = setUp({ withCgroups: true });
     const userNamespaces = {
       release: async (uid: string) => void calls.push(`release ${uid} ${status.terminated.length}`),

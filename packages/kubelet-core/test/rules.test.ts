@@ -27,7 +27,7 @@ describe('pastActiveDeadline', () => {
 describe('admission', () => {
   const features = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
-  test('the first handler that refuses decides, and the others are not asked', () => {
+  test('rejects with the first handler that rejects, without calling the others', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'First', message: 'no' }) as const };
     const never = {
       admit: () => {
@@ -43,7 +43,7 @@ describe('admission', () => {
     });
   });
 
-  test('each field that nobody here would act on is named', () => {
+  test('names each unsupported field of a pod', () => {
     const pod = makePod('a', {
       spec: {
         hostUsers: false,
@@ -67,7 +67,7 @@ describe('admission', () => {
     ['startupProbe', { startupProbe: {} }],
     ['lifecycle.postStart', { lifecycle: { postStart: {} } }],
     ['lifecycle.preStop', { lifecycle: { preStop: {} } }],
-  ])('a container, or an init container, with %s is refused', (field, more) => {
+  ])('rejects a container or init container with %s', (field, more) => {
     const refused = (spec: object): unknown =>
       unsupportedFeatureHandler(features).admit(makePod('a', { spec: { containers: [{ name: 'a' }], ...spec } }));
     const message = (group: string): object => ({
@@ -77,7 +77,7 @@ describe('admission', () => {
     expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
   });
 
-  test('pods that want devices by claims are refused', () => {
+  test('rejects pods with resource claims for devices', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
       spec: {
@@ -105,7 +105,7 @@ describe('RuntimeState', () => {
   const ok = { ok: true, reason: '', message: '' };
   const ready: RuntimeReadiness = { runtimeReady: ok, networkReady: ok };
 
-  test('before the first answer nothing is synced, and after one everything is', () => {
+  test('reports errors before the first status response, and none afterwards', () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     expect(state.errors()).toEqual(['container runtime status check may not have completed yet']);
     expect(state.networkError()).toBe('network state unknown');
@@ -114,7 +114,7 @@ describe('RuntimeState', () => {
     expect(state.networkError()).toBeUndefined();
   });
 
-  test('K2: a runtime that is silent for the threshold is down, and up again with its next answer', async () => {
+  test('K2: counts a silent runtime as down after the threshold, and as up with its next response', async () => {
     const clock = new FakeClock();
     const state = new RuntimeState(clock, 30_000);
     state.update(ready);
@@ -126,7 +126,7 @@ describe('RuntimeState', () => {
     expect(state.errors()).toEqual([]);
   });
 
-  test('K2: what the runtime says is wrong with it is said on', () => {
+  test("K2: reports the runtime's own problems", () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     state.update({ ...ready, networkReady: { ok: false, reason: 'NoCni', message: 'cni plugin not initialized' } });
     expect(state.errors()).toEqual([]);
@@ -137,7 +137,7 @@ describe('RuntimeState', () => {
     expect(state.errors()).toEqual(['container runtime not ready: RuntimeReady=false reason:Broken message:no shim']);
   });
 
-  test('a failing health check counts as long as it fails', () => {
+  test('reports a health check as long as it fails', () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     state.update(ready);
     let fault: string | undefined = 'asleep';
@@ -153,7 +153,7 @@ test.each([
   [60_000, 300_000],
   [150_000, 300_000],
   [240_000, 480_000],
-])('K5: with a sync frequency of %d ms a loop may be silent for %d ms', (syncFrequencyMs, thresholdMs) => {
+])('K5: with a sync frequency of %d ms the loop may be idle for %d ms', (syncFrequencyMs, thresholdMs) => {
   expect(syncLoopFault(thresholdMs, syncFrequencyMs)).toBeUndefined();
   expect(syncLoopFault(thresholdMs + 1, syncFrequencyMs)).toBe(
     `sync Loop took longer than expected: last entered ${thresholdMs / 1000} s ago`,

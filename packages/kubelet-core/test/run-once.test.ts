@@ -66,7 +66,7 @@ function setUp(syncsUntilUp: number, options: { isTerminal?: boolean; fails?: bo
 }
 
 describe('runPodsOnce', () => {
-  test('a pod is synced until its containers run, with growing pauses', async () => {
+  test('syncs a pod until its containers run, with growing delays', async () => {
     const { clock, syncs, run } = setUp(3);
     const result = run([makePod('a')]);
     await clock.advance(2999);
@@ -76,14 +76,14 @@ describe('runPodsOnce', () => {
     expect(await result).toEqual([{ pod: makePod('a') }]);
   });
 
-  test('a pod that runs already is left alone, one that has ended is done', async () => {
+  test('does nothing for a running pod, and counts a terminated pod as done', async () => {
     const up = setUp(0);
     expect(await up.run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
     expect(up.syncs).toEqual([]);
     expect(await setUp(99, { isTerminal: true }).run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
   });
 
-  test('a pod that never runs is given up, with the last error; the others are not kept waiting by it', async () => {
+  test('gives up a pod that never runs with its last error, without delaying the others', async () => {
     const { clock, syncs, run } = setUp(99, { fails: true });
     const result = run([makePod('a'), makePod('b')]);
     await clock.advance(3_000_000);
@@ -94,7 +94,7 @@ describe('runPodsOnce', () => {
     expect(syncs).toHaveLength(22);
   });
 
-  test('a pod that is not admitted is not synced', async () => {
+  test('does not sync a rejected pod', async () => {
     const { syncs, run } = setUp(1, { admit: { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) } });
     const [result] = await run([makePod('a')]);
     expect(result?.error).toMatchObject({ code: 'Refused', message: 'NoRoom: full' });
@@ -102,7 +102,7 @@ describe('runPodsOnce', () => {
   });
 });
 
-test('the first pods are those of all sources together', async () => {
+test('firstPods returns the pods of all sources', async () => {
   const updates: PodUpdate[] = [
     { op: 'ADD', source: 'file', pods: [makePod('a'), makePod('b')] },
     { op: 'REMOVE', source: 'file', pods: [makePod('b')] },

@@ -23,7 +23,7 @@ function setUp(
   options: {
     admitHandlers?: readonly AdmitHandler[];
     running?: readonly RuntimePod[];
-    /** The pods that run were listed, and none of them was read yet. */
+    /** The runtime's pods were listed, but none was read yet. */
     isUnread?: boolean;
   } = {},
 ) {
@@ -131,7 +131,7 @@ function setUp(
 const told = (workers: RecordingWorkers): string[] =>
   workers.updates.map(({ updateType, pod, runningPod }) => `${updateType} ${pod?.metadata.name ?? runningPod?.uid}`);
 
-test('whoever measures the start of pods is shown each as its source shows it, and told when it is gone (K4)', async () => {
+test('the startup latency tracker receives each pod as its source shows it, and its removal (K4)', async () => {
   const { handler, startup, workers, setSourcesReady } = setUp();
   setSourcesReady(true);
   handler.handlePodAdditions([makePod('a', { status: { phase: 'Pending' } })], signal);
@@ -145,7 +145,7 @@ test('whoever measures the start of pods is shown each as its source shows it, a
   expect(startup.slice(3)).toEqual(['forget uid-a']);
 });
 
-test('R1: a pod that left the configuration keeps its status until its containers have stopped, for its readiness to be shown', async () => {
+test('R1: keeps the status of a pod that left the configuration until its containers have stopped', async () => {
   const { handler, status, workers, setSourcesReady } = setUp();
   setSourcesReady(true);
   status.setPodStatus(makePod('a'), { phase: 'Running' });
@@ -172,7 +172,7 @@ test('R1: a pod that left the configuration keeps its status while another pod b
 });
 
 describe('additions', () => {
-  test('pods are admitted and given a worker, the oldest first', () => {
+  test('admits new pods and gives them workers, oldest first', () => {
     const { handler, workers } = setUp();
     const young = makePod('young', { metadata: { creationTimestamp: '2026-01-02T00:00:00Z' } });
     const old = makePod('old', { metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } });
@@ -180,7 +180,7 @@ describe('additions', () => {
     expect(told(workers)).toEqual(['create old', 'create young']);
   });
 
-  test('N1: a pod is admitted against those that hold something, and itself is not among them', () => {
+  test('N1: admits a pod against the active pods, without itself', () => {
     const seen: string[][] = [];
     const handlers = [
       {
@@ -199,7 +199,7 @@ describe('additions', () => {
     expect(seen).toEqual([[], ['a'], []]);
   });
 
-  test('a pod that is to end when it comes is not asked for: its worker ends it, and it keeps nobody out (N1)', async () => {
+  test('does not admit a pod that must terminate: its worker stops it, and it blocks no other pod (N1)', async () => {
     const asked: string[] = [];
     const hangs: AdmitHandler = {
       admit(pod, others) {
@@ -218,7 +218,7 @@ describe('additions', () => {
     expect(asked).toEqual(['new beside granted']);
   });
 
-  test('N1: a pod that has failed holds what it has until its containers are stopped', () => {
+  test('N1: counts a failed pod as active until its containers have stopped', () => {
     const { handler, status, workers } = setUp();
     const active = (): string[] => handler.activePods().map(({ metadata }) => metadata.name);
     handler.handlePodUpdates([makePod('evicted'), makePod('refused', { status: { phase: 'Failed' } })]);
@@ -229,7 +229,7 @@ describe('additions', () => {
     expect(active()).toEqual([]);
   });
 
-  test('N1: a pod that was refused holds nothing while its worker ends what there is of it', () => {
+  test('N1: does not count a rejected pod as active while its worker stops its containers', () => {
     const { handler, status, workers, ungranted } = setUp();
     handler.handlePodUpdates([makePod('refused')]);
     ungranted.add('uid-refused');
@@ -238,7 +238,7 @@ describe('additions', () => {
     expect(handler.activePods()).toEqual([]);
   });
 
-  test('looks at pods that have ended, or were refused, once for all admissions after that', () => {
+  test('checks terminated or rejected pods once, and not in later admissions', () => {
     const { handler, status, ungranted } = setUp();
     const refused = Array.from({ length: 1000 }, (_, index) => makePod(`r${index}`));
     for (const { metadata } of refused) {
@@ -255,14 +255,14 @@ describe('additions', () => {
       return getPodStatus.call(status, uid);
     };
     expect([active(), looks]).toEqual([['runs'], 1]);
-    // A source that shows a pod again has it looked at again.
+    // A source that shows the pod again causes another check.
     const [again] = refused;
     if (again !== undefined) handler.handlePodUpdates([again]);
     looks = 0;
     expect([active(), looks]).toEqual([['runs'], 2]);
   });
 
-  test('N1: a pod that ran before a restart of the kubelet keeps its place, whatever came meanwhile', () => {
+  test('N1: keeps a pod that ran before a kubelet restart admitted, whatever was added meanwhile', () => {
     const room = {
       admit: (_pod: Pod, others: readonly Pod[]): AdmitResult =>
         others.length === 0 ? { admit: true } : { admit: false, reason: 'OutOfpods', message: 'full' },
@@ -279,7 +279,7 @@ describe('additions', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
-  test('N9: a static pod that ran before a restart, and comes after the first ones of its source, is asked for', () => {
+  test('N9: admits a static pod that ran before a restart but is added after the first list of its source', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) as const };
     const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
     const annotations = { 'kubernetes.io/config.source': 'file' };
@@ -289,7 +289,7 @@ describe('additions', () => {
     readySources.add('http');
     handler.handlePodAdditions([ofFile], signal);
     expect(told(workers)).toEqual(['create runs']);
-    // One that goes and comes back while its worker has not been told to end.
+    // The pod is removed and added again before its worker starts to terminate.
     readySources.add('file');
     handler.handlePodRemoves([ofFile]);
     handler.handlePodAdditions([ofFile], signal);
@@ -311,7 +311,7 @@ describe('additions', () => {
     ['', false],
     [', and has not read it yet', true],
   ])(
-    'N9: one that this kubelet has ended is let in anew, though the cache still says that it runs%s',
+    'N9: admits a pod again that this kubelet has terminated although the cache still shows it running%s',
     async (_how, isUnread) => {
       const asked: string[] = [];
       const noting: AdmitHandler = {
@@ -328,7 +328,7 @@ describe('additions', () => {
       expect(told(workers)).toEqual(['kill uid-runs']);
       handler.handlePodAdditions([pod], signal);
       expect(asked).toEqual([]);
-      // Its worker has come to its end.
+      // Its worker has finished.
       for (const cleanUps of [0, 1, 2]) {
         handler.handlePodRemoves([pod]);
         workers.known.clear();
@@ -339,11 +339,11 @@ describe('additions', () => {
     },
   );
 
-  test('a pod that is refused has failed, says why, and gets no worker', () => {
+  test('fails a rejected pod with the reason, without a worker', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers, status, events } = setUp({ admitHandlers: [refuse] });
     const pod = makePod('a');
-    // As the API shows a pod that ran before the machine was started anew.
+    // As the API shows a pod that ran before a reboot of the machine.
     const running = { name: 'main', state: { running: {} }, ready: true, restartCount: 0, image: '', imageID: '' };
     const before: PodStatus = { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [running] };
     const metadata = { ...pod.metadata, generation: 2 };
@@ -359,7 +359,7 @@ describe('additions', () => {
     expect(events.lines).toEqual(['NoRoom: full']);
   });
 
-  test('N1: while it is decided about a pod what it asks for is kept from resizes, which are tried again when it is refused', async () => {
+  test('N1: reserves the resources of a pod in admission, and retries resizes when it is rejected', async () => {
     const { promise, resolve } = Promise.withResolvers<AdmitResult>();
     const { handler, retries } = setUp({ admitHandlers: [{ admit: () => promise }] });
     handler.handlePodAdditions([makePod('a')], signal);
@@ -369,7 +369,7 @@ describe('additions', () => {
     expect(handler.applicants()).toEqual([]);
   });
 
-  test('F4: a manifest’s pod that has ended and is wanted again begins anew before all sources are ready, others do not', () => {
+  test('F4: restarts a terminated static pod that is desired again before all sources are ready, but no other pods', () => {
     const asked: string[] = [];
     const admit = (pod: Pod) => {
       asked.push(pod.metadata.uid);
@@ -393,13 +393,13 @@ describe('additions', () => {
     handler.restartReused(signal);
     expect(asked).toEqual(['uid-a']);
     expect(told(workers)).toEqual(['create a', 'create b', 'create a']);
-    // What its first life came to is not said of the second.
+    // The state of the first instance is not reported for the second.
     expect([status.getPodStatus('uid-a'), status.getPodStatus('uid-b')?.phase]).toEqual([undefined, 'Succeeded']);
     handler.restartReused(signal);
     expect(asked).toEqual(['uid-a']);
   });
 
-  test('F4: so does one that was wanted again while it was ended as a pod that only the runtime knew; one that was refused does not', () => {
+  test('F4: restarts a static pod that was added again while it terminated as a runtime-only pod, unless it was rejected', () => {
     const admit = (pod: Pod): AdmitResult =>
       pod.metadata.name === 'a' ? { admit: true } : { admit: false, reason: 'NoRoom', message: 'full' };
     const parts = setUp({ admitHandlers: [{ admit }] });
@@ -415,7 +415,7 @@ describe('additions', () => {
     handler.handlePodAdditions([made('a'), made('b')], signal);
     handler.restartReused(signal);
     expect(told(workers)).toEqual(['create a']);
-    // Its worker remembers nothing: it never had the pod from a source.
+    // Its worker has no record of the source, because it never had the pod from a source.
     workers.terminationRequested.delete('uid-a');
     workers.known.delete('uid-a');
     handler.restartReused(signal);
@@ -423,7 +423,7 @@ describe('additions', () => {
     expect(told(workers)).toEqual(['create a', 'create a']);
   });
 
-  test('a pod whose end was asked for before is not asked again whether it may run', () => {
+  test('does not admit a pod again whose termination was requested', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) as const };
     const { handler, workers } = setUp({ admitHandlers: [refuse] });
     workers.terminationRequested.add('uid-a');
@@ -432,7 +432,7 @@ describe('additions', () => {
   });
 });
 
-describe('a pod about which nothing is decided', () => {
+describe('pod in admission', () => {
   function asked() {
     let answer: (result: AdmitResult) => void = () => {};
     const released: string[] = [];
@@ -451,7 +451,7 @@ describe('a pod about which nothing is decided', () => {
     return { ...parts, released, isStopped: () => stop?.aborted, answer: (result: AdmitResult) => answer(result) };
   }
 
-  test('P1: has no worker, whatever happens to it, until it is admitted; then it is what it has become', async () => {
+  test('P1: has no worker until it is admitted, and then starts in its current version', async () => {
     const { handler, workers, answer } = asked();
     const changed = makePod('a', { metadata: { labels: { changed: 'yes' } } });
     handler.handlePodUpdates([changed]);
@@ -465,7 +465,7 @@ describe('a pod about which nothing is decided', () => {
     expect(handler.activePods()).toEqual([changed]);
   });
 
-  test('N1: once it is refused, or its worker was forgotten, no event of its containers and no change of it lets it in', async () => {
+  test('N1: is not started by container events or changes after it was rejected or forgotten', async () => {
     const { handler, workers, answer, status } = asked();
     answer({ admit: false, reason: 'NodeShutdown', message: 'no' });
     await expect.poll(() => status.statuses.size).toBe(1);
@@ -476,7 +476,7 @@ describe('a pod about which nothing is decided', () => {
     expect(told(workers)).toEqual(['update a']);
   });
 
-  test('is not asked for any more when it is deleted: its worker ends what there is of it', async () => {
+  test('is withdrawn from admission when it is deleted, and its worker stops what runs of it', async () => {
     const { handler, workers, answer, released, isStopped, status } = asked();
     handler.handlePodUpdates([makePod('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } })]);
     expect(isStopped()).toBe(true);
@@ -487,7 +487,7 @@ describe('a pod about which nothing is decided', () => {
     expect(status.statuses.size).toBe(0);
   });
 
-  test('is not asked for any more when its source no longer has it', () => {
+  test('is withdrawn from admission when its source removes it', () => {
     const { handler, isStopped } = asked();
     handler.handlePodRemoves([makePod('a')]);
     expect(isStopped()).toBe(true);
@@ -503,7 +503,7 @@ describe('updates', () => {
       before === pod ? undefined : { reason: 'Change', message: `${before === one} ${pod === other}` },
   };
 
-  test('what a change asks for that is not to be had here is told once, and the pod’s worker is told of the change all the same', () => {
+  test('records one warning for a change that is not supported, and still updates the worker', () => {
     const { handler, workers, events } = setUp({ admitHandlers: [warn] });
     handler.handlePodAdditions([one], signal);
     handler.handlePodUpdates([other]);
@@ -512,7 +512,7 @@ describe('updates', () => {
     expect(told(workers)).toEqual(['create a', 'update a', 'update a']);
   });
 
-  test('nothing is told of a pod of which nothing was known, nor by handlers that have no say in it', () => {
+  test('records no warning for an unknown pod, or by handlers that check no updates', () => {
     const { handler, events } = setUp({ admitHandlers: [warn, { admit: () => ({ admit: true }) }] });
     handler.handlePodUpdates([one]);
     expect(events.lines).toEqual([]);
@@ -520,7 +520,7 @@ describe('updates', () => {
 });
 
 describe('removals', () => {
-  test('a pod that its source no longer has is killed', () => {
+  test('kills a pod that its source removed', () => {
     const { handler, workers, podManager } = setUp();
     const pod = makePod('a');
     podManager.addPod(pod);
@@ -529,14 +529,14 @@ describe('removals', () => {
     expect(podManager.getPods()).toEqual([]);
   });
 
-  test('F1: nothing is killed before every source has reported', () => {
+  test('F1: kills nothing before every source has reported', () => {
     const { handler, workers, setSourcesReady } = setUp();
     setSourcesReady(false);
     handler.handlePodRemoves([makePod('a')]);
     expect(workers.updates).toEqual([]);
   });
 
-  test('P1: a pod removed before that is not ended once more where a clean-up has seen to it', async () => {
+  test('P1: does not terminate an early removed pod again after housekeeping has done so', async () => {
     const { handler, workers, setSourcesReady } = setUp();
     setSourcesReady(false);
     handler.handlePodRemoves([makePod('a')]);
@@ -552,7 +552,7 @@ function cleanUp(handler: SyncHandler, listed: readonly RuntimePod[] = []): Prom
 }
 
 describe('cleanups', () => {
-  test("N5: the groups of pods that are wanted, end or run stay, also of those that come later; others' go", async () => {
+  test('N5: keeps the cgroups of desired, terminating, running and later pods, and removes the others', async () => {
     const { handler, podManager, groupsOf } = setUp();
     podManager.addPod(makePod('a'));
     expect(groupsOf()).toBeUndefined();
@@ -567,7 +567,7 @@ describe('cleanups', () => {
     ]);
   });
 
-  test('W6: the loop does not wait for the disk, and what has come by then is not taken away', async () => {
+  test('W6: does not wait for the disk, and keeps directories of pods added meanwhile', async () => {
     const { handler, workers, keptDirs, podManager, setDisk } = setUp();
     const disk = Promise.withResolvers<void>();
     setDisk(disk.promise);
@@ -582,7 +582,7 @@ describe('cleanups', () => {
     expect(keptDirs).toEqual(['uid-a', 'uid-b', 'orphan']);
   });
 
-  test('P6: what only the runtime knows is killed within a second, and its directory stays until then', async () => {
+  test('P6: kills a pod that only the runtime knows within a second, and keeps its directory until then', async () => {
     const { handler, workers, keptDirs, podManager } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'sync', orphan: false, hasConfig: true, static: true });
@@ -592,7 +592,7 @@ describe('cleanups', () => {
     expect(keptDirs).toEqual(['uid-a', 'orphan']);
   });
 
-  test('K4: what the runtime part remembers of a pod is forgotten when nothing of the pod is left', async () => {
+  test('K4: forgets the runtime state of a pod when nothing of the pod is left', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const pod = makePod('a');
     podManager.addPod(pod);
@@ -606,7 +606,7 @@ describe('cleanups', () => {
     expect(forgotten).toEqual(['uid-a']);
   });
 
-  test('P3: a UID that is used again is another pod: nothing is remembered of the first', async () => {
+  test('P3: treats a reused UID as a new pod without the state of the first', async () => {
     const { handler, podManager, workers, status, forgotten } = setUp();
     podManager.addPod(makePod('a'));
     workers.known.set('uid-a', { state: 'terminated', orphan: false, hasConfig: true, static: true });
@@ -622,7 +622,7 @@ describe('cleanups', () => {
     expect(status.begunAnew).toEqual(['uid-a']);
   });
 
-  test('P3: so is one that comes when it was forgotten, for as long as the runtime has anything of the first', async () => {
+  test('P3: treats a pod that was forgotten and added again as new while the runtime still has the first', async () => {
     const { handler, podManager, workers, status } = setUp({ running: [makeRuntimePod('uid-a')] });
     handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
     for (const name of ['a', 'b']) podManager.removePod(makePod(name));
@@ -636,7 +636,7 @@ describe('cleanups', () => {
     expect(status.begunAnew).toEqual(['uid-a']);
   });
 
-  test('N1: pods whose UIDs are used again are admitted anew, one after another', async () => {
+  test('N1: admits pods with reused UIDs again, one after another', async () => {
     const asked: string[] = [];
     const one: AdmitHandler = {
       admit: (pod, active) => {
@@ -652,7 +652,7 @@ describe('cleanups', () => {
     expect(status.statuses.get('uid-b')).toMatchObject({ phase: 'Failed', reason: 'Full' });
   });
 
-  test('P3, K4: what came and went, or came again, since the last time is forgotten, too', async () => {
+  test('P3, K4: forgets pods that came and went, or were added again, since the last pass', async () => {
     const { handler, podManager, workers, forgotten } = setUp();
     const [gone, again] = [makePod('gone'), makePod('again')];
     handler.handlePodAdditions([gone, again], signal);
@@ -664,7 +664,7 @@ describe('cleanups', () => {
     expect(forgotten).toEqual(['uid-gone', 'uid-again']);
   });
 
-  test('P6: a pod that came, or was stopped, since the runtime was asked is no orphan', async () => {
+  test("P6: does not treat a pod as orphaned that was added or stopped since the runtime's list", async () => {
     const { handler, workers } = setUp();
     workers.known.set('came', { state: 'sync', orphan: false, hasConfig: true, static: true });
     workers.terminated.add('stopped');
@@ -675,7 +675,7 @@ describe('cleanups', () => {
     expect(told(workers)).toEqual(['kill orphan']);
   });
 
-  test('statuses of pods that no source has are forgotten', async () => {
+  test('forgets the statuses of pods that no source has', async () => {
     const { handler, status } = setUp();
     status.statuses.set('uid-gone', { phase: 'Running' });
     await cleanUp(handler);
@@ -683,7 +683,7 @@ describe('cleanups', () => {
   });
 });
 
-test('only pods past their deadline are synced by the tick, and only until they are told', async () => {
+test('the tick syncs only pods past their deadline, until they terminate', async () => {
   const { handler, podManager, status, clock, workers } = setUp();
   podManager.addPod(makePod('free'));
   podManager.addPod(makePod('bound', { spec: { activeDeadlineSeconds: 5 } }));
@@ -695,24 +695,24 @@ test('only pods past their deadline are synced by the tick, and only until they 
   expect(handler.podsPastDeadline()).toEqual([]);
 });
 
-describe('what the API server shows', () => {
+describe('status in the API', () => {
   const annotations = { 'kubernetes.io/config.source': 'file' };
 
-  test('F3: a static pod that comes has its mirror pod looked at, another pod has none', () => {
+  test('F3: checks the mirror pod of an added static pod, but not of other pods', () => {
     const { handler, mirrorsSeen, statusesSeen } = setUp();
     handler.handlePodAdditions([makePod('etcd', { metadata: { annotations } }), makePod('web')], signal);
     expect(mirrorsSeen).toEqual(['etcd_default']);
     expect(statusesSeen).toEqual(['uid-etcd', 'uid-web']);
   });
 
-  test('F3: mirror pods without a static pod are looked at by housekeeping', async () => {
+  test('F3: checks mirror pods without a static pod in housekeeping', async () => {
     const { handler, podManager, mirrorsSeen } = setUp();
     podManager.orphanedMirrors = ['gone_default'];
     await cleanUp(handler);
     expect(mirrorsSeen).toEqual(['gone_default']);
   });
 
-  test('another status than the last one written is compared, and is no reason to sync the pod without readiness gates', () => {
+  test('compares a changed status without syncing a pod that has no readiness gates', () => {
     const { handler, workers, statusesSeen } = setUp();
     handler.handlePodReconcile([makePod('web')]);
     expect(told(workers)).toEqual([]);
@@ -722,7 +722,7 @@ describe('what the API server shows', () => {
     expect(told(workers)).toEqual(['sync gated']);
   });
 
-  test('S1: a pod that the API shows as ended is ended at once, where its worker does not do so already', () => {
+  test('S1: terminates a pod that the API shows as terminated, unless its worker already does', () => {
     const { handler, workers } = setUp();
     const ended = makePod('ended', { status: { phase: 'Failed' } });
     handler.handlePodReconcile([ended]);
@@ -738,7 +738,7 @@ describe('what the API server shows', () => {
   });
 });
 
-test('K4: housekeeping ends the probes of pods that nothing can run of', async () => {
+test('K4: housekeeping stops the probes of pods of which nothing can run', async () => {
   const { handler, workers, probes } = setUp();
   const worker = { orphan: false, hasConfig: true, static: false };
   workers.known.set('uid-a', { ...worker, state: 'sync' });

@@ -14,7 +14,7 @@ export interface PodShape {
   readonly seen?: string;
 }
 
-/** A pod; its spec's own grace period is 30 s. */
+/** A pod with a grace period of 30 s in its spec. */
 export function pod(shape: PodShape = {}): Pod {
   const annotations = {
     ...(shape.static === true && { 'kubernetes.io/config.source': 'file' }),
@@ -42,15 +42,15 @@ export function podStatus(uid: string, observedAtMs = 0): RuntimePodStatus {
   return { uid, name: 'web', namespace: 'default', ips: [], sandboxes: [], containers: [], observedAtMs };
 }
 
-/** A cache that has always just read the runtime; `fail` makes readings throw. */
+/** A pod cache that has always just read the runtime; `fail` makes reads throw. */
 export class FreshCache implements PodCacheReader {
   readonly #clock: FakeClock;
   synced = true;
   entry: ReturnType<PodCacheReader['get']>;
   fail: Error | undefined;
-  /** Set: readings wait for this. */
+  /** If set, reads wait for this promise. */
   gate: Promise<void> | undefined;
-  /** What runs of any name, as far as is known. */
+  /** UIDs of running pods of any name, as far as known. */
   running: readonly string[] | undefined = [];
   readonly asked: { uid: string; minTimeMs: number }[] = [];
 
@@ -94,7 +94,7 @@ export interface StepCall {
   readonly podStatusFn?: PodStatusFn | undefined;
   endedAtMs?: number;
   aborted?: boolean;
-  /** Ended well. */
+  /** The step succeeded. */
   ok?: boolean;
 }
 
@@ -104,13 +104,13 @@ export type StepScript = (call: StepCall) => {
   readonly isTerminal?: boolean;
   readonly idle?: boolean;
   readonly stoppedAtMs?: number;
-  /** What it returns that went wrong. */
+  /** The step returns this error. */
   readonly error?: unknown;
-  /** Goes on when it is told to stop. */
+  /** The step ignores its abort signal. */
   readonly deaf?: boolean;
 };
 
-/** A syncer that does what its script says, and keeps a record of its calls. */
+/** A syncer that follows a script and records its calls. */
 export class ScriptedSyncer implements PodSyncer {
   readonly #clock: FakeClock;
   readonly calls: StepCall[] = [];
@@ -152,7 +152,7 @@ export class ScriptedSyncer implements PodSyncer {
     await this.#step({ step: 'syncTerminatedPod', pod }, pod.metadata.uid, signal);
   }
 
-  /** The steps of a pod, by name. */
+  /** Steps of a pod, by name. */
   steps(uid = 'uid-1'): PodWorkerStep[] {
     return this.calls.filter((call) => call.uid === uid).map((call) => call.step);
   }

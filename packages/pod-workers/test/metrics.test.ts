@@ -45,7 +45,7 @@ function setUp() {
   return { clock, syncer, series, podCache, workers, stop, ended };
 }
 
-it('counts the containers of each pod that it takes up, and the time to the start of those alone that begin here', async () => {
+it('counts the containers of each pod, and the start time only of pods that this kubelet starts', async () => {
   const { clock, series, workers, stop, ended } = setUp();
   const seen = new Date(clock.now() - 2000).toISOString();
   workers.updatePod({ updateType: 'create', pod: pod({ uid: 'over', phase: 'Succeeded', seen }) });
@@ -62,7 +62,7 @@ it('counts the containers of each pod that it takes up, and the time to the star
   await ended;
 });
 
-it('counts under the names of upstream', async () => {
+it('uses upstream’s metric names', async () => {
   const { clock, syncer, series, workers, stop, ended } = setUp();
   syncer.script = () => ({ durationMs: 500 });
   const seen = new Date(clock.now() - 2000).toISOString();

@@ -5,6 +5,6 @@ test.each([
   [{ resyncIntervalMs: 0 }, 'resyncIntervalMs must be above 0, not 0'],
   [{ backOffMs: -1 }, 'backOffMs must be at least 0, not -1'],
   [{ updateSpacingMs: -1 }, 'updateSpacingMs must be at least 0, not -1'],
-])('the pod workers refuses %j: it says which option makes no sense', (options, message) => {
+])('PodWorkers rejects %j and names the invalid option', (options, message) => {
   expect(() => new PodWorkers({} as never, options)).toThrow(message);
 });

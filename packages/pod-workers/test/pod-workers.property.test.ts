@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { type PodWorkerPhase, PodWorkers } from '../src/index.ts';
 import { FreshCache, pod, runtimePod, ScriptedSyncer, type StepCall } from './kit.ts';
 
-// Three static pods of one full name, a static pod and two pods of the API server with names of their own.
+// Three static pods of one full name, a static pod and two API pods with their own names.
 const PODS: Readonly<Record<string, Pod>> = {
   s1: pod({ uid: 's1', name: 'twin', static: true }),
   s2: pod({ uid: 's2', name: 'twin', static: true }),
@@ -46,14 +46,17 @@ const stepPlan = fc.record({
 });
 type StepPlan = typeof stepPlan extends fc.Arbitrary<infer T> ? T : never;
 
-/** What the test itself knows of one UID, from what it did and what the syncer saw. */
+/** The test's own record of one UID, from its actions and the syncer's calls. */
 interface Life {
   killed: boolean;
   synced: boolean;
   terminating: 'no' | 'done';
   terminated: 'no' | 'done';
   graceSeconds: number | undefined;
-  /** The status functions that came while the pod was to be ended, and those that the last good step of that was given. */
+  /**
+   * Status functions that arrived while the pod was terminating, and those passed to the last successful terminating
+   * step.
+   */
   asked: string[];
   applied: string;
 }
@@ -67,7 +70,7 @@ class World {
   readonly running = new Map<string, number>();
   readonly completed: number[] = [];
   readonly phases = new Map<string, PodWorkerPhase | 'unknown'>();
-  /** Twins in the order in which they came, as long as they wait. */
+  /** Static pods of the shared name in order of arrival, while they wait. */
   line: string[] = [];
   housekept = false;
   broken: unknown;
@@ -79,7 +82,7 @@ class World {
       const plan = plans[next++ % plans.length];
       if (plan === undefined) throw new Error('no plan');
       const { durationMs, deaf } = plan;
-      // The last of three tries always succeeds, so that every life ends.
+      // The last of three attempts always succeeds, so that every pod finishes.
       const fails = plan.fails && next % 3 !== 0;
       return {
         durationMs,
@@ -89,7 +92,7 @@ class World {
       };
     };
     this.syncer.onEdge = (call) => {
-      // The workers take what a step throws as the step's failure: keep it for check().
+      // The pod workers treat a thrown error as the step's failure, so it is kept for check().
       try {
         this.#onEdge(call);
       } catch (error) {
@@ -125,7 +128,7 @@ class World {
   kill(of: string, graceSeconds: number | undefined): void {
     const life = this.life(of);
     life.killed = true;
-    // The first kill may ask for more than the pod's own 30 s; after that it only gets shorter.
+    // The first kill may request more than the pod's own 30 s; afterwards the grace period only gets shorter.
     const asked = graceSeconds === undefined ? undefined : Math.max(1, graceSeconds);
     life.graceSeconds = Math.min(life.graceSeconds ?? asked ?? 30, asked ?? Number.POSITIVE_INFINITY);
     this.line = this.line.filter((waiting) => waiting !== of);
@@ -157,7 +160,8 @@ class World {
         const known = this.workers.explain(operation.uid) !== undefined;
         const seconds = operation.op === 'delete' ? operation.grace : undefined;
         this.tell(operation.uid, 'update', operation.op === 'fail' ? failed(base) : deleted(base, seconds));
-        // The cache has seen the runtime, and nothing runs there: a new Failed pod had its terminating step long ago.
+        // The cache has read the runtime and found nothing running: the terminating step of a new Failed pod happened
+        // earlier.
         if (!known && operation.op === 'fail') this.life(operation.uid).terminating = 'done';
         this.kill(operation.uid, seconds);
         break;
@@ -207,7 +211,7 @@ class World {
         continue;
       }
       const explained = before.get(of);
-      // P3: forgotten only after both steps succeeded, or where nothing was ever started.
+      // P3: forgotten only after both steps succeeded, or if nothing was ever started.
       if (explained !== undefined && life.synced) {
         expect([of, life.terminating, life.terminated]).toEqual([of, 'done', 'done']);
       }
@@ -238,11 +242,11 @@ class World {
       return;
     }
     if (call.step === 'syncPod') {
-      // P1, P3: no sync after a kill. P6: none of what only the runtime knows.
+      // P1, P3: no sync after a kill. P6: no sync of pods that only the runtime knows.
       expect([call.uid, life.killed]).toEqual([call.uid, false]);
       expect(call.uid).not.toBe(ORPHAN);
       if (TWINS.includes(call.uid) && !life.synced) {
-        // P4: nobody of the same full name is under way, and it was the first in line.
+        // P4: no pod of the same full name runs, and this one was first in the queue.
         const others = TWINS.filter((twin) => twin !== call.uid && this.lives.get(twin)?.synced === true);
         expect(others.filter((twin) => this.workers.explain(twin)?.phase !== 'finished')).toEqual([]);
         expect(this.line[0]).toBe(call.uid);
@@ -250,7 +254,7 @@ class World {
       }
       life.synced = true;
     }
-    // P2: with the shortest grace period that was asked for, never more.
+    // P2: uses the shortest requested grace period, never more.
     if (call.step === 'syncTerminatingPod') expect(call.graceSeconds).toBeLessThanOrEqual(life.graceSeconds ?? 30);
     if (call.step === 'syncTerminatedPod') {
       expect(life.terminating).toBe('done');
@@ -259,14 +263,14 @@ class World {
     }
   }
 
-  /** What must hold whenever nothing moves. */
+  /** Invariants that hold whenever no step is in progress. */
   check(): void {
     if (this.broken !== undefined) throw this.broken;
     let waits = 0;
     for (const of of [...Object.keys(PODS), ORPHAN]) {
       const explanation = this.workers.explain(of);
       if (explanation === undefined) {
-        // Forgotten outside of housekeeping: only what never had a spec is (P6).
+        // Forgotten outside of housekeeping: only a pod that never had a spec (P6).
         this.lives.delete(of);
         this.phases.delete(of);
         for (const answer of [
@@ -278,12 +282,12 @@ class World {
         continue;
       }
       const { phase, activity } = explanation;
-      // P1: never back.
+      // P1: never returns to an earlier phase.
       expect(PHASES.indexOf(phase)).toBeGreaterThanOrEqual(PHASES.indexOf(this.phases.get(of) ?? 'unknown'));
       this.phases.set(of, phase);
-      // A pod that came to its end by itself is as good as killed.
+      // A pod that terminated without a kill counts as killed.
       if (phase !== 'syncing') this.kill(of, undefined);
-      // P7: something will wake every pod that is not finished.
+      // P7: every unfinished pod will be woken.
       if (activity.kind === 'backingOff' || activity.kind === 'idle' || activity.kind === 'coalescing') {
         waits++;
         expect(activity.untilMs).toBeGreaterThanOrEqual(this.clock.now());
@@ -298,7 +302,7 @@ class World {
         expect(['running', 'finished']).toContain(activity.kind);
       }
     }
-    // K4: no timer but those: the workers' own, and those of the scripted steps.
+    // K4: only timers of the pod workers and of the scripted steps exist.
     const steps = [...this.running.values()].reduce((sum, n) => sum + n, 0);
     expect(this.clock.pendingTimers).toBe(waits + steps);
   }
@@ -314,7 +318,7 @@ function failed(base: Pod | undefined): Pod | undefined {
   return base && { ...base, status: { phase: 'Failed' } };
 }
 
-it('P1 P2 P3 P4 P5 P6 P7: hold after every step of any sequence of news, and all lives come to an end that leaves nothing (K4)', async () => {
+it('P1 P2 P3 P4 P5 P6 P7: hold after every step of any event sequence, and every pod finishes and leaves nothing behind (K4)', async () => {
   const property = fc.asyncProperty(
     fc.array(operation, { minLength: 1, maxLength: 40 }),
     fc.array(stepPlan, { minLength: 1, maxLength: 12 }),
@@ -325,7 +329,7 @@ it('P1 P2 P3 P4 P5 P6 P7: hold after every step of any sequence of news, and all
         await world.do(operation);
         world.check();
       }
-      // The end: nothing is desired any more.
+      // Final phase: no pod is desired any more.
       world.config.clear();
       for (let round = 0; round < 40; round++) {
         world.housekeeping();
@@ -335,9 +339,9 @@ it('P1 P2 P3 P4 P5 P6 P7: hold after every step of any sequence of news, and all
       world.housekeeping();
       expect(world.workers.podCount).toBe(0);
       expect(world.clock.pendingTimers).toBe(0);
-      // P2: every kill was completed, once.
+      // P2: every kill was completed once.
       expect(world.completed.filter((times) => times !== 1)).toEqual([]);
-      // P4: no full name is still held: the last of the twins to come starts at once.
+      // P4: no full name is still held, so the last pod of the shared name starts immediately.
       world.syncer.script = () => ({});
       world.tell('s3', 'create', PODS.s3);
       await world.clock.settle();

@@ -41,14 +41,14 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-/** Runs all the way to the end of the pod's life. */
+/** Runs a pod to the end of its life. */
 async function finish(uid = 'uid-1'): Promise<void> {
   await clock.advance(60_000);
   expect(workers.explain(uid)?.phase).toBe('finished');
 }
 
 describe('the life of a pod', () => {
-  it('P1: goes through its three steps in order, and stays finished', async () => {
+  it('P1: runs the three steps of a pod in order, and keeps the pod finished', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     workers.updatePod({ updateType: 'kill', pod: pod() });
@@ -61,7 +61,7 @@ describe('the life of a pod', () => {
     expect(workers.explain('uid-1')?.activity.kind).toBe('finished');
   });
 
-  it('an error of a sync that finds the pod terminal is logged and remembered, and nothing is tried again', async () => {
+  it('logs the error of a sync that finds the pod terminal, and does not retry', async () => {
     const error = new Error('back-off');
     syncer.script = ({ step }) => (step === 'syncPod' ? { isTerminal: true, error } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
@@ -72,7 +72,7 @@ describe('the life of a pod', () => {
     expect(ends).toMatchObject([{ outcome: 'terminal', error: 'back-off' }]);
   });
 
-  it('terminates by itself when syncPod says that the pod is terminal', async () => {
+  it('terminates a pod when syncPod returns that it is terminal', async () => {
     syncer.script = ({ step }) => ({ isTerminal: step === 'syncPod' });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
@@ -80,7 +80,7 @@ describe('the life of a pod', () => {
     expect(syncer.calls[1]?.graceSeconds).toBe(30);
   });
 
-  it('a pod that had terminated before the kubelet was restarted is cleaned up only', async () => {
+  it('only cleans up a pod that had terminated before the kubelet restarted', async () => {
     workers.updatePod({ updateType: 'create', pod: pod({ phase: 'Succeeded' }) });
     expect(workers.isPodKnownTerminated('uid-1')).toBe(true);
     await clock.settle();
@@ -94,14 +94,14 @@ describe('the life of a pod', () => {
       'where its status could not be read',
       () => Object.assign(cache, { entry: { ...deadEntry(), error: new Error('x') } }),
     ],
-  ])('a Succeeded pod is terminated all the same %s', async (_name, arrange) => {
+  ])('terminates a Succeeded pod %s', async (_name, arrange) => {
     arrange();
     workers.updatePod({ updateType: 'create', pod: pod({ phase: 'Succeeded' }) });
     await clock.settle();
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P6: a pod that only the runtime knows is killed, never synced, and forgotten', async () => {
+  it('P6: kills a pod that only the runtime knows without syncing it, and forgets it', async () => {
     let completed = 0;
     workers.updatePod({
       updateType: 'kill',
@@ -117,7 +117,7 @@ describe('the life of a pod', () => {
 });
 
 describe('one step at a time', () => {
-  it('P2: updates that come while a step runs become one next step, with the newest', async () => {
+  it('P2: merges updates that arrive during a step into one step with the newest', async () => {
     syncer.script = () => ({ durationMs: 5000 });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -129,14 +129,14 @@ describe('one step at a time', () => {
     expect(syncer.calls[1]?.pod?.spec.terminationGracePeriodSeconds).toBe(3);
   });
 
-  it('updates of one turn of the event loop are one step', async () => {
+  it('merges updates of one turn of the event loop into one step', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     workers.updatePod({ updateType: 'update', pod: pod() });
     await clock.settle();
     expect(syncer.calls).toHaveLength(1);
   });
 
-  it('P2: a step that does not listen to its signal is waited for', async () => {
+  it('P2: waits for a step that ignores its signal', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 5000, deaf: true } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -148,7 +148,7 @@ describe('one step at a time', () => {
     expect(syncer.steps()).toEqual(['syncPod', 'syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('a kill aborts a running sync at once', async () => {
+  it('aborts a running sync when a kill arrives', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 60_000 } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -158,7 +158,7 @@ describe('one step at a time', () => {
     await finish();
   });
 
-  it('P2: a shorter grace period aborts a running termination, which goes on with it', async () => {
+  it('P2: aborts a running termination for a shorter grace period, and repeats it with that', async () => {
     syncer.script = ({ graceSeconds }) => ({ durationMs: (graceSeconds ?? 0) * 1000 });
     workers.updatePod({ updateType: 'kill', pod: pod() });
     await clock.advance(1000);
@@ -173,7 +173,7 @@ describe('one step at a time', () => {
     ]);
   });
 
-  it('after a sync that did nothing the same status will do, after one that failed or did something it will not', async () => {
+  it('reuses the status after a sync that did nothing, but not after one that failed or did something', async () => {
     const asked = async (script: StepScript): Promise<number | undefined> => {
       syncer.script = script;
       workers.wake('uid-1');
@@ -191,7 +191,7 @@ describe('one step at a time', () => {
     expect(await asked(() => ({ fail: new Error('x') }))).toBe(3500);
   });
 
-  it('after a termination a status will do from after its end, or from when nothing ran any more, where that is told', async () => {
+  it('accepts a status read after the termination ended, or after the reported time at which nothing ran any more', async () => {
     const asked = async (uid: string, stoppedAtMs?: number): Promise<readonly number[]> => {
       cache.asked.length = 0;
       syncer.script = ({ step }) => {
@@ -206,7 +206,7 @@ describe('one step at a time', () => {
     expect(await asked('b', 1200)).toEqual([Number.NEGATIVE_INFINITY, 1200]);
   });
 
-  it('a step waits for a status from after the last one, and a kill ends the waiting', async () => {
+  it('waits for a status newer than the last step, and a kill ends the wait', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(500);
     expect(cache.asked).toEqual([{ uid: 'uid-1', minTimeMs: Number.NEGATIVE_INFINITY }]);
@@ -230,7 +230,7 @@ describe('one step at a time', () => {
 });
 
 describe('kills', () => {
-  it('P2: the status functions of all kills apply, the last one last', async () => {
+  it('P2: applies the status functions of all kills, the last one last', async () => {
     const add = (message: string) => (status: PodStatus) => ({
       ...status,
       reason: message,
@@ -247,7 +247,7 @@ describe('kills', () => {
     expect(fn?.({ message: '' })).toEqual({ reason: 'b', message: 'ab' });
   });
 
-  it('killPodNow resolves when the containers are gone, and leaves no timer', async () => {
+  it('killPodNow resolves when the containers have stopped, and leaves no timer', async () => {
     syncer.script = ({ step }) => ({
       durationMs: step === 'syncTerminatingPod' ? 3000 : 0,
       fail: step === 'syncTerminatedPod' ? 'x' : undefined,
@@ -271,7 +271,7 @@ describe('kills', () => {
     [undefined, 45_000],
     [2, 10_000],
     [9, 13_000],
-  ])('killPodNow with a grace period of %s s gives up after %s ms, and says so', async (seconds, timeoutMs) => {
+  ])('killPodNow with a grace period of %s s rejects after %s ms with an event', async (seconds, timeoutMs) => {
     syncer.script = () => ({ durationMs: 99_000 });
     let error: unknown;
     const options = seconds === undefined ? {} : { gracePeriodSecondsOverride: seconds };
@@ -287,7 +287,7 @@ describe('kills', () => {
     ]);
   });
 
-  it('killPodNow is told when the workers end, and afterwards at once', async () => {
+  it('killPodNow rejects when the pod workers stop, and immediately afterwards', async () => {
     syncer.script = () => ({ durationMs: 9000 });
     const killed = workers.killPodNow(pod()).catch((thrown: unknown) => thrown);
     await clock.advance(1000);
@@ -298,7 +298,7 @@ describe('kills', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it.each([Number.NaN, Infinity, '5' as never])('killPodNow refuses a grace period of %s', async (seconds) => {
+  it.each([Number.NaN, Infinity, '5' as never])('killPodNow rejects a grace period of %s', async (seconds) => {
     const message = `gracePeriodSecondsOverride must be a finite number, not ${seconds}`;
     const killed = workers.killPodNow(pod(), { gracePeriodSecondsOverride: seconds });
     await expect(killed).rejects.toThrow(message);
@@ -318,7 +318,7 @@ describe('kills', () => {
 });
 
 describe('retries', () => {
-  it('P7: a failed step is tried again after the back-off, jittered', async () => {
+  it('P7: retries a failed step after the jittered back-off', async () => {
     syncer.script = () => ({ fail: new Error('no such volume') });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(9999);
@@ -330,7 +330,7 @@ describe('retries', () => {
     expect(syncer.calls[1]?.atMs).toBeGreaterThan(10_000);
   });
 
-  it('P2: a status function that comes while the pod is ended is applied, before anybody is told that it has', async () => {
+  it('P2: applies a status function that arrives during the termination before the callbacks are called', async () => {
     const log: string[] = [];
     const reasons = (): (string | undefined)[] =>
       syncer.calls
@@ -351,7 +351,7 @@ describe('retries', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P2: a status function that comes while the status is waited for has the step run once', async () => {
+  it('P2: runs the step once if a status function arrives while it waits for the status', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     cache.gate = promise;
     workers.updatePod({ updateType: 'kill', pod: pod() });
@@ -364,7 +364,7 @@ describe('retries', () => {
     expect(syncer.steps()).toEqual(['syncTerminatingPod', 'syncTerminatedPod']);
   });
 
-  it('P7: a wake does not wait for the back-off', async () => {
+  it('P7: syncs on wake without waiting for the back-off', async () => {
     syncer.script = () => ({ fail: new Error('x') });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -374,7 +374,7 @@ describe('retries', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
-  it('P7: an error that asks for now whenever it comes is tried again at once, and then after the back-off', async () => {
+  it('P7: retries immediately once for an elapsed retry time, and then after the back-off', async () => {
     syncer.script = ({ atMs }) => ({ durationMs: 1, fail: Object.assign(new Error('x'), { retryAtMs: atMs + 1 }) });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(9_000);
@@ -383,7 +383,7 @@ describe('retries', () => {
     expect(syncer.calls).toHaveLength(4);
   });
 
-  it('P7: failed terminations and clean-ups are tried again, until they succeed', async () => {
+  it('P7: retries failed terminations and clean-ups until they succeed', async () => {
     const failures = new Map([
       ['syncTerminatingPod', 2],
       ['syncTerminatedPod', 2],
@@ -405,7 +405,7 @@ describe('retries', () => {
     ]);
   });
 
-  it('a status that cannot be read is an event, and tried again', async () => {
+  it('records an event for a status that cannot be read, and retries', async () => {
     cache.fail = new Error('the runtime is down');
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
@@ -416,7 +416,7 @@ describe('retries', () => {
     expect(syncer.calls).toHaveLength(1);
   });
 
-  it('a pod that is well is looked at again after the resync interval', async () => {
+  it('syncs an idle pod again after the resync interval', async () => {
     workers.updatePod({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'mirror' }) });
     await clock.advance(59_999);
     expect(syncer.calls).toHaveLength(1);
@@ -426,7 +426,7 @@ describe('retries', () => {
     expect(syncer.calls[1]?.mirrorPod?.metadata.uid).toBe('mirror');
   });
 
-  it('the callback of a kill that throws harms nobody', async () => {
+  it('continues after the callback of a kill throws', async () => {
     const completed = (): void => {
       throw new Error('x');
     };
@@ -440,7 +440,7 @@ describe('static pods of one full name', () => {
   const b = pod({ uid: 'b', static: true });
   const c = pod({ uid: 'c', static: true });
 
-  it('P4: one runs at a time, first come first started, each as soon as the one before is finished', async () => {
+  it('P4: runs one static pod at a time in order of arrival, each as soon as the one before is finished', async () => {
     syncer.script = ({ step }) => ({ durationMs: step === 'syncPod' ? 0 : 1000 });
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.advance(5000);
@@ -458,13 +458,13 @@ describe('static pods of one full name', () => {
     expect(workers.isPodForMirrorPodTerminatingByFullName('web_default', 'b')).toBe(false);
   });
 
-  it('F3: a mirror pod stays while another pod has its full name, or only the runtime knows that one runs', async () => {
+  it('F3: keeps the mirror pod while another pod has its full name or still runs according to the runtime', async () => {
     const mustStay = (next?: string): boolean => workers.isPodForMirrorPodTerminatingByFullName('web_default', next);
     cache.running = undefined;
     expect([mustStay(), mustStay('b')]).toEqual([true, true]);
     cache.running = ['a'];
     expect([mustStay(), mustStay('a'), mustStay('b')]).toEqual([true, false, true]);
-    // It is ended as nobody wants it, and comes again meanwhile.
+    // The pod is terminated because no source has it, and is added again in the meantime.
     syncer.script = () => ({ durationMs: 1000 });
     workers.updatePod({ updateType: 'kill', runningPod: runtimePod('a') });
     await clock.advance(500);
@@ -483,7 +483,7 @@ describe('static pods of one full name', () => {
     expect([mustStay(), mustStay('c')]).toEqual([false, false]);
   });
 
-  it('P4: one whose predecessor only the runtime knows waits until nothing of that runs', async () => {
+  it('P4: delays a static pod until nothing runs of a predecessor that only the runtime knows', async () => {
     cache.running = undefined;
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
     await clock.advance(5000);
@@ -507,23 +507,26 @@ describe('static pods of one full name', () => {
   it.each([
     ['is ended where it turns out to run', ['web'], ['syncTerminatingPod', 'syncTerminatedPod']],
     ['is finished where it turns out not to', [], []],
-  ])('C5: one that is killed before it is known what runs waits for that, and %s', async (_how, running, steps) => {
-    cache.running = undefined;
-    const completed = vi.fn();
-    const web = pod({ uid: 'web', static: true });
-    workers.updatePod({ updateType: 'create', pod: web });
-    workers.updatePod({ updateType: 'kill', pod: web, killPodOptions: { completed } });
-    await clock.advance(5000);
-    expect(completed).not.toHaveBeenCalled();
-    expect(workers.couldHaveRunningContainers('web')).toBe(true);
-    cache.running = running;
-    await clock.advance(5000);
-    expect(syncer.steps('web')).toEqual(steps);
-    expect(completed).toHaveBeenCalledOnce();
-    expect(workers.shouldPodBeFinished('web')).toBe(true);
-  });
+  ])(
+    'C5: delays the termination of a static pod until the running pods are known, and %s',
+    async (_how, running, steps) => {
+      cache.running = undefined;
+      const completed = vi.fn();
+      const web = pod({ uid: 'web', static: true });
+      workers.updatePod({ updateType: 'create', pod: web });
+      workers.updatePod({ updateType: 'kill', pod: web, killPodOptions: { completed } });
+      await clock.advance(5000);
+      expect(completed).not.toHaveBeenCalled();
+      expect(workers.couldHaveRunningContainers('web')).toBe(true);
+      cache.running = running;
+      await clock.advance(5000);
+      expect(syncer.steps('web')).toEqual(steps);
+      expect(completed).toHaveBeenCalledOnce();
+      expect(workers.shouldPodBeFinished('web')).toBe(true);
+    },
+  );
 
-  it('P4: after a restart the one of two that runs goes on, and the other waits, whichever comes first', async () => {
+  it('P4: after a restart continues the static pod that runs and delays the other, whichever is added first', async () => {
     cache.running = ['old'];
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'new' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ static: true, uid: 'old' }) });
@@ -538,7 +541,7 @@ describe('static pods of one full name', () => {
     await finish('new');
   });
 
-  it('P4: one that is killed while it waits is finished without a step, and the next in line is not held back', async () => {
+  it('P4: finishes a waiting static pod that is killed without a step, and does not block the next', async () => {
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.settle();
     let completed = 0;
@@ -552,7 +555,7 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('c')).toEqual(['syncPod']);
   });
 
-  it('P4: one that leaves the configuration while it waits is forgotten, and the next goes on', async () => {
+  it('P4: forgets a waiting static pod that leaves the configuration, and starts the next', async () => {
     for (const each of [a, b, c]) workers.updatePod({ updateType: 'create', pod: each });
     await clock.settle();
     expect([...workers.syncKnownPods([a, c]).keys()]).toEqual(['a', 'c']);
@@ -561,14 +564,14 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('c')).toEqual(['syncPod']);
   });
 
-  it('P4: pods of the API server with one full name do not wait for each other', async () => {
+  it('P4: does not serialize API pods with the same full name', async () => {
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'a' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'b' }) });
     await clock.settle();
     expect(syncer.calls.map((call) => call.uid)).toEqual(['a', 'b']);
   });
 
-  it('P3: one that comes back with its UID starts again once it is finished and housekeeping has seen it', async () => {
+  it('P3: restarts a pod with the same UID once it is finished and housekeeping has run', async () => {
     workers.updatePod({ updateType: 'create', pod: a });
     await clock.settle();
     workers.updatePod({ updateType: 'kill', pod: a });
@@ -583,14 +586,14 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('a').at(-1)).toBe('syncPod');
   });
 
-  it('P3: one that comes back with its UID can be forgotten alone once it is finished, and nobody counts as gone by that (P5)', async () => {
+  it('P3: forgets a single finished pod that is wanted again, without counting unknown pods as gone (P5)', async () => {
     for (const pod of [a, b]) workers.updatePod({ updateType: 'create', pod });
     await clock.settle();
     for (const pod of [a, b]) workers.updatePod({ updateType: 'kill', pod });
     workers.updatePod({ updateType: 'create', pod: a });
     expect(workers.forgetReused([a, b])).toEqual([]);
     await clock.settle();
-    // The other one is finished, and nobody has asked for it again.
+    // The other pod is finished and was not requested again.
     expect(workers.forgetReused([a, b, c])).toEqual(['a']);
     expect([workers.explain('a'), workers.explain('b')?.phase]).toEqual([undefined, 'finished']);
     expect(workers.shouldPodContentBeRemoved('unknown')).toBe(false);
@@ -600,8 +603,8 @@ describe('static pods of one full name', () => {
   });
 });
 
-describe('what others ask', () => {
-  it('P5: an unknown pod counts as gone only after housekeeping has compared once', () => {
+describe('predicates for other managers', () => {
+  it('P5: count an unknown pod as gone only after the first housekeeping', () => {
     const answers = (): boolean[] => [
       workers.shouldPodBeFinished('x'),
       workers.shouldPodContainersBeTerminating('x'),
@@ -617,7 +620,7 @@ describe('what others ask', () => {
     expect(workers.isPodForMirrorPodTerminatingByFullName('x_default')).toBe(false);
   });
 
-  it('P5: the answers follow the pod through its life', async () => {
+  it('P5: follow the pod through its life', async () => {
     syncer.script = () => ({ durationMs: 1000, deaf: true });
     const answers = (): string =>
       [
@@ -644,7 +647,7 @@ describe('what others ask', () => {
     expect(answers()).toBe('requested, terminating, terminated, runtime goes, content goes, finished');
   });
 
-  it('a killed pod keeps its content until it is deleted; an evicted one does not', async () => {
+  it('keep the content of a killed pod until it is deleted, but not that of an evicted pod', async () => {
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'a', name: 'a' }) });
     workers.updatePod({ updateType: 'kill', pod: pod({ uid: 'b', name: 'b' }), killPodOptions: { evict: true } });
     expect(workers.shouldPodContentBeRemoved('b')).toBe(true);
@@ -652,7 +655,7 @@ describe('what others ask', () => {
     expect(workers.shouldPodContentBeRemoved('a')).toBe(false);
   });
 
-  it('housekeeping is told of each worker', async () => {
+  it('report each worker to housekeeping', async () => {
     syncer.script = ({ step, uid }) => ({ durationMs: step === 'syncPod' ? 0 : uid === 'gone' ? 500 : 1000 });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'api', name: 'api' }) });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'static', name: 'static', static: true }) });
@@ -672,7 +675,7 @@ describe('what others ask', () => {
     expect([...workers.syncKnownPods(desired).keys()]).toEqual(['api', 'static']);
   });
 
-  it('explains what happened to a pod, with a bounded history', async () => {
+  it('explain what happened to a pod, with a bounded history', async () => {
     syncer.script = ({ step }) => (step === 'syncPod' ? { durationMs: 250, fail: new Error('no image') } : {});
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(1000);
@@ -694,7 +697,7 @@ describe('what others ask', () => {
   });
 });
 
-it('has its history in order, however little time passes between what happened', async () => {
+it('keeps the history in order even if events have the same time', async () => {
   let reads = 0;
   const ticking: Clock = {
     now: () => clock.now() + ++reads / 1000,
@@ -725,7 +728,7 @@ it('has its history in order, however little time passes between what happened',
 });
 
 describe('start and stop', () => {
-  it('nothing runs before start, and what came before then runs', async () => {
+  it('runs nothing before start, and then the updates from before', async () => {
     const idle = new PodWorkers({
       syncer,
       podCache: cache,
@@ -746,7 +749,7 @@ describe('start and stop', () => {
     await running;
   });
 
-  it('stop aborts what runs, waits for it, and leaves nothing', async () => {
+  it('stop aborts running steps, waits for them, and leaves nothing behind', async () => {
     syncer.script = ({ uid }) => ({ durationMs: uid === 'uid-2' ? 3000 : 60_000, deaf: uid === 'uid-2' });
     workers.updatePod({ updateType: 'create', pod: pod() });
     workers.updatePod({ updateType: 'create', pod: pod({ uid: 'uid-2' }) });
@@ -766,11 +769,11 @@ describe('start and stop', () => {
     expect(syncer.calls).toHaveLength(2);
   });
 
-  it('cannot be started twice', async () => {
+  it('rejects a second start', async () => {
     await expect(workers.start(stop.signal)).rejects.toBeInstanceOf(PodWorkersError);
   });
 
-  it('an update that names no pod is refused', () => {
+  it('rejects an update without pod and runningPod', () => {
     expect(() => workers.updatePod({ updateType: 'kill' })).toThrow('must have pod or runningPod');
   });
 });
@@ -791,7 +794,7 @@ function deadEntry(): NonNullable<FreshCache['entry']> {
   return { status: podStatus('uid-1') };
 }
 
-describe('updates that follow each other fast', () => {
+describe('updates in fast succession', () => {
   /** Annotations that change every millisecond. */
   async function storm(milliseconds: number): Promise<void> {
     for (let ms = 0; ms < milliseconds; ms++) {
@@ -800,7 +803,7 @@ describe('updates that follow each other fast', () => {
     }
   }
 
-  it('P2: the first is acted upon at once, then the newest ten times a second, and the last one too', async () => {
+  it('P2: are handled first immediately, then ten times a second with the newest, including the last', async () => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     await storm(950);
@@ -816,7 +819,7 @@ describe('updates that follow each other fast', () => {
     ['a kill', (of) => of.updatePod({ updateType: 'kill', pod: pod() }), 'syncTerminatingPod'],
     ['a deletion', (of) => of.updatePod({ updateType: 'update', pod: pod({ deleted: true }) }), 'syncTerminatingPod'],
     ['a readiness gate', (of) => of.updatePod({ updateType: 'sync', pod: pod() }), 'syncPod'],
-  ])('P7: %s is not put off with them', async (_what, happens, step) => {
+  ])('P7: do not delay %s', async (_what, happens, step) => {
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.settle();
     await storm(50);
@@ -826,7 +829,7 @@ describe('updates that follow each other fast', () => {
     expect(syncer.calls[before]).toMatchObject({ step, atMs: 50 });
   });
 
-  it('P7: a container that dies while their step runs is looked at right after it', async () => {
+  it('P7: do not delay the sync for a container that dies during their step', async () => {
     syncer.script = () => ({ durationMs: 10 });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(20);
@@ -839,7 +842,7 @@ describe('updates that follow each other fast', () => {
   });
 });
 
-it('start ends when the workers are disposed of, and leaves nothing at its signal', async () => {
+it('start ends when the pod workers are disposed of, and removes its abort listener', async () => {
   const others = new PodWorkers({ syncer, podCache: cache, clock });
   const { signal } = new AbortController();
   const removed = vi.spyOn(signal, 'removeEventListener');

@@ -111,13 +111,13 @@ describe('P7: retryDelayMs', () => {
     );
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(fromMs);
     expect(Math.max(...delays)).toBeLessThanOrEqual(toMs);
-    // Jittered: they are spread over most of the range.
+    // With jitter, the delays cover most of the range.
     if (toMs > fromMs) expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan((toMs - fromMs) * 0.5);
   });
 });
 
-describe('looks at pods that need nothing', () => {
-  it('come at twelve instants in an interval, whenever the last one was, and within upstream’s bounds', () => {
+describe('periodic syncs of idle pods', () => {
+  it('happen at twelve instants per interval, whatever the time of the last sync, and within upstream’s bounds', () => {
     const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fraction, (nowMs, next) => {
@@ -133,7 +133,7 @@ describe('looks at pods that need nothing', () => {
 });
 
 describe('P4: FullNameTurns', () => {
-  it('gives a name to the first in line, and to nobody else', () => {
+  it('gives a name only to the first pod in the queue', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b']) turns.join('n', uid);
     expect(turns.take('n', 'b')).toBe(false);
@@ -144,7 +144,7 @@ describe('P4: FullNameTurns', () => {
     expect(turns.take('n', 'stranger')).toBe(false);
   });
 
-  it('tells who is next when the holder leaves, and nobody when one from the line does', () => {
+  it('returns the next pod when the holder leaves, and none when a queued pod leaves', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b', 'c']) turns.join('n', uid);
     turns.take('n', 'a');
@@ -155,13 +155,13 @@ describe('P4: FullNameTurns', () => {
     expect(turns.size).toBe(0);
   });
 
-  it('tells who is next when the first in line leaves while nobody has the name', () => {
+  it('returns the next pod when the first queued pod leaves while the name is free', () => {
     const turns = new FullNameTurns();
     for (const uid of ['a', 'b']) turns.join('n', uid);
     expect(turns.leave('n', 'a')).toBe('b');
   });
 
-  it('keeps names apart', () => {
+  it('keeps different names separate', () => {
     const turns = new FullNameTurns();
     turns.join('n', 'a');
     turns.join('m', 'b');
@@ -169,7 +169,7 @@ describe('P4: FullNameTurns', () => {
   });
 });
 
-it('countWorkingPods counts each combination that there is, the empty ones too', () => {
+it('countWorkingPods counts each combination of labels, including those with count 0', () => {
   const counts = countWorkingPods([
     { state: 'sync', orphan: false, hasConfig: true, static: true },
     { state: 'sync', orphan: false, hasConfig: true, static: true },

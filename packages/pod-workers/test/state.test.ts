@@ -20,7 +20,7 @@ const ended = (outcome: 'done' | 'terminal' | 'failed' | 'cancelled'): PodWorker
 });
 const housekeeping = (desired: boolean): PodWorkerEvent => ({ type: 'housekeeping', desired });
 
-/** The record after a row of events. */
+/** Returns the record after a series of events. */
 function stateAfter(...events: PodWorkerEvent[]): PodWorkerState | undefined {
   let state: PodWorkerState | undefined;
   for (const event of events) state = nextPodWorkerState(state, event).state;
@@ -243,8 +243,8 @@ describe('the table of transitions', () => {
   });
 });
 
-describe('what a record keeps', () => {
-  it('P2: only the newest pending update is kept', () => {
+describe('record of a pod', () => {
+  it('P2: keeps only the newest pending update', () => {
     const state = stateAfter(
       ...syncingRow,
       update({ updateType: 'update', pod: pod({ graceSeconds: 1 }) }),
@@ -253,14 +253,14 @@ describe('what a record keeps', () => {
     expect(state?.pending?.pod?.spec.terminationGracePeriodSeconds).toBe(2);
   });
 
-  it('P2: the oldest start time of updates that were merged is measured', () => {
+  it('P2: measures from the oldest start time of merged updates', () => {
     const at = (startTimeMs: number): PodWorkerEvent => update({ updateType: 'update', pod: pod(), startTimeMs });
     expect(stateAfter(at(5), at(9))?.pending?.startTimeMs).toBe(5);
     expect(stateAfter(at(9), at(5))?.pending?.startTimeMs).toBe(5);
     expect(stateAfter(at(9), update({ updateType: 'update', pod: pod() }))?.pending?.startTimeMs).toBe(9);
   });
 
-  it('P2: the shortest grace period of all kills stays in force', () => {
+  it('P2: keeps the shortest grace period of all kills', () => {
     const state = stateAfter(
       create(),
       kill({ gracePeriodSecondsOverride: 20 }),
@@ -285,34 +285,34 @@ describe('what a record keeps', () => {
       [-60_000, 1],
       // The clock of the API server is ahead.
       [90_000, 30],
-    ])('ends at deletionTimestamp after a restart of the kubelet: with %d ms left it is %d s', (leftMs, seconds) => {
+    ])('ends at deletionTimestamp after a kubelet restart: with %d ms left it is %d s', (leftMs, seconds) => {
       expect(stateAfter(at(leftMs))?.gracePeriodSeconds).toBe(seconds);
     });
 
-    it('is shorter if a kill asks for less', () => {
+    it('is shorter if a kill requests less', () => {
       const killPodOptions = { gracePeriodSecondsOverride: 4 };
       expect(stateAfter(at(12_000, { updateType: 'kill', killPodOptions }))?.gracePeriodSeconds).toBe(4);
     });
 
-    it('does not grow or shrink by later updates of the same deletion', () => {
+    it('does not change with later updates of the same deletion', () => {
       const later = at(-60_000, { updateType: 'update' });
       expect(stateAfter(at(12_000), begin, later)?.gracePeriodSeconds).toBe(12);
     });
 
-    it('is whole if this kubelet ran the pod before the deletion, whatever its clock says', () => {
+    it('is complete if this kubelet ran the pod before the deletion, whatever its clock shows', () => {
       const later = at(-60_000, { updateType: 'update' });
       expect(stateAfter(create(), begin, ended('done'), later)?.gracePeriodSeconds).toBe(30);
     });
   });
 
-  it('P2: the status functions and the callbacks of all kills are kept, in their order', () => {
+  it('P2: keeps the status functions and callbacks of all kills in order', () => {
     const fns = [1, 2, 3].map(() => ({ completed: () => {}, podStatusFn: (status: object) => status }));
     const state = stateAfter(create(), ...fns.map((fn) => kill(fn)), update({ updateType: 'sync', pod: pod() }));
     expect(state?.completions).toEqual(fns.map((fn) => fn.completed));
     expect(state?.podStatusFns).toEqual(fns.map((fn) => fn.podStatusFn));
   });
 
-  it('an eviction is remembered, also of a pod that terminates already', () => {
+  it('records an eviction even of a pod that is already terminating', () => {
     expect(stateAfter(create(), kill({ evict: true }))?.evicted).toBe(true);
     expect(stateAfter(create(), kill(), kill({ evict: true }), kill())?.evicted).toBe(true);
     expect(stateAfter(create(), kill())?.evicted).toBe(false);
@@ -321,7 +321,7 @@ describe('what a record keeps', () => {
     ).toBe(false);
   });
 
-  it('a pod is deleted by its timestamp, by the runtime-only kill and by leaving the configuration, not by a kill', () => {
+  it('counts a pod as deleted after a deletionTimestamp, a runtime-only kill, or leaving the configuration, but not after a kill', () => {
     expect(stateAfter(create({ deleted: true }))?.deleted).toBe(true);
     expect(stateAfter(runtimeKill)?.deleted).toBe(true);
     expect(stateAfter(...syncingRow, housekeeping(false))?.deleted).toBe(true);
@@ -329,7 +329,7 @@ describe('what a record keeps', () => {
     expect(stateAfter(create(), kill())?.deleted).toBe(false);
   });
 
-  it('S5: a pod that has ended is deleted by its timestamp, too, so that what is left of it may go', () => {
+  it('S5: counts a terminated pod as deleted after a deletionTimestamp, so that its remains can be removed', () => {
     const deletion = update({ updateType: 'update', pod: pod({ deleted: true }) });
     const news = update({ updateType: 'update', pod: pod() });
     for (const row of [terminatingRow, terminatedRow, finishedRow]) {
@@ -341,17 +341,17 @@ describe('what a record keeps', () => {
     expect(stateAfter(first)).toMatchObject({ phase: 'terminated', deleted: true });
   });
 
-  it('C5: a static pod that an earlier kubelet has started is ended, though it is killed before its first step here', () => {
+  it('C5: terminates a static pod started by an earlier kubelet even if it is killed before its first step here', () => {
     const rows = [create({ static: true }), kill({}, { static: true })];
     const begun = (runs: boolean) => stateAfter(...rows, { type: 'begin', turn: true, runs, nowMs: 1 });
     expect(begun(false)?.phase).toBe('finished');
     expect(begun(true)).toMatchObject({ phase: 'terminating', running: 'syncTerminatingPod' });
-    // Nor is it forgotten when it leaves the configuration meanwhile.
+    // Leaving the configuration in the meantime does not forget the pod.
     const left = begun(true) && nextPodWorkerState(begun(true), housekeeping(false)).state;
     expect(left).toMatchObject({ phase: 'terminating', deleted: true });
   });
 
-  it('P6: the runtime-only kill of a pod with a known spec goes by the spec, and is not lost', () => {
+  it('P6: keeps a known spec, and the kill, if a runtime-only kill arrives', () => {
     const state = stateAfter(create(), runtimeKill);
     expect(state?.pending?.pod?.metadata.name).toBe('web');
     expect(state?.pending?.runningPod).toBeUndefined();
@@ -360,13 +360,13 @@ describe('what a record keeps', () => {
     expect(stateAfter(...syncingRow, ended('done'), runtimeKill)?.pending?.pod?.metadata.name).toBe('web');
   });
 
-  it('a step that is given what there is leaves the record as it is where no status function came before that', () => {
+  it('does not change the record when a step receives its input if no status function arrived before', () => {
     const state = stateAfter(...terminatingRow, begin);
     expect(nextPodWorkerState(state, { type: 'given' })).toEqual({ state, effects: [] });
     expect(nextPodWorkerState(state, { type: 'given' }).state).toBe(state);
   });
 
-  it('what the last step was given is replayed as a sync, without its time', () => {
+  it('replays the input of the last step as a sync, without its start time', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }), startTimeMs: 1 }),
       begin,
@@ -380,7 +380,7 @@ describe('what a record keeps', () => {
     });
   });
 
-  it('an update that may wait for more of its kind waits with nothing else', () => {
+  it('does not delay an update that is merged with a more urgent one', () => {
     const news = update({ updateType: 'update', pod: pod() });
     expect(stateAfter(...syncingRow, news, news)?.pending?.patient).toBe(true);
     expect(stateAfter(create(), news)?.pending?.patient).toBe(false);
@@ -401,11 +401,11 @@ describe('what a record keeps', () => {
     ],
     ['not when it is ended, as a pod that only the runtime knows', [runtimeKill, begin], false],
   ];
-  it.each(started)('P4: a pod has started here %s', (_name, events, expected) => {
+  it.each(started)('P4: knows whether a pod was started here %s', (_name, events, expected) => {
     expect(stateAfter(...events)?.startedAtMs).toBe(expected ? NOW : undefined);
   });
 
-  it('a mirror pod that is gone from an update is gone from the next sync', () => {
+  it('drops the mirror pod from the next sync if an update has none', () => {
     const state = stateAfter(
       update({ updateType: 'create', pod: pod(), mirrorPod: pod({ uid: 'm' }) }),
       begin,
@@ -418,11 +418,11 @@ describe('what a record keeps', () => {
     expect(state?.pending?.mirrorPod).toBeUndefined();
   });
 
-  it('P1: that a cancelled sync ends as terminal changes nothing of a kill', () => {
+  it('P1: ignores a terminal result of a cancelled sync after a kill', () => {
     expect(stateAfter(...syncingRow, kill(), ended('terminal'))?.terminationStarted).toBe(false);
   });
 
-  it('no container is started any more once the worker has seen the termination', () => {
+  it('starts no container after the pod worker has observed the termination', () => {
     expect(stateAfter(...syncingRow, kill())?.terminationStarted).toBe(false);
     expect(stateAfter(...syncingRow, housekeeping(false))?.terminationStarted).toBe(false);
     expect(stateAfter(...syncingRow, kill(), ended('cancelled'), begin)?.terminationStarted).toBe(true);
@@ -439,7 +439,7 @@ it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
   ['the pod is terminating; it is restarted once it is gone', terminatingRow, create()],
   ['the pod is finished', finishedRow, kill()],
   ['the pod has terminated; its pod worker is cleaning up', terminatedRow, runtimeKill],
-])('an update is ignored, and it is told why: %s', (reason, before, event) => {
+])('ignores an update and returns the reason: %s', (reason, before, event) => {
   expect(nextPodWorkerState(stateAfter(...before), event).effects).toEqual([{ kind: 'ignored', reason }]);
 });
 
@@ -495,7 +495,7 @@ describe('completions', () => {
   });
 });
 
-it('refuses an update that names no pod', () => {
+it('rejects an update without pod and runningPod', () => {
   expect(() => stateAfter(update({ updateType: 'sync' }))).not.toThrow();
   expect(() => stateAfter(update({ updateType: 'kill' }))).toThrow('must have pod or runningPod');
 });
