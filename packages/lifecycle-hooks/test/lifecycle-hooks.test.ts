@@ -45,22 +45,22 @@ function setUp(components: Partial<LifecycleHooksComponents> = {}) {
   return { clock, registry, recorder, requests, commands, answers, controller, hooks, run };
 }
 
-describe('a command', () => {
+describe('exec hook', () => {
   const handler = { exec: { command: ['sh', '-c', 'x'] } };
 
-  test('is run in the container, without a limit of its own', async () => {
+  test('runs the command in the container without a timeout', async () => {
     const { run, commands } = setUp();
     await run(handler);
     expect(commands).toEqual([['c1', ['sh', '-c', 'x'], 0]]);
   });
 
-  test('that fails says how, in upstream’s words', async () => {
+  test('fails with upstream’s message', async () => {
     const { run } = setUp({ exec: async () => ({ exitCode: 3, stdout: bytes('out'), stderr: bytes('err') }) });
     const message = `Exec lifecycle hook ([sh -c x]) for Container "web" in Pod "p_default(1)" failed - error: command 'sh -c x' exited with 3: err, message: "outerr"`;
     await expect(run(handler)).rejects.toMatchObject({ code: 'Failed', message });
   });
 
-  test('that fails shows its output as Go quotes it, 10 KiB at most', async () => {
+  test('shows up to 10 KiB of the output of a failed command, quoted as in Go', async () => {
     const output = (...parts: (string | number[])[]): Uint8Array =>
       Buffer.concat(parts.map((part) => Buffer.from(part)));
     const { run } = setUp({
@@ -73,12 +73,12 @@ describe('a command', () => {
     await expect(long.run(handler)).rejects.toThrow(/, message: "a{10240}"$/);
   });
 
-  test('that the runtime cannot run says so', async () => {
+  test('fails if the runtime cannot run the command', async () => {
     const { run } = setUp({ exec: () => Promise.reject(new Error('the runtime is away')) });
     await expect(run(handler)).rejects.toThrow('failed - error: the runtime is away, message: ""');
   });
 
-  test('ends with the reason of its signal', async () => {
+  test('rejects with the reason of its signal', async () => {
     const { run, controller } = setUp({
       exec: (_id, _command, _timeoutMs, signal) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('canceled')))),
@@ -89,8 +89,8 @@ describe('a command', () => {
   });
 });
 
-describe('a request', () => {
-  test('goes to the pod’s first address and to the port by its name, whatever is answered', async () => {
+describe('httpGet hook', () => {
+  test('sends the request to the pod’s first address and the named port, and accepts any response', async () => {
     const { run, requests, answers } = setUp();
     answers.push({ kind: 'answer', status: 500, body: '' });
     await run({ httpGet: { path: '/stop', port: 'admin', httpHeaders: [{ name: 'x-a', value: 'b' }] } });
@@ -102,14 +102,14 @@ describe('a request', () => {
     expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 9000, target: '/stop', headers }]);
   });
 
-  test('goes to the host that it names, without asking for the pod’s address', async () => {
+  test('sends the request to a named host without reading the pod’s address', async () => {
     const podIps = () => Promise.reject(new Error('not to be asked'));
     const { run, requests } = setUp({ podIps });
     await run({ httpGet: { host: 'a.example', port: 80 } });
     expect(requests[0]).toMatchObject({ host: 'a.example' });
   });
 
-  test('that is not answered says why, in upstream’s words', async () => {
+  test('fails with upstream’s message if there is no response', async () => {
     const { run, answers } = setUp();
     answers.push({ kind: 'fault', message: 'Get "http://10.0.0.5:80/x": EOF' });
     const message =
@@ -120,16 +120,16 @@ describe('a request', () => {
   test.each([
     [{ port: 'nope' }, 'strconv.Atoi: parsing "nope": invalid syntax'],
     [{ port: 0 }, 'invalid port number: 0'],
-  ])('to %j cannot be sent', async (httpGet, words) => {
+  ])('fails for %j', async (httpGet, words) => {
     await expect(setUp().run({ httpGet })).rejects.toThrow(words);
   });
 
-  test('to a pod without an address cannot be sent', async () => {
+  test('fails for a pod without an address', async () => {
     const { run } = setUp({ podIps: async () => [] });
     await expect(run({ httpGet: { port: 80 } })).rejects.toThrow('failed to find networking container of pod p');
   });
 
-  test('over HTTPS that is answered in plain HTTP is sent again so, without its authorization, and that is told', async () => {
+  test('repeats an HTTPS request in plain HTTP without authorization if the server responds in HTTP, with an event', async () => {
     const { run, requests, answers, recorder, registry } = setUp();
     answers.push(PLAIN, OK);
     const httpHeaders = [{ name: 'Authorization', value: 'Bearer x' }];
@@ -146,7 +146,7 @@ describe('a request', () => {
     expect(registry.text()).toContain('kubelet_lifecycle_handler_http_fallbacks_total 1\n');
   });
 
-  test('over HTTPS that fails in plain HTTP too has failed as it did at first', async () => {
+  test('fails with the first error if the request in plain HTTP fails too', async () => {
     const { run, answers, recorder } = setUp();
     answers.push(PLAIN, { kind: 'fault', message: 'EOF' });
     await expect(run({ httpGet: { scheme: 'HTTPS', port: 443 } })).rejects.toThrow(
@@ -155,7 +155,7 @@ describe('a request', () => {
     expect(recorder.eventsOf({ kind: 'Pod', namespace: 'default', name: 'p', uid: '1' })).toEqual([]);
   });
 
-  test('is sent over the network where nothing else is given', async () => {
+  test('uses the network by default', async () => {
     const paths: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       paths.push(request.url);
@@ -176,8 +176,8 @@ describe('a request', () => {
   });
 });
 
-describe('a sleep', () => {
-  test('takes its time', async () => {
+describe('sleep hook', () => {
+  test('waits for its seconds', async () => {
     const { run, clock } = setUp();
     let done = false;
     const hook = run({ sleep: { seconds: 5 } }).then(() => {
@@ -190,13 +190,13 @@ describe('a sleep', () => {
     expect(done).toBe(true);
   });
 
-  test('of no time is over at once', async () => {
+  test('ends immediately for 0 seconds', async () => {
     const { run, clock } = setUp();
     await run({ sleep: { seconds: 0 } });
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('that is broken off is counted, and says so', async () => {
+  test('fails and is counted if aborted', async () => {
     const { run, controller, registry, clock } = setUp();
     const hook = run({ sleep: { seconds: 5 } });
     controller.abort(new Error('over'));
@@ -214,7 +214,7 @@ test.each([
   [{ tcpSocket: { port: 80 } }, '&TCPSocketAction{Port:{0 80 },Host:,}'],
   [{ tcpSocket: { port: 'http', host: 'db' } }, '&TCPSocketAction{Port:{1 0 http},Host:db,}'],
   [{}, 'nil'],
-])('%j cannot be run, as upstream’s cannot', async (handler, tcpSocket) => {
+])('%j cannot be run, as in upstream', async (handler, tcpSocket) => {
   await expect(setUp().run(handler)).rejects.toMatchObject({
     code: 'Invalid',
     message: `Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:${tcpSocket},Sleep:nil,}`,

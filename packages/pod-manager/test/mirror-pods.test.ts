@@ -18,7 +18,7 @@ function mirrorPod(hash = 'h1', more: object = {}): Pod {
   return { ...rest, metadata: { ...metadata, uid: `mirror-${hash}`, ...more } };
 }
 
-describe('what is to be done for a mirror pod', () => {
+describe('mirrorStep', () => {
   const facts = {
     staticPod: staticPod(),
     mirrorPod: mirrorPod(),
@@ -43,7 +43,7 @@ describe('what is to be done for a mirror pod', () => {
     expect(mirrorStep({ ...facts, ...change })).toBe(step);
   });
 
-  test('a mirror pod belongs to the node, and names the manifest that it shows', () => {
+  test('mirrorPodOf creates a pod that is owned by the node and has the hash of the manifest', () => {
     const { metadata, ...rest } = mirrorPodOf(staticPod('h7'), NODE);
     expect(rest).toEqual({ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } });
     expect(metadata.annotations?.['kubernetes.io/config.mirror']).toBe('h7');
@@ -53,7 +53,7 @@ describe('what is to be done for a mirror pod', () => {
   });
 });
 
-test('a mirror pod is known as one, and shows its static pod, though that has no hash', () => {
+test('mirrorPodOf marks the pod as a mirror pod even if the static pod has no hash', () => {
   const { metadata, spec } = staticPod();
   const bare: Pod = { spec, metadata: { ...metadata, annotations: {} } };
   const mirror = mirrorPodOf(bare, NODE);
@@ -62,7 +62,7 @@ test('a mirror pod is known as one, and shows its static pod, though that has no
   expect(mirrorStep(facts)).toBe('none');
 });
 
-/** An API server that holds mirror pods, and fails on demand. */
+/** An API server that keeps mirror pods and fails on demand. */
 function setUp(overrides: Partial<MirrorPodsComponents> = {}) {
   const clock = new FakeClock();
   const pods = new PodManager();
@@ -96,7 +96,7 @@ function setUp(overrides: Partial<MirrorPodsComponents> = {}) {
 const FULL_NAME = podFullName(staticPod());
 
 describe('mirror pods', () => {
-  test('F3: one is made, made again when it is deleted, and replaced when the manifest changes', async () => {
+  test('F3: are created, recreated after a deletion, and replaced when the manifest changes', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     mirrors.look(FULL_NAME);
@@ -116,7 +116,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: one that cannot show its static pod any more is replaced once, by another that may stay', async () => {
+  test('F3: are replaced once if they cannot show their static pod any more', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     pods.addPod(mirrorPod());
@@ -132,7 +132,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('one without a static pod is deleted, once that has ended', async () => {
+  test('are deleted without a static pod, once it has terminated', async () => {
     let terminating = true;
     const { clock, pods, mirrors, end, state } = setUp({ isTerminating: () => terminating });
     pods.addPod(mirrorPod());
@@ -145,7 +145,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: one of an older version is replaced when the new version may begin, whose UID is told', async () => {
+  test('F3: of an older version are replaced when the new version may start, whose UID is passed', async () => {
     const asked: (string | undefined)[] = [];
     let terminating = true;
     const isTerminating = (_fullName: string, next: string | undefined): boolean => {
@@ -165,7 +165,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('a failure is tried again with longer and longer pauses, up to 10 s, and news does not shorten them', async () => {
+  test('are retried with growing delays up to 10 s, which changes do not shorten', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
     pods.addPod(staticPod());
@@ -185,7 +185,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: one that was made and is never shown is made again: the API server has lost it', async () => {
+  test('F3: are created again if the watch never shows them, because the API server has lost them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     pods.addPod(staticPod());
     mirrors.look(FULL_NAME);
@@ -199,7 +199,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('while the watch is behind it asks less and less often, and at once when there is news', async () => {
+  test('are checked less and less often while the watch is outdated, and immediately after a change', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('gone'), { code: 'NotFound' });
     pods.addPod(mirrorPod());
@@ -218,7 +218,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('one that is there already is left to the watch, and looked at again', async () => {
+  test('are left to the watch if they already exist, and checked again', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('there'), { code: 'AlreadyExists' });
     pods.addPod(staticPod());
@@ -230,7 +230,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('that another pod has its name is told once', async () => {
+  test('log once that another pod has their name', async () => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
     const { clock, pods, mirrors, end, state } = setUp({ logger });
@@ -244,7 +244,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('K3: one whose admission hangs holds up no other, and is tried once at a time', async () => {
+  test('K3: delay no other if their admission hangs, and are requested once at a time', async () => {
     const asked: string[] = [];
     const hung: (() => void)[] = [];
     const createPod = async ({ metadata: { namespace } }: Pod): Promise<void> => {
@@ -274,7 +274,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('it waits for the node that is to own it', async () => {
+  test('wait for the Node object that will own them', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.node = false;
     pods.addPod(staticPod());

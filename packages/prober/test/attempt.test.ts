@@ -21,10 +21,10 @@ function attemptOf(ports: ProbePorts, clock = new FakeClock()) {
   return { clock, run };
 }
 
-describe('an exec probe', () => {
+describe('exec probe', () => {
   const exec = { exec: { command: ['test', '-f', '$(FILE)', '$(SECRET)', '$(OTHER)'] } };
 
-  test('runs the command with the variables that have a value of their own', async () => {
+  test('runs the command with the variables that have a literal value', async () => {
     const calls: unknown[] = [];
     const { run } = attemptOf({
       exec: async (containerId, command, timeoutMs) => {
@@ -40,7 +40,7 @@ describe('an exec probe', () => {
     expect(calls).toEqual([['c1', ['test', '-f', '/ready', '', '$(OTHER)'], 1000]]);
   });
 
-  test('W3: whose words would fill the memory is not made', async () => {
+  test('W3: is not made if its expanded command would fill the memory', async () => {
     const { run } = attemptOf({ exec: never });
     const env = [{ name: 'LARGE', value: 'x'.repeat(2 ** 20) }];
     const command = Array.from({ length: 17 }, () => '$(LARGE)');
@@ -50,13 +50,13 @@ describe('an exec probe', () => {
     });
   });
 
-  test('whose time is up by the runtime’s word has failed', async () => {
+  test('fails if the runtime reports a timeout', async () => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('DEADLINE_EXCEEDED')) });
     const output = 'command timed out: "sleep 9" timed out after 1s';
     expect(await run({ exec: { command: ['sleep', '9'] } })).toEqual({ result: 'failure', output });
   });
 
-  test('that the runtime cannot run is tried three times and is no result', async () => {
+  test('is tried three times and has no result if the runtime cannot run it', async () => {
     let tries = 0;
     const { run } = attemptOf({
       exec: () => {
@@ -108,12 +108,12 @@ describe('an exec probe', () => {
       `${containerd}unable to start container process: open /proc/7/ns/mnt: no such file or directory`,
     ],
     ['the container is gone', 'failed to exec in container: failed to find container in store: not found'],
-  ])('R2: counts for nothing when %s', async (_, message) => {
+  ])('R2: has no result when %s', async (_, message) => {
     const { run } = attemptOf({ exec: () => Promise.reject(coded('UNKNOWN', message)) });
     expect(await run(exec)).toEqual({ result: 'error', output: message });
   });
 
-  test('R3: over a runtime that hangs ends 2 min after its time, and has failed', async () => {
+  test('R3: fails 2 min after its timeout if the runtime hangs', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run(exec);
     await clock.advance(120_999);
@@ -123,7 +123,7 @@ describe('an exec probe', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('whose output a child holds past its time is told of by its exit code', async () => {
+  test('counts the exit code of a command whose child holds the output open past the timeout', async () => {
     const clock = new FakeClock();
     const late = async () => {
       await sleep(clock, 10_000);
@@ -150,7 +150,7 @@ describe('an exec probe', () => {
     expect(await outcome).toEqual({ result: 'failure', output: 'command timed out: "sleep 9" timed out after 50ms' });
   });
 
-  test('of less than a second is ended here, and has failed', async () => {
+  test('is ended by the prober, and fails, if its timeout is below one second', async () => {
     const { clock, run } = attemptOf({ exec: never });
     const outcome = run({ exec: { command: ['sleep', '9'] } }, { timeoutMs: 50 });
     await clock.advance(50);
@@ -159,7 +159,7 @@ describe('an exec probe', () => {
 });
 
 describe('tries', () => {
-  test('end with the first result, whichever it is', async () => {
+  test('end with the first result of any kind', async () => {
     const answers = [
       { kind: 'answer' as const, status: 200, body: 'ha', bodyFault: 'unexpected EOF' },
       { kind: 'fault' as const, message: 'refused' },
@@ -168,7 +168,7 @@ describe('tries', () => {
     expect(await run({ httpGet: { port: 80 } })).toEqual({ result: 'failure', output: 'refused' });
   });
 
-  test('R3: share the probe’s time', async () => {
+  test('R3: share the probe’s timeout', async () => {
     const clock = new FakeClock();
     const timeouts: number[] = [];
     const { run } = attemptOf(
@@ -186,8 +186,8 @@ describe('tries', () => {
   });
 });
 
-describe('a probe that is wanted no more', () => {
-  test('ends at once while a server is silent, and lets go of it', async () => {
+describe('cancelled attempt', () => {
+  test('ends immediately while a server is silent, and closes the connection', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -205,7 +205,7 @@ describe('a probe that is wanted no more', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('ends at once, whatever its port makes of the signal', async () => {
+  test('ends immediately even if its port ignores the signal', async () => {
     const ending = new AbortController();
     const attempt = new ProbeAttempt(new FakeClock(), { http: never, exec: never });
     const target = { container: container('web'), containerId: 'c1', podIp: '127.0.0.1', timeoutMs: 1000 };
@@ -217,8 +217,8 @@ describe('a probe that is wanted no more', () => {
   });
 });
 
-describe('where a probe goes', () => {
-  test('a request of its own for http', async () => {
+describe('target of a probe', () => {
+  test('is a new request for http', async () => {
     const requests: unknown[] = [];
     const { run } = attemptOf({
       http: async (request) => {
@@ -235,7 +235,7 @@ describe('where a probe goes', () => {
     expect(requests).toEqual([{ scheme: 'http', host: '10.0.0.5', port: 8080, target: '/z', headers }]);
   });
 
-  test('where the pod is now, however often it was asked elsewhere', async () => {
+  test('is the pod’s current address even after an earlier attempt used another', async () => {
     const asked: HttpGetRequest[] = [];
     const { run } = attemptOf({
       http: async (request) => {
@@ -250,7 +250,7 @@ describe('where a probe goes', () => {
     expect(asked[1]).toBe(asked[0]);
   });
 
-  test('the pod, or the host that it names, for tcp', async () => {
+  test('is the pod, or the specified host, for tcp', async () => {
     const hosts: string[] = [];
     const { run } = attemptOf({
       tcp: async ({ host }) => {
@@ -266,7 +266,7 @@ describe('where a probe goes', () => {
     expect(hosts).toEqual(['10.0.0.5', 'a.example']);
   });
 
-  test('the pod for grpc, with the name of the service', async () => {
+  test('is the pod with the service name for grpc', async () => {
     const targets: unknown[] = [];
     const { run } = attemptOf({
       grpc: async (target) => {
@@ -285,12 +285,12 @@ describe('where a probe goes', () => {
     [{ tcpSocket: { port: 0 } }, 'invalid port number: 0'],
     [{}, 'missing probe handler for web'],
     [{ exec: { command: ['x'] } }, 'exec is not supported'],
-  ])('%j cannot be made, and says why', async (probe, output) => {
+  ])('%j cannot be probed, and the output says why', async (probe, output) => {
     expect(await attemptOf({}).run(probe)).toEqual({ result: 'error', output });
   });
 });
 
-test.each([Number.NaN, 0, -1, '5' as never])('a probe alone is refused a timeout of %s', async (timeoutMs) => {
+test.each([Number.NaN, 0, -1, '5' as never])('ProbeAttempt rejects a timeout of %s', async (timeoutMs) => {
   const { run } = attemptOf({ tcp: never });
   const message = `timeoutMs must be above 0, not ${timeoutMs}`;
   await expect(run({ tcpSocket: { port: 80 } }, { timeoutMs })).rejects.toThrow(message);

@@ -31,7 +31,7 @@ export function statusOf(containerStatuses: readonly ContainerStatus[], fields: 
   return { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [...containerStatuses], ...fields };
 }
 
-/** A readiness probe that may be made now, unless `fields` say otherwise. */
+/** A readiness probe that may run now, unless `fields` change that. */
 export function sightOf(fields: Partial<Sight> = {}): Sight {
   const web = container('web');
   return {

@@ -7,7 +7,7 @@ import { grpcProbe, grpcTimeout } from '../src/grpc-probe.ts';
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 1]);
 const NOT_SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 2]);
 
-/** A server on loopback that answers each call as a test says. */
+/** A server on loopback that responds to each call as the test specifies. */
 class GrpcServer implements AsyncDisposable {
   readonly #server: Http2Server | Server;
   readonly #sockets = new Set<Socket>();
@@ -70,12 +70,12 @@ test.each([
   [100_000_001, '100001S'],
   [(2 ** 31 - 1) * 1000, '35791395M'],
   [Number.MAX_SAFE_INTEGER, '99999999H'],
-])('a time of %d ms is told as %s', (ms, text) => {
+])('formats a timeout of %d ms as %s', (ms, text) => {
   expect(grpcTimeout(ms)).toBe(text);
 });
 
 describe('grpcProbe', () => {
-  test('asks for the health of a service and is told that it serves', async () => {
+  test('succeeds if the service is serving', async () => {
     await using server = await new GrpcServer(answer('0', SERVING)).listening();
     const outcome = await grpcProbe(target(server.port, 'a.b'), { clock: new FakeClock() });
     expect(outcome).toEqual({ result: 'success', output: 'service healthy' });
@@ -116,18 +116,18 @@ describe('grpcProbe', () => {
       answer('0', Buffer.from([1, 2])),
       'error: health rpc probe failed: rpc error: code = Internal desc = response is not a health response',
     ],
-  ])('R3: a server that %s is a failure that says so', async (_, serve, output) => {
+  ])('R3: fails with the reason if the server %s', async (_, serve, output) => {
     await using server = await new GrpcServer(serve).listening();
     expect(await grpcProbe(target(server.port), { clock: new FakeClock() })).toEqual({ result: 'failure', output });
   });
 
-  test('a server that breaks off is a failure', async () => {
+  test('fails if the server closes the connection', async () => {
     await using server = await new GrpcServer((stream) => stream.session?.destroy()).listening();
     const outcome = await grpcProbe(target(server.port), { clock: new FakeClock() });
     expect(outcome).toMatchObject({ result: 'failure', output: expect.stringContaining('code = Unavailable') });
   });
 
-  test('R3: a server that never answers is given up in time', async () => {
+  test('R3: fails in time if the server never responds', async () => {
     const clock = new FakeClock();
     await using server = await new GrpcServer(() => {}).listening();
     const outcome = grpcProbe(target(server.port), { clock });
@@ -136,7 +136,7 @@ describe('grpcProbe', () => {
     expect(await outcome).toEqual({ result: 'failure', output: 'timeout: health rpc did not complete within 1s' });
   });
 
-  test.each(['silent', 'http1'] as const)('R3: a server that is %s is given up in time', async (kind) => {
+  test.each(['silent', 'http1'] as const)('R3: fails in time if the server is %s', async (kind) => {
     const clock = new FakeClock();
     await using server = await new GrpcServer(kind).listening();
     const outcome = grpcProbe(target(server.port), { clock });
@@ -147,7 +147,7 @@ describe('grpcProbe', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('a server that comes within the time is found', async () => {
+  test('succeeds if the server starts within the timeout', async () => {
     const clock = new FakeClock();
     const server = await new GrpcServer(answer('0', SERVING)).listening();
     const { port } = server;
@@ -162,7 +162,7 @@ describe('grpcProbe', () => {
     await new Promise((resolve) => late.close(resolve));
   });
 
-  test('a signal ends it, with its reason', async () => {
+  test('rejects with the reason of its signal', async () => {
     await using server = await new GrpcServer(() => {}).listening();
     const controller = new AbortController();
     const outcome = grpcProbe(target(server.port), { clock: new FakeClock() }, controller.signal);

@@ -5,6 +5,6 @@ test.each([
   [{ historyLength: -1 }, 'historyLength must be a whole number of at least 0, not -1'],
   [{ historyLength: 2.5 }, 'historyLength must be a whole number of at least 0, not 2.5'],
   [{ historyLength: Number.NaN }, 'historyLength must be a whole number of at least 0, not NaN'],
-])('a prober refuses %j: it says which option makes no sense', (options, message) => {
+])('Prober rejects %j and names the invalid option', (options, message) => {
   expect(() => new Prober({} as never, options)).toThrow(message);
 });

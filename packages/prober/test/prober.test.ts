@@ -12,16 +12,16 @@ import { container, httpProbe, podOf, running, statusOf } from './builders.ts';
 const OK: HttpGetResult = { kind: 'answer', status: 200, body: 'fine' };
 const BAD: HttpGetResult = { kind: 'answer', status: 500, body: 'secret' };
 
-/** A node whose pods answer probes as a test says. */
+/** A node whose pods respond to probes as the test specifies. */
 class Node implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly registry = new MetricsRegistry();
   readonly recorder = new MemoryEventRecorder(() => this.clock.now());
   readonly statuses = new Map<string, PodStatus>();
   readonly updates: ProbeUpdate[] = [];
-  /** Until there is no update any more. */
+  /** Runs until no more updates are pending. */
   readonly told: Promise<void>;
-  /** When which address was asked, in ms since the start. */
+  /** Times at which each address was probed, in ms since the start. */
   readonly asked: { readonly atMs: number; readonly host: string }[] = [];
   answer: (host: string) => HttpGetResult | Promise<HttpGetResult> = () => OK;
   readonly prober: Prober;
@@ -51,13 +51,13 @@ class Node implements AsyncDisposable {
     }
   }
 
-  /** Begins, and lets so much time pass that first probes are no longer spread. */
+  /** Starts the prober and waits until first probes are no longer spread. */
   async start(settledMs = 60_000): Promise<void> {
     this.#ended = this.prober.start(this.#stop.signal);
     await this.clock.advance(settledMs);
   }
 
-  /** A pod of which the container runs from now on. */
+  /** A pod whose container runs from now on. */
   add(uid: string, probes: Record<string, Probe>, fields: Partial<ContainerStatus> = {}, podIP = '10.0.0.5'): Pod {
     const pod = podOf(uid, [container('web', probes)]);
     this.prober.addPod(pod);
@@ -86,7 +86,7 @@ async function collect<T>(values: AsyncIterable<T>, into: T[]): Promise<void> {
   for await (const value of values) into.push(value);
 }
 
-test('what changed is told to its end: whoever iterates comes out when the prober has ended', async () => {
+test('iterating the updates ends when the prober has stopped', async () => {
   const node = new Node();
   await node.start();
   node.add('1', { readinessProbe: httpProbe });
@@ -97,8 +97,8 @@ test('what changed is told to its end: whoever iterates comes out when the probe
   expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success']);
 });
 
-describe('a readiness probe', () => {
-  test('R2: is made of a container that had ended for good and runs again, as all containers of its pod were restarted', async () => {
+describe('readiness probe', () => {
+  test('R2: is made again for a container that had terminated for good and was restarted with all containers of its pod', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -119,7 +119,7 @@ describe('a readiness probe', () => {
     expect(node.prober.results.readiness('c-2')).toBe('success');
   });
 
-  test('is made as soon as its container runs, then every period, and what changes is told', async () => {
+  test('runs as soon as its container runs, then every period, and reports changes', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: httpProbe });
@@ -130,7 +130,7 @@ describe('a readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('R2: fails after as many failures as its threshold, says so by events without the body, and comes back', async () => {
+  test('R2: fails after failureThreshold failures with events without the body, and recovers', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -154,7 +154,7 @@ describe('a readiness probe', () => {
     expect(pod.metadata.uid).toBe('1');
   });
 
-  test('is made again at once when the status of a container that is not ready is another one', async () => {
+  test('runs immediately when the status of a container that is not ready changes', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -166,7 +166,7 @@ describe('a readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([0, 300, 1300]);
   });
 
-  test('is looked at early while its container begins, and only success counts then', async () => {
+  test('runs early while its container starts, and only success counts then', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -187,7 +187,7 @@ describe('a readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000).slice(asked)).toEqual([10_000]);
   });
 
-  test('R2: counts on its grid, though an early one that hangs is under way when its instant comes', async () => {
+  test('R2: counts on its grid, even if an early attempt hangs when the grid time comes', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => new Promise(() => {});
@@ -196,7 +196,7 @@ describe('a readiness probe', () => {
     await node.clock.advance(4999);
     const times = node.asked.map(({ atMs }) => atMs - 60_000);
     expect(times.filter((atMs) => atMs % 1000 === 0)).toEqual([0, 2000, 4000]);
-    // Beside the grid: what is left of a period when the counted one before has ended.
+    // Outside the grid: the rest of a period after the counted attempt has ended.
     expect(times.filter((atMs) => atMs % 1000 !== 0)).toEqual([1100, 3300]);
     expect(node.registry.text()).toContain('result="failed"} 2\n');
     await node.clock.advance(1);
@@ -204,7 +204,7 @@ describe('a readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('failure');
   });
 
-  test("R2: an early one whose timer comes after the grid's instant is the grid's own, and is made once", async () => {
+  test('R2: an early attempt whose timer fires after the grid time is the one of the grid, and runs once', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -212,14 +212,14 @@ describe('a readiness probe', () => {
     await node.clock.advance(110);
     const before = node.asked.length;
     const inTime = node.clock.monotonic.bind(node.clock);
-    // The process was busy, or the machine asleep.
+    // The process was busy, or the machine was asleep.
     vi.spyOn(node.clock, 'monotonic').mockImplementation(() => inTime() + 10_000);
     await node.clock.advance(100);
     expect(node.asked.length - before).toBe(1);
     expect(node.registry.text()).toContain('result="failed"} 2\n');
   });
 
-  test('R2: an early one that succeeds before the instant of the grid counts, however slow', async () => {
+  test('R2: counts an early attempt that succeeds before the grid time, however slow', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -233,7 +233,7 @@ describe('a readiness probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('is asked no more often than its period tells once it has run for ten of them', async () => {
+  test('runs only once per period after its first ten periods', async () => {
     await using node = new Node({});
     await node.start();
     node.answer = () => BAD;
@@ -245,7 +245,7 @@ describe('a readiness probe', () => {
     expect(node.registry.text()).toContain('result="failed"} 16\n');
   });
 
-  test('R2: is not looked at early any more once its container was ready: what fails then comes back a period later', async () => {
+  test('R2: does not run early any more once its container was ready', async () => {
     await using node = new Node({});
     await node.start();
     node.add('1', { readinessProbe: { ...httpProbe, failureThreshold: 1 } });
@@ -259,7 +259,7 @@ describe('a readiness probe', () => {
     expect(node.updates.map(({ result }) => result)).toEqual(['failure', 'success', 'failure', 'success']);
   });
 
-  test('begins when the initial delay is over, not a period later', async () => {
+  test('runs the first probe when initialDelaySeconds has passed, not a period later', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: { ...httpProbe, periodSeconds: 10, initialDelaySeconds: 3 } });
@@ -267,7 +267,7 @@ describe('a readiness probe', () => {
     expect(node.asked.map(({ atMs }) => atMs - 60_000)).toEqual([3000, 13_000]);
   });
 
-  test('R2: a restarted container starts afresh', async () => {
+  test('R2: starts from zero for a restarted container', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -282,10 +282,10 @@ describe('a readiness probe', () => {
   });
 });
 
-describe('R1: a startup probe', () => {
+describe('R1: startup probe', () => {
   const probes = { startupProbe: httpProbe, readinessProbe: httpProbe, livenessProbe: httpProbe };
 
-  test('holds the others back until it succeeds, and then lets readiness go at once', async () => {
+  test('delays the other probes until it succeeds, and then starts readiness immediately', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -303,7 +303,7 @@ describe('R1: a startup probe', () => {
     expect(node.prober.results.readiness('c-1')).toBe('success');
   });
 
-  test('is asked anew of a container that was restarted, and the others wait again', async () => {
+  test('runs again for a restarted container, and the other probes wait again', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', probes, { started: false });
@@ -328,7 +328,7 @@ describe('R1: a startup probe', () => {
     ).toEqual(Array(2).fill('the startup probe'));
   });
 
-  test('that fails is on hold until there is a new container', async () => {
+  test('is on hold after its failure until there is a new container', async () => {
     await using node = new Node();
     await node.start();
     node.answer = () => BAD;
@@ -343,7 +343,7 @@ describe('R1: a startup probe', () => {
 });
 
 describe('S6: after a restart', () => {
-  test('what was ready stays ready until a probe says otherwise, and first probes are spread over a period', async () => {
+  test('ready containers stay ready until a probe finds otherwise, and first probes are spread over a period', async () => {
     await using node = new Node();
     const startedAt = new Date(node.clock.now() - 600_000).toISOString();
     const pods = Array.from({ length: 200 }, (_, n) =>
@@ -387,7 +387,7 @@ describe('slots', () => {
     await node.clock.advance(999.5);
   };
 
-  test('200 probes a second wake the process ten times, and each keeps its period', async () => {
+  test('200 probes per second wake the process ten times, and each keeps its period', async () => {
     await using node = new Node();
     await probed(node, 200);
     node.asked.length = 0;
@@ -399,7 +399,7 @@ describe('slots', () => {
     expect(rounds[2]).toEqual(rounds[0]);
   });
 
-  test('10,000 stay even: no millisecond has many of them', async () => {
+  test('10,000 probes are spread evenly over the milliseconds', async () => {
     await using node = new Node();
     await probed(node, 10_000);
     node.asked.length = 0;
@@ -407,17 +407,17 @@ describe('slots', () => {
     expect(node.asked).toHaveLength(10_000);
     const perMs = new Map<number, number>();
     for (const { atMs } of node.asked) perMs.set(Math.floor(atMs), (perMs.get(Math.floor(atMs)) ?? 0) + 1);
-    // Each width adds up to 25 to those that came while there were few.
+    // Each width adds up to 25 probes to those set while there were few.
     expect(Math.max(...perMs.values())).toBeLessThan(110);
   });
 });
 
-describe('S6: a static pod', () => {
-  /** The turn of the first probe of all is at once. */
+describe('S6: static pod', () => {
+  /** The first scheduled probe runs immediately. */
   const notFirst = (node: Node): void =>
     node.prober.addPod(podOf('0', [container('web', { livenessProbe: httpProbe })]));
 
-  test('of which nothing is known after a restart is asked at once whether it is ready, and then in its turn', async () => {
+  test('is probed for readiness immediately if its state before a restart is unknown, and then in its turn', async () => {
     await using node = new Node();
     await node.start(0);
     const web = container('web', { readinessProbe: { ...httpProbe, periodSeconds: 10 } });
@@ -455,7 +455,7 @@ describe('S6: a static pod', () => {
     expect(node.prober.results.readiness('c1') ?? 'unknown').toBe(result);
   });
 
-  test('whose mirror pod is known is probed in its turn', async () => {
+  test('is probed in its turn if its mirror pod is known', async () => {
     await using node = new Node();
     await node.start(0);
     notFirst(node);
@@ -480,8 +480,8 @@ describe('S6: a static pod', () => {
   });
 });
 
-describe('R3: what hangs', () => {
-  test('delays no other probe, 500 of it too', async () => {
+describe('R3: probes that hang', () => {
+  test('delay no other probe, even if there are 500', async () => {
     await using node = new Node();
     await node.start();
     node.answer = (host) => (host === 'hangs' ? new Promise(() => {}) : OK);
@@ -494,7 +494,7 @@ describe('R3: what hangs', () => {
     expect(well).toEqual([0, 1000, 2000, 3000, 4000, 5000].flatMap((ms) => Array<number>(100).fill(ms)));
   });
 
-  test('is asked once at a time, and what it says after its pod has gone counts for nothing', async () => {
+  test('run one attempt at a time, and are ignored after their pod is gone', async () => {
     await using node = new Node();
     await node.start();
     let say: (result: HttpGetResult) => void = () => {};
@@ -514,7 +514,7 @@ describe('R3: what hangs', () => {
   });
 });
 
-test('10,000 probes of a period of 1 s stay even and keep to their grid, with one timer', async () => {
+test('10,000 probes with a period of 1 s are spread evenly and keep to their grid, with one timer', async () => {
   await using node = new Node();
   await node.start(0);
   for (let n = 0; n < 10_000; n++) {
@@ -542,7 +542,7 @@ test('10,000 probes of a period of 1 s stay even and keep to their grid, with on
 describe('the life of a pod', () => {
   const probes = { livenessProbe: httpProbe, readinessProbe: httpProbe };
 
-  test('while it is ended it is asked for its readiness alone', async () => {
+  test('only readiness is probed while a pod terminates', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', probes);
@@ -554,7 +554,7 @@ describe('the life of a pod', () => {
     expect(node.prober.size).toBe(1);
   });
 
-  test('liveness and startup of a sidecar are not probed while its pod terminates, and its readiness is', async () => {
+  test('liveness and startup of a sidecar are not probed while its pod terminates, readiness is', async () => {
     await using node = new Node();
     await node.start();
     const side = container('side', { restartPolicy: 'Always', ...probes, startupProbe: httpProbe });
@@ -576,7 +576,7 @@ describe('the life of a pod', () => {
     expect(node.prober.results.readiness('c-side')).toBe('failure');
   });
 
-  test('R1: an evicted pod is asked for its readiness until its container has stopped', async () => {
+  test('R1: readiness of an evicted pod is probed until its container has stopped', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', probes);
@@ -596,7 +596,7 @@ describe('the life of a pod', () => {
     expect(node.prober.size).toBe(0);
   });
 
-  test('a pod that nobody wants is cleaned up, with its metrics (K4)', async () => {
+  test('a pod that is not desired is cleaned up, with its metrics (K4)', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', probes);
@@ -613,7 +613,7 @@ describe('the life of a pod', () => {
     );
   });
 
-  test('one that has ended for good is probed no more', async () => {
+  test('a container that terminated for good is not probed any more', async () => {
     await using node = new Node();
     await node.start();
     const pod = node.add('1', { readinessProbe: httpProbe });
@@ -625,7 +625,7 @@ describe('the life of a pod', () => {
     expect(node.prober.size).toBe(0);
   });
 
-  test('annotations that say nothing sensible are told once, and count for nothing', async () => {
+  test('invalid annotations are reported once and ignored', async () => {
     await using node = new Node();
     await node.start();
     const pod = podOf('1', [container('web', probes)]);
@@ -634,7 +634,7 @@ describe('the life of a pod', () => {
     expect(event).toMatchObject({ reason: 'InvalidProbeTimes', count: 1 });
   });
 
-  test('what was found is there for who asks', async () => {
+  test('explain returns the results', async () => {
     await using node = new Node();
     await node.start();
     node.add('1', { readinessProbe: httpProbe });
@@ -658,7 +658,7 @@ describe('the life of a pod', () => {
   });
 });
 
-test('nothing is under way after it has ended', async () => {
+test('no attempt is in progress after the prober has stopped', async () => {
   const node = new Node();
   await node.start();
   node.answer = () => new Promise(() => {});

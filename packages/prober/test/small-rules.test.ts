@@ -26,14 +26,14 @@ describe('httpOutcome', () => {
     expect(httpOutcome({ kind: 'answer', status, body: 'body' })).toEqual({ result, output });
   });
 
-  test('no answer is a failure, half an answer is none', () => {
+  test('no response is a failure, half a response has no result', () => {
     expect(httpOutcome({ kind: 'fault', message: 'refused' })).toEqual({ result: 'failure', output: 'refused' });
     const half = httpOutcome({ kind: 'answer', status: 200, body: 'bo', bodyFault: 'unexpected EOF' });
     expect(half).toEqual({ result: 'broken', output: 'unexpected EOF' });
   });
 });
 
-test('an exit code decides, and 10 KiB of both streams are kept (R3)', () => {
+test('execOutcome decides by the exit code, and keeps 10 KiB of both streams (R3)', () => {
   const stderr = bytes('!');
   expect(execOutcome({ exitCode: 0, stdout: bytes('out'), stderr })).toEqual({ result: 'success', output: 'out!' });
   const long = execOutcome({ exitCode: 3, stdout: bytes('x'.repeat(20_000)), stderr });
@@ -54,7 +54,7 @@ test.each([
     undefined,
     { reason: 'Unhealthy', message: 'Readiness probe errored and resulted in failure state: words' },
   ],
-] as const)('the outcome %s counts as %s and says so in upstream’s words', (result, counted, event) => {
+] as const)('outcome %s counts as %s with upstream’s event text', (result, counted, event) => {
   expect(findingOf('readiness', { result, output: 'words' })).toEqual({ counted, ...(event && { event }) });
 });
 
@@ -73,11 +73,11 @@ describe('slots', () => {
     [100, 10, 10],
     [50, 20, 5],
     [49, 20, 0],
-  ])('of probes every %i ms, %i of all in a second, are %i ms wide', (periodMs, perSecond, width) => {
+  ])('are %i ms wide for %i probes per second with a period of %i ms', (periodMs, perSecond, width) => {
     expect(slotMs(periodMs, perSecond)).toBe(width);
   });
 
-  test('an instant is not before its slot, nor a width after it; the beginnings of wide ones are those of narrow ones', () => {
+  test('slots start at most one width before the instant; starts of wide slots are starts of narrow ones', () => {
     const instants = fc.double({ min: 0, max: 1e9, noNaN: true });
     fc.assert(
       fc.property(
@@ -105,7 +105,7 @@ describe('nextDue', () => {
     ['of many that were missed one is made up for', 1000, 7300, { dueMs: 7300, gridMs: 7000 }],
   ])('%s', (_, gridMs, nowMs, due) => expect(nextDue({ gridMs, periodMs: 1000 }, nowMs)).toEqual(due));
 
-  test('never lies before now, nor further away than a period, and stays on the grid', () => {
+  test('is never before now, at most a period away, and on the grid', () => {
     const ms = fc.integer({ min: 0, max: 1_000_000 });
     fc.assert(
       fc.property(ms, fc.integer({ min: 10, max: 60_000 }), ms, (gridMs, periodMs, laterMs) => {
@@ -138,8 +138,8 @@ test.each([
   },
 );
 
-describe('the history of a probe', () => {
-  test('has the newest of any number, in their order, up to its limit', () => {
+describe('history of a probe', () => {
+  test('keeps the newest attempts in order, up to its limit', () => {
     const probed = fc.record({ atMs: fc.nat(), durationMs: fc.nat(), output: fc.constantFrom('a', 'b') });
     fc.assert(
       fc.property(fc.array(probed, { maxLength: 12 }), fc.integer({ min: 0, max: 4 }), (all, limit) => {
@@ -151,7 +151,7 @@ describe('the history of a probe', () => {
     );
   });
 
-  test('has of any output the first line of its first 200 characters', () => {
+  test('keeps the first line of the first 200 characters of an output', () => {
     const output = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '\r', 'x'.repeat(90)), maxLength: 12 });
     fc.assert(
       fc.property(output, (text) => {
@@ -163,7 +163,7 @@ describe('the history of a probe', () => {
     );
   });
 
-  test('keeps the newest, and of each the first line', () => {
+  test('keeps the newest attempts with their first lines', () => {
     const history = new History(2);
     history.add(1, 5, { result: 'success', output: 'gone' });
     history.add(2, 5, { result: 'failure', output: 'first\r\nsecond' });
@@ -175,7 +175,7 @@ describe('the history of a probe', () => {
   });
 });
 
-describe('the times of a probe', () => {
+describe('probeTimes', () => {
   const annotated = (value: unknown) => {
     const pod = podOf('1', [container('web', { readinessProbe: httpProbe })]);
     const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -183,7 +183,7 @@ describe('the times of a probe', () => {
   };
   const web = container('web', { readinessProbe: { ...httpProbe, initialDelaySeconds: 2, successThreshold: 2 } });
 
-  test('are its spec’s, or upstream’s defaults', () => {
+  test('are those of the spec, or upstream’s defaults', () => {
     const pod = podOf('1', [web]);
     const times = { initialDelayMs: 2000, periodMs: 1000, timeoutMs: 1000, successThreshold: 2, failureThreshold: 3 };
     expect(probeTimes(pod, web, 'readiness')).toEqual(times);
@@ -192,7 +192,7 @@ describe('the times of a probe', () => {
     expect(probeTimes(pod, bare, 'liveness')).toEqual(defaults);
   });
 
-  test('below a second come from the annotation', () => {
+  test('below one second come from the annotation', () => {
     const pod = annotated({ web: { readiness: { periodMs: 200, timeoutMs: 50 } } });
     const most = annotated({ web: { liveness: { periodMs: 3_600_000, timeoutMs: 10 }, startup: { periodMs: 100 } } });
     expect(probeTimes(most, web, 'liveness')).toMatchObject({ periodMs: 3_600_000, timeoutMs: 10 });
@@ -228,13 +228,13 @@ describe('the times of a probe', () => {
       { web: { startup: { timeoutMs: '50' } } },
       '.web.startup.timeoutMs: must be a whole number from 10 to 3600000',
     ],
-  ])('%s is told with the name of the field', (_, value, problem) => {
+  ])('reports %s with the name of the field', (_, value, problem) => {
     const pod = annotated(value);
     expect(probeTimesProblems(pod)).toEqual([`metadata.annotations[${PROBE_TIMES_ANNOTATION}]${problem}`]);
     expect(probeTimes(pod, web, 'startup')).toMatchObject({ periodMs: 10_000, timeoutMs: 1000 });
   });
 
-  test('of a command are a second at least between two: the node pays for it', () => {
+  test('of exec probes have a period of at least a second, because the node pays for them', () => {
     const command = container('web', { livenessProbe: { exec: { command: ['true'] } }, readinessProbe: httpProbe });
     const ofCommand = (periodMs: number) => {
       const times = { periodMs, timeoutMs: 10 };
@@ -250,7 +250,7 @@ describe('the times of a probe', () => {
     expect(probeTimes(ofCommand(1000), command, 'liveness')).toMatchObject({ periodMs: 1000 });
   });
 
-  test('W3: an annotation is read once, and ten things that are wrong with it are told, however many and long they are', () => {
+  test('W3: parse an annotation once and report at most ten problems, however many and long they are', () => {
     let reads = 0;
     const wrong = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`${at}${'x'.repeat(100)}`, 0]));
     const pod = annotated('');
@@ -274,8 +274,8 @@ describe('the times of a probe', () => {
   });
 });
 
-describe('the messages of gRPC health', () => {
-  test('a request has the name of its service', () => {
+describe('gRPC health messages', () => {
+  test('a request contains the service name', () => {
     expect([...healthRequest('')]).toEqual([0, 0, 0, 0, 0]);
     expect([...healthRequest('ab')]).toEqual([0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
     expect([...healthRequest('x'.repeat(127)).subarray(0, 7)]).toEqual([0, 0, 0, 0, 129, 0x0a, 0x7f]);
@@ -310,7 +310,7 @@ describe('the messages of gRPC health', () => {
     ['nothing at all', [], undefined],
   ])('an answer says %s', (_, frame, status) => expect(healthStatus(Uint8Array.from(frame))).toBe(status));
 
-  test('no bytes make the reader fall over', () => {
+  test('invalid bytes do not throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (frame) =>
         ['string', 'undefined'].includes(typeof healthStatus(frame)),
@@ -337,7 +337,7 @@ describe('the messages of gRPC health', () => {
     [{ 'grpc-status': '77' }, { code: 'Code(77)', message: '' }],
   ])('a call that ends with %j is %j', (headers, status) => expect(grpcStatusOf(headers)).toEqual(status));
 
-  test('codes have their names of Go, in the order of their numbers', () => {
+  test('codes have Go’s names, in order of their numbers', () => {
     const names = Array.from({ length: 18 }, (_, code) => grpcStatusOf({ 'grpc-status': String(code) }).code);
     expect(names).toEqual([
       ...['OK', 'Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'NotFound', 'AlreadyExists'],

@@ -13,7 +13,7 @@ const waiting: Partial<ContainerStatus> = { state: { waiting: { reason: 'CrashLo
 const only = (fields: Partial<ContainerStatus>) => statusOf([running('web', 'c1', fields)]);
 
 describe('beforeProbe', () => {
-  test('a container that runs and has started is probed', () => {
+  test('probes a container that runs and has started', () => {
     expect(beforeProbe(known, sightOf())).toEqual({ state: known, next: { kind: 'probe' } });
   });
 
@@ -29,13 +29,13 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, sight).next).toMatchObject({ kind: 'wait', why });
   });
 
-  test('the end of the initial delay is known to the millisecond', () => {
+  test('returns the end of the initial delay to the millisecond', () => {
     const early = beforeProbe(known, sightOf({ times: { initialDelayMs: 60_001 } }));
     expect(early.next).toMatchObject({ atMs: CREATED_MS + 60_001 });
     expect(beforeProbe(known, sightOf({ times: { initialDelayMs: 60_000 } })).next.kind).toBe('probe');
   });
 
-  test('a wall clock that was set back does not keep a container from being probed', () => {
+  test('probes a container even if the wall clock was set back', () => {
     const sight = { nowMs: CREATED_MS - 3_600_000, times: { initialDelayMs: 5000 } };
     expect(beforeProbe(known, sightOf({ ...sight, knownForMs: 4999 })).next).toMatchObject({
       kind: 'wait',
@@ -47,7 +47,7 @@ describe('beforeProbe', () => {
     expect(successor.next).toMatchObject({ kind: 'wait', atMs: sight.nowMs + 5000 });
   });
 
-  test('R1: a startup probe is made while the container has not started, and the others are not', () => {
+  test('R1: only the startup probe runs while the container has not started', () => {
     const status = only({ started: false });
     expect(beforeProbe(known, sightOf({ kind: 'startup', status })).next.kind).toBe('probe');
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status })).next.kind).toBe('wait');
@@ -55,7 +55,7 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status, startup: () => 'failure' })).next.kind).toBe('wait');
   });
 
-  test('R1: that the container before it has started says nothing of this one', () => {
+  test('R1: ignores that an earlier container has started', () => {
     const before = { ...known, containerId: 'c0' };
     const startup = (id: string) => (id === 'c0' ? 'success' : undefined);
     const sight = { status: only({ started: false }), startup };
@@ -73,7 +73,7 @@ describe('beforeProbe', () => {
     expect(decision.forget).toBeUndefined();
   });
 
-  test('R2: another container starts afresh, and what was found of the one before is forgotten', () => {
+  test('R2: resets the state for another container and forgets the result of the one before', () => {
     const before: WorkerState = { containerId: 'c0', last: 'failure', run: 2, onHold: true };
     expect(beforeProbe(before, sightOf())).toEqual({
       ...{ state: known, next: { kind: 'probe' } },
@@ -81,16 +81,16 @@ describe('beforeProbe', () => {
     });
   });
 
-  test('S6: what was ready before a restart of the kubelet is not called unready before a probe says so', () => {
+  test('S6: keeps a container ready that was ready before a kubelet restart', () => {
     const decision = beforeProbe(newWorkerState, sightOf({ status: only({ ready: true }) }));
     expect(decision).toEqual({ state: known, next: { kind: 'probe' } });
   });
 
-  test('S6: what had started before a restart of the kubelet has started', () => {
+  test('S6: keeps a container started that had started before a kubelet restart', () => {
     expect(beforeProbe(newWorkerState, sightOf({ kind: 'startup' }))).toMatchObject({ set: 'success' });
   });
 
-  test('a sidecar is looked for among init containers', () => {
+  test('finds a sidecar among the init containers', () => {
     const web = container('web', { restartPolicy: 'Always' });
     const status = statusOf([running('other', 'c9')], { initContainerStatuses: [running('web', 'c1')] });
     const sight = sightOf({ pod: podOf('1', [container('other')], { initContainers: [web] }), container: web, status });
@@ -98,7 +98,7 @@ describe('beforeProbe', () => {
     expect(runningSinceMs(status, 'web')).toBe(CREATED_MS);
   });
 
-  test('what is on hold stays so until there is another container', () => {
+  test('stays on hold until there is another container', () => {
     const held = { ...known, onHold: true };
     expect(beforeProbe(held, sightOf({ kind: 'liveness' }))).toEqual({
       state: held,
@@ -114,7 +114,7 @@ describe('beforeProbe', () => {
     ['has failed and is run again', terminated(1), 'OnFailure', 'wait'],
     ['has succeeded for good', terminated(0), 'OnFailure', 'end'],
     ['has failed for good', terminated(1), 'Never', 'end'],
-  ])('a container that %s is a failure', (_, fields, restartPolicy, next) => {
+  ])('a container that %s counts as a failure', (_, fields, restartPolicy, next) => {
     const web = container('web');
     const pod = podOf('1', [web], { restartPolicy });
     expect(beforeProbe(known, sightOf({ pod, status: only(fields) }))).toMatchObject({
@@ -123,12 +123,12 @@ describe('beforeProbe', () => {
     });
   });
 
-  test('what is only just created is not killed for not running yet, and what has ended is not alive', () => {
+  test('does not fail a container that was only just created, but fails one that terminated', () => {
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(waiting) })).set).toBeUndefined();
     expect(beforeProbe(known, sightOf({ kind: 'liveness', status: only(terminated(1)) })).set).toBe('failure');
   });
 
-  test('C4: a sidecar is run again, whatever the policy of its pod', () => {
+  test('C4: waits for a sidecar to restart, whatever the pod’s policy', () => {
     const side = container('side', { restartPolicy: 'Always' });
     const initContainers = [container('setup'), side];
     const pod = podOf('1', [container('web')], { restartPolicy: 'Never', initContainers });
@@ -142,7 +142,7 @@ describe('beforeProbe', () => {
     expect(web.next).toEqual({ kind: 'end' });
   });
 
-  test('C6: a container that has ended for good waits where another one asks for all to begin anew', () => {
+  test('C6: waits for a terminated container if another one requests a restart of all containers', () => {
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const other = container('other', { restartPolicy: 'Never', restartPolicyRules });
     const pod = podOf('1', [container('web'), other], { restartPolicy: 'Never' });
@@ -155,7 +155,7 @@ describe('beforeProbe', () => {
     expect(beforeProbe(known, { ...besides(terminated(42)), features }).next.kind).toBe('end');
   });
 
-  test('R1: readiness of a pod that was made to fail is probed until its container has stopped, in a sidecar too', () => {
+  test('R1: probes readiness of a pod with phase Failed until its containers, including sidecars, have stopped', () => {
     const side = container('side', { restartPolicy: 'Always' });
     const pod = podOf('1', [container('web')], { initContainers: [side] });
     const statuses = (fields: Partial<ContainerStatus>) =>
@@ -178,11 +178,11 @@ describe('beforeProbe', () => {
     }
   });
 
-  test.each(['Succeeded', 'Failed'])('a pod that has %s is probed no more', (phase) => {
+  test.each(['Succeeded', 'Failed'])('does not probe a pod with phase %s', (phase) => {
     expect(beforeProbe(known, sightOf({ status: statusOf([], { phase }) })).next.kind).toBe('end');
   });
 
-  test('a pod that is being deleted is alive until it is gone, and is still asked whether it is ready', () => {
+  test('counts a pod that is being deleted as alive, and still probes readiness', () => {
     const pod = podOf('1', [container('web')]);
     const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(beforeProbe(known, sightOf({ pod: deleted, kind: 'liveness' }))).toMatchObject({
@@ -222,7 +222,7 @@ describe('afterProbe', () => {
     expect([set, state.onHold]).toEqual([result, onHold]);
   });
 
-  test('a probe that finds again what stands leaves nothing new behind', () => {
+  test('keeps the same state object after a repeated result', () => {
     const limits = { successThreshold: 2, failureThreshold: 1 };
     let { state } = afterProbe(known, 'success', 'readiness', limits);
     ({ state } = afterProbe(state, 'success', 'readiness', limits));
@@ -233,7 +233,7 @@ describe('afterProbe', () => {
     expect(afterProbe(state, 'failure', 'readiness', limits)).toMatchObject({ set: 'failure', state: { run: 1 } });
   });
 
-  test('R2: whatever is found, what stands changes only after as many in a row as the threshold asks for', () => {
+  test('R2: changes the result only after as many consecutive outcomes as the threshold requires', () => {
     const results = fc.array(fc.constantFrom<'success' | 'failure'>('success', 'failure'), { maxLength: 40 });
     const limits = fc.record({
       successThreshold: fc.integer({ min: 1, max: 4 }),
@@ -255,7 +255,7 @@ describe('afterProbe', () => {
   });
 });
 
-test('W3: what many have ended with is gone through once for a status, rules or none', () => {
+test('W3: checks the exits of many containers once per status, with or without rules', () => {
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
   for (const rules of [{}, { restartPolicyRules }]) {
     const containers = Array.from({ length: 200 }, (_, at) =>
@@ -279,7 +279,7 @@ test('W3: what many have ended with is gone through once for a status, rules or 
   }
 });
 
-test('a container that does not run has not been running since any time', () => {
+test('runningSinceMs is undefined for a container that does not run', () => {
   expect(runningSinceMs(statusOf([running('web', 'c1')]), 'web')).toBe(CREATED_MS);
   expect(runningSinceMs(only({ state: { running: {} } }), 'web')).toBe(0);
   expect(runningSinceMs(only(waiting), 'web')).toBeUndefined();

@@ -20,7 +20,7 @@ function conditionsOf(
   return (type: string) => all.find((condition) => condition.type === type);
 }
 
-test('the kubelet writes eight conditions, and no others', () => {
+test('the kubelet writes exactly eight condition types', () => {
   const own = ['PodScheduled', 'Ready', 'Initialized', 'ContainersReady', 'PodResizeInProgress', 'PodResizePending'];
   const all = [
     ...own,
@@ -40,7 +40,7 @@ test.each<[string, PodPhase, NonNullable<ContainerStatus['state']>, boolean, Pod
   ['a pod over its deadline whose container runs', 'Failed', { running: {} }, true, 'Failed'],
   ['a pod that has done its work', 'Succeeded', { terminated: { exitCode: 0 } }, false, 'Succeeded'],
   ['a pod that runs', 'Running', { running: {} }, false, 'Running'],
-])('S7: the readiness of %s is judged by its phase %s', (_what, phase, state, isOver, expected) => {
+])('S7: readiness of %s follows from its phase %s', (_what, phase, state, isOver, expected) => {
   const statuses = [{ ...apiStatus('main', 'running'), state }];
   expect(readinessPhase(makePod(), phase, statuses, isOver)).toBe(expected);
 });
@@ -100,7 +100,7 @@ describe('ContainersReady', () => {
   });
 });
 
-test('S7: each readiness gate that is not True is told', () => {
+test('S7: the message names each readiness gate that is not True', () => {
   const pod = makePod({ readinessGates: [{ conditionType: 'lb' }, { conditionType: 'dns' }] });
   const lb = { type: 'lb', status: 'Unknown' };
   const [told] = readyConditions({ pod, phase: 'Running', statuses: [ready('main')], otherConditions: [lb] });
@@ -158,11 +158,11 @@ describe('Initialized', () => {
     expect(conditionsOf(pod, phase, statuses)('Initialized')).toEqual({ type: 'Initialized', ...expected });
   });
 
-  test('a pod without init containers is, before anything runs', () => {
+  test('a pod without init containers is initialized before anything runs', () => {
     expect(conditionsOf(makePod(), 'Pending', [])('Initialized')).toEqual({ type: 'Initialized', status: 'True' });
   });
 
-  test('once initialized, a pod stays so while its init containers run again', () => {
+  test('an initialized pod stays initialized while its init containers run again', () => {
     const statuses = [apiStatus('init', 'running'), apiStatus('proxy', 'waiting'), ...waiting];
     const before = (type: string, status: string) => [
       { type: 'Ready', status: 'False' },

@@ -42,7 +42,7 @@ const INIT = { name: 'init', image: 'busybox:1' };
 const withInit = (fields: Partial<Pod['spec']> = {}): Pod => makePod({ initContainers: [INIT], ...fields });
 const ranBefore = { containerID: 'x://c0', state: { running: { startedAt: '2026-01-01T00:00:02Z' } } };
 
-describe('a container without a record', () => {
+describe('container without a record', () => {
   test('waits for its first start', () => {
     expect(shown(MAIN, [])).toEqual({
       name: 'main',
@@ -56,7 +56,7 @@ describe('a container without a record', () => {
     expect(shown({ name: 'main' }, []).image).toBe('');
   });
 
-  test('keeps its count and how it ended before', () => {
+  test('keeps its restart count and last state', () => {
     const lastState = { terminated: { exitCode: 3 } };
     const old = { state: { waiting: {} }, lastState, restartCount: 3 };
     expect(shown(MAIN, [], { old })).toMatchObject({ lastState, restartCount: 3 });
@@ -69,7 +69,7 @@ describe('a container without a record', () => {
       exitCode: 137,
     },
   };
-  test('that ran has ended, and is counted as one that begins anew, but in a pod that is being deleted', () => {
+  test('counts as restarted if it ran, unless the pod is being deleted', () => {
     expect(shown(MAIN, [], { old: ranBefore })).toMatchObject({ lastState: lost, restartCount: 1 });
     const metadata = { ...makePod().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
     const pod = makePod({}, { metadata });
@@ -79,7 +79,7 @@ describe('a container without a record', () => {
   test.each([
     ['under policy Never', MAIN, makePod({ restartPolicy: 'Never' }), 'main'],
     ['that is ephemeral', { name: 'main' }, makePod(), 'ephemeral'],
-  ] as const)('C6: %s that ran has ended for good, and is not waited for', (_, container, pod, group) => {
+  ] as const)('C6: %s that ran has terminated for good', (_, container, pod, group) => {
     const status = shown(container, [], { old: ranBefore, pod, group });
     expect(status).toMatchObject({ state: lost, restartCount: 0, ready: false });
     expect(shown(container, [], { old: status, pod, group })).toEqual(status);
@@ -96,7 +96,7 @@ describe('a container without a record', () => {
     expect(shown(INIT, [], options)).toMatchObject({ state: { waiting: { reason: 'PodInitializing' } }, ...expected });
   });
 
-  test('C3: an init container of which nobody knows when it ran has run here', () => {
+  test('C3: an init container that ran at an unknown time ran in this sandbox', () => {
     const status = { ...runtimeStatus(), sandboxes: [makeSandbox()] };
     const old = { containerID: 'x://c0', state: { running: {} } };
     const options = { group: 'init', pod: withInit(), runtimeStatus: status, old } as const;
@@ -104,11 +104,11 @@ describe('a container without a record', () => {
   });
 });
 
-describe('an init container, once a main container was created', () => {
+describe('init container after a main container was created', () => {
   const main = runtimeContainer({ id: 'm1' });
   const options = { group: 'init', pod: withInit() } as const;
 
-  test('has completed, where it has no record and nothing was told of it', () => {
+  test('has completed if it has no record and was never reported', () => {
     expect(shown(INIT, [main], options).state).toEqual({
       terminated: {
         reason: 'Completed',
@@ -119,7 +119,7 @@ describe('an init container, once a main container was created', () => {
     });
   });
 
-  test('has ended as was told, where something was', () => {
+  test('keeps its reported termination', () => {
     const state = { terminated: { exitCode: 0, containerID: 'x://i1' } };
     expect(shown(INIT, [main], { ...options, old: { containerID: 'x://i1', state } }).state).toEqual(state);
   });
@@ -129,7 +129,7 @@ describe('an init container, once a main container was created', () => {
     ['an older sandbox, and it cannot start in the new one', 's1', CRASH, false],
     ['the new sandbox, where it could not start before', 's2', CRASH, true],
     ['a sandbox that is not told, where it could not start before', '', CRASH, true],
-  ])('C3: has completed unless it has to run again: one of %s', (_name, sandboxId, failure, completed) => {
+  ])('C3: has completed unless it must run again: one of %s', (_name, sandboxId, failure, completed) => {
     const sandboxes = [makeSandbox({ id: 's2', attempt: 1 }), makeSandbox({ state: 'notReady' })];
     const status = { ...runtimeStatus({ ...main, sandboxId }), sandboxes };
     const { state } = shown(INIT, [], { ...options, runtimeStatus: status, startFailure: () => failure });
@@ -137,13 +137,13 @@ describe('an init container, once a main container was created', () => {
     expect(state?.waiting).toEqual(completed ? undefined : CRASH);
   });
 
-  test('waits, where it is created again', () => {
+  test('waits if it was created again', () => {
     const again = runtimeContainer({ id: 'i2', name: 'init', state: 'created' });
     expect(shown(INIT, [main, again], options).state).toEqual({ waiting: {} });
   });
 });
 
-describe('a container that could not be started', () => {
+describe('container that could not be started', () => {
   const startFailure = () => CRASH;
   const ended = (name: string, exitCode: number) =>
     runtimeContainer({ name, state: 'exited', exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' });
@@ -152,15 +152,15 @@ describe('a container that could not be started', () => {
     ['a main container that failed', MAIN, 'main', 1, true],
     ['an init container that failed', INIT, 'init', 1, true],
     ['but no init container that is done', INIT, 'init', 0, false],
-  ])('waits for the reason: %s', (_name, container, group, exitCode, waits) => {
+  ])('waits with the reason: %s', (_name, container, group, exitCode, waits) => {
     const { state } = shown(container, [ended(container.name, exitCode)], { group, startFailure, pod: withInit() });
     expect(state?.waiting).toEqual(waits ? CRASH : undefined);
     expect(state?.terminated?.exitCode).toBe(waits ? undefined : 0);
   });
 });
 
-describe('what a container did', () => {
-  test('has times in whole seconds, and neither reason nor message where there are none', () => {
+describe('state of a container', () => {
+  test('has times in whole seconds, without absent reason and message', () => {
     const record = runtimeContainer({ state: 'exited', exitCode: 2, reason: '' });
     expect(shown(MAIN, [record]).state).toEqual({
       terminated: {
@@ -172,7 +172,7 @@ describe('what a container did', () => {
     });
   });
 
-  test('has the epoch for a time that there is none of; one that runs has none', () => {
+  test('has the epoch for missing times of a terminated container, and none for a running one', () => {
     const never = runtimeContainer({ state: 'exited', startedAtMs: 0, finishedAtMs: 0 });
     expect(shown(MAIN, [never]).state?.terminated).toMatchObject({
       startedAt: '1970-01-01T00:00:00Z',
@@ -181,16 +181,16 @@ describe('what a container did', () => {
     expect(shown(MAIN, [runtimeContainer({ startedAtMs: 0 })]).state).toEqual({ running: {} });
   });
 
-  test('is nothing yet, where it is only created', () => {
+  test('is empty if the container was only created', () => {
     expect(shown(MAIN, [runtimeContainer({ state: 'created' })]).state).toEqual({ waiting: {} });
   });
 
-  test('before its newest run is what the runtime says, though it ran when it was last told of', () => {
+  test('shows the previous attempt as the runtime reports it, even if it was last reported as running', () => {
     const records = [runtimeContainer({}), runtimeContainer({ id: 'c0', state: 'exited', exitCode: 4 })];
     expect(shown(MAIN, records, { old: ranBefore }).lastState?.terminated?.exitCode).toBe(4);
   });
 
-  test('is unknown where the runtime has lost it', () => {
+  test('is unknown if the runtime has lost it', () => {
     const records = [runtimeContainer({ state: 'unknown' })];
     const message = 'The container could not be located when the pod was terminated';
     expect(shown(MAIN, records, { old: { ...ranBefore, containerID: 'x://c1' } }).state).toEqual({
@@ -199,7 +199,7 @@ describe('what a container did', () => {
     expect(shown(MAIN, records).state).toEqual({ waiting: {} });
   });
 
-  test('before, of which the runtime has no record, is what was told of it', () => {
+  test('keeps the reported previous attempt if the runtime has no record', () => {
     const lastState = { terminated: { exitCode: 5 } };
     const same = { ...ranBefore, containerID: 'x://c1', lastState };
     expect(shown(MAIN, [runtimeContainer()], { old: same }).lastState).toEqual(lastState);
@@ -211,13 +211,13 @@ describe('what a container did', () => {
   });
 });
 
-test('a container that all begin anew with says why it is gone', () => {
+test('a container shows that its record was removed for a restart of all containers', () => {
   const { state } = shown(MAIN, [], { old: ranBefore, restartsAll: true });
   const message = 'The container is removed because RestartAllContainers in place';
   expect(state).toEqual({ waiting: { reason: 'RestartingAllContainers', message } });
 });
 
-describe('mounts', () => {
+describe('volume mounts', () => {
   const mount = { name: 'data', mountPath: '/data', readOnly: true };
   const none = { mountPropagation: 'None', recursiveReadOnly: 'Enabled' };
   test.each<[string, object, boolean, object]>([
@@ -233,14 +233,14 @@ describe('mounts', () => {
       { readOnly: true, recursiveReadOnly: 'Disabled' },
     ],
     ['that must not be', { recursiveReadOnly: 'Disabled' }, true, { readOnly: true, recursiveReadOnly: 'Disabled' }],
-  ])('read-only down to their submounts (KEP-3857): those %s', (_name, fields, recursiveReadOnly, expected) => {
+  ])('are recursively read-only (KEP-3857) for mounts that are %s', (_name, fields, recursiveReadOnly, expected) => {
     const container = { ...MAIN, volumeMounts: [{ ...mount, ...fields }] };
     const told = [{ name: 'data', mountPath: '/data', ...expected }];
     expect(shown(container, [runtimeContainer()], { recursiveReadOnly }).volumeMounts).toEqual(told);
     expect(shown(container, [], { recursiveReadOnly }).volumeMounts).toEqual(told);
   });
 
-  test('are not told where there are none', () => {
+  test('are omitted if there are none', () => {
     expect(shown({ ...MAIN, volumeMounts: [] }, [])).not.toHaveProperty('volumeMounts');
   });
 });

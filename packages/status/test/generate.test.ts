@@ -17,8 +17,8 @@ const condition = (status: PodStatus, type: string): PodCondition | undefined =>
   status.conditions?.find((found) => found.type === type);
 const running = runtimeStatus(runtimeContainer());
 
-describe('a pod that runs', () => {
-  test('tells how the devices of main containers are, and of no others', () => {
+describe('running pod', () => {
+  test('shows the device health of main containers only', () => {
     const resources = [{ name: 'example.com/led', resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const status = generateApiPodStatus(pod, runtimeStatus(), makeContext({ resourcesStatus: () => resources }));
@@ -31,7 +31,7 @@ describe('a pod that runs', () => {
   const pod = makePod({}, { metadata: { name: 'web', namespace: 'default', uid: 'u1', generation: 3 } });
   const status = generateApiPodStatus(pod, running, makeContext());
 
-  test('shows phase, addresses, QoS and generation', () => {
+  test('shows phase, addresses, QoS class and generation', () => {
     expect(status).toMatchObject({
       phase: 'Running',
       podIP: '10.0.0.7',
@@ -42,7 +42,7 @@ describe('a pod that runs', () => {
     });
   });
 
-  test('shows its container with the runtime’s name before the id, and times in whole seconds', () => {
+  test('shows container IDs with the runtime’s name, and times in whole seconds', () => {
     expect(status.containerStatuses).toEqual([
       {
         name: 'main',
@@ -60,7 +60,7 @@ describe('a pod that runs', () => {
     ]);
   });
 
-  test('has every condition True, each with the generation', () => {
+  test('has every condition True with the generation', () => {
     const types = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
     expect(status.conditions).toEqual(types.map((type) => ({ type, status: 'True', observedGeneration: 3 })));
   });
@@ -70,7 +70,7 @@ describe('containers', () => {
   test.each([
     ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
     ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
-  ])('%s that is done is told of as done, whatever attempt was created late', (_, pod, name, phase) => {
+  ])('shows %s as completed, whatever attempt was created late', (_, pod, name, phase) => {
     const late = runtimeContainer({ id: 'c2', name, state: 'created', restartCount: 1 });
     const done = runtimeContainer({ name, state: 'exited' });
     const status = generateApiPodStatus(pod, runtimeStatus(late, done), makeContext());
@@ -79,7 +79,7 @@ describe('containers', () => {
     expect([status.phase, condition(status, 'Initialized')?.status]).toEqual([phase, 'True']);
   });
 
-  test('one that was never created waits: for init containers where there are some', () => {
+  test('shows a container that was never created as waiting, for init containers if there are any', () => {
     const context = makeContext({ sandboxReady: false });
     const plain = generateApiPodStatus(makePod(), runtimeStatus(), context);
     expect(plain.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: 'ContainerCreating' } });
@@ -93,7 +93,7 @@ describe('containers', () => {
     });
   });
 
-  test('a container that could not be started has ended without having begun: at the epoch, as upstream has it', () => {
+  test('shows a container that could not be started as terminated at the epoch, as upstream does', () => {
     const failed = runtimeContainer({ state: 'exited', exitCode: 128, reason: 'StartError', startedAtMs: 0 });
     const status = generateApiPodStatus(makePod(), runtimeStatus(failed), makeContext());
     const [container] = status.containerStatuses ?? [];
@@ -101,7 +101,7 @@ describe('containers', () => {
     expect(terminated).toMatchObject({ startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-01-01T00:00:09Z' });
   });
 
-  test('one that crashed waits with the reason why it is not started, and shows how it ended before', () => {
+  test('shows a crashed container as waiting with the reason, and its termination as last state', () => {
     const dead = runtimeContainer({ state: 'exited', exitCode: 3, reason: 'Error', message: 'boom', restartCount: 2 });
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
     const status = generateApiPodStatus(makePod(), runtimeStatus(dead), makeContext({ startFailure }));
@@ -113,7 +113,7 @@ describe('containers', () => {
     });
   });
 
-  test('the newest attempt is the state, the one before it the last state', () => {
+  test('shows the newest attempt as state and the one before as last state', () => {
     const seen = runtimeStatus(
       runtimeContainer({ restartCount: 1 }),
       runtimeContainer({ id: 'c0', state: 'exited', exitCode: 1 }),
@@ -124,7 +124,7 @@ describe('containers', () => {
   });
 
   test.each(['running', 'exited'] as const)(
-    'S3: one that was %s and began anew has one restart more, though all its records and logs are gone',
+    'S3: adds one restart for a container that was %s and restarted, although all its records and logs are gone',
     (state) => {
       const before = runtimeStatus(runtimeContainer({ state, restartCount: 5 }));
       let oldStatus = generateApiPodStatus(makePod(), before, makeContext());
@@ -139,7 +139,7 @@ describe('containers', () => {
     },
   );
 
-  test('S3: one that crashes goes on being counted from what was told, though the runtime counts from less', () => {
+  test('S3: counts a crashing container from the reported count, although the runtime counts from less', () => {
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 20s' });
     const told = (id: string, state: 'running' | 'exited', restartCount: number, oldStatus: PodStatus | undefined) =>
       generateApiPodStatus(
@@ -155,7 +155,7 @@ describe('containers', () => {
     expect(waitingAgain.containerStatuses?.[0]?.state?.waiting).toMatchObject(startFailure());
   });
 
-  test('S3: restart counts do not go back where only an older record is left', () => {
+  test('S3: does not decrease restart counts if only an older record is left', () => {
     const before = runtimeStatus(runtimeContainer({ state: 'exited', restartCount: 5 }));
     const oldStatus = generateApiPodStatus(makePod(), before, makeContext());
     const older = runtimeStatus(runtimeContainer({ id: 'c0', state: 'exited', restartCount: 4 }));
@@ -163,7 +163,7 @@ describe('containers', () => {
     expect(status.containerStatuses?.[0]?.restartCount).toBe(5);
   });
 
-  test('one that ran and of which nothing is left has ended, nobody knows how', () => {
+  test('shows a container that ran and has no record as terminated with unknown status', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const status = generateApiPodStatus(makePod(), runtimeStatus(), makeContext({ oldStatus }));
     expect(status.phase).toBe('Running');
@@ -174,7 +174,7 @@ describe('containers', () => {
   });
 
   test.each(['running', 'exited'] as const)(
-    'C3: an init container that was %s in an older sandbox runs again',
+    'C3: shows an init container that was %s in an older sandbox as running again',
     (state) => {
       const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
       const before = runtimeStatus(runtimeContainer({ name: 'init', state, exitCode: state === 'exited' ? 143 : 0 }));
@@ -194,7 +194,7 @@ describe('containers', () => {
     },
   );
 
-  test('S1: a main container that ended in an older sandbox has ended, though its record is gone', () => {
+  test('S1: shows a main container that terminated in an older sandbox as terminated, although its record is gone', () => {
     const pod = makePod({ restartPolicy: 'OnFailure', containers: [{ name: 'main' }, { name: 'other' }] });
     const ended = runtimeContainer({ state: 'exited' });
     const oldStatus = generateApiPodStatus(pod, runtimeStatus(ended), makeContext());
@@ -222,7 +222,7 @@ describe('containers', () => {
       },
       'main',
     ],
-  ] as const)('S1: %s in back-off is shown with its exit code when its pod has ended', (_, spec, name) => {
+  ] as const)('S1: shows %s in back-off with its exit code when its pod has terminated', (_, spec, name) => {
     const pod = makePod(spec);
     const startFailure = () => ({ reason: 'CrashLoopBackOff', message: 'back-off 10s' });
     const ended = runtimeStatus(runtimeContainer({ name, state: 'exited', exitCode: 42, reason: 'Error' }));
@@ -236,7 +236,7 @@ describe('containers', () => {
     expect(statusOf(true)).toMatchObject({ terminated: { exitCode: 42, reason: 'Error' } });
   });
 
-  describe('a container under OnFailure that was stopped for its probe and ended with exit code 0', () => {
+  describe('container with policy OnFailure that was stopped for its probe and exited with code 0', () => {
     const pod = makePod({ restartPolicy: 'OnFailure' });
     const restartOwed = { reason: 'LivenessProbe', message: 'Container main failed liveness probe' };
     const ended = runtimeStatus(runtimeContainer({ state: 'exited', exitCode: 0, restartOwed }));
@@ -259,7 +259,7 @@ describe('containers', () => {
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ waiting: { reason: 'CrashLoopBackOff' } });
     });
 
-    test('S2: has failed its pod, if that is ended before the restart', () => {
+    test('S2: fails its pod if the pod is terminated before the restart', () => {
       const status = generateApiPodStatus(pod, ended, makeContext({ oldStatus, podIsTerminal: true }));
       expect(status.phase).toBe('Failed');
       expect(status.containerStatuses?.[0]?.state).toMatchObject({ terminated: { exitCode: 0 } });
@@ -311,14 +311,14 @@ describe('containers', () => {
     expect(later.containerStatuses?.[0]).toMatchObject({ state: { running: {} }, ready: true });
   });
 
-  test('one that ran and whose state the runtime does not know has ended', () => {
+  test('shows a container that ran and whose state is unknown as terminated', () => {
     const oldStatus = generateApiPodStatus(makePod(), running, makeContext());
     const lost = runtimeStatus(runtimeContainer({ state: 'unknown' }));
     const status = generateApiPodStatus(makePod(), lost, makeContext({ oldStatus }));
     expect(status.containerStatuses?.[0]?.state?.terminated).toMatchObject({ reason: 'ContainerStatusUnknown' });
   });
 
-  test('C3: an init container without records has completed once a main container exists; a sidecar has not', () => {
+  test('C3: shows an init container without records as completed once a main container exists, but not a sidecar', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }, { name: 'proxy', restartPolicy: 'Always' }] });
     const status = generateApiPodStatus(pod, running, makeContext());
     expect(status.initContainerStatuses?.[0]).toMatchObject({
@@ -328,7 +328,7 @@ describe('containers', () => {
     expect(status.initContainerStatuses?.[1]?.state?.waiting).toBeDefined();
   });
 
-  test('C3: an init container that cannot start in a new sandbox waits for that, look after look', () => {
+  test('C3: shows an init container that cannot start in a new sandbox as waiting, repeatedly', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const done = runtimeContainer({ id: 'i1', name: 'init', state: 'exited' });
     const main = runtimeContainer();
@@ -360,7 +360,7 @@ describe('containers', () => {
     }
   });
 
-  test('main containers are sorted by name, init containers stay as the spec has them', () => {
+  test('sorts main containers by name, and keeps init containers in spec order', () => {
     const containers = [{ name: 'z' }, { name: 'a' }];
     const status = generateApiPodStatus(
       makePod({ containers, initContainers: containers }),
@@ -372,7 +372,7 @@ describe('containers', () => {
   });
 });
 
-describe('a sidecar that starts again', () => {
+describe('sidecar that restarts', () => {
   const pod = makePod({
     restartPolicy: 'OnFailure',
     initContainers: [{ name: 'proxy', restartPolicy: 'Always', startupProbe: {} }],
@@ -388,11 +388,11 @@ describe('a sidecar that starts again', () => {
     ['runs', {}],
     ['has failed, and is to start again', ended],
     ['has succeeded', { state: 'exited' }],
-  ])('does not make a pod pending whose main container %s', (_what, main) => {
+  ])('does not make a pod Pending whose main container %s', (_what, main) => {
     expect(phase(main)).toBe('Running');
   });
 
-  test('does not make one pending of whose main containers one is there', () => {
+  test('does not make a pod Pending if one of its main containers exists', () => {
     const two = makePod({ ...pod.spec, containers: [{ name: 'main' }, { name: 'other' }] });
     const both = [runtimeContainer({}), runtimeContainer({ id: 'o', name: 'other' })];
     const seen = { ...runtimeStatus(starting, ...both), sandboxes: [makeSandbox()] };
@@ -402,7 +402,7 @@ describe('a sidecar that starts again', () => {
   test.each<[what: string, main: Partial<RuntimeContainerStatus>, sandbox: Partial<RuntimeSandboxStatus>]>([
     ['ended in an older sandbox', { ...ended, sandboxId: 's0' }, {}],
     ['ended in a sandbox that is not ready', ended, { state: 'notReady' }],
-  ])('makes one pending whose main container %s: it starts from the beginning', (_what, main, sandbox) => {
+  ])('makes a pod Pending whose main container %s', (_what, main, sandbox) => {
     expect(phase(main, sandbox)).toBe('Pending');
   });
 });
@@ -411,7 +411,7 @@ describe('readiness', () => {
   const probed = makePod({ containers: [{ name: 'main', readinessProbe: {}, startupProbe: {} }] });
   const succeeding: StatusProbeResults = { startup: () => 'success', readiness: () => 'success' };
 
-  test('R1: before its startup probe succeeds a container has not started, and is not ready', () => {
+  test('R1: a container has not started and is not ready before its startup probe succeeds', () => {
     const status = generateApiPodStatus(probed, running, makeContext());
     expect(status.containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
     const probes: StatusProbeResults = { ...succeeding, readiness: () => 'failure' };
@@ -419,14 +419,14 @@ describe('readiness', () => {
     expect(started.containerStatuses?.[0]).toMatchObject({ started: true, ready: false });
   });
 
-  test('what a probe found is looked up by the runtime’s id of the container', () => {
+  test('probe results are looked up by the runtime’s container ID', () => {
     const result = (id: string) => (id === 'c1' ? 'success' : 'failure');
     const probes: StatusProbeResults = { startup: result, readiness: result };
     const status = generateApiPodStatus(probed, running, makeContext({ probes }));
     expect(status.containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
   });
 
-  test('S6: a restart of the kubelet does not flip Ready before the first probe, one of the container does', () => {
+  test('S6: Ready does not change on a kubelet restart before the first probe, but on a container restart', () => {
     const oldStatus = generateApiPodStatus(probed, running, makeContext({ probes: succeeding }));
     const after = generateApiPodStatus(probed, running, makeContext({ oldStatus }));
     expect(condition(after, 'Ready')?.status).toBe('True');
@@ -435,7 +435,7 @@ describe('readiness', () => {
     expect(condition(anew, 'Ready')?.status).toBe('False');
   });
 
-  test('S7: a readiness gate that is missing or not True keeps the pod from being ready', () => {
+  test('S7: a missing or false readiness gate keeps the pod not ready', () => {
     const gated = makePod({ readinessGates: [{ conditionType: 'lb' }] });
     expect(condition(generateApiPodStatus(gated, running, makeContext()), 'Ready')).toMatchObject({
       status: 'False',
@@ -449,7 +449,7 @@ describe('readiness', () => {
   });
 });
 
-test('S7: a readiness gate may name what the kubelet itself tells of the pod', () => {
+test('S7: a readiness gate may refer to a condition of the kubelet', () => {
   const gated = makePod({
     readinessGates: [{ conditionType: 'Initialized' }, { conditionType: 'PodReadyToStartContainers' }],
   });
@@ -461,8 +461,8 @@ test('S7: a readiness gate may name what the kubelet itself tells of the pod', (
   );
 });
 
-describe('what is kept', () => {
-  test('S4: conditions of other owners, and DisruptionTarget', () => {
+describe('kept values', () => {
+  test('S4: conditions of other writers, and DisruptionTarget', () => {
     const theirs = { type: 'example.com/theirs', status: 'True', reason: 'X' };
     const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
     const pod = makePod({}, { status: { conditions: [theirs, { type: 'Ready', status: 'False' }] } });
@@ -471,7 +471,7 @@ describe('what is kept', () => {
     expect(status.conditions?.filter(({ type }) => type === 'Ready')).toHaveLength(1);
   });
 
-  test('the start of its first sandbox, where no status of before tells when the pod began', () => {
+  test('the creation of the first sandbox as start time if no earlier status has one', () => {
     const sandboxes = [Date.UTC(2026, 0, 2), Date.UTC(2026, 0, 1)].map((createdAtMs) => makeSandbox({ createdAtMs }));
     const seen = { ...running, sandboxes };
     expect(generateApiPodStatus(makePod(), seen, makeContext()).startTime).toBe('2026-01-01T00:00:00Z');
@@ -485,7 +485,7 @@ describe('what is kept', () => {
     expect(generateApiPodStatus(makePod(), gone, makeContext({ oldStatus })).podIP).toBe('10.0.0.7');
   });
 
-  test('one address of each family, IPv4 first unless the other is wished for, whatever the node’s addresses are', () => {
+  test('one address per family, IPv4 first unless IPv6 is preferred, whatever the node’s addresses', () => {
     const seen = { ...runtimeStatus(), ips: ['fd00::1', '10.0.0.7', '10.0.0.8'] };
     const v4 = generateApiPodStatus(makePod(), seen, makeContext());
     expect(v4.podIPs).toEqual([{ ip: '10.0.0.7' }, { ip: 'fd00::1' }]);
@@ -499,7 +499,7 @@ describe('what is kept', () => {
     expect(host.podIPs).toEqual([{ ip: 'fd00::9' }, { ip: '192.168.0.1' }]);
   });
 
-  test('a pod on the host’s network has the node’s addresses', () => {
+  test('a host-network pod has the node’s addresses', () => {
     const pod = makePod({ hostNetwork: true });
     const status = generateApiPodStatus(pod, { ...runtimeStatus(), ips: [] }, makeContext());
     expect(status.podIP).toBe('192.168.0.1');
@@ -515,7 +515,7 @@ describe('terminal phases', () => {
     expect(condition(status, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
   });
 
-  test('S7: an evicted pod stays as ready as its containers until they have stopped, however often its status is made', () => {
+  test('S7: readiness of an evicted pod follows its containers until they have stopped', () => {
     const pod = makePod({ containers: [{ name: 'main', readinessProbe: {} }] });
     const ready = (result: 'success' | 'failure') => ({ startup: () => undefined, readiness: () => result });
     const before = generateApiPodStatus(pod, running, makeContext({ probes: ready('success') }));
@@ -529,7 +529,7 @@ describe('terminal phases', () => {
     expect(again('success', stopped)).toMatchObject({ status: 'False', reason: 'PodFailed' });
   });
 
-  test('S7: a pod that is over its deadline is unready at once, and stays so', () => {
+  test('S7: a pod past its deadline is not ready immediately, and stays so', () => {
     const pod = makePod();
     const oldStatus = generateApiPodStatus(pod, running, makeContext({ failure }));
     const next = generateApiPodStatus(pod, running, makeContext({ oldStatus }));
@@ -545,7 +545,7 @@ describe('terminal phases', () => {
     expect(after.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(0);
   });
 
-  test('S1: whatever the runtime says, a terminal phase neither regresses nor becomes the other', () => {
+  test('S1: a terminal phase never changes, whatever the runtime reports', () => {
     const states = fc.constantFrom<RuntimeContainerState>('created', 'running', 'exited', 'unknown');
     const container = fc.record({ state: states, exitCode: fc.integer({ min: 0, max: 2 }), restartCount: fc.nat(3) });
     const step = fc.record({
@@ -569,13 +569,13 @@ describe('terminal phases', () => {
     );
   });
 
-  test('S1: the API’s terminal phase wins', () => {
+  test('S1: the API’s terminal phase takes precedence', () => {
     const pod = makePod({}, { status: { phase: 'Failed', reason: 'Evicted' } });
     expect(generateApiPodStatus(pod, running, makeContext())).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 });
 
-describe('what is told only where there is something of it', () => {
+describe('optional values', () => {
   const generate = (pod: Pod, overrides: Parameters<typeof makeContext>[0] = {}, seen = running): PodStatus =>
     generateApiPodStatus(pod, seen, makeContext(overrides));
 
@@ -594,7 +594,7 @@ describe('what is told only where there is something of it', () => {
     expect(shown).toMatchObject({ state: { running: {} }, containerID: 'containerd://d1', ready: false });
   });
 
-  test('what is said of a resize, and submounts that are read-only', () => {
+  test('resize conditions and recursive read-only mounts', () => {
     const resize = { type: 'PodResizePending', status: 'True', reason: 'Deferred' };
     expect(generate(makePod(), { resizeConditions: [resize] }).conditions).toContainEqual(resize);
     const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
@@ -604,7 +604,7 @@ describe('what is told only where there is something of it', () => {
     expect(mode({})).toMatchObject({ recursiveReadOnly: 'Disabled' });
   });
 
-  test('the reason of the phase, as long as the phase is: as it was told, else as the API has it', () => {
+  test('the reason of an unchanged phase, as reported before, else as in the API', () => {
     const words = (old: PodStatus, api: PodStatus = {}) => {
       const { reason, message } = generate(makePod({}, { status: api }), { oldStatus: old });
       return [reason, message];
@@ -618,13 +618,13 @@ describe('what is told only where there is something of it', () => {
     expect(generate(makePod(), { oldStatus: { phase: 'Running', reason: 'r' } })).not.toHaveProperty('message');
   });
 
-  test('S1: the phase of the API, where it is terminal and what was told is not', () => {
+  test('S1: the API’s phase if it is terminal and the reported one is not', () => {
     const pod = makePod({}, { status: { phase: 'Succeeded' } });
     expect(generate(pod, { oldStatus: { phase: 'Running' } }).phase).toBe('Succeeded');
     expect(generate(pod, { oldStatus: { phase: 'Failed' } }).phase).toBe('Succeeded');
   });
 
-  test('S4: one DisruptionTarget, the kubelet’s own where it has told of one', () => {
+  test('S4: one DisruptionTarget, the kubelet’s own if it has one', () => {
     const theirs = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' };
     const own = { ...theirs, reason: 'TerminationByKubelet' };
     const pod = makePod({}, { status: { conditions: [theirs] } });
@@ -634,12 +634,12 @@ describe('what is told only where there is something of it', () => {
     expect(targets({ conditions: [] })).toEqual([theirs]);
   });
 
-  test('no start of a sandbox of which nobody knows it', () => {
+  test('no start time from a sandbox without one', () => {
     const seen = { ...running, sandboxes: [makeSandbox({ createdAtMs: 0 })] };
     expect(generate(makePod(), {}, seen)).not.toHaveProperty('startTime');
   });
 
-  test('no address before there is one, nor one that is empty', () => {
+  test('no addresses that are missing or empty', () => {
     const none = { ...runtimeStatus(), ips: [] };
     expect(generate(makePod(), { hostIps: [] }, none)).not.toHaveProperty('podIP');
     const oldStatus = { podIPs: [{ ip: '' }, { ip: '10.0.0.7' }] };
@@ -647,7 +647,7 @@ describe('what is told only where there is something of it', () => {
   });
 });
 
-test('a sidecar that runs is ready, and one that does not has not started', () => {
+test('a running sidecar is ready, and a stopped one has not started', () => {
   const pod = makePod({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] });
   const proxy = runtimeContainer({ id: 'p', name: 'proxy' });
   const shown = (...seen: RuntimeContainerStatus[]) =>

@@ -27,7 +27,7 @@ describe('phases', () => {
     expect(merged.phase).toBe(expected);
   });
 
-  test('S2: reason and message wait with the phase, the rest does not', () => {
+  test('S2: withholds reason and message with the phase, but nothing else', () => {
     const next = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', podIP: '10.0.0.7' };
     expect(merge({ phase: 'Running', reason: 'Old' }, next, true)).toMatchObject({
       phase: 'Running',
@@ -44,13 +44,13 @@ describe('phases', () => {
     ['Succeeded', 'Failed'],
     ['Failed', 'Succeeded'],
     ['Failed', 'Pending'],
-  ])('S1: %s of the API does not become %s', (from, to) => {
+  ])('S1: keeps the API’s %s instead of %s', (from, to) => {
     const merged = merge({ phase: from, reason: 'DeletionByTaintManager' }, { phase: to, reason: 'Other' });
     expect(merged).toMatchObject({ phase: from, reason: 'DeletionByTaintManager' });
   });
 });
 
-test('F4: a mirror pod shows that its static pod begins anew, ended or not before', () => {
+test('F4: a mirror pod shows that its static pod restarts, even if it was terminal', () => {
   const annotations = { 'kubernetes.io/config.mirror': 'hash' };
   const shown = {
     phase: 'Failed',
@@ -68,20 +68,20 @@ test('F4: a mirror pod shows that its static pod begins anew, ended or not befor
   expect(merged).not.toHaveProperty('message');
 });
 
-describe('what others wrote', () => {
+describe('values of other writers', () => {
   const gate = condition('example.com/ready', 'True');
-  test('S4: their conditions are the API’s, not those that the kubelet remembers', () => {
+  test('S4: their conditions come from the API, not from the kubelet’s status', () => {
     const stale = condition('example.com/ready', 'False');
     const merged = merge({ conditions: [gate] }, { conditions: [stale, condition('Ready', 'True')] });
     expect(merged.conditions).toEqual([gate, condition('Ready', 'True')]);
   });
 
-  test('S4: a condition of the kubelet that it no longer has goes', () => {
+  test('S4: a kubelet condition that is no longer reported is removed', () => {
     const merged = merge({ conditions: [condition('PodResizePending', 'True'), gate] }, { conditions: [] });
     expect(merged.conditions).toEqual([gate]);
   });
 
-  test('S4: fields of others stay, known ones and unknown ones', () => {
+  test('S4: their fields are kept, known and unknown', () => {
     const foreign = {
       nominatedNodeName: 'node-2',
       resourceClaimStatuses: [{ name: 'gpu' }],
@@ -107,7 +107,7 @@ describe('what others wrote', () => {
     'ephemeralContainerStatuses',
     'allocatedResources',
     'resources',
-  ])('S4: the field %s is the kubelet’s: it goes where the kubelet does not tell it', (field) => {
+  ])('S4: the kubelet’s field %s is removed if it is no longer reported', (field) => {
     expect(merge({ [field]: 'x' as never }, { phase: 'Running' })).not.toHaveProperty(field);
   });
 
@@ -121,7 +121,7 @@ describe('what others wrote', () => {
     expect(merge(api, next)).toStrictEqual({ conditions: [], ...expected });
   });
 
-  test('the QoS class and the newest generation that was observed stay', () => {
+  test('the QoS class and the newest observed generation are kept', () => {
     expect(merge({ qosClass: 'Burstable', observedGeneration: 4 }, { observedGeneration: 3 })).toMatchObject({
       qosClass: 'Burstable',
       observedGeneration: 4,
@@ -140,7 +140,7 @@ describe('what others wrote', () => {
     if (expected) expect(find(merged, 'DisruptionTarget')?.lastTransitionTime).toBe('2026-01-01T00:00:30Z');
   });
 
-  test('DisruptionTarget of somebody else is kept until the kubelet has its own to tell', () => {
+  test('DisruptionTarget of another writer is kept until the kubelet has its own', () => {
     const theirs = condition('DisruptionTarget', 'True', { reason: 'EvictionByEvictionAPI' });
     const own = condition('DisruptionTarget', 'True', { reason: 'TerminationByKubelet' });
     const next = { phase: 'Failed', conditions: [own] };
@@ -153,7 +153,7 @@ describe('what others wrote', () => {
 test.each([
   ['Failed', 'PodFailed'],
   ['Succeeded', 'PodCompleted'],
-])('a pod that has ended as %s is not ready', (phase, reason) => {
+])('a pod that has terminated as %s is not ready', (phase, reason) => {
   const conditions = [
     condition('Ready', 'True'),
     condition('ContainersReady', 'False'),
@@ -170,13 +170,13 @@ test.each([
   expect(find(merged, 'Initialized')?.status).toBe('True');
 });
 
-test('a pod that has ended, and was not ready, stays as it was told', () => {
+test('a terminated pod that was not ready is unchanged', () => {
   const conditions = [condition('Ready', 'False', { reason: 'x' }), condition('ContainersReady', 'False')];
   expect(merge({ phase: 'Running' }, { phase: 'Failed', conditions }).conditions).toEqual(conditions);
 });
 
 test.each([7, undefined])(
-  'a pod of generation %s that has ended is not ready, though nothing said so yet',
+  'a terminated pod of generation %s is not ready, even without a condition before',
   (generation) => {
     const pod = makePod({}, { status: { phase: 'Running' } });
     const metadata = { ...pod.metadata, ...(generation !== undefined && { generation }) };
@@ -197,7 +197,7 @@ test.each([7, undefined])(
   },
 );
 
-test('S3: restart counts do not go back', () => {
+test('S3: restart counts do not decrease', () => {
   const merged = merge(
     {
       containerStatuses: [apiStatus('main', 'running', { restartCount: 5 })],

@@ -7,6 +7,6 @@ test.each([
   [{ initialBackOffMs: -1 }, 'initialBackOffMs must be at least 0, not -1'],
   [{ maxBackOffMs: -1 }, 'maxBackOffMs must be at least 0, not -1'],
   [{ recheckMs: 0 }, 'recheckMs must be above 0, not 0'],
-])('the writer refuses %j: it says which option makes no sense', (options, message) => {
+])('StatusWriter rejects %j and names the invalid option', (options, message) => {
   expect(() => new StatusWriter({} as never, options)).toThrow(message);
 });

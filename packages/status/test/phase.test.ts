@@ -38,7 +38,7 @@ describe('main containers', () => {
     expect(podPhase(pod, statuses, LIVE)).toBe(expected);
   });
 
-  test('C6: the exit code alone tells how one ended, though a process of it was killed for its memory', () => {
+  test('C6: only the exit code counts, even if a process was OOM killed', () => {
     const killed = { ...apiStatus('a', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     for (const pod of [never, onFailure]) {
       expect(podPhase(pod, [killed, apiStatus('b', 0)], LIVE)).toBe('Succeeded');
@@ -46,7 +46,7 @@ describe('main containers', () => {
     expect(podPhase(always, [killed, apiStatus('b', 0)], ENDED)).toBe('Succeeded');
   });
 
-  test('C6: a container’s own policy and rules come before the pod’s', () => {
+  test('C6: a container’s own policy and rules take precedence over the pod’s', () => {
     const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
     const containers = [{ name: 'a', restartPolicy: 'Never', restartPolicyRules: [rule] }];
     const pod = makePod({ restartPolicy: 'Never', containers });
@@ -54,13 +54,13 @@ describe('main containers', () => {
     expect(podPhase(pod, [apiStatus('a', 1)], LIVE)).toBe('Failed');
   });
 
-  test('a pod that is ended has ended, whatever its restart policy', () => {
+  test('a terminated pod has a terminal phase, whatever its restart policy', () => {
     expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 0)], ENDED)).toBe('Succeeded');
     expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 137)], ENDED)).toBe('Failed');
     expect(podPhase(always, [apiStatus('a', 0), apiStatus('b', 'running')], ENDED)).toBe('Running');
   });
 
-  test('a static pod that is taken away keeps its phase', () => {
+  test('a static pod that is stopped keeps its phase', () => {
     const pod = makeStaticPod({ ...two, restartPolicy: 'Always' });
     expect(podPhase(pod, [apiStatus('a', 0), apiStatus('b', 0)], ENDED)).toBe('Running');
   });
@@ -84,7 +84,7 @@ describe('init containers', () => {
   });
 
   // Upstream's runtime takes it for a failure and ends the pod, and its status for a success: the pod is Pending for ever.
-  test('C6: one of which a process was killed for its memory has failed, though it exited with 0', () => {
+  test('C6: an init container with an OOM killed process has failed, although it exited with 0', () => {
     const killed = { ...apiStatus('init', 0), state: { terminated: { exitCode: 0, reason: 'OOMKilled' } } };
     expect(podPhase(withInit('Never'), [killed, waiting], LIVE)).toBe('Failed');
     expect(podPhase(withInit('OnFailure'), [killed, waiting], LIVE)).toBe('Pending');
@@ -113,7 +113,7 @@ describe('sidecars', () => {
   });
 });
 
-describe('P7: a pod of which all containers are to begin anew has not ended, though nothing runs any more', () => {
+describe('P7: a pod with a pending restart of all containers has not terminated, although nothing runs', () => {
   const context = { podIsTerminal: false, hasInitialized: true, restartIsAsked: true };
   const withInit = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'i' }], containers: [{ name: 'a' }] });
 
@@ -134,7 +134,7 @@ describe('P7: a pod of which all containers are to begin anew has not ended, tho
     expect(podPhase(pod, statuses, { ...context, ...more })).toBe(expected);
   });
 
-  test('unless it is being deleted', () => {
+  test('except when it is being deleted', () => {
     const { metadata } = never;
     const gone: Pod = { ...never, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(podPhase(gone, [apiStatus('a', 1), apiStatus('b', 1)], context)).toBe('Failed');

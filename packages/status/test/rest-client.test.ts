@@ -8,7 +8,7 @@ import { restStatusApi } from '../src/rest-status-api.ts';
 
 const signal = new AbortController().signal;
 
-test('a RestClient is all that a status writer needs: pods are read, their statuses patched, and they are deleted by UID', async () => {
+test('a RestClient can read pods, patch their statuses and delete them by UID', async () => {
   const clock = new FakeClock();
   const server = new FakeApiServer({ clock, random: seededRandom(1) });
   const client = new RestClient({ transport: server, clock });

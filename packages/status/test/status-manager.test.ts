@@ -25,7 +25,7 @@ function setUp() {
 
 const ready = (status: string): PodStatus => ({ phase: 'Running', conditions: [{ type: 'Ready', status }] });
 
-test('the start time is that of the first status and stays', async () => {
+test('keeps the start time of the first status', async () => {
   const { manager, clock } = setUp();
   manager.setPodStatus(makePod(), { phase: 'Pending' });
   await clock.advance(60_000);
@@ -33,7 +33,7 @@ test('the start time is that of the first status and stays', async () => {
   expect(manager.getPodStatus('u1')?.startTime).toBe('2026-01-01T00:00:00Z');
 });
 
-test('a condition’s transition time changes with its status only', async () => {
+test('changes a condition’s transition time only with its status', async () => {
   const { manager, clock } = setUp();
   const time = () => manager.getPodStatus('u1')?.conditions?.[0]?.lastTransitionTime;
   manager.setPodStatus(makePod(), ready('False'));
@@ -44,13 +44,13 @@ test('a condition’s transition time changes with its status only', async () =>
   expect(time()).toBe('2026-01-01T00:00:10Z');
 });
 
-test('S3: each change has a version of its own, and what is no change has none', () => {
+test('S3: gives each change its own version, and none to an unchanged status', () => {
   const { manager, changes } = setUp();
   for (const status of ['False', 'False', 'True']) manager.setPodStatus(makePod(), ready(status));
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
 });
 
-test('S3: a pod that was forgotten and is set again has a newer version', () => {
+test('S3: gives a pod that was forgotten and set again a newer version', () => {
   const { manager, changes } = setUp();
   manager.setPodStatus(makePod(), ready('True'));
   manager.removeOrphanedStatuses(new Set());
@@ -58,14 +58,14 @@ test('S3: a pod that was forgotten and is set again has a newer version', () => 
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
 });
 
-test('the log says once that a pod became ready, and once that it is no longer', () => {
+test('logs once that a pod became ready, and once that it is no longer ready', () => {
   const { logger, lines } = captureLogger();
   const manager = new StatusManager({ clock: new FakeClock(), logger, metrics: noMetrics });
   for (const status of ['False', 'True', 'True', 'False', 'False']) manager.setPodStatus(makePod(), ready(status));
   expect(lines.map(({ message }) => message)).toEqual(['Pod is ready', 'Pod is no longer ready']);
 });
 
-test('forgotten pods have no status, the others keep theirs', () => {
+test('forgets the statuses of removed pods only', () => {
   const { manager } = setUp();
   manager.setPodStatus(makePod(), ready('True'));
   manager.removeOrphanedStatuses(new Set(['u1']));
@@ -74,10 +74,10 @@ test('forgotten pods have no status, the others keep theirs', () => {
   expect(manager.getStatuses()).toEqual([]);
 });
 
-describe('containers that ended', () => {
+describe('terminated containers', () => {
   const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
 
-  test('S1: a container that ended for good is not shown as anything else afterwards', () => {
+  test('S1: a container that terminated for good is never shown in another state', () => {
     const { manager, changes } = setUp();
     manager.setPodStatus(pod, { phase: 'Succeeded', containerStatuses: [apiStatus('main', 0)] });
     manager.setPodStatus(pod, { phase: 'Pending', containerStatuses: [apiStatus('main', 'waiting')] });
@@ -85,7 +85,7 @@ describe('containers that ended', () => {
     expect(changes).toHaveLength(1);
   });
 
-  test.each(['Running', 'Failed', undefined])('S1: a pod that succeeded is not %s afterwards', (phase) => {
+  test.each(['Running', 'Failed', undefined])('S1: a Succeeded pod does not become %s', (phase) => {
     const { manager } = setUp();
     manager.setPodStatus(makePod(), { phase: 'Succeeded', reason: 'done' });
     manager.setPodStatus(makePod(), { ...(phase && { phase }), message: 'other', podIP: '10.0.0.7' });
@@ -93,7 +93,7 @@ describe('containers that ended', () => {
     expect(status).toEqual({ phase: 'Succeeded', reason: 'done', podIP: '10.0.0.7' });
   });
 
-  test('S1: what is no phase is refused by name; from Running a pod may go back to Pending, as a new sandbox makes it', () => {
+  test('S1: rejects unknown phases; a pod may go from Running back to Pending, as a new sandbox causes', () => {
     const { logger, lines } = captureLogger();
     const manager = new StatusManager({ clock: new FakeClock(), logger });
     manager.setPodStatus(makePod(), { phase: 'Running' });
@@ -117,7 +117,7 @@ describe('containers that ended', () => {
     expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.state?.[expected]).toBeDefined();
   });
 
-  test('S1: how the pod has ended is told all the same, with what had ended before as it had', () => {
+  test('S1: accepts a terminal phase, with containers that had terminated for good unchanged', () => {
     const { manager } = setUp();
     const containerStatuses = [apiStatus('main', 0)];
     const initContainerStatuses = [apiStatus('init', 0)];
@@ -130,7 +130,7 @@ describe('containers that ended', () => {
     expect(manager.getPodStatus('u1')).toMatchObject({ phase: 'Failed', initContainerStatuses });
   });
 
-  test('S1: a container that may begin anew is told of as it is when its pod has ended, though another cannot be as it is said to', () => {
+  test('S1: shows a restartable container of a terminated pod as it is, although another one is inconsistent', () => {
     const { manager } = setUp();
     const twice = makePod({ restartPolicy: 'OnFailure', initContainers: [{ name: 'init' }] });
     const initContainerStatuses = [apiStatus('init', 0)];
@@ -144,7 +144,7 @@ describe('containers that ended', () => {
   test.each([
     ['the pod’s policy', makePod({ restartPolicy: 'OnFailure' })],
     ['its own', makePod({ restartPolicy: 'Never', containers: [{ name: 'main', restartPolicy: 'Always' }] })],
-  ])('one that may run again by %s is shown running', (_name, restartable) => {
+  ])('shows a container as running that may run again by %s', (_name, restartable) => {
     const { manager } = setUp();
     manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 1)] });
     manager.setPodStatus(restartable, { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] });
@@ -153,7 +153,7 @@ describe('containers that ended', () => {
 });
 
 describe('terminatePod', () => {
-  test('what was not seen to end has failed, and so has the pod', () => {
+  test('fails containers whose termination was not observed, and the pod', () => {
     const { manager, changes } = setUp();
     const pod = makePod({ initContainers: [{ name: 'done' }, { name: 'never' }] });
     manager.setPodStatus(pod, {
@@ -176,7 +176,7 @@ describe('terminatePod', () => {
     ['of which the last init container has not begun', [0, 'waiting'], false, false],
     ['of which the last init container runs', ['running'], false, false],
     ['of which the last sidecar runs', ['running'], true, true],
-  ])('a container that never ran counts as failed in a pod %s: %s', (_what, states, isSidecar, counts) => {
+  ])('fails a container that never ran in a pod %s: %s', (_what, states, isSidecar, counts) => {
     const { manager } = setUp();
     const restartPolicy = isSidecar ? { restartPolicy: 'Always' } : {};
     const pod = makePod({ initContainers: states.map((_state, index) => ({ name: `i${index}`, ...restartPolicy })) });
@@ -188,7 +188,7 @@ describe('terminatePod', () => {
     expect(main?.state?.terminated?.reason).toBe(counts ? 'ContainerStatusUnknown' : undefined);
   });
 
-  test('an init container that ends well for being told to has not made its pod ready for the others', () => {
+  test('does not count an init container that succeeded only because it was stopped as initialization', () => {
     const { manager } = setUp();
     const pod = makePod({ initContainers: [{ name: 'i' }] });
     const containerStatuses = [apiStatus('main', 'waiting')];
@@ -200,14 +200,14 @@ describe('terminatePod', () => {
     expect(init?.state?.terminated?.exitCode).toBe(0);
   });
 
-  test('a static pod keeps its phase', () => {
+  test('keeps the phase of a static pod', () => {
     const { manager } = setUp();
     manager.setPodStatus(makeStaticPod(), { phase: 'Running' });
     manager.terminatePod(makeStaticPod());
     expect(manager.getPodStatus('u1')?.phase).toBe('Running');
   });
 
-  test('S5: a pod that was finished stays finished', () => {
+  test('S5: keeps a finished pod finished', () => {
     const { manager, changes } = setUp();
     manager.terminatePod(makePod());
     manager.setPodStatus(makePod(), { phase: 'Failed', reason: 'late' });
@@ -215,7 +215,7 @@ describe('terminatePod', () => {
   });
 });
 
-test('termination messages are cut by their bytes, and between characters', () => {
+test('cuts termination messages by bytes, between characters', () => {
   const { manager } = setUp();
   const containers = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
   const terminated = { exitCode: 1, message: '\u6f22'.repeat(4000) };
@@ -227,7 +227,7 @@ test('termination messages are cut by their bytes, and between characters', () =
   expect(message).toBe('\u6f22'.repeat(819));
 });
 
-test('termination messages together stay within 12 KiB', () => {
+test('keeps all termination messages together within 12 KiB', () => {
   const { manager } = setUp();
   const terminated = { exitCode: 1, message: 'x'.repeat(20_000) };
   const containerStatuses = ['a', 'b'].map((name) => ({ ...apiStatus(name, 1), state: { terminated } }));
@@ -237,7 +237,7 @@ test('termination messages together stay within 12 KiB', () => {
   expect(lengths).toEqual([6144, 6144]);
 });
 
-test('S6: a static pod takes over the status of its own mirror pod, not of that of an older manifest', () => {
+test('S6: uses the status of a static pod’s own mirror pod, not that of an older manifest', () => {
   const withHash = (kind: 'hash' | 'mirror', hash: string): Readonly<Record<string, string>> => ({
     'kubernetes.io/config.source': 'file',
     [`kubernetes.io/config.${kind}`]: hash,
@@ -258,27 +258,24 @@ test('S6: a static pod takes over the status of its own mirror pod, not of that 
   expect(startBeside('new')).toBe(startTime);
 });
 
-test.each(['Failed', 'Succeeded'])(
-  'F4: a static pod whose mirror pod shows it as %s since before begins anew',
-  (phase) => {
-    const pod = makeStaticPod();
-    const message = 'Pod was terminated in response to imminent node shutdown.';
-    const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
-    const manager = new StatusManager({
-      ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
-      getMirrorPodByPod: () => makePod({}, { status: shown }),
-    });
-    expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
-    manager.setPodStatus(pod, { phase: 'Pending' });
-    expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
-  },
-);
+test.each(['Failed', 'Succeeded'])('F4: restarts a static pod whose mirror pod shows it as %s from before', (phase) => {
+  const pod = makeStaticPod();
+  const message = 'Pod was terminated in response to imminent node shutdown.';
+  const shown = { phase, reason: 'Terminated', message, startTime: '2025-12-31T00:00:00Z' };
+  const manager = new StatusManager({
+    ...{ clock: new FakeClock(), logger: silentLogger, metrics: noMetrics },
+    getMirrorPodByPod: () => makePod({}, { status: shown }),
+  });
+  expect(manager.knownStatus(pod)).toEqual({ startTime: shown.startTime });
+  manager.setPodStatus(pod, { phase: 'Pending' });
+  expect(manager.getPodStatus(pod.metadata.uid)).toEqual({ phase: 'Pending', startTime: shown.startTime });
+});
 
 test.each([
   ['Never', 1],
   ['OnFailure', 0],
 ])(
-  'F4: a static pod with restart policy %s whose mirror pod shows that its container ended for good begins anew where the runtime knows nothing of that',
+  'F4: restarts a static pod with restart policy %s whose mirror pod shows its container as terminated for good if the runtime does not know it',
   (restartPolicy, exitCode) => {
     const pod = makeStaticPod({ restartPolicy });
     const state = { terminated: { exitCode, reason: 'Completed', startedAt: '2025-12-31T00:00:00Z' } };
@@ -306,7 +303,7 @@ test.each([
   },
 );
 
-test('S6: a static pod is known by those containers of its mirror pod that run, or run again', () => {
+test('S6: uses the running or restarting containers of a static pod’s mirror pod', () => {
   const containerStatuses = [apiStatus('runs', 'running'), apiStatus('crashed', 1), apiStatus('done', 0)];
   const containers = [...containerStatuses.map(({ name }) => ({ name })), { name: 'unseen' }];
   const pod = makeStaticPod({ restartPolicy: 'OnFailure', containers });
@@ -316,7 +313,7 @@ test('S6: a static pod is known by those containers of its mirror pod that run, 
   expect(manager.knownStatus(pod)?.containerStatuses).toEqual(containerStatuses.slice(0, 2));
 });
 
-test('P3, F4: of a static pod that has finished and comes again nothing is known by the mirror pod of its first life', () => {
+test('P3, F4: ignores the mirror pod of the first instance for a static pod that finished and starts again', () => {
   const pod = makeStaticPod({ restartPolicy: 'Never' });
   const shown: PodStatus = {
     ...ready('True'),
@@ -348,7 +345,7 @@ test('P3, F4: of a static pod that has finished and comes again nothing is known
   expect(manager.knownStatus(pod)).toEqual(shown);
 });
 
-test('P3: a static pod whose UID is used again begins when it does, not with sandboxes that are left of its first life', async () => {
+test('P3: gives a static pod with a reused UID a new start time, whatever sandboxes remain', async () => {
   const { manager, clock } = setUp();
   const left = { ...runtimeStatus(), sandboxes: [makeSandbox({ state: 'notReady', createdAtMs: clock.now() })] };
   await clock.advance(60_000);
@@ -374,7 +371,7 @@ test('P3: a static pod whose UID is used again begins when it does, not with san
   expect(manager.knownStatus(pod)).toBeUndefined();
 });
 
-describe('what a probe finds', () => {
+describe('probe results', () => {
   const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
     ...{ name, image: 'x', imageID: 'x', restartCount: 0, ready: false, started: false },
     ...{ containerID: `containerd://${name}-1`, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } },
@@ -397,7 +394,7 @@ describe('what a probe finds', () => {
   const conditionsOf = (status: PodStatus | undefined) =>
     status?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
 
-  test('S7: that the last container is ready makes the pod ready, at once and with its time', async () => {
+  test('S7: make the pod ready immediately when the last container is ready, with the time', async () => {
     const { manager, clock, changes } = setUp();
     manager.setPodStatus(pod, shown('True'));
     await clock.advance(5000);
@@ -415,7 +412,7 @@ describe('what a probe finds', () => {
     expect(conditionsOf(manager.getPodStatus('u1'))?.[1]).toEqual(['Ready', 'False', 'ContainersNotReady']);
   });
 
-  test('S7: a gate that is not open keeps the pod unready', () => {
+  test('S7: keep the pod not ready if a readiness gate is not True', () => {
     const { manager } = setUp();
     manager.setPodStatus(pod, shown('False'));
     manager.setContainerReadiness('u1', 'a-1', true);
@@ -425,14 +422,14 @@ describe('what a probe finds', () => {
     ]);
   });
 
-  test('that a container has started is told, of a sidecar too', () => {
+  test('show that a container or sidecar has started', () => {
     const { manager } = setUp();
     manager.setPodStatus(pod, { ...shown('True'), initContainerStatuses: [container('side')] });
     manager.setContainerStartup('u1', 'side-1', true);
     expect(manager.getPodStatus('u1')?.initContainerStatuses?.[0]?.started).toBe(true);
   });
 
-  test('R2: of another container, of no pod, or what is shown already, changes nothing', () => {
+  test('R2: are ignored for another container, an unknown pod or an unchanged value', () => {
     const { manager, changes } = setUp();
     manager.setContainerReadiness('u1', 'a-1', true);
     manager.setPodStatus(pod, shown('True'));
@@ -444,7 +441,7 @@ describe('what a probe finds', () => {
   });
 });
 
-test('S6: before anything was generated a static pod is known by what its mirror pod shows', () => {
+test('S6: a static pod has the status of its mirror pod before one was generated', () => {
   const staticPod = makeStaticPod();
   const known = ready('True');
   const mirror = makePod({}, { status: known });
@@ -455,7 +452,7 @@ test('S6: before anything was generated a static pod is known by what its mirror
   expect(manager.knownStatus(staticPod)?.conditions?.[0]?.status).toBe('False');
 });
 
-test('S6: how the init containers of a static pod have ended is not taken from its mirror pod: the runtime knows, or nobody does', () => {
+test('S6: the terminations of a static pod’s init containers are not taken from its mirror pod', () => {
   const init = (name: string, state: NonNullable<ContainerStatus['state']>): ContainerStatus => ({
     ...{ name, state, ready: true, restartCount: 0, image: 'i', imageID: 'i' },
   });

@@ -8,20 +8,20 @@ import { applyStatusPatch } from './fake-api.ts';
 const patch = (before: PodStatus, after: PodStatus) => podStatusPatch({ uid: 'u1' }, before, after)?.status;
 const ready = (status: string) => ({ type: 'Ready', status });
 
-test('S4: a patch names the UID', () => {
+test('S4: a patch contains the UID', () => {
   expect(podStatusPatch({ uid: 'u1' }, {}, { phase: 'Running' })).toEqual({
     metadata: { uid: 'u1' },
     status: { phase: 'Running' },
   });
 });
 
-test('S1: a patch of the phase is for what was read only, others are for whatever is there', () => {
+test('S1: only a patch of the phase contains the resource version', () => {
   const metadata = { uid: 'u1', resourceVersion: '7' };
   expect(podStatusPatch(metadata, {}, { phase: 'Running' })?.metadata).toEqual(metadata);
   expect(podStatusPatch(metadata, {}, { podIP: '10.0.0.7' })?.metadata).toEqual({ uid: 'u1' });
 });
 
-describe('what differs is sent, as strategic merge patches have it', () => {
+describe('differences are sent as a strategic merge patch', () => {
   test.each<[string, PodStatus, PodStatus, object]>([
     ['a text', { phase: 'Pending', podIP: 'a' }, { phase: 'Running', podIP: 'a' }, { phase: 'Running' }],
     ['what is gone', { reason: 'Evicted' }, {}, { reason: null }],
@@ -131,7 +131,7 @@ describe('what differs is sent, as strategic merge patches have it', () => {
     expect(patch(after, before)).toBeUndefined();
   });
 
-  test('a container that runs since nobody knows when still runs', () => {
+  test('a container that runs since an unknown time still runs', () => {
     const running = [{ ...apiStatus('a', 'running'), state: { running: { startedAt: null } } }] as never;
     expect(patch({}, { containerStatuses: running })?.containerStatuses).toEqual([
       { name: 'a', ready: false, restartCount: 0, state: { running: {} } },
@@ -162,7 +162,7 @@ const anyStatus = fc
   })
   .map((status) => Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined)) as PodStatus);
 
-test('a patch makes of the one status the other', () => {
+test('a patch turns one status into the other', () => {
   fc.assert(
     fc.property(anyStatus, anyStatus, (before, after) => {
       const difference = patch(before, after);
@@ -173,7 +173,7 @@ test('a patch makes of the one status the other', () => {
   );
 });
 
-test('S4: a condition that somebody adds between reading and patching is kept', () => {
+test('S4: keeps a condition that another client adds between read and patch', () => {
   fc.assert(
     fc.property(anyStatus, anyStatus, (before, after) => {
       const gate = { type: 'gate', status: 'True' };
@@ -213,7 +213,7 @@ describe('needsReconcile', () => {
     expect(check(next)).toBe(expected);
   });
 
-  test('the order of the kubelet’s conditions is none, nor that there are none yet', () => {
+  test('ignores the order of conditions, and a missing list', () => {
     const conditions = [ready('True'), { type: 'Initialized', status: 'True' }];
     const shows = (status: PodStatus | undefined, next: PodStatus) =>
       needsReconcile(makePod({}, status && { status }), next, context);
@@ -225,7 +225,7 @@ describe('needsReconcile', () => {
     expect(shows(undefined, { phase: 'Running' })).toBe(true);
   });
 
-  test('a phase that is held back is no difference until it may be told', () => {
+  test('ignores a withheld phase until it may be written', () => {
     const next = { phase: 'Succeeded', conditions: [ready('True')] };
     expect([check(next, true), check(next)]).toEqual([false, true]);
   });

@@ -22,8 +22,8 @@ function namedPod(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
 const web = namedPod('web');
 const refused = () => ({ error: apiError(undefined, 'connection refused') });
 
-describe('a change', () => {
-  test('is written at once, as one PATCH', async () => {
+describe('status change', () => {
+  test('is written immediately as one PATCH', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -33,7 +33,7 @@ describe('a change', () => {
     expect(observed).toEqual([0]);
   });
 
-  test('of a pod that the watch does not show begins with a GET; what the PATCH answered does for the next one', async () => {
+  test('of a pod that the watch does not show starts with a GET; the response of the PATCH is used for the next one', async () => {
     const { clock, api, manager, unseen } = setUp();
     api.put(web);
     unseen.add('uid-web');
@@ -44,7 +44,7 @@ describe('a change', () => {
     expect(api.calls).toEqual(['get default/web', 'patch default/web', 'patch default/web']);
   });
 
-  test('over what the watch has not shown yet is refused, and made again over what is there', async () => {
+  test('on an outdated object is rejected, and repeated on the current one', async () => {
     const { clock, api, manager, stale } = setUp();
     api.put({ ...web, status: { phase: 'Pending' } });
     const seen = api.get('web');
@@ -56,7 +56,7 @@ describe('a change', () => {
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
   });
 
-  test('that the API shows already is not written', async () => {
+  test('that the API already shows is not written', async () => {
     const { clock, api, manager } = setUp();
     const status = { phase: 'Running', startTime: '2026-01-01T00:00:00Z' };
     api.put({ ...web, status });
@@ -65,7 +65,7 @@ describe('a change', () => {
     expect(api.calls).toEqual([]);
   });
 
-  test('S3: that comes during a write is written next, and no other but the newest', async () => {
+  test('S3: during a write is written next, only the newest', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = () => ({ delayMs: 100 });
@@ -92,7 +92,7 @@ describe('a change', () => {
     expect(['slow1', 'slow2', 'last'].map((name) => api.get(name)?.status?.phase)).toEqual(Array(3).fill('Running'));
   });
 
-  test('the metric counts from the first change that was not written', async () => {
+  test('is measured from the first unwritten change', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
     api.fault = refused;
@@ -108,8 +108,8 @@ describe('a change', () => {
   });
 });
 
-describe('S8: while the API server is away', () => {
-  test('for hours, each pod is tried every 5 s, and when it is back only the newest is written', async () => {
+describe('S8: while the API server is unavailable', () => {
+  test('each pod is retried every 5 s for hours, and then only the newest status is written', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = refused;
@@ -124,7 +124,7 @@ describe('S8: while the API server is away', () => {
     expect(api.patches.map(({ status }) => status.podIP)).toEqual(['999']);
   });
 
-  test('a failed patch is read again, and tried for ever; the log tells of it ever more rarely', async () => {
+  test('the pod is read again after a failed patch, retried forever, and logged more and more rarely', async () => {
     const { clock, api, manager, lines } = setUp();
     api.put(web);
     api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
@@ -137,7 +137,7 @@ describe('S8: while the API server is away', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('changes do not make the retries come sooner', async () => {
+  test('changes do not shorten the retry delays', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = refused;
@@ -151,7 +151,7 @@ describe('S8: while the API server is away', () => {
     expect(api.calls.length - before).toBeLessThanOrEqual(1);
   });
 
-  test('others who write the pod all the time do not make the pauses grow', async () => {
+  test('conflicts with other writers do not lengthen the delays', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = (call) =>
@@ -163,7 +163,7 @@ describe('S8: while the API server is away', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('what the server asks to wait is waited', async () => {
+  test('the server’s requested delay is respected', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = () => ({ error: Object.assign(apiError(429), { retryAfterMs: 60_000 }) });
@@ -180,7 +180,7 @@ describe('S8: while the API server is away', () => {
     [Infinity, 200],
     [1e15, 600_000],
   ])(
-    'who asks to wait for %s ms is asked again after %s ms at most, and not before half of that',
+    'a server that requests %s ms is retried after at most %s ms, and not before half of that',
     async (retryAfterMs, waitMs) => {
       const { clock, api, manager } = setUp();
       api.put(web);
@@ -194,8 +194,8 @@ describe('S8: while the API server is away', () => {
   );
 });
 
-describe('the periodic pass', () => {
-  test('repairs what somebody else wrote over, within 10 s, or at once by a hint', async () => {
+describe('periodic pass', () => {
+  test('repairs a status that another client overwrote within 10 s, or immediately after a hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -209,7 +209,7 @@ describe('the periodic pass', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('asks the API server for nothing where nothing differs', async () => {
+  test('sends no requests if nothing differs', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -221,7 +221,7 @@ describe('the periodic pass', () => {
     expect(api.calls).toHaveLength(before);
   });
 
-  test('trusts the answer of its own write where the watch lags', async () => {
+  test('uses the response of its own write if the watch lags', async () => {
     const { clock, api, manager, stale } = setUp();
     api.put(web);
     const seen = api.get('web');
@@ -235,7 +235,7 @@ describe('the periodic pass', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('K4: forgets pods that have no status any more', async () => {
+  test('K4: forgets pods without a status', async () => {
     const { clock, api, manager, writer } = setUp();
     for (let number = 0; number < 50; number++) {
       const pod = namedPod(`p${number}`);
@@ -251,11 +251,11 @@ describe('the periodic pass', () => {
   });
 });
 
-describe('a pod that the API has no more', () => {
+describe('pod that is gone from the API', () => {
   test.each([
     ['gone', undefined],
     ['replaced by another of its name', namedPod('web', { uid: 'uid-new' })],
-  ])('because it is %s is left alone', async (_name, there) => {
+  ])('because it is %s is not written', async (_name, there) => {
     const { clock, api, manager } = setUp();
     if (there) api.put(there);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -264,7 +264,7 @@ describe('a pod that the API has no more', () => {
     expect(api.get('web')?.status).toBeUndefined();
   });
 
-  test('and that the Node authorizer therefore forbids is told of at debug alone, and asked for once, whatever its status becomes', async () => {
+  test('and therefore forbidden by the Node authorizer is logged at debug level and requested once', async () => {
     const { clock, api, manager, unseen, lines } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running' });
@@ -281,7 +281,7 @@ describe('a pod that the API has no more', () => {
     expect(lines.filter(({ message }) => message === 'Pod does not exist on the server').length).toBe(1);
   });
 
-  test('and whose deletion is therefore forbidden has been deleted', async () => {
+  test('and whose deletion is therefore forbidden counts as deleted', async () => {
     const { clock, api, manager, held, unseen, lines } = setUp();
     const ending = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
     api.put(ending);
@@ -297,7 +297,7 @@ describe('a pod that the API has no more', () => {
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('but that the watch shows is tried again: the Node authorizer learns of a new pod later than its node, and may never', async () => {
+  test('but shown by the watch is retried, because the Node authorizer may learn of a new pod later', async () => {
     const { clock, api, manager, lines } = setUp();
     api.put(web);
     api.fault = () => ({ error: apiError(403) });
@@ -311,7 +311,7 @@ describe('a pod that the API has no more', () => {
     expect(api.get('web')?.status?.phase).toBe('Running');
   });
 
-  test('S4: one that is replaced between reading and patching is not touched', async () => {
+  test('S4: and replaced between read and patch is not changed', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
@@ -324,8 +324,8 @@ describe('a pod that the API has no more', () => {
   });
 });
 
-describe('S2: a terminal phase', () => {
-  test('is held back while containers may run, everything else is told, and it follows without another change', async () => {
+describe('S2: terminal phase', () => {
+  test('is withheld while containers may run, and follows without another change', async () => {
     const { clock, api, manager, running } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
     running.add('uid-web');
@@ -338,7 +338,7 @@ describe('S2: a terminal phase', () => {
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  test('follows at once by a hint', async () => {
+  test('follows immediately after a hint', async () => {
     const { clock, api, manager, running, writer } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
     running.add('uid-web');
@@ -351,7 +351,7 @@ describe('S2: a terminal phase', () => {
   });
 });
 
-test('S1: a phase that somebody ended the pod with is kept', async () => {
+test('S1: keeps a terminal phase that another client set', async () => {
   const { clock, api, manager } = setUp();
   api.put({ ...web, status: { phase: 'Failed', reason: 'NodeLost' } });
   manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -359,7 +359,7 @@ test('S1: a phase that somebody ended the pod with is kept', async () => {
   expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'NodeLost', podIP: '10.0.0.7' });
 });
 
-test('S1: a pod that somebody ends between reading and writing stays ended', async () => {
+test('S1: keeps a pod terminal that another client terminates between read and write', async () => {
   const { clock, api, manager } = setUp();
   api.put({ ...web, status: { phase: 'Pending' } });
   api.fault = (call) => (call.startsWith('patch') ? { delayMs: 100 } : undefined);
@@ -371,7 +371,7 @@ test('S1: a pod that somebody ends between reading and writing stays ended', asy
   expect(api.phases.get('uid-web')).toEqual(['Pending', 'Failed']);
 });
 
-test('S6: what a restarted kubelet does not know yet is what the API showed', async () => {
+test('S6: keeps what the API showed until a restarted kubelet knows better', async () => {
   const { clock, api, manager } = setUp();
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' }];
   const shown = { ...web, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z', conditions } };
@@ -381,7 +381,7 @@ test('S6: what a restarted kubelet does not know yet is what the API showed', as
   expect(api.patches).toEqual([]);
 });
 
-test('S7: a readiness gate that its owner sets is seen in the next status, and not undone by an older one', async () => {
+test('S7: includes a readiness gate in the next status, and does not undo it with an older one', async () => {
   const { clock, api, manager } = setUp();
   const gate = { type: 'example.com/ready', status: 'True' };
   const before = {
@@ -397,7 +397,7 @@ test('S7: a readiness gate that its owner sets is seen in the next status, and n
   expect(types).toEqual({ 'example.com/ready': 'True', Ready: 'False' });
 });
 
-describe('S5: the object of a pod', () => {
+describe('S5: API object of a pod', () => {
   const going = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
   const running = { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] };
 
@@ -418,7 +418,7 @@ describe('S5: the object of a pod', () => {
     expect(api.calls).toHaveLength(before + 1);
   });
 
-  test('is deleted at once where nothing is left', async () => {
+  test('is deleted immediately if nothing is left', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...going, status: running });
     manager.terminatePod({ ...going, status: running });
@@ -427,7 +427,7 @@ describe('S5: the object of a pod', () => {
     expect(api.phases.get('uid-web')).toEqual(['Running', 'Failed']);
   });
 
-  test('is deleted later where its deletion is asked for after it has ended', async () => {
+  test('is deleted later if its deletion is requested after it terminated', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
     manager.terminatePod(web);
@@ -446,7 +446,7 @@ describe('S5: the object of a pod', () => {
     expect(api.get('web')?.status?.phase).toBe('Succeeded');
   });
 
-  test('a deletion that fails is tried again, also where the watch does not show the pod', async () => {
+  test('is deleted again after a failed deletion, also if the watch does not show it', async () => {
     const { clock, api, manager, unseen } = setUp();
     api.put({ ...going, status: running });
     unseen.add('uid-web');
@@ -458,7 +458,7 @@ describe('S5: the object of a pod', () => {
     expect(api.get('web')).toBeUndefined();
   });
 
-  test('another pod of that name is not deleted', async () => {
+  test('is not deleted if it belongs to another pod of the same name', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...going, status: running });
     api.fault = (call) => (call.startsWith('delete') ? { delayMs: 100 } : undefined);
@@ -470,13 +470,13 @@ describe('S5: the object of a pod', () => {
   });
 });
 
-describe('a static pod', () => {
+describe('static pod', () => {
   const annotated = (uid: string, annotations: Readonly<Record<string, string>>) =>
     namedPod('web', { uid, annotations });
   const pod = annotated('uid-static', { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'h1' });
   const mirror = annotated('uid-mirror', { 'kubernetes.io/config.mirror': 'h1' });
 
-  test('waits for its mirror pod, and is shown there', async () => {
+  test('waits for its mirror pod, which then shows its status', async () => {
     const { clock, api, manager } = setUp();
     manager.setPodStatus(pod, { phase: 'Running' });
     await clock.advance(60_000);
@@ -486,7 +486,7 @@ describe('a static pod', () => {
     expect(api.patches).toMatchObject([{ metadata: { uid: 'uid-mirror' }, status: { phase: 'Running' } }]);
   });
 
-  test('is shown in a new mirror pod again, by a hint at once', async () => {
+  test('is shown in a new mirror pod, immediately after a hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(mirror);
     manager.setPodStatus(pod, { phase: 'Running' });
@@ -497,7 +497,7 @@ describe('a static pod', () => {
     expect(api.get('web')).toMatchObject({ metadata: { uid: 'uid-mirror-2' }, status: { phase: 'Running' } });
   });
 
-  test('S2: its own containers hold its terminal phase back', async () => {
+  test('S2: has its terminal phase withheld by its own containers', async () => {
     const { clock, api, manager, running } = setUp();
     api.put({ ...mirror, status: { phase: 'Running' } });
     running.add('uid-static');
@@ -509,7 +509,7 @@ describe('a static pod', () => {
     expect(api.get('web')?.status?.phase).toBe('Succeeded');
   });
 
-  test('S5: its mirror pod is not deleted here', async () => {
+  test('S5: has a mirror pod that is not deleted here', async () => {
     const { clock, api, manager } = setUp();
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     api.put({ ...mirror, metadata: { ...mirror.metadata, deletionTimestamp }, status: { phase: 'Failed' } });
@@ -522,7 +522,7 @@ describe('a static pod', () => {
   const runs = { name: 'main', state: { running: {} } };
   const containers = (one: object): PodStatus => ({ containerStatuses: [one as ContainerStatus] });
 
-  test('F3: that begins anew is not tried for ever in a mirror pod that may not show it: another one is wanted, and shows it', async () => {
+  test('F3: gets a new mirror pod after a restart if the old one cannot show its status', async () => {
     const { clock, api, manager, writer, replaced, lines, observed } = setUp();
     api.put({ ...mirror, status: { phase: 'Succeeded', ...containers(ended) } });
     api.fault = (call) =>
@@ -543,7 +543,7 @@ describe('a static pod', () => {
     expect(observed).toEqual([60]);
   });
 
-  test('and whose status is refused for something else is tried again in the mirror pod that there is', async () => {
+  test('whose status is rejected for another reason is retried in the same mirror pod', async () => {
     const { clock, api, manager, replaced } = setUp();
     api.put({ ...mirror, status: { phase: 'Running', ...containers(runs) } });
     api.fault = (call) => (call.startsWith('patch') ? { error: apiError(422, 'invalid') } : undefined);
@@ -553,7 +553,7 @@ describe('a static pod', () => {
     expect(replaced).toEqual([]);
   });
 
-  test('S6: its start time after a restart is that of its mirror pod', async () => {
+  test('S6: keeps the start time of its mirror pod after a restart', async () => {
     const { clock, api, manager } = setUp();
     api.put({ ...mirror, status: { phase: 'Running', startTime: '2025-12-31T00:00:00Z' } });
     manager.setPodStatus(pod, { phase: 'Running' });
@@ -562,7 +562,7 @@ describe('a static pod', () => {
   });
 });
 
-test('the end waits for what is under way, and leaves no timer behind', async () => {
+test('disposal waits for writes in progress and leaves no timer', async () => {
   const { clock, api, manager, stop, writer } = setUpWriter();
   api.put(web);
   api.fault = () => ({ delayMs: 10_000 });

@@ -9,18 +9,18 @@ const ended = (name: string, message: string): ContainerStatus => ({
   state: { terminated: { exitCode: 1, message } },
 });
 
-describe('the next status', () => {
+describe('nextStatus', () => {
   const next = (old: PodStatus | undefined, wanted: PodStatus, pod = makePod()) => nextStatus(pod, old, wanted, NOW);
 
   test.each<[string, PodStatus | undefined, PodStatus, string]>([
     ['as it was told', { startTime: 't0' }, { startTime: 't1' }, 't0'],
     ['as the sandbox says', undefined, { startTime: 't1' }, 't1'],
     ['now', undefined, {}, '2026-01-01T00:00:30Z'],
-  ])('the pod has started %s', (_name, old, wanted, startTime) => {
+  ])('has the start time of a pod that started %s', (_name, old, wanted, startTime) => {
     expect(next(old, wanted).startTime).toBe(startTime);
   });
 
-  test('S1: a terminal phase stays with its reason and message, or with neither', () => {
+  test('S1: keeps a terminal phase with its reason and message', () => {
     const running = { phase: 'Running', reason: 'new', message: 'new' };
     const evicted = { phase: 'Failed', reason: 'Evicted', message: 'low on memory' };
     expect(next(evicted, running)).toMatchObject(evicted);
@@ -31,7 +31,7 @@ describe('the next status', () => {
     expect(next({ phase: 'Running' }, running)).toMatchObject(running);
   });
 
-  test('the time of a condition is that of its last change, unless it brings its own', () => {
+  test('keeps the transition time of an unchanged condition, unless it has its own', () => {
     const old: PodStatus = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: 't0' }] };
     const stamp = (condition: { type: string; status: string; lastTransitionTime?: string }) =>
       next(old, { conditions: [condition] }).conditions?.[0]?.lastTransitionTime;
@@ -56,7 +56,7 @@ describe('termination messages', () => {
     ['that would end within a character of three bytes', `x${'€'.repeat(LIMIT)}`, LIMIT / 3],
     ['that would end within a character of four bytes', `xx${'😀'.repeat(LIMIT)}`, 2 + 2 * (LIMIT / 4 - 1)],
     ['short ones', 'short', 5],
-  ])('%s are kept up to 12 KiB, in whole characters', (_name, text, length) => {
+  ])('of %s are kept up to 12 KiB in whole characters', (_name, text, length) => {
     expect(text.startsWith(cut(text) ?? 'none')).toBe(true);
     expect(cut(text)).toHaveLength(length);
   });
@@ -70,7 +70,7 @@ describe('termination messages', () => {
     expect(cut('x'.repeat(LIMIT), four)).toHaveLength(LIMIT / 4);
   });
 
-  test('are cut in statuses of each kind, of this run and of the one before, and nothing else is changed', () => {
+  test('are cut in statuses of each kind and in last states, without other changes', () => {
     const long = 'x'.repeat(LIMIT + 1);
     const both = { ...ended('main', long), lastState: { terminated: { exitCode: 2, message: long } } };
     const kinds = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
@@ -90,7 +90,7 @@ describe('termination messages', () => {
   });
 });
 
-describe('S1: a container that ended for good', () => {
+describe('S1: container that terminated for good', () => {
   const SIDECAR = { name: 'proxy', restartPolicy: 'Always' };
   const pod = (restartPolicy?: string, more: Partial<Pod['spec']> = {}) =>
     makePod({
@@ -148,7 +148,7 @@ describe('S1: a container that ended for good', () => {
     initContainerStatuses: [container],
     containerStatuses: [a, b],
   });
-  test('is an init container only when a main container has run', () => {
+  test('includes init containers only after a main container has run', () => {
     const [done, again] = [apiStatus('init', 0), apiStatus('init', 'running')];
     const problem = 'terminated init container init attempted illegal transition to non-terminated state';
     const check = (...statuses: ContainerStatus[]) =>
@@ -159,14 +159,14 @@ describe('S1: a container that ended for good', () => {
     expect(check(apiStatus('a', 'crashed'))).toBe(problem);
   });
 
-  test('is no sidecar, whatever gates are on', () => {
+  test('excludes sidecars, whatever gates are enabled', () => {
     const features = { ...defaultRestartFeatures, containerRestartRules: false };
     const old = init(apiStatus('proxy', 1), apiStatus('a', 'running'));
     expect(illegalTransition(pod('Never'), old, init(apiStatus('proxy', 'running')), features)).toBeUndefined();
   });
 });
 
-describe('the last status of a pod', () => {
+describe('terminatedStatus', () => {
   const unknown = {
     terminated: {
       reason: 'ContainerStatusUnknown',
@@ -180,7 +180,7 @@ describe('the last status of a pod', () => {
       .map(({ name }) => name);
   const two = makePod({ containers: [{ name: 'a' }, { name: 'b' }] });
 
-  test('has ended, and whatever was not seen to end with it', () => {
+  test('terminates all containers whose termination was not observed', () => {
     const status = terminatedStatus(two, {
       phase: 'Running',
       containerStatuses: [apiStatus('a', 0), apiStatus('b', 'running')],
@@ -190,7 +190,7 @@ describe('the last status of a pod', () => {
     expect(status.containerStatuses?.[1]?.state).toEqual(unknown);
   });
 
-  test('S1: shows the last exit code of a container that waits for its restart, not an unknown end', () => {
+  test('S1: shows the last exit code of a container that waits for its restart', () => {
     const end = { terminated: { exitCode: 42, reason: 'Error', containerID: 'containerd://c1' } };
     const waiting = apiStatus('a', 'waiting', { lastState: end });
     const status = terminatedStatus(makePod({ containers: [{ name: 'a' }] }), {
@@ -200,18 +200,18 @@ describe('the last status of a pod', () => {
     expect(status.containerStatuses?.[0]?.state).toEqual(end);
   });
 
-  test('keeps a phase that is terminal, and that of a static pod', () => {
+  test('keeps a terminal phase, and the phase of a static pod', () => {
     expect(terminatedStatus(two, { phase: 'Succeeded' }).phase).toBe('Succeeded');
     expect(terminatedStatus(makeStaticPod(), { phase: 'Running' }).phase).toBe('Running');
   });
 
-  test('has no statuses where none were told', () => {
+  test('has no statuses if none were reported', () => {
     const status = terminatedStatus(two, { phase: 'Pending' });
     expect(status).not.toHaveProperty('containerStatuses');
     expect(status).not.toHaveProperty('initContainerStatuses');
   });
 
-  test('init containers behind the last one that ran never ran; the first one is taken to have', () => {
+  test('does not fail init containers after the last one that ran; the first counts as having run', () => {
     const pod = makePod({ initContainers: [{ name: 'i1' }, { name: 'i2' }, { name: 'i3' }] });
     const waits = (name: string) => apiStatus(name, 'waiting');
     const of = (...initContainerStatuses: ContainerStatus[]) => names(terminatedStatus(pod, { initContainerStatuses }));
@@ -259,12 +259,12 @@ describe('the last status of a pod', () => {
     ],
     ['not where the last sidecar ran no more', [SIDECAR], [apiStatus('proxy', 0, { started: true })], mains, []],
     ['not where nothing is known of the last init container', [{ name: 'init' }], [], mains, []],
-  ])('main containers that never began count as failed where %s', (_name, initContainers, init, main, expected) => {
+  ])('fails main containers that never started if %s', (_name, initContainers, init, main, expected) => {
     const pod = makePod({ containers: [{ name: 'a' }, { name: 'b' }], ...(initContainers && { initContainers }) });
     expect(names(terminatedStatus(pod, { initContainerStatuses: init, containerStatuses: main }))).toEqual(expected);
   });
 
-  test('whether they were to begin is as it was before they were ended', () => {
+  test('decides about initialization from the status before the containers were stopped', () => {
     const pod = makePod({ initContainers: [{ name: 'init' }] });
     const status = { initContainerStatuses: [apiStatus('init', 0)], containerStatuses: [apiStatus('main', 'waiting')] };
     const before = { ...status, initContainerStatuses: [apiStatus('init', 'running')] };

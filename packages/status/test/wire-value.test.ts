@@ -25,11 +25,11 @@ test.each<[string, unknown, string, unknown]>([
   ['an empty object elsewhere', {}, 'resources', {}],
   ['false', false, 'ready', false],
   ['what is within', [{ a: '', signal: 0, b: [{ state: {} }] }], 'list', [{ b: [{}] }]],
-])('what means nothing is left out: %s', (_what, value, name, expected) => {
+])('normalized omits values without meaning: %s', (_what, value, name, expected) => {
   expect(normalized(value, name)).toStrictEqual(expected);
 });
 
-test('two values are the same on the wire where they are the same once normalized', () => {
+test('sameOnWire returns true if the normalized values are equal', () => {
   fc.assert(
     fc.property(value, value, names, (one, other, name) => {
       const same = isDeepStrictEqual(normalized(one, name), normalized(other, name));

@@ -38,7 +38,7 @@ test.each([
   expect(writeTarget(pod, mirror)?.uid).toBe(uid);
 });
 
-describe('S5: the object is deleted', () => {
+describe('S5: canBeDeleted', () => {
   const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
   const make = (metadata: object, phase: string) => {
     const pod = makePod({}, { status: { phase } });
@@ -63,11 +63,11 @@ test.each([
   ['this one was', 3, { version: 3, uid: 'u1' }, false],
   ['a newer one was', 3, { version: 4, uid: 'u1' }, false],
   ['it was to an object that is gone', 3, { version: 3, uid: 'm0' }, true],
-])('S3: a status is written where %s', (_name, version, written, expected) => {
+])('S3: a status is written if %s', (_name, version, written, expected) => {
   expect(isNewer(version, 'u1', written)).toBe(expected);
 });
 
-describe('of two readings of a pod', () => {
+describe('newerOf', () => {
   const at = (resourceVersion: string | undefined): Pod => {
     const pod = makePod();
     return { ...pod, metadata: { ...pod.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
@@ -89,7 +89,7 @@ describe('of two readings of a pod', () => {
     expect(newerOf(read(one), read(other))?.metadata.resourceVersion).toBe(expected);
   });
 
-  test('the first is taken where they are of one version, and neither where nobody can tell that', () => {
+  test('returns the first for equal versions, and undefined if the order is unknown', () => {
     const one = at('7');
     expect(newerOf(one, at('7'))).toBe(one);
     expect(newerOf(one, one)).toBe(one);
@@ -98,7 +98,7 @@ describe('of two readings of a pod', () => {
   });
 });
 
-test('of a pod that was never written nothing is known, and nothing is under way', () => {
+test('newWriteState has no known write and none in progress', () => {
   const { running, again, deleted, failures, ...known } = newWriteState();
   expect({ running, again, deleted, failures }).toEqual({ running: false, again: false, deleted: false, failures: 0 });
   expect(new Set(Object.values(known))).toEqual(new Set([undefined]));
@@ -110,7 +110,7 @@ test.each([
   ['Forbidden', false, true],
   ['Forbidden', true, false],
   ['Conflict', false, false],
-] as const)('%s of a pod that is watched (%s) says that it is gone: %s', (code, isWatched, gone) => {
+] as const)('%s of a pod that is watched (%s) means that it is gone: %s', (code, isWatched, gone) => {
   expect(saysGone(code, isWatched)).toBe(gone);
 });
 
@@ -119,7 +119,7 @@ test.each([
   ['NotFound', [1, 2, 4, 8, 16]],
   ['Forbidden', [4, 8, 16]],
   ['Conflict', []],
-] as const)('a row of %s is told at its beginning, and then less and less often: %j', (code, told) => {
+] as const)('a series of %s is logged at its start, then less and less often: %j', (code, told) => {
   const rows = Array.from({ length: 20 }, (_, index) => index + 1);
   expect(rows.filter((failures) => isFailureNews(code, failures))).toEqual(told);
 });
@@ -147,7 +147,7 @@ test.each([
   expect(StatusApiError.from('text').message).toBe('text');
 });
 
-describe('a container runs again that was shown as ended', () => {
+describe('revivesContainers', () => {
   const of = (name: string, state: object) => ({ name, state }) as unknown as ContainerStatus;
   const ended = { terminated: { exitCode: 0 } };
   const lists = ['containerStatuses', 'initContainerStatuses'] as const;
