@@ -16,7 +16,7 @@ const parts: Parts = {
   preemption: { makeRoom: async () => undefined },
 };
 
-/** What the handlers say of a pod one after another, until one refuses it. */
+/** Calls the handlers for a pod in turn until one rejects it. */
 async function verdictOf(pod: Pod, settings: Settings = {}, more: Partial<Parts> = {}): Promise<string> {
   for (const handler of nodeAdmitHandlers(settings, { ...parts, ...more })) {
     const verdict = await handler.admit(pod, [], new AbortController().signal);
@@ -32,7 +32,7 @@ const confined = makePod('web', { securityContext: { appArmorProfile: { type: 'R
 const ofPodLevel = makePod('web', { resources: { limits: { memory: '1Gi' } } });
 const claims = [{ name: 'gpu' }];
 
-describe('a pod of a node', () => {
+describe('admission of a pod', () => {
   test.each<[string, Pod, Settings, string]>([
     ['with a probe', makePod('web', { containers: [{ ...main, livenessProbe: probe }] }), {}, 'admitted'],
     ['with a hook', makePod('web', { containers: [{ ...main, lifecycle: { preStop: probe } }] }), {}, 'admitted'],
@@ -86,12 +86,12 @@ describe('a pod of a node', () => {
     expect(await verdictOf(pod, settings)).toBe(expected);
   });
 
-  test('with volumes that nobody here has is refused for each of them', async () => {
+  test('rejects a pod and names each unsupported volume', async () => {
     const volumes = { unsupported: () => ['volume a: no', 'volume b: no'] };
     expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');
   });
 
-  test('that is changed to what this node does not declare is warned of it, and so is nobody else', () => {
+  test('warns about a changed pod only if it uses a feature that this node does not declare', () => {
     const handlers = nodeAdmitHandlers({ admission: { features: { declared: [] } } }, parts);
     const warnings = (pod: Pod): readonly string[] =>
       handlers.flatMap((handler) => handler.updated?.(makePod('web'), pod)?.reason ?? []);
@@ -99,7 +99,7 @@ describe('a pod of a node', () => {
     expect(warnings(makePod('web'))).toEqual([]);
   });
 
-  test('is asked about in the order in which least is done in vain', async () => {
+  test('calls the handlers in the order that avoids unnecessary work', async () => {
     const settings: Settings = {
       admission: { features: { podLevelResources: false }, appArmor: false },
       admitHandlers: [{ admit: () => refusal('Own') }],
@@ -137,7 +137,7 @@ describe('a pod of a node', () => {
     ]);
   });
 
-  test('that asks for more while it runs is asked about by who has a say in it', () => {
+  test('calls only the handlers with a resize method for a resize', () => {
     const refusing: Partial<Parts> = {
       shutdown: { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) },
       eviction: { admit: () => ({ admit: false, reason: 'Evicted', message: '' }) },

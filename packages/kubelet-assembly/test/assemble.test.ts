@@ -5,8 +5,8 @@ import { ids, makePod, makeWorld, nodeSettings, startKubelet } from './node.ts';
 
 const family = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 
-describe('a kubelet of all real managers', () => {
-  test('runs a pod, shows it, and takes it away again with all that it left', async () => {
+describe('kubelet with all real managers', () => {
+  test('runs a pod, shows its status, and cleans up everything after its removal', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     setPods([makePod('web')]);
@@ -25,7 +25,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('tells how many pods the node has when a source has said so', async () => {
+  test('reports the number of pods when a source has reported', async () => {
     const world = await makeWorld();
     const counts: number[] = [];
     const { setPods, stop } = startKubelet(world, [], undefined, [], {
@@ -43,7 +43,7 @@ describe('a kubelet of all real managers', () => {
   test.each([
     ['IPv4 first, whatever the node’s own are', undefined, ['IPv4', 'IPv6']],
     ['IPv6 first where that is wished for', 6, ['IPv6', 'IPv4']],
-  ] as const)('a pod of two addresses is shown with them, and shown them, %s', async (_name, podIpFamily, families) => {
+  ] as const)('shows a pod with two addresses %s', async (_name, podIpFamily, families) => {
     const world = await makeWorld({ podCidrs: ['fd01::/64', '10.1.0.0/16'] });
     const node = { ...nodeSettings, ...(podIpFamily && { podIpFamily }) };
     const changes = { nodeIps: ['2001:db8::1', '192.0.2.1'], node };
@@ -58,7 +58,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('F4, P4: a static pod whose manifest was edited between two runs takes its place with the API server away', async () => {
+  test('F4, P4: replaces a static pod whose manifest changed between two runs while the API server is unavailable', async () => {
     const world = await makeWorld();
     const edited = (uid: string): Pod => ({ ...makePod('etcd'), metadata: { ...makePod('etcd').metadata, uid } });
     const running = async (): Promise<string[]> => {
@@ -78,17 +78,17 @@ describe('a kubelet of all real managers', () => {
       { what: 'name etcd_default: pod old holds the name, or still runs', sinceMs: expect.any(Number) },
     ]);
     await world.clock.advance(10_000);
-    // F1: what has no namesake stays until the API server has said that it does not want it.
+    // F1: a pod without a namesake stays until the API server has reported that it is not desired.
     expect((await running()).toSorted()).toEqual(['new', 'uid-web']);
 
-    // Edited again, under the eyes of this one.
+    // The manifest changes again while this kubelet runs.
     second.setPods([edited('newest')]);
     await world.clock.advance(10_000);
     expect((await running()).toSorted()).toEqual(['newest', 'uid-web']);
     await second.stop();
   });
 
-  test('a pod is shown to be ready to start its containers while their images still come', async () => {
+  test('shows a pod as ready to start containers while its images are still being pulled', async () => {
     const world = await makeWorld();
     world.cri.faults.add({ rpc: 'pullImage', fault: { kind: 'hang' } });
     const { kubelet, setPods, stop } = startKubelet(world);
@@ -104,7 +104,7 @@ describe('a kubelet of all real managers', () => {
   test.each([
     ['what pods may use of the node', { pods: '110', memory: '900Mi' }, 900 * 2 ** 20],
     ['the machine’s memory, where nobody has said that', { pods: '110' }, 2 ** 30],
-  ])('a volume in memory is no larger than %s', async (_name, nodeAllocatable, bytes) => {
+  ])('limits a memory-backed volume to %s', async (_name, nodeAllocatable, bytes) => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world, [], undefined, [], {}, { nodeAllocatable });
     const volumeMounts = [{ name: 'm', mountPath: '/m' }];
@@ -119,7 +119,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('what it has not got is refused, with a reason that names the field', async () => {
+  test('rejects unsupported features with the name of the field', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     const csi = { name: 'data', csi: { driver: 'example.com' } };
@@ -138,7 +138,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('a pod is refused for sysctls that the machine’s owner does not give it', async () => {
+  test('rejects a pod with sysctls that the node does not allow', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     setPods([
@@ -153,7 +153,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('a pod that wants a runtime of its own gets none where nobody can say which', async () => {
+  test('does not start a pod with a RuntimeClass that cannot be looked up', async () => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world);
     setPods([makePod('sandboxed', { runtimeClassName: 'gvisor' })]);
@@ -167,7 +167,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('the downward API fills volumes without an API server; what needs one is refused by name', async () => {
+  test('fills downward API volumes without an API server, and rejects volumes that need one', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, stop } = startKubelet(world);
     const items = [
@@ -199,7 +199,7 @@ describe('a kubelet of all real managers', () => {
     await stop();
   });
 
-  test('K1: the next kubelet takes over what runs, the same containers', async () => {
+  test('K1: the next kubelet adopts the running containers', async () => {
     const world = await makeWorld();
     const first = startKubelet(world);
     first.setPods([makePod('a'), makePod('b')]);
@@ -216,7 +216,7 @@ describe('a kubelet of all real managers', () => {
     await second.stop();
   });
 
-  test('N1: what ran before a restart stays, though a pod that is new would take its place', async () => {
+  test('N1: keeps pods from before a restart, although a new pod would take their place', async () => {
     const oneOnly: AdmitHandler = {
       admit: (_pod, others) => (others.length === 0 ? { admit: true } : { admit: false, reason: 'Full', message: '' }),
     };
@@ -236,7 +236,7 @@ describe('a kubelet of all real managers', () => {
     await second.stop();
   });
 
-  test('K4: a kubelet that was ended leaves no timer behind', async () => {
+  test('K4: leaves no timer after it has stopped', async () => {
     const world = await makeWorld();
     const { setPods, stop } = startKubelet(world);
     setPods([makePod('web')]);

@@ -3,7 +3,7 @@ import { makePod, makeWorld, startKubelet, type World } from './node.ts';
 
 const MINUTES = 10;
 
-/** What was asked of a port, by method. */
+/** Counts the calls of a port by method. */
 function counting<T extends object>(port: T, asked: Map<string, number>): T {
   return new Proxy(port, {
     get(target, name) {
@@ -20,11 +20,11 @@ function counting<T extends object>(port: T, asked: Map<string, number>): T {
 interface AtRest {
   readonly fs: Readonly<Record<string, number>>;
   readonly cri: Readonly<Record<string, number>>;
-  /** At how many instants a timer was due, not counting those by which the machine in memory takes its time. */
+  /** Number of instants at which a timer was due, without the timers of the in-memory machine. */
   readonly wakings: number;
 }
 
-/** What a kubelet asks of the files and the runtime, each minute, while its pods run and nothing happens. */
+/** Returns the calls to the file system and the runtime per minute while pods run and nothing happens. */
 async function askedAtRest(pods: number): Promise<AtRest> {
   const machine = await makeWorld();
   const wakings = new Set<number>();
@@ -52,7 +52,7 @@ async function askedAtRest(pods: number): Promise<AtRest> {
   return { fs: perMinute(files), cri: perMinute(calls), wakings: wakings.size / MINUTES };
 }
 
-/** A clock that notes when its timers are due. */
+/** A clock that records when its timers are due. */
 function noting(clock: World['clock'], instants: Set<number>): World['clock'] {
   return new Proxy(clock, {
     get(target, name) {
@@ -69,29 +69,29 @@ function noting(clock: World['clock'], instants: Set<number>): World['clock'] {
   });
 }
 
-test('at rest a pod costs a look at its log every ten seconds, and two other calls of the file system each minute', async () => {
+test('an idle pod costs one check of its log every ten seconds, and two other file system calls per minute', async () => {
   const [few, many] = [await askedAtRest(2), await askedAtRest(12)];
   const perPod = (name: string): number => ((many.fs[name] ?? 0) - (few.fs[name] ?? 0)) / 10;
   expect(perPod('stat')).toBeCloseTo(6, 0);
   expect(perPod('readlink')).toBeLessThanOrEqual(1.1);
   const others = Object.keys(many.fs).filter((name) => !['stat', 'readlink'].includes(name));
-  // Every ten minutes what it has on the disk is looked at anew.
+  // Disk usage is measured again every ten minutes.
   expect(others.reduce((sum, name) => sum + perPod(name), 0)).toBeLessThan(1.1);
   const writes = others.filter((name) => /write|chmod|chown|rename|symlink/i.test(name));
   expect(writes.filter((name) => perPod(name) > 0)).toEqual([]);
 });
 
-test('at rest the runtime is asked as often for many pods as for few', async () => {
+test('an idle kubelet queries the runtime equally often for many pods and for few', async () => {
   const [few, many] = [await askedAtRest(2), await askedAtRest(12)];
   expect(many.cri).toEqual(few.cri);
   const { status = 0, listContainers = 0, listPodSandbox = 0, listImages = 0, ...others } = many.cri;
   expect(others).toEqual({});
   expect([status, listContainers, listPodSandbox]).toEqual([12, expect.any(Number), expect.any(Number)]);
-  // The rotation of logs lists every ten seconds; pleg, housekeeping and garbage collection each minute.
+  // Log rotation lists containers every ten seconds; PLEG, housekeeping and garbage collection every minute.
   expect(listContainers + listPodSandbox + listImages).toBeLessThanOrEqual(12);
 });
 
-test('at rest the process is woken about once a second, however many pods there are', async () => {
+test('an idle process is woken about once per second, however many pods there are', async () => {
   const [few, many] = [await askedAtRest(2), await askedAtRest(50)];
   expect(many.wakings).toBe(few.wakings);
   expect(many.wakings).toBeLessThanOrEqual(61);

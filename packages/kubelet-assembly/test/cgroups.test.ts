@@ -16,8 +16,8 @@ const components = () => ({
 });
 const { signal } = new AbortController();
 
-describe('the groups of a node', () => {
-  test("S5, N5: a pod's sandbox is made in its group, which is gone when the pod is", async () => {
+describe('cgroups of a node', () => {
+  test("S5, N5: a pod's sandbox is created in the pod's cgroup, which is removed with the pod", async () => {
     const world = await makeWorld();
     const machine = new MemoryCgroups();
     const node = startKubelet(world, [], undefined, [], { openCgroups: async () => machine });
@@ -36,7 +36,7 @@ describe('the groups of a node', () => {
     await node.stop();
   });
 
-  test('K1: groups that a kubelet left behind go, once all sources have spoken', async () => {
+  test('K1: cgroups left by an earlier kubelet are removed once all sources have reported', async () => {
     const world = await makeWorld();
     const machine = new MemoryCgroups();
     machine.groups.set('/kubepods/burstable/poduid-left', {});
@@ -50,7 +50,7 @@ describe('the groups of a node', () => {
     await node.stop();
   });
 
-  test.each(['systemd', 'cgroupfs'] as const)('a runtime that has the driver %s decides', async (told) => {
+  test.each(['systemd', 'cgroupfs'] as const)('the driver %s of the runtime takes precedence', async (told) => {
     const world = await makeWorld({ cgroupDriver: told });
     const asked: string[] = [];
     const openCgroups = async (driver: string) => {
@@ -69,7 +69,7 @@ describe('the groups of a node', () => {
       'nothing at all',
       () => Promise.reject(new CriError({ code: 'UNIMPLEMENTED', rpc: 'RuntimeConfig', details: '' })),
     ],
-  ])('a runtime that says %s leaves it to the configuration', async (_what, runtimeConfig) => {
+  ])('a runtime that reports %s leaves the driver to the configuration', async (_what, runtimeConfig) => {
     const asked: string[] = [];
     const openCgroups = async (driver: string) => {
       asked.push(driver);
@@ -96,7 +96,7 @@ describe('the groups of a node', () => {
     },
   );
 
-  test('a driver that nobody knows ends the kubelet, and is named', async () => {
+  test('an unknown driver stops the kubelet with its name', async () => {
     const cri = { runtimeConfig: async () => ({ linux: { cgroupDriver: 7 } }) };
     const openCgroups = () => Promise.reject(new Error('not to be opened'));
     const cgroups = nodeCgroups(components, { cri, openCgroups }, settings);
@@ -107,7 +107,7 @@ describe('the groups of a node', () => {
     });
   });
 
-  test("S5: a pod's sandbox is put where systemd makes its slice", async () => {
+  test("S5: a pod's sandbox is created in the slice that systemd creates", async () => {
     const world = await makeWorld({ cgroupDriver: 'systemd' });
     class Slices extends MemoryCgroups {
       override path(name: CgroupName): string {

@@ -29,7 +29,7 @@ const persistentVolume = (spec: object) => ({
   },
 });
 
-it('a pod waits for its claim to be bound, says so, and has it then', async () => {
+it('a pod waits for its PersistentVolumeClaim to be bound, shows the reason, and then mounts it', async () => {
   const { clock, api, client, cri, start } = await makeCluster();
   const { stop, kubelet } = start();
   await seconds(clock, 2);
@@ -48,7 +48,7 @@ it('a pod waits for its claim to be bound, says so, and has it then', async () =
   await stop();
 });
 
-it("a persistent volume that asks for another node's labels is not mounted", async () => {
+it("a PersistentVolume with another node's labels is not mounted", async () => {
   const { clock, api, client, cri, start } = await makeCluster();
   const { stop } = start();
   await seconds(clock, 2);
@@ -59,7 +59,7 @@ it("a persistent volume that asks for another node's labels is not mounted", asy
   await client.create(resources.pods, boundPod('web', withClaim('c')));
   await seconds(clock, 3);
   expect(cri.liveContainers()).toEqual([]);
-  // The label that each node has of itself.
+  // The label that each node sets on itself.
   api.put(persistentVolume({ nodeAffinity: { required: required('kubernetes.io/hostname') } }));
   await seconds(clock, 10);
   expect(cri.liveContainers()).toHaveLength(1);

@@ -6,7 +6,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { expect, it } from 'vitest';
 import { ClusterServices } from '../src/cluster-services.ts';
 
-it('knows the services of all namespaces once they are read, and follows them', async () => {
+it('returns the services of all namespaces once they are read, and follows changes', async () => {
   const clock = new FakeClock();
   const api = new FakeApiServer({ clock, random: seededRandom(1) });
   const put = (namespace: string, name: string, spec: object): unknown =>

@@ -9,7 +9,7 @@ import { makeWorld, type StartedKubelet, startKubelet, type World } from './node
 
 type StartedPorts = NonNullable<Parameters<typeof startKubelet>[4]>;
 
-/** A machine in memory, and the API server of its cluster. */
+/** An in-memory machine and the API server of its cluster. */
 export interface ClusterWorld extends World {
   readonly api: FakeApiServer;
   readonly client: RestClient;
@@ -56,7 +56,7 @@ export async function makeCluster(): Promise<ClusterWorld> {
   return { ...world, api, client, start };
 }
 
-/** A pod as a client creates it, with its node. */
+/** A pod as a client creates it, bound to the node. */
 export const boundPod = (name: string, spec: Partial<Pod['spec']> = {}): ApiPod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -69,7 +69,7 @@ export const boundPod = (name: string, spec: Partial<Pod['spec']> = {}): ApiPod 
   },
 });
 
-/** Lets time pass in small steps. */
+/** Advances the time in small steps. */
 export const seconds = async (clock: FakeClock, count: number): Promise<void> => {
   for (let i = 0; i < count * 10; i++) await clock.advance(100);
 };

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { boundPod, makeCluster, seconds } from './cluster-world.ts';
 import { ids, makePod } from './node.ts';
 
-describe('a node of a cluster', () => {
-  it('registers its node, is ready, and keeps its lease', async () => {
+describe('node of a cluster', () => {
+  it('registers its Node object, becomes ready, and renews its lease', async () => {
     const { clock, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 15);
@@ -18,7 +18,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('S5: runs a pod that is bound to it, reports it, and lets its object go when it has ended', async () => {
+  it('S5: runs a pod bound to it, reports its status, and deletes its object after it terminated', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -35,7 +35,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('W3: refuses objects that are no pods with an event, and runs the others', async () => {
+  it('W3: rejects objects that are not pods with an event, and runs the others', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { kubelet, stop } = start();
     await seconds(clock, 2);
@@ -54,7 +54,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('N1: refuses pods for which the node has no room or not the labels, and says why', async () => {
+  it('N1: rejects pods that do not fit or do not match its labels, with the reason', async () => {
     const { clock, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -77,7 +77,7 @@ describe('a node of a cluster', () => {
     expect(await statusOf('elsewhere')).toMatchObject({ phase: 'Failed', reason: 'NodeAffinity' });
     expect(cri.liveContainers()).toHaveLength(1);
 
-    // What ended holds nothing.
+    // A terminated pod holds no resources.
     await client.delete(resources.pods, { namespace: 'default', name: 'first' });
     await seconds(clock, 4);
     await client.create(resources.pods, boundPod('third', needing('2')));
@@ -86,7 +86,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('runs a pod with the runtime handler that its class names, and with what that can do', async () => {
+  it("runs a pod with the handler of its RuntimeClass and the handler's features", async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -112,11 +112,11 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('N1: looks at the node anew before it refuses a pod for a label that the node has just been given', async () => {
+  it('N1: reads the Node object again before it rejects a pod for a label that was just added', async () => {
     const { clock, api, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
-    // The watch of the node falls behind: it is cut, and cannot be had again.
+    // The watch of the Node object is interrupted and cannot be re-established.
     for (const verb of ['list', 'watch'] as const) {
       api.faults.add({ verb, resource: 'nodes', times: 1000, fault: { kind: 'refuse' } });
     }
@@ -134,7 +134,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('F3: shows a static pod by a mirror pod with its status, which is made again when deleted', async () => {
+  it('F3: shows a static pod by a mirror pod with its status, and recreates a deleted mirror pod', async () => {
     const { clock, client, start } = await makeCluster();
     const { setPods, stop } = start();
     const pod = makePod('etcd', { nodeName: 'n1' });
@@ -159,7 +159,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('S6: a static pod with a startup probe is not shown unready when the kubelet is restarted', async () => {
+  it('S6: does not show a static pod with a startup probe as not ready after a kubelet restart', async () => {
     const { clock, api, client, start } = await makeCluster();
     const [main] = makePod('api').spec.containers;
     const exec = { command: ['true'] };
@@ -190,7 +190,7 @@ describe('a node of a cluster', () => {
     }
   });
 
-  it('F4, K3: a static pod that runs once begins anew when its manifest is back, though the API server is away and shows its first life', async () => {
+  it('F4, K3: restarts a run-once static pod when its manifest is back, while the API server is unavailable and shows the first instance', async () => {
     const { clock, api, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
     const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
@@ -210,7 +210,7 @@ describe('a node of a cluster', () => {
   });
 
   it.each([5, 120])(
-    'P3: the deadline of a static pod begins anew with it, when its manifest is back after %i s',
+    'P3: resets the active deadline of a static pod whose manifest is back after %i s',
     async (goneFor) => {
       const { clock, client, cri, start } = await makeCluster();
       const pod = makePod('short', { nodeName: 'n1', activeDeadlineSeconds: 60 });
@@ -234,7 +234,7 @@ describe('a node of a cluster', () => {
     },
   );
 
-  it('F3: a static pod that had ended for good and begins anew is shown by another mirror pod, and nothing is refused for ever', async () => {
+  it('F3: replaces the mirror pod of a restarted static pod that had terminated for good', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
     const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
@@ -249,7 +249,7 @@ describe('a node of a cluster', () => {
     expect(before.status).toMatchObject({ phase: 'Succeeded' });
     await first.stop();
 
-    // The machine has begun anew, and its runtime with nothing.
+    // The machine was rebooted, and its runtime is empty.
     for (const { id } of (await cri.listPodSandbox({})).items) await cri.removePodSandbox({ podSandboxId: id });
     const second = start();
     second.setPods([once]);
@@ -268,7 +268,7 @@ describe('a node of a cluster', () => {
     await second.stop();
   });
 
-  it('K3: pods go on while the API server is away, and what happened is told when it is back', async () => {
+  it('K3: keeps pods running while the API server is unavailable, and reports all changes afterwards', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -286,7 +286,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('K3: within seconds of an hour without the API server, its pods come and go again and the node is ready', async () => {
+  it('K3: recovers within seconds after an hour without the API server', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -298,7 +298,7 @@ describe('a node of a cluster', () => {
     api.refuseConnections();
     for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
     expect(cri.liveContainers()).toHaveLength(2);
-    // What changed meanwhile is told by nobody: all of it is read anew.
+    // No event reports the changes of that hour, so everything is listed again.
     api.acceptConnections();
     await client.delete(resources.pods, { namespace: 'default', name: 'goes' });
     await client.create(resources.pods, boundPod('comes'));
@@ -315,7 +315,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('registers its node again when that was deleted under it, and its pods run on', async () => {
+  it('registers its Node object again after a deletion, while its pods keep running', async () => {
     const { clock, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -333,7 +333,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('starts a container once the secret that its environment asks for is there', async () => {
+  it('starts a container once the Secret of its environment exists', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -362,7 +362,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it('starts a pod as soon as the secret of its volume is there, and shows it what becomes of the secret', async () => {
+  it('starts a pod as soon as the Secret of its volume exists, and updates the volume', async () => {
     const { clock, fs, api, client, cri, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -393,7 +393,7 @@ describe('a node of a cluster', () => {
     await stop();
   });
 
-  it("K3: a pod's token is replaced before it expires, also where the API server is away for a while", async () => {
+  it("K3: replaces a pod's token before it expires, also if the API server is unavailable for a while", async () => {
     const { clock, fs, api, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
@@ -418,7 +418,7 @@ describe('a node of a cluster', () => {
       const now = await token();
       seen.add(now.text);
       expect(now.leftMs).toBeGreaterThan(0);
-      // Away while the second one is due.
+      // Unavailable when the second token is due.
       if (minute === 15) api.refuseConnections();
       if (minute === 17) api.acceptConnections();
       await clock.advance(60_000);

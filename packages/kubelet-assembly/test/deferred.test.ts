@@ -8,18 +8,18 @@ describe('Deferred', () => {
     expect(workers.value).toBe(3);
   });
 
-  it('throws an error that names the part if the value is read before it was set', () => {
+  it("throws an error with the component's name if the value is read before it was set", () => {
     const workers = new Deferred<number>('the pod workers');
     expect(() => workers.value).toThrow('the pod workers: used before assembled');
   });
 
-  it('holds undefined as a value like any other', () => {
+  it('accepts undefined as a value', () => {
     const node = new Deferred<number | undefined>('the cluster node');
     node.set(undefined);
     expect(node.value).toBeUndefined();
   });
 
-  it('refuses a second value', () => {
+  it('throws on a second value', () => {
     const workers = new Deferred<number>('the pod workers');
     workers.set(1);
     expect(() => workers.set(2)).toThrow('the pod workers: assembled twice');

@@ -50,7 +50,7 @@ const running = async ({ cri }: World): Promise<readonly (string | undefined)[]>
     .sort();
 
 describe('devices of a node', () => {
-  test('fall ill in the statuses of their pods at once, unless that is off', async () => {
+  test('change their health in pod statuses immediately, unless that is disabled', async () => {
     const healthOf = async (changes: { healthStatus?: boolean }): Promise<unknown[]> => {
       const { world, node, plug } = await start(changes);
       const plugin = await plug(['a']);
@@ -69,13 +69,13 @@ describe('devices of a node', () => {
     expect(await healthOf({ healthStatus: false })).toEqual([undefined, undefined]);
   });
 
-  test('have plugins in containers, which may use the directory', async () => {
+  test('can have plugins in containers that use the plugin directory', async () => {
     const { node, labelled } = await start();
     expect(labelled).toEqual([directory]);
     await node.stop();
   });
 
-  test('W6: a plugin that hangs holds up its own pod alone, which says so by the plugin’s name until it is deleted', async () => {
+  test('W6: a plugin that hangs blocks only its own pod, which shows the plugin’s name until it is deleted', async () => {
     const { world, node, plug } = await start();
     const hanging = await plug(['a', 'b'], { allocate: () => new Promise(() => {}) });
     const [stuck, plain] = [wanting('stuck', 1), makePod('plain')];
@@ -92,7 +92,7 @@ describe('devices of a node', () => {
     node.setPods([plain]);
     await world.clock.advance(1000);
     expect(node.kubelet.explain('default', 'stuck')).toBeUndefined();
-    // What it was to be given is free again, for a plugin that answers.
+    // The devices of the deleted pod are free again for a plugin that responds.
     hanging.stop();
     await plug(['a', 'b'], { socketName: 'again.sock' });
     node.setPods([plain, wanting('next', 2)]);
@@ -101,7 +101,7 @@ describe('devices of a node', () => {
     await node.stop();
   });
 
-  test('N1: a pod that cannot have its devices is refused as upstream refuses it', async () => {
+  test('N1: a pod that cannot get its devices is rejected as in upstream', async () => {
     const { world, node, plug } = await start();
     await plug(['a']);
     node.setPods([wanting('greedy', 2)]);

@@ -8,13 +8,13 @@ import { makePod, makeWorld, type StartedKubelet, startKubelet, type World } fro
 
 const MI = 2 ** 20;
 
-/** A pod of the API: static ones are critical. */
+/** An API pod; static pods would be critical. */
 function apiPod(name: string): Pod {
   const pod = makePod(name);
   return { ...pod, metadata: { ...pod.metadata, annotations: {} } };
 }
 
-/** What the node measures: a test says how much is left, and what each pod uses. */
+/** Stats of the node: the test sets how much is left and what each pod uses. */
 interface Measured {
   availableBytes: number;
   diskFreeBytes?: number;
@@ -34,7 +34,7 @@ function evicting(
         const podRef = { name, namespace: 'default', uid: `uid-${name}` };
         return { podRef, memory, containers: [{ name: 'main', memory }] };
       });
-      // What an ended pod used is free.
+      // Memory of a terminated pod is free.
       const freed = [...measured.used].filter(
         ([name]) => started.status.getPodStatus(`uid-${name}`)?.phase === 'Failed',
       );
@@ -67,7 +67,7 @@ function evicting(
   return { ...started, setPods: (pods) => set(pods) };
 }
 
-/** Its runtime has its images on the disk of the kubelet. */
+/** The runtime has its images on the kubelet's disk. */
 async function measuredWorld(): Promise<World> {
   const world = await makeWorld();
   await world.fs.mkdir('/var/lib/fake-cri');
@@ -79,8 +79,8 @@ const failed = (kubelet: StartedKubelet, name: string) => {
   return status?.phase === 'Failed' ? status : undefined;
 };
 
-describe('an assembled kubelet that is measured', () => {
-  test('a disk that fills between two rounds is noticed when it is too full', async () => {
+describe('assembled kubelet with eviction', () => {
+  test('notices a disk that fills up between two measurements', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
     const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
@@ -93,7 +93,7 @@ describe('an assembled kubelet that is measured', () => {
     await kubelet.stop();
   });
 
-  test('N4: a full disk costs no image that a pod of a source may want that has not spoken, for five minutes', async () => {
+  test('N4: on a full disk keeps images for five minutes that a source may need that has not reported', async () => {
     const world = await measuredWorld();
     world.cri.addImage(busyboxImage('needed'));
     world.cri.addImage(busyboxImage('unused'));
@@ -103,7 +103,7 @@ describe('an assembled kubelet that is measured', () => {
     const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
     const settings = { thresholds, localStorageCapacityIsolation: false };
     const before = evicting(world, { ...measured, diskFreeBytes: 900 * MI }, settings);
-    // The images are old enough to go.
+    // The images are old enough to be removed.
     await world.clock.advance(200_000);
     await before.stop();
 
@@ -112,11 +112,11 @@ describe('an assembled kubelet that is measured', () => {
     expect(await tags()).toMatch(/needed.*unused/);
     const container = { name: 'main', image: 'needed', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
     const pod = apiPod('a');
-    // Others do not begin while the disk is short.
+    // No other pods start while the disk is short.
     kubelet.setPods([{ ...pod, spec: { ...pod.spec, priority: 2_000_000_000, containers: [container] } }]);
     const removeImage = world.cri.removeImage.bind(world.cri);
     Object.assign(world.cri, {
-      // It is enough.
+      // Enough space is free.
       removeImage: async (...args: Parameters<typeof removeImage>) => {
         measured.diskFreeBytes = 900 * MI;
         return await removeImage(...args);
@@ -137,7 +137,7 @@ describe('an assembled kubelet that is measured', () => {
     await alone.stop();
   });
 
-  test('a resize waits while the node is short of disk, and goes on when it is not', async () => {
+  test('delays a resize while the node is short of disk space', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, diskFreeBytes: 900 * MI, used: new Map() };
     const thresholds = parseThresholds({
@@ -166,7 +166,7 @@ describe('an assembled kubelet that is measured', () => {
     await kubelet.stop();
   });
 
-  test('N2: ends one pod, keeps the other, and tells why', async () => {
+  test('N2: evicts one pod with the reason, and keeps the other', async () => {
     const world = await measuredWorld();
     const measured: Measured = {
       availableBytes: 900 * MI,
@@ -200,7 +200,7 @@ describe('an assembled kubelet that is measured', () => {
     });
     expect(kubelet.kubelet.explainEviction()).toMatchObject({ conditions: ['MemoryPressure'] });
 
-    // Under pressure no pod of best effort begins.
+    // Under pressure no BestEffort pod is admitted.
     kubelet.setPods([...pods, apiPod('late')]);
     await world.clock.advance(1_000);
     expect(failed(kubelet, 'late')).toMatchObject({
@@ -210,13 +210,13 @@ describe('an assembled kubelet that is measured', () => {
     await kubelet.stop();
   });
 
-  test('N2: after a kill -9 between choice and end the pod is ended by fresh figures, or goes on', async () => {
+  test('N2: decides with fresh stats after a kill -9 between the choice of a pod and its eviction', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const first = evicting(world, measured);
     first.setPods([apiPod('a')]);
     await world.clock.advance(15_000);
-    // It dies before it has done anything about it; another one took the memory meanwhile, and gave it back.
+    // The kubelet dies before it acts; meanwhile another pod uses the memory and frees it again.
     measured.availableBytes = 50 * MI;
     await first.stop();
     measured.availableBytes = 900 * MI;
@@ -230,7 +230,7 @@ describe('an assembled kubelet that is measured', () => {
     await second.stop();
   });
 
-  test('N2: who has much time to end has a second when a hard threshold is met', async () => {
+  test('N2: gives a pod with a long soft eviction a second when a hard threshold is met', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const thresholds = parseThresholds({
@@ -248,7 +248,7 @@ describe('an assembled kubelet that is measured', () => {
     measured.availableBytes = 150 * MI;
     await world.clock.advance(120_000);
     expect(await running()).toBe(1);
-    // What it uses counts as free already.
+    // Its memory already counts as free.
     measured.availableBytes = 50 * MI - 300 * MI;
     await world.clock.advance(15_000);
     expect(await running()).toBe(0);
@@ -256,7 +256,7 @@ describe('an assembled kubelet that is measured', () => {
     await kubelet.stop();
   });
 
-  test('without statistics nobody is evicted, and everybody may begin', async () => {
+  test('evicts no pods without statistics, and admits all', async () => {
     const world = await measuredWorld();
     const kubelet = startKubelet(world);
     kubelet.setPods([apiPod('a')]);

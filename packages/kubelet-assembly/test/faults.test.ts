@@ -11,11 +11,11 @@ const warnings = ({ events }: World, name: string): string[] =>
     .filter(({ type }) => type === 'Warning')
     .map(({ reason, message }) => `${reason}: ${message}`);
 
-describe('a full disk', () => {
+describe('full disk', () => {
   test.each([
     ['root', '/root/pods'],
     ['log', '/logs/pods'],
-  ])('in the %s directory is an event of each pod that it keeps from starting, and passes', async (_name, under) => {
+  ])('in the %s directory causes an event for each pod that it blocks, until it is over', async (_name, under) => {
     const world = await makeWorld();
     const node = startKubelet(world);
     const full = world.fs.injectFault({ operation: 'mkdir', path: under, code: 'ENOSPC', times: Infinity });
@@ -31,7 +31,7 @@ describe('a full disk', () => {
   });
 });
 
-describe('K2: a runtime', () => {
+describe('K2: container runtime', () => {
   const away: readonly (readonly [string, RpcFault])[] = [
     ['hangs', { kind: 'hang' }],
     ['fails', { kind: 'error', code: 'UNAVAILABLE', message: 'connection refused' }],
@@ -42,7 +42,7 @@ describe('K2: a runtime', () => {
     ['answers without labels', { kind: 'nonsense', nonsense: 'noLabels' }],
   ];
 
-  test.each(away)('that %s for a minute keeps its pods, and the next ones start after it', async (_name, fault) => {
+  test.each(away)('that %s for a minute keeps its pods, and new pods start afterwards', async (_name, fault) => {
     const world = await makeWorld();
     const node = startKubelet(world);
     node.setPods([makePod('old')]);
@@ -64,7 +64,7 @@ describe('K2: a runtime', () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
-  test('that is absent at the start is waited for, and health says why', async () => {
+  test('that is unavailable at the start is waited for, and health reports why', async () => {
     const world = await makeWorld();
     world.cri.crash();
     const node = startKubelet(world);
@@ -77,7 +77,7 @@ describe('K2: a runtime', () => {
     await node.stop();
   });
 
-  test('that hangs is said to be down within a minute', async () => {
+  test('that hangs is reported as down within a minute', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     await world.clock.advance(10_000);

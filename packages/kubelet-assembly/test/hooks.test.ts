@@ -23,7 +23,7 @@ const said = ({ events }: World): string[] =>
   events
     .eventsOf({ kind: 'Pod', name: 'web', namespace: 'default', uid: 'uid-web' })
     .map(({ reason, message }) => `${reason}: ${message}`);
-/** How long until the pod has no sandbox any more, in ms. */
+/** Returns the time until the pod has no sandbox any more, in ms. */
 async function msUntilGone({ clock, cri }: World): Promise<number> {
   const beganMs = clock.monotonic();
   const ready = async (): Promise<boolean> => (await cri.listPodSandbox({})).items.some(({ state }) => state === 0);
@@ -32,7 +32,7 @@ async function msUntilGone({ clock, cri }: World): Promise<number> {
 }
 
 describe('hooks of a node', () => {
-  test('postStart: a pod is not ready before its hook is through, and a failed one ends the container', async () => {
+  test('postStart: a pod is not ready before its hook has completed, and a failed hook kills the container', async () => {
     const world = await makeWorld();
     const { node } = start(world);
     const command = ['sh', '-c', 'echo no; exit 3'];
@@ -53,7 +53,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('preStop: what a request is answered does not matter, and its pod’s address is the runtime’s', async () => {
+  test('preStop: any response counts, and the pod’s address comes from the runtime', async () => {
     const world = await makeWorld();
     const { node, requests } = start(world);
     node.setPods([hooked({ preStop: { httpGet: { port: 80, path: '/bye', scheme: 'HTTP' } } })]);
@@ -66,7 +66,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('C5: a preStop that sleeps is part of the grace period, and one that never ends gets all of it and 2 s', async () => {
+  test('C5: a preStop sleep counts towards the grace period, and an endless one gets all of it and 2 s', async () => {
     const world = await makeWorld();
     const { node } = start(world);
     node.setPods([hooked({ preStop: { sleep: { seconds: 5 } } }, { terminationGracePeriodSeconds: 20 })]);
@@ -84,7 +84,7 @@ describe('hooks of a node', () => {
     await node.stop();
   });
 
-  test('P6: an orphan’s preStop is run with what was written down when its container was made', async () => {
+  test('P6: the preStop hook of an orphaned pod is read from its container’s annotations', async () => {
     const world = await makeWorld();
     const first = start(world);
     first.node.setPods([

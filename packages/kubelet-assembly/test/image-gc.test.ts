@@ -9,7 +9,7 @@ const tags = async ({ cri }: World): Promise<string[]> => {
   return images.flatMap(({ repoTags }) => repoTags.map((tag) => tag.replace('docker.io/library/', ''))).sort();
 };
 
-test('N4: on a full disk unused images go; those of pods, of pulls under way and pinned ones stay', async () => {
+test('N4: a full disk removes unused images, but not those of pods, pulls in progress, or pinned ones', async () => {
   const world = await makeWorld();
   for (const name of ['unused', 'slow', 'asked']) world.cri.addImage(busyboxImage(name));
   world.cri.faults.add({ rpc: 'pullImage', fault: { kind: 'hang', timeoutMs: 60 * MINUTE } });
@@ -33,7 +33,7 @@ test('N4: on a full disk unused images go; those of pods, of pulls under way and
   expect(kubelet.getPods().map(({ status }) => status?.phase)).toContain('Running');
   const told = () => world.events.eventsOf({ kind: 'Node', name: 'n1', uid: 'n1' }).map(({ reason }) => reason);
   expect(told()).not.toContain('FreeDiskSpaceFailed');
-  // What is taken by other things cannot be freed: twice in a row is worth an event.
+  // Space used by other files cannot be freed; an event is recorded for two failures in a row.
   world.disk.availableBytes = 100_000;
   await world.clock.advance(11 * MINUTE);
   expect(told()).toEqual(expect.arrayContaining(['FreeDiskSpaceFailed', 'ImageGCFailed']));
@@ -43,7 +43,7 @@ test('N4: on a full disk unused images go; those of pods, of pulls under way and
   expect(await world.fs.exists('/root/image_gc/image_gc_state')).toBe(true);
 });
 
-test('N4: after a start a full disk is looked after at once, and the images of pods that have no container yet stay', async () => {
+test('N4: a full disk is handled immediately after a start, and images of pods without containers are kept', async () => {
   const world = await makeWorld();
   for (const name of ['unused', 'needed', 'mounted']) world.cri.addImage(busyboxImage(name));
   const before = startKubelet(world);

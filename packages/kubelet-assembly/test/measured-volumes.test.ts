@@ -45,8 +45,8 @@ function started(
   return { clock, pods, asked, measured, end };
 }
 
-describe('what volumes take', () => {
-  it("is told of a claim as that claim's, and counts against no pod's ephemeral storage", async () => {
+describe('volume usage', () => {
+  it('of a PersistentVolumeClaim names the claim and does not count as ephemeral storage', async () => {
     const claim = { namespace: 'default', name: 'c' };
     const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), medium: 'persistent', claim }]);
     await clock.advance(0);
@@ -54,7 +54,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('is measured anew when that is asked for, by what begins after it was asked', async () => {
+  it('is measured again on request, by measurements that start after the request', async () => {
     const going = Promise.withResolvers<void>();
     let used = 1;
     const { clock, asked, measured, end } = started(async () => {
@@ -68,13 +68,13 @@ describe('what volumes take', () => {
     expect(asked).toEqual(['a']);
     going.resolve();
     await measuring;
-    // Both share the second.
+    // Both requests share the second measurement.
     expect(asked).toEqual(['a', 'a']);
     expect(measured.of({ uid: 'a' })[0]?.usedBytes).toBe(2);
     await end();
   });
 
-  it('is not measured where nothing is to be, and one that throws at once is tried again', async () => {
+  it('is not measured without pods, and is retried after an error', async () => {
     const off = started(async () => [usageOf(1, 5)], 0);
     await off.measured.measure(signal);
     expect(off.asked).toEqual([]);
@@ -90,7 +90,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('is measured each period, and told as it was last found', async () => {
+  it('is measured every period, and the last result is returned', async () => {
     let used = 1;
     const { clock, asked, measured, end } = started(async () => [usageOf(used, 5)]);
     expect(measured.of({ uid: 'a' })).toEqual([]);
@@ -108,7 +108,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('W6: of a pod that takes for ever holds up no other, is not asked for twice, and keeps what was found before', async () => {
+  it('W6: of a slow pod delays no other, is not measured twice at once, and keeps its last result', async () => {
     let hangs = false;
     const { clock, pods, asked, measured, end } = started((uid) =>
       hangs && uid === 'a' ? new Promise(() => {}) : Promise.resolve([usageOf(1, 5)]),
@@ -124,7 +124,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('is forgotten with its pod, and kept when it cannot be measured for once', async () => {
+  it('is forgotten with its pod, and kept after a single failure', async () => {
     let fails = false;
     const { clock, pods, measured, end } = started(async () => {
       if (fails) throw new Error('no');
@@ -140,7 +140,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('W5: is no less than before where not all of it could be counted, which is told once', async () => {
+  it('W5: does not decrease if not everything could be counted, which is logged once', async () => {
     let usage = { ...usageOf(70, 5), inodesUsed: 7 };
     const { logger, lines } = captureLogger();
     const { clock, measured, end } = started(async () => [usage], 60_000, logger);
@@ -157,7 +157,7 @@ describe('what volumes take', () => {
     await end();
   });
 
-  it('W5: is a lower bound where counting was cut off, until all is counted', async () => {
+  it('W5: is a lower bound if the count was interrupted, until everything is counted', async () => {
     let usage = { ...usageOf(20, 5), complete: false };
     const { clock, measured, end } = started(async () => [usage]);
     const next = async (usedBytes: number, complete: boolean) => {
@@ -169,13 +169,13 @@ describe('what volumes take', () => {
     expect(await next(20, false)).toEqual([[20, true]]);
     expect(await next(10, false)).toEqual([[20, true]]);
     expect(await next(70, true)).toEqual([[70, false]]);
-    // Nothing says that it takes more than when all was counted.
+    // Nothing shows more usage than the last complete result.
     expect(await next(50, false)).toEqual([[70, false]]);
     expect(await next(80, false)).toEqual([[80, true]]);
     await end();
   });
 
-  it('is not measured where that is switched off', async () => {
+  it('is not measured if disabled', async () => {
     const { clock, asked, end } = started(async () => [], -1);
     await clock.advance(600_000);
     expect(asked).toEqual([]);

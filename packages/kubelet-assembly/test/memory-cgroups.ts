@@ -7,14 +7,14 @@ import {
   type ResourceConfig,
 } from '@node-agent/cm-cgroups';
 
-/** Groups by their paths: what a machine has, what each is held to, and what was done to it. */
+/** In-memory cgroups by path, with their limits and recorded changes. */
 export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
   readonly groups: Map<string, ResourceConfig> = new Map([['/', {}]]);
   readonly destroyed: string[] = [];
-  /** Each change of a group, in order: its path, and what it was set to. */
+  /** Each change in order: the path and the values. */
   readonly changes: (readonly [string, ResourceConfig])[] = [];
-  /** Refuses a change. */
+  /** If set, rejects changes. */
   refuse: (path: string, config: ResourceConfig) => Error | undefined = () => undefined;
 
   has(path: string): boolean {

@@ -13,10 +13,10 @@ test.each([
   ['another object of the name is none', node('v', '9'), node('u', '10'), 'watched'],
   ['versions that are no numbers cannot be compared', node('u', 'a9'), node('u', 'b1'), 'watched'],
   ['nor can a version that is missing', node('u'), node('u', '10'), 'watched'],
-])('of what is watched and what was read, %s', (_, watched, fresh, which) => {
+])('newerNode of watched and read: %s', (_, watched, fresh, which) => {
   expect(newerNode(watched, fresh)).toBe(which === 'fresh' ? fresh : watched);
 });
 
-test('before the watch has the node there is nothing newer', () => {
+test('returns undefined until the watch has delivered the Node', () => {
   expect(newerNode(undefined, node('u', '1'))).toBeUndefined();
 });

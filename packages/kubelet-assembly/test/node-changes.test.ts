@@ -3,7 +3,7 @@ import type { Node } from '@node-agent/node-status';
 import { expect, test } from 'vitest';
 import { followNode } from '../src/node-changes.ts';
 
-test('K3: a node that the cluster has given up is reported anew at once; its addresses are told each time', async () => {
+test('K3: reports the node immediately if its Ready condition is Unknown, and its addresses on each change', async () => {
   const feed = new ChangeFeed<Node>();
   const heard: unknown[] = [];
   const controller = new AbortController();

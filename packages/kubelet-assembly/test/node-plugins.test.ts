@@ -31,7 +31,7 @@ const devices: Devices = {
   deregisterPlugin: (resource) => void calls.push(`deregister ${resource}`),
 };
 
-/** Looks for plugins, those of devices by `devices`. */
+/** Starts the plugin watcher with the device manager `devices`. */
 function start(of: Devices | undefined, logger = silentLogger): void {
   const child = (component: string) => ({ logger: logger.child({ component }) }) as never;
   const labelForContainers = async (path: string): Promise<void> => void calls.push(`label ${path}`);
@@ -45,7 +45,10 @@ function start(of: Devices | undefined, logger = silentLogger): void {
   });
 }
 
-/** A plugin of devices in the directory. @returns what it is told of its registration, and its end */
+/**
+ * Starts a device plugin in the directory.
+ * @returns its registration responses, and a function that stops it
+ */
 async function plug(version: string) {
   const told: (string | undefined)[] = [];
   const found = {
@@ -60,8 +63,8 @@ async function plug(version: string) {
   return { told, remove: () => rm(join(directory, 'gpu.sock'), { force: true }) };
 }
 
-describe('a plugin that is found by its socket', () => {
-  test('is the device manager’s while its socket is there', async () => {
+describe('plugin found by its socket', () => {
+  test('is registered with the device manager while its socket exists', async () => {
     start(devices);
     const { told, remove } = await plug('v1beta1');
     await vi.waitFor(() => expect(told).toEqual([undefined]));
@@ -70,24 +73,24 @@ describe('a plugin that is found by its socket', () => {
     await vi.waitFor(() => expect(calls.at(-1)).toBe(`deregister ${GPU}`));
   });
 
-  test('is told why it is not used', async () => {
+  test('receives the reason if it is rejected', async () => {
     start(devices);
     const { told } = await plug('v1alpha');
     await vi.waitFor(() => expect(told[0]).toContain(`${GPU} is too old`));
     expect(calls).toEqual([`label ${directory}`]);
   });
 
-  test('is told that nobody uses it where the node has no devices', async () => {
+  test('receives an error if the node has no devices', async () => {
     const { logger, lines } = captureLogger();
     start(undefined, logger);
     const { told } = await plug('v1beta1');
     await vi.waitFor(() => expect(told[0]).toContain('no handler registered for plugin type: DevicePlugin'));
-    // The plugin hears of it first.
+    // The plugin is notified first.
     await vi.waitFor(() => expect(lines.map(({ fields }) => fields.component)).toContain('plugin-watcher'));
   });
 });
 
-test('no plugins are looked for where there is no place for them', () => {
+test('no plugins are watched without a directory', () => {
   const child = () => ({ logger: silentLogger }) as never;
   const ports = { fs: nodeFileSystem, foreignFiles: nodeFileSystem } as never;
   expect(nodePlugins(child, ports, {}, { devices })).toBeUndefined();

@@ -6,7 +6,7 @@ import { makeWorld } from './node.ts';
 
 type Settings = Parameters<typeof nodeStats>[2];
 
-/** How much memory the groups of the system are told to have; each group's is the length of its path. */
+/** Memory usage of cgroups; that of each is the length of its path. */
 async function memoryOf(
   changes: Partial<Settings>,
   groups: readonly string[],
@@ -41,32 +41,32 @@ async function memoryOf(
   return Object.fromEntries((node?.systemContainers ?? []).map(({ name, memory }) => [name, memory?.usageBytes]));
 }
 
-describe('the figures of a node', () => {
+describe('stats of a node', () => {
   test.each<[string, Partial<Settings>, string]>([
     ['at the top, where nothing is said', {}, '/kubepods'],
     ['at the top', { cgroups: { cgroupRoot: '/' } as NonNullable<Settings['cgroups']> }, '/kubepods'],
     ['in a group', { cgroups: { cgroupRoot: '/own/node' } as NonNullable<Settings['cgroups']> }, '/own/node/kubepods'],
-  ])('have that of all pods: %s', async (_name, settings, group) => {
+  ])('include the cgroup of all pods: %s', async (_name, settings, group) => {
     const groups = ['/kubepods', '/own/node/kubepods'];
     expect(await memoryOf(settings, groups)).toMatchObject({ pods: group.length });
-    // Nothing is known of the driver yet.
+    // The driver is not known yet.
     expect(await memoryOf(settings, groups, { kubepodsPath: () => undefined })).toMatchObject({ pods: group.length });
   });
 
-  test('have that of all pods as its driver names it', async () => {
+  test('use the driver’s name of the cgroup of all pods', async () => {
     const group = '/kubepods.slice/of-a-driver';
     expect(await memoryOf({}, [group, '/kubepods'], { kubepodsPath: () => group })).toMatchObject({
       pods: group.length,
     });
   });
 
-  test('have the groups that are asked for', async () => {
+  test('include the configured cgroups', async () => {
     const settings = { stats: { kubeletCgroups: '/agent.service', runtimeCgroups: '/cri' } };
     expect(await memoryOf(settings, ['/agent.service', '/cri'])).toMatchObject({ kubelet: 14, runtime: 4 });
   });
 });
 
-test('there are none where nobody can read them', () => {
+test('are absent without their ports', () => {
   const child = () => ({}) as never;
   expect(nodeStats(child, {} as never, {} as never, () => [], undefined)).toBeUndefined();
 });

@@ -18,7 +18,7 @@ const POD = makePod('web', {
   volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
 });
 
-/** The volumes of a node that has a disk, and what was asked of them. */
+/** Volumes of a node with a disk, and the recorded calls. */
 async function setUp(mountsDisks: boolean) {
   const { clock, random, fs } = await makeWorld();
   await fs.mkdir('/dev');
@@ -59,7 +59,7 @@ async function setUp(mountsDisks: boolean) {
 
 const { signal } = new AbortController();
 
-it('local disks are mounted where somebody can, and all of it is logged as of volumes', async () => {
+it('mounts local disks if the port exists, and logs under the component volumes', async () => {
   const { volumes, mounted, names } = await setUp(true);
   await volumes.waitForAttachAndMount(POD, signal);
   expect([...mounted]).toEqual([
@@ -69,7 +69,7 @@ it('local disks are mounted where somebody can, and all of it is logged as of vo
   expect(names).toEqual(['volumes', 'volumes']);
 });
 
-it('local disks are refused by name where nobody can mount them', async () => {
+it('rejects local volumes without the port', async () => {
   const { volumes, mounted, names } = await setUp(false);
   const why = 'type local is not supported by this kubelet';
   await expect(volumes.waitForAttachAndMount(POD, signal)).rejects.toThrow(why);

@@ -9,7 +9,7 @@ import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
 import type { ClusterPart } from '../src/cluster-part.ts';
 import type { AssemblySettings, NodePorts } from '../src/ports.ts';
 
-/** A pod of a manifest: one container that runs until it is ended. */
+/** A pod from a manifest with one container that runs until it is stopped. */
 export function makePod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
   const annotations = { 'kubernetes.io/config.source': 'file' };
   const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
@@ -19,16 +19,16 @@ export function makePod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
   });
 }
 
-/** A machine in memory: its clock, its files, its runtime, and what was told of it. */
+/** An in-memory machine: clock, files, runtime, and recorded events and logs. */
 export interface World {
   readonly clock: FakeClock;
   readonly random: Random;
   readonly fs: MemoryFileSystem;
   readonly cri: FakeRuntime;
   readonly events: MemoryEventRecorder;
-  /** What is mounted: its type and its options, by its place. */
+  /** Mounts by path, with type and options. */
   readonly mounts: Map<string, string>;
-  /** What `statfs` says of each file system. */
+  /** Results of `statfs` by file system. */
   readonly disk: { totalBytes: number; availableBytes: number };
 }
 
@@ -44,7 +44,7 @@ export async function makeWorld(runtime: FakeRuntimeOptions = {}): Promise<World
   return { clock, random, fs, cri, events, mounts: new Map(), disk };
 }
 
-/** What the sandboxes and containers of a test's node are made by. */
+/** Settings of sandboxes and containers of a test node. */
 export const nodeSettings: AssemblySettings['node'] = {
   podLogsDirectory: '/logs/pods',
   seccompProfileRoot: '/root/seccomp',
@@ -64,13 +64,13 @@ export const nodeSettings: AssemblySettings['node'] = {
   },
 };
 
-/** A kubelet that runs, and what a test does to it. */
+/** A running kubelet with the operations of a test. */
 export interface StartedKubelet extends AssembledKubelet<unknown> {
   readonly setPods: (pods: readonly Pod[]) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** A kubelet over the world, with one source that a test speaks for, and others that never speak. */
+/** A kubelet over the world, with one source that the test controls and others that never report. */
 export function startKubelet(
   { clock, random, fs, cri, events, mounts, disk }: World,
   admitHandlers: readonly AdmitHandler[] = [],
@@ -147,7 +147,7 @@ export function startKubelet(
   );
   const controller = new AbortController();
   const running = assembled.kubelet.run(controller.signal);
-  // Whoever stops it is told how it ended.
+  // The caller that stops the kubelet receives its outcome.
   running.catch(() => undefined);
   const stop = async (): Promise<void> => {
     controller.abort();
@@ -157,7 +157,7 @@ export function startKubelet(
   return { ...assembled, setPods: (pods: readonly Pod[]) => set(pods), stop };
 }
 
-/** The ids of all containers that there are. */
+/** Returns the IDs of all containers. */
 export const ids = async (cri: FakeRuntime): Promise<string[]> => {
   const { containers } = await cri.listContainers({});
   return containers.map(({ id }) => id).sort();

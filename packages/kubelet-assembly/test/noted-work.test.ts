@@ -8,8 +8,8 @@ const signal = new AbortController().signal;
 const main = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
 const exec = { exec: { command: ['true'] } };
 
-describe('the steps of a pod', () => {
-  test('are noted by all that works for it, in order and with their times, until it is forgotten (K4)', async () => {
+describe('journal steps of a pod', () => {
+  test('are recorded by all components in order with their times, until the pod is forgotten (K4)', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     const steps = () =>
@@ -29,7 +29,7 @@ describe('the steps of a pod', () => {
     const later = ['StartContainer main done', 'PostStart main done'];
     expect(ofOrder(...order, ...later)).toEqual([...order, ...later]);
     expect(steps()).toContain('Image main done');
-    // A sync that is under way may show that it is ready before the loop hears of the probe.
+    // A running sync may show readiness before the loop handles the probe result.
     expect(steps().slice(-3)).toEqual(expect.arrayContaining(['Probe readiness of main done', 'Condition Ready done']));
     expect(node.kubelet.explain('default', 'web')).toMatchObject({ waitingFor: [], next: [] });
 
@@ -53,7 +53,7 @@ describe('the steps of a pod', () => {
     await node.stop();
   });
 
-  test('tell what fails, and that it is tried again', async () => {
+  test('show failures and retries', async () => {
     const world = await makeWorld();
     world.cri.faults.add({
       rpc: 'runPodSandbox',
@@ -77,7 +77,7 @@ describe('the steps of a pod', () => {
     await node.stop();
   });
 
-  test('a status on its way is noted for the pod, though it is its mirror pod that gets it', async () => {
+  test('record a status update for the static pod although the mirror pod receives it', async () => {
     const journal = new PodJournal({ clock: { now: () => 7 } });
     journal.known('static');
     const api: StatusApi = {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { MemoryCgroups } from './memory-cgroups.ts';
 import { makeWorld, startKubelet } from './node.ts';
 
-test('each part of a node logs under its own name', async () => {
+test('each component of a node logs under its own name', async () => {
   const world = await makeWorld();
   const names = new Set<unknown>();
   const logger = {

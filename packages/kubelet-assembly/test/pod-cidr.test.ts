@@ -25,7 +25,7 @@ function setUp(configured: string) {
   return { podCidr, clock, told, runtime, signal: new AbortController().signal };
 }
 
-test('the configured range of pod addresses is told to the runtime, until it has taken it', async () => {
+test('passes the configured pod CIDR to the runtime until the runtime accepts it', async () => {
   const { podCidr, clock, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNAVAILABLE';
   const started = podCidr.start(signal);
@@ -36,7 +36,7 @@ test('the configured range of pod addresses is told to the runtime, until it has
   expect(told).toEqual(['10.1.0.0/24', '10.1.0.0/24']);
 });
 
-test('a runtime that has no use for ranges is not told again, and one of no range nothing', async () => {
+test('does not retry if the runtime does not support it, and passes no empty range', async () => {
   const { podCidr, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNIMPLEMENTED';
   await podCidr.start(signal);
@@ -46,7 +46,7 @@ test('a runtime that has no use for ranges is not told again, and one of no rang
   expect(none.told).toEqual([]);
 });
 
-test('the range that the API server has for the node takes the place of the configured one', async () => {
+test('replaces the configured range by the one from the API server', async () => {
   const { podCidr, clock, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNAVAILABLE';
   const started = podCidr.start(signal);
@@ -59,7 +59,7 @@ test('the range that the API server has for the node takes the place of the conf
   expect(told).toEqual(['10.1.0.0/24', '10.2.0.0/24,fd00::/64']);
 });
 
-test('a kubelet tells its runtime when that has come up', async () => {
+test('passes the range when the runtime has started', async () => {
   const world = await makeWorld();
   const told: unknown[] = [];
   const update = world.cri.updateRuntimeConfig;

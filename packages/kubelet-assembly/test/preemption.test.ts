@@ -16,15 +16,15 @@ const withCpu = (name: string, cpu: string, priority: number, more: object = {})
     ],
     ...more,
   });
-  // Static pods are critical all of them.
+  // Static pods are always critical.
   const annotations = { 'kubernetes.io/config.source': 'api' };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 };
 const CRITICAL = 2_000_000_000;
 const deaf = { terminationGracePeriodSeconds: 5 };
 
-describe('a critical pod that does not fit', () => {
-  test('N1: starts when who was in the way has ended; that has failed with its reason, and others go on meanwhile', async () => {
+describe('critical pod that does not fit', () => {
+  test('N1: starts after the preempted pod has terminated with its reason, while others continue', async () => {
     const world = await makeWorld();
     const { kubelet, setPods, status, stop } = startKubelet(world);
     const [small, large, other] = [
@@ -63,7 +63,7 @@ describe('a critical pod that does not fit', () => {
     await stop();
   });
 
-  test('N1: after a restart of the kubelet what ran keeps its place, and nobody is ended for who runs already', async () => {
+  test('N1: after a kubelet restart running pods keep their place, and none is preempted for a running pod', async () => {
     const world = await makeWorld();
     const pods = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
     const first = startKubelet(world);
@@ -73,7 +73,7 @@ describe('a critical pod that does not fit', () => {
     expect(before).toHaveLength(2);
     await first.stop();
     const second = startKubelet(world);
-    // The newer critical pod comes before what runs in the order of their sources.
+    // The newer critical pod comes before the running one in the order of their sources.
     second.setPods([...pods].reverse());
     await world.clock.advance(5000);
     expect(await ids(world.cri)).toEqual(before);
@@ -81,7 +81,7 @@ describe('a critical pod that does not fit', () => {
     await second.stop();
   });
 
-  test('N1: grows when who was in the way has ended', async () => {
+  test('N1: is resized after the preempted pod has terminated', async () => {
     const world = await makeWorld();
     const { setPods, kubelet, status, stop } = startKubelet(world);
     const [plain, critical] = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
@@ -98,7 +98,7 @@ describe('a critical pod that does not fit', () => {
     await stop();
   });
 
-  test('is rejected where only critical pods are in the way', async () => {
+  test('is rejected if only critical pods could make room', async () => {
     const world = await makeWorld();
     const { setPods, status, stop } = startKubelet(world);
     setPods([withCpu('first', '1500m', CRITICAL)]);

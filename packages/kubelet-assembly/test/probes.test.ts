@@ -32,7 +32,7 @@ const condition = ({ kubelet }: StartedKubelet, wanted: string): string | undefi
   kubelet.getPods()[0]?.status?.conditions?.find(({ type }) => type === wanted)?.status;
 
 describe('probes of a node', () => {
-  test('S7: a pod is ready when its probe says so, in the same turn, and no longer than that', async () => {
+  test('S7: a pod becomes ready in the same turn in which its probe succeeds, and not ready when it fails', async () => {
     const { clock, target, registry, start } = await setUp();
     const node = start();
     target.answer = BAD;
@@ -50,7 +50,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('a container that begins anew though it asks not to, as its own policy is off, is probed anew, too', async () => {
+  test('a container that restarts with its own policy disabled is probed again', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const restartFeatures = { containerRestartRules: false, restartAllContainers: false };
@@ -59,7 +59,7 @@ describe('probes of a node', () => {
     node.setPods([probed('web', { readinessProbe: http, restartPolicy: 'Never', command: ['sleep', '5'] })]);
     await clock.advance(2000);
     expect(main(node)).toMatchObject({ ready: true, restartCount: 0 });
-    // Its end is seen for long enough to be looked at.
+    // The exit is visible long enough to be noticed.
     world.cri.faults.add({ rpc: 'createContainer', fault: { kind: 'delay', delayMs: 3000 } });
     await clock.advance(4000);
     expect(main(node)?.state?.terminated).toBeDefined();
@@ -68,7 +68,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('R2: a container that fails its liveness probe is ended within the grace period of the probe, and begins anew', async () => {
+  test("R2: restarts a container whose liveness probe failed, within the probe's grace period", async () => {
     const { clock, cri, events, target, start } = await setUp();
     const node = start();
     const livenessProbe = { ...http, terminationGracePeriodSeconds: 7 };
@@ -95,7 +95,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('R1: a command that fails at first holds readiness back until the container has started', async () => {
+  test('R1: an exec startup probe that fails at first delays readiness until the container has started', async () => {
     const { clock, target, start } = await setUp();
     const node = start();
     const exec = { command: ['test', '-e', '/started'] };
@@ -110,7 +110,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('a container that never starts is restarted when its startup probe has failed often enough', async () => {
+  test('restarts a container whose startup probe has failed failureThreshold times', async () => {
     const { clock, target, start } = await setUp();
     const node = start();
     target.answer = BAD;
@@ -120,7 +120,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('nothing is probed of a pod that is gone (K4)', async () => {
+  test('does not probe a pod that is gone (K4)', async () => {
     const { clock, target, registry, start } = await setUp();
     const node = start();
     node.setPods([probed('web', { readinessProbe: http, livenessProbe: http })]);
@@ -134,7 +134,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('S6: what ran before a restart of the kubelet is asked at once where nobody knows whether it was ready', async () => {
+  test('S6: probes containers from before a kubelet restart immediately if their readiness is unknown', async () => {
     const { clock, start } = await setUp();
     const first = start();
     const pod = probed('web', { readinessProbe: { ...http, periodSeconds: 60 } });

@@ -11,7 +11,7 @@ import { ids, makePod, makeWorld, type StartedKubelet, startKubelet, type World 
 
 const GROUP = '/kubepods/poduid-web';
 
-/** Requests that are limits: the pod is Guaranteed. */
+/** Requests equal to limits, so the pod is Guaranteed. */
 function exactly(cpu: string, memory: string): ResourceRequirements {
   return { requests: { cpu, memory }, limits: { cpu, memory } };
 }
@@ -22,7 +22,7 @@ function sized(name: string, resources: ResourceRequirements, more: Partial<Cont
   return { ...pod, metadata: { ...pod.metadata, generation: 1 }, spec: { ...pod.spec, containers } };
 }
 
-/** The same pod, as it is after its `resize` subresource was patched. */
+/** The same pod after a patch of its `resize` subresource. */
 function resized(pod: Pod, resources: ResourceRequirements): Pod {
   const generation = (pod.metadata.generation ?? 1) + 1;
   const containers = pod.spec.containers.map((container) => ({ ...container, resources }));
@@ -55,8 +55,8 @@ async function enforced({ cri }: World, name = 'main') {
 const eventsOf = ({ events }: World): string[] =>
   events.eventsOf(podReference(makePod('web'))).flatMap(({ reason }) => (reason.startsWith('Resize') ? [reason] : []));
 
-describe('a resize of a running pod', () => {
-  test('up: the group first, then the container, the status at the end, and nothing begins anew', async () => {
+describe('resize of a running pod', () => {
+  test('increase: changes the cgroup first, then the container and the status, without a restart', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -90,7 +90,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('its sandbox is told what its group is to be held to, the overhead apart, and no limit that not all containers have', async () => {
+  test('notifies the sandbox of the cgroup values, with separate overhead and only complete limits', async () => {
     const { world, node } = await makeNode();
     const told: unknown[] = [];
     const update = world.cri.updatePodSandboxResources.bind(world.cri);
@@ -129,7 +129,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('down: the container first, then its group', async () => {
+  test('decrease: changes the container first, then its cgroup', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('1', '200Mi'));
     node.setPods([pod]);
@@ -155,7 +155,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('resizePolicy RestartContainer: it begins anew with what it was granted, and its pod is as large', async () => {
+  test('resizePolicy RestartContainer: restarts the container with its allocation', async () => {
     const { world, machine, node } = await makeNode();
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const pod = sized('web', exactly('500m', '100Mi'), { resizePolicy });
@@ -173,7 +173,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('N1: one that finds no room waits, is told why, and is granted when another pod goes', async () => {
+  test('N1: waits with the reason if it does not fit, and is performed when another pod is gone', async () => {
     const { world, node } = await makeNode();
     const web = sized('web', exactly('500m', '100Mi'));
     const other = sized('other', exactly('1', '100Mi'));
@@ -185,7 +185,7 @@ describe('a resize of a running pod', () => {
     expect(conditionOf(node, 'PodResizePending')).toMatchObject({
       status: 'True',
       reason: 'Deferred',
-      // Static pods are critical, and there is nobody of less weight.
+      // Static pods are critical, and there is no pod of lower priority.
       message:
         'Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 500), ]',
       observedGeneration: 2,
@@ -196,7 +196,7 @@ describe('a resize of a running pod', () => {
         what: expect.stringMatching(/^resize: Deferred: .*no set of running pods found to reclaim resources/),
       }),
     );
-    // A new pod finds the room that is left beside what was granted, not beside what is asked for.
+    // A new pod is admitted against the allocations, not against the requested resources.
     node.setPods([larger, other, sized('third', exactly('500m', '100Mi'))]);
     await world.clock.advance(5000);
     expect(statusOf(node, 'third')?.phase).toBe('Running');
@@ -209,7 +209,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('one that waits is granted in the turn in which another pod shrinks; one that is taken back waits no more', async () => {
+  test('is performed in the turn in which another pod shrinks; a reverted resize waits no more', async () => {
     const { world, node } = await makeNode();
     const web = sized('web', exactly('1', '100Mi'));
     const other = sized('other', exactly('1', '100Mi'));
@@ -232,7 +232,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('memory below what is used is refused with both figures, and goes on when less is used', async () => {
+  test('rejects a memory limit below the usage with both values, and continues when less is used', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -265,7 +265,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('while its container is down it begins with what was granted, and the pod is as large', async () => {
+  test('restarts a stopped container with its allocation', async () => {
     const { world, machine, node } = await makeNode();
     const pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);
@@ -281,7 +281,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test('where the runtime chooses the groups, the containers are resized', async () => {
+  test('resizes containers without cgroups if the runtime chooses the cgroups', async () => {
     const world = await makeWorld();
     const node = startKubelet(world);
     const pod = sized('web', exactly('500m', '100Mi'));
@@ -294,7 +294,7 @@ describe('a resize of a running pod', () => {
     await node.stop();
   });
 
-  test("a pod's own resources have their own resize", async () => {
+  test('resizes pod-level resources', async () => {
     const { world, machine, node } = await makeNode();
     const pod = makePod('web', { resources: exactly('500m', '100Mi') });
     node.setPods([pod]);
@@ -303,14 +303,14 @@ describe('a resize of a running pod', () => {
     node.setPods([{ ...pod, spec: { ...pod.spec, resources: exactly('1', '200Mi') } }]);
     await world.clock.advance(3000);
     expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20, cpuQuotaUs: 100_000 });
-    // Its container has no limit of its own: the pod's is its.
+    // The container has no limit of its own, so the pod's limit applies.
     expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20 });
     expect(statusOf(node)?.resources).toEqual(exactly('1', '200Mi'));
     expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeCompleted']);
     await node.stop();
   });
 
-  test('K1: one that a kubelet was killed in is carried on by the next, with what was granted before', async () => {
+  test('K1: is completed by the next kubelet with the earlier allocation after a kill', async () => {
     const world = await makeWorld();
     const first = await makeNode(world);
     const pod = sized('web', exactly('500m', '100Mi'));
@@ -319,7 +319,7 @@ describe('a resize of a running pod', () => {
     await world.clock.advance(5000);
     const before = await ids(world.cri);
     const large = resized(pod, exactly('1', '200Mi'));
-    // The group's memory grows, and nothing after that is done.
+    // The memory of the cgroup grows, and nothing else is done.
     first.machine.refuse = (_path, config) => (config.cpuQuotaUs ? new Error('killed') : undefined);
     first.node.setPods([large, other]);
     await world.clock.advance(2000);
@@ -327,7 +327,7 @@ describe('a resize of a running pod', () => {
     expect(conditionOf(first.node, 'PodResizeInProgress')).toMatchObject({ reason: 'Error', message: 'killed' });
     first.machine.refuse = () => undefined;
 
-    // Meanwhile it was asked for even more, which there is no room for.
+    // Meanwhile even more was requested, which does not fit.
     const second = await makeNode(world, first.machine);
     second.node.setPods([resized(large, exactly('1500m', '200Mi')), other]);
     await world.clock.advance(10_000);
@@ -339,7 +339,7 @@ describe('a resize of a running pod', () => {
     await second.node.stop();
   });
 
-  test('a state that cannot be read keeps the kubelet from starting, and names its file', async () => {
+  test("an unreadable state keeps the kubelet from starting, with the file's name", async () => {
     const world = await makeWorld();
     await world.fs.mkdir('/root');
     await world.fs.writeFile('/root/allocated_pods_state', '{"data":"{}","checksum":1}');
@@ -350,7 +350,7 @@ describe('a resize of a running pod', () => {
     );
   });
 
-  test('a thousand resizes in a row: the last one holds, and nothing is left over', async () => {
+  test('a thousand resizes in a row end with the last one and leave nothing behind', async () => {
     const { world, machine, node } = await makeNode();
     let pod = sized('web', exactly('500m', '100Mi'));
     node.setPods([pod]);

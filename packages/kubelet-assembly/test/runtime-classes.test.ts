@@ -30,14 +30,14 @@ function setUp() {
   return { classes: new RuntimeClasses(client), put, goAway };
 }
 
-test('a pod without a class has the default handler, and nobody is asked', async () => {
+test('returns the default handler for a pod without a RuntimeClass, without a request', async () => {
   const { classes, goAway } = setUp();
   goAway();
   expect(await classes.handlerOf(podOf(), signal)).toBe('');
   expect(classes.knownHandlerOf(podOf())).toBe('');
 });
 
-test('the handler of a class is read each time: the class may have been made anew', async () => {
+test('reads the handler of a class each time, because the class may have been recreated', async () => {
   const { classes, put } = setUp();
   expect(classes.knownHandlerOf(podOf('sandboxed'))).toBeUndefined();
   await expect(classes.handlerOf(podOf('sandboxed'), signal)).rejects.toThrow(
@@ -48,7 +48,7 @@ test('the handler of a class is read each time: the class may have been made ane
   expect(classes.knownHandlerOf(podOf('sandboxed'))).toBe('runsc');
 });
 
-test('K3: without the API server a class is what it was when it was read', async () => {
+test('K3: returns the last known handler while the API server is unavailable', async () => {
   const { classes, put, goAway } = setUp();
   put('sandboxed', 'runsc');
   await classes.handlerOf(podOf('sandboxed'), signal);

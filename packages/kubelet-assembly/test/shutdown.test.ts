@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { boundPod, type ClusterWorld, makeCluster, seconds } from './cluster-world.ts';
 import { makePod, makeWorld, startKubelet } from './node.ts';
 
-/** logind as far as a kubelet asks it. */
+/** The part of logind that a kubelet uses. */
 function makeLogind() {
   const shutdowns = new Channel<boolean>();
   const state = { locks: 0 };
@@ -43,15 +43,15 @@ async function phaseOf({ client }: ClusterWorld, name: string): Promise<string |
   return (await client.get(resources.pods, { name, namespace: 'default' })).status?.phase;
 }
 
-describe('a node that shuts down', () => {
-  it('ends its pods by their priorities, refuses others, and is not ready until the shutdown is cancelled', async () => {
+describe('node shutdown', () => {
+  it('stops pods by priority, rejects new ones, and reports not ready until the shutdown is cancelled', async () => {
     const world = await makeCluster();
     const { clock, client } = world;
     const logind = makeLogind();
     const kubelet = world.start({ shutdown: logind.ports }, { shutdown: { gracePeriods: GRACE_PERIODS } });
     await seconds(clock, 15);
     expect(logind.state.locks).toBe(1);
-    // Nothing in their containers listens to a signal: they end when their time is over.
+    // The containers ignore signals, so they stop when their time is over.
     const create = (name: string, spec: Parameters<typeof boundPod>[1]) =>
       client.create(resources.pods, boundPod(name, spec), {});
     await create('plain', { terminationGracePeriodSeconds: 8 });
@@ -102,7 +102,7 @@ describe('a node that shuts down', () => {
     expect(logind.state.locks).toBe(0);
   });
 
-  it('is not waited for where that is not set up', async () => {
+  it('is not delayed if not configured', async () => {
     const world = await makeWorld();
     const logind = makeLogind();
     const node = startKubelet(world, [], undefined, [], { shutdown: logind.ports });
@@ -113,7 +113,7 @@ describe('a node that shuts down', () => {
     await node.stop();
   });
 
-  it('N9: refuses a pod that was being admitted when that began', async () => {
+  it('N9: rejects a pod that was in admission when the shutdown began', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const logind = makeLogind();

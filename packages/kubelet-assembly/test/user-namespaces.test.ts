@@ -9,7 +9,7 @@ const userNamespaces = { range: { firstId: K64, length: 2 * K64 }, maxPods: 2 };
 const start = (world: World, settings: Partial<AssemblySettings> = { userNamespaces }) =>
   startKubelet(world, [], undefined, [], {}, settings);
 
-/** What the runtime was told, by call. */
+/** Requests that the runtime received, by call. */
 function watching(world: World) {
   const told: { sandboxes: unknown[]; containers: { options: unknown; mounts: readonly unknown[] }[] } = {
     sandboxes: [],
@@ -31,8 +31,8 @@ function watching(world: World) {
   return { told, world: { ...world, cri } };
 }
 
-describe('a pod with a user namespace', () => {
-  test('has the same IDs in its sandbox, its containers and their mounts, and others have the node’s', async () => {
+describe('pod with a user namespace', () => {
+  test('has the same IDs in its sandbox, containers and mounts; other pods have the node’s', async () => {
     const { told, world } = watching(await makeWorld());
     const { setPods, stop } = start(world);
     const volumeMounts = [{ name: 'data', mountPath: '/data' }];
@@ -63,7 +63,7 @@ describe('a pod with a user namespace', () => {
     await stop();
   });
 
-  test('K1: keeps its IDs over a restart, and they are free when it has gone', async () => {
+  test('K1: keeps its IDs over a restart, and releases them when it is gone', async () => {
     const { told, world } = watching(await makeWorld());
     const pods = ['one', 'two'].map((name) => makePod(name, { hostUsers: false }));
     const first = start(world);
@@ -89,7 +89,7 @@ describe('a pod with a user namespace', () => {
     await second.stop();
   });
 
-  test('waits, and says so, where the runtime or the kernel has none', async () => {
+  test('waits with the reason if the runtime or the kernel does not support it', async () => {
     const world = await makeWorld();
     const pod = { kind: 'Pod', namespace: 'default', name: 'own', uid: 'uid-own' };
     const messages = () => world.events.eventsOf(pod).map(({ message }) => message);
