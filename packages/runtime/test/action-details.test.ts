@@ -12,7 +12,7 @@ const dead = [sandbox({ state: 'notReady' })];
 const never = (...containers: readonly Container[]): Pod => pod({ restartPolicy: 'Never', containers });
 const probe = { exec: { command: ['true'] } };
 
-describe('each kill has its reason', () => {
+describe('reason of each kill', () => {
   const init = (name: string, extra: Partial<Container> = {}): Pod => pod({ initContainers: [sidecar(name, extra)] });
   test.each<[string, Pod, ReturnType<typeof status>, PodActionsContext, [string, string]]>([
     ['it may run', pod(), status([record('app', 'unknown')]), context(), ['app-0', 'Unknown']],
@@ -86,8 +86,8 @@ describe('each kill has its reason', () => {
   });
 });
 
-describe('a pod that never restarts', () => {
-  test('does not begin a container anew whose startup probe failed', () => {
+describe('pod with restart policy Never', () => {
+  test('does not restart a container whose startup probe failed', () => {
     const actions = computePodActions(
       never(container('app')),
       status([record('app', 'running')]),
@@ -116,24 +116,24 @@ describe('init containers', () => {
     containers: [container('a'), container('b')],
   });
 
-  test('C3: begin anew where of the main containers it is only known that one may run', () => {
+  test('C3: restart if it is only known of a main container that it may run', () => {
     expect(computePodActions(three, status([record('a', 'unknown')]), context()).initContainersToStart).toEqual([0]);
   });
 
-  test('C3: are over where one of several main containers has run', () => {
+  test('C3: are complete if one of several main containers has run', () => {
     const actions = computePodActions(three, status([record('a', 'running')]), context());
     expect([actions.initContainersToStart, actions.containersToStart]).toEqual([[], [1]]);
   });
 
-  test('start none where one has failed for good', () => {
+  test('none starts if one has failed for good', () => {
     const failed = { ...three, spec: { ...three.spec, restartPolicy: 'Never' } };
     const actions = computePodActions(failed, status([record('i1', 'exited', { exitCode: 1 })]), context());
     expect([actions.killPod, actions.initContainersToStart, actions.containersToStart]).toEqual([true, [], []]);
   });
 });
 
-describe('what a runtime has that is not asked about', () => {
-  test('is let be: a container that tells no sandbox, or no name', () => {
+describe('unrelated containers of the runtime', () => {
+  test('are ignored without a sandbox or a name', () => {
     const records = [
       record('app', 'running', { sandboxId: '' }),
       record('', 'running', { id: 'x' }),
@@ -142,21 +142,21 @@ describe('what a runtime has that is not asked about', () => {
     expect([...computePodActions(pod(), status(records), context()).containersToKill]).toEqual([]);
   });
 
-  test('is known by the hash that the caller has', () => {
+  test('are compared by the hash that the caller passes', () => {
     const records = status([record('app', 'running', { hash: 'own' })]);
     const same = { ...context(), containerHash: () => 'own' };
     expect([...computePodActions(pod(), records, same).containersToKill]).toEqual([]);
   });
 });
 
-describe('a container whose exit begins all of them anew', () => {
+describe('container whose exit restarts all containers', () => {
   const restartPolicyRules = [
     { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [7] } },
   ] as NonNullable<Container['restartPolicyRules']>;
   const all = pod({ containers: [container('app', { restartPolicy: 'Never', restartPolicyRules })] });
   const exited = status([record('app', 'exited', { exitCode: 7 })]);
 
-  test('is reset, be it the only one', () => {
+  test('is reset even if it is the only one', () => {
     expect(computePodActions(all, exited, context()).containersToReset).toEqual([
       { id: 'app-0', name: 'app', kill: false, neverRan: false },
     ]);
@@ -166,14 +166,14 @@ describe('a container whose exit begins all of them anew', () => {
     ['rules are off', { containerRestartRules: false }, {}],
     ['that rule is off', { restartAllContainers: false }, {}],
     ['its pod is to go', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }],
-  ])('is not where %s', (_what, features, metadata) => {
+  ])('is not reset if %s', (_what, features, metadata) => {
     const aPod = { ...all, metadata: { ...all.metadata, ...metadata } };
     const aContext = { ...context(), features: { ...defaultRestartFeatures, ...features } };
     expect(computePodActions(aPod, exited, aContext).containersToReset).toEqual([]);
   });
 });
 
-describe('a resize', () => {
+describe('resize', () => {
   const of = (cpu: string, memory: string, limits: ResourceRequirements['limits'] = {}): ResourceRequirements => ({
     ...{ requests: { cpu, memory }, limits },
   });
@@ -192,7 +192,7 @@ describe('a resize', () => {
     };
   };
 
-  test('is told of each kind of container, and of init containers where that is on', () => {
+  test('updates main containers and sidecars, and init containers if their gate is enabled', () => {
     const resources = of('2', '2');
     const aPod = pod({
       initContainers: [sidecar('s', { resources }), container('i', { resources })],
@@ -208,7 +208,7 @@ describe('a resize', () => {
     expect(told(['s', 'app'], true)).toEqual(['s-0 sidecar', 'app-0 main']);
   });
 
-  test('C5: of memory and CPU begins anew where one of them asks for that', () => {
+  test('C5: restarts a container if memory or CPU requires it', () => {
     const resizePolicy = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }];
     const aPod = pod({ containers: [container('app', { resources: of('2', '2'), resizePolicy })] });
     const actions = computePodActions(aPod, status([record('app', 'running')]), resizing({ app: of('1', '1') }));
@@ -216,7 +216,7 @@ describe('a resize', () => {
     expect([...actions.containersToKill.values()].map(({ reason }) => reason)).toEqual(['Unknown']);
   });
 
-  test('puts those that get smaller first: by their limits, or where these stay by their requests', () => {
+  test('performs decreases first: by limits, or by requests if the limits do not change', () => {
     const limits = { cpu: '9', memory: '9' };
     const wanted: Record<string, ResourceRequirements> = {
       more: of('2', '1', limits),
@@ -235,7 +235,7 @@ describe('a resize', () => {
     expect(containersToUpdate.memory).toEqual([]);
   });
 
-  test('goes by the requests of memory, too', () => {
+  test('also compares memory requests', () => {
     const limits = { memory: '9' };
     const containers = [
       container('more', { resources: of('1', '2', limits) }),
@@ -247,7 +247,7 @@ describe('a resize', () => {
     expect(containersToUpdate.memory.map(({ container: { name } }) => name)).toEqual(['less', 'more']);
   });
 
-  test('of the pod holds for containers without limits where that is on, and waits for a pod that starts over', () => {
+  test('applies pod-level limits to containers without limits if the gate is enabled, after a pod restart', () => {
     const ofPod: ResourceRequirements = { limits: { cpu: '2' } };
     const aPod = pod({ resources: ofPod, containers: [container('app', { resources: of('1', '1') })] });
     const updates = (podLevel: boolean): number =>
@@ -265,7 +265,7 @@ describe('a resize', () => {
   });
 });
 
-describe('the group of a pod that is resized', () => {
+describe('cgroup of a resized pod', () => {
   const plan = (held: object, wanted: object): ResizePlan =>
     ({
       ...{ group: { held, wanted }, updates: { memory: [], cpu: [{}] } },
@@ -279,7 +279,7 @@ describe('the group of a pod that is resized', () => {
     ]);
   });
 
-  test('is held to what it was, but for what was changed', () => {
+  test('keeps its values except the changed ones', () => {
     const steps = resizeSteps(plan({ cpuShares: 2, memoryBytes: 7 }, { cpuShares: 512 }));
     expect(heldAfter({ cpuShares: 2, memoryBytes: 7 }, steps)).toEqual({ cpuShares: 512, memoryBytes: 7 });
   });
@@ -294,7 +294,7 @@ describe('the group of a pod that is resized', () => {
     [5, -1, false],
     [5, 0, false],
     [5, undefined, false],
-  ])('of %j that is to be %j shrinks: %j', (held, wanted, shrinks) => {
+  ])('shrinks from %j to %j: %j', (held, wanted, shrinks) => {
     const of = (memoryBytes: number | undefined): object => (memoryBytes === undefined ? {} : { memoryBytes });
     expect(memoryShrinks(of(held), of(wanted))).toBe(shrinks);
   });
@@ -313,11 +313,11 @@ test.each([
     { memory: null, containers: [{ attributes: { metadata: { name: 'c' } }, memory: { usageBytes: { value: 4 } } }] },
     'cannot decrease memory limits: attempting to set container "c" memory limit (4) below current usage (4)',
   ],
-])('memory limits of containers become less %s: %s', (_what, linux, problem) => {
+])('decreasing memory limits of containers %s: %s', (_what, linux, problem) => {
   const figures = { linux } as unknown as Parameters<typeof shrinkProblem>[1];
   expect(shrinkProblem({ containers: new Map([['c', 4]]) }, figures)).toBe(problem);
 });
 
-test('C4: in a pod without init containers nobody waits for anybody', () => {
+test('C4: in a pod without init containers no container waits for another', () => {
   expect([...terminationPrerequisites(pod(), new Set(['app']))]).toEqual([]);
 });

@@ -283,7 +283,7 @@ describe('main containers', () => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 
-  test('the reason of a kill tells which probe failed', () => {
+  test('the reason of a kill names the failed probe', () => {
     const running = status([record('a', 'running'), record('b', 'running')]);
     const kills = computePodActions(
       two('Always'),
@@ -294,7 +294,7 @@ describe('main containers', () => {
   });
 });
 
-describe('C1: what counts of several attempts of one container', () => {
+describe('C1: current attempt among several attempts of one container', () => {
   const rows: Row[] = [
     [
       'a running one counts, though a later "created" one was left by a lost answer',
@@ -428,7 +428,7 @@ describe('container restart rules', () => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 
-  test('with the gate off the rules and the policy of the container do not count', () => {
+  test('ignores rules and policy of containers if the gate is disabled', () => {
     const off = { ...context(), features: { containerRestartRules: false, restartAllContainers: false } };
     expectActions(computePodActions(ruled('Always', rule('Restart', 'In', 42)), after(42), off), {});
   });
@@ -446,7 +446,7 @@ describe('container restart rules', () => {
   });
   const everything = status([record('b', 'running'), record('a', 'exited', { exitCode: 42 }), record('i', 'exited')]);
 
-  test('RestartAllContainers removes every record, that of the container which asked for it last', () => {
+  test('RestartAllContainers removes every record, the requesting container’s last', () => {
     expectActions(computePodActions(all, everything, context()), {
       containersToReset: [
         { id: 'b-0', name: 'b', kill: true, neverRan: false },
@@ -456,7 +456,7 @@ describe('container restart rules', () => {
     });
   });
 
-  test('C6: the first rule that matches wins, also over RestartAllContainers', () => {
+  test('C6: the first matching rule wins, also over RestartAllContainers', () => {
     const reversed = pod({
       ...all.spec,
       containers: [
@@ -470,18 +470,18 @@ describe('container restart rules', () => {
     expectActions(computePodActions(reversed, everything, context()), { containersToStart: [0] });
   });
 
-  test('once all records are gone the pod begins anew in the same sandbox', () => {
+  test('restarts the pod in the same sandbox once all records are gone', () => {
     expectActions(computePodActions(all, status(), context()), { initContainersToStart: [0] });
   });
 });
 
 // With all records gone through for each, it would take longer than a test may.
-describe('K5: of a pod of a great many containers', () => {
+describe('K5: pod with very many containers', () => {
   const names = Array.from({ length: 20_000 }, (_, index) => `c${index}`);
   const containers = names.map((name) => container(name));
   const many = pod({ containers, initContainers: names.map((name) => sidecar(`s${name}`)) });
 
-  test.each(['running', 'exited'] as const)('it is found in one go what is to be done: all %s', (state) => {
+  test.each(['running', 'exited'] as const)('is evaluated in linear time with all containers %s', (state) => {
     const records = status([...names, ...names.map((name) => `s${name}`)].map((name) => record(name, state)));
     const { containersToStart } = computePodActions(many, records, context());
     expect(containersToStart).toHaveLength(state === 'exited' ? names.length : 0);

@@ -22,14 +22,14 @@ function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStat
   });
 }
 
-describe('C2: the delay', () => {
+describe('C2: back-off delay', () => {
   test('doubles from 10 s to 300 s', () => {
     const delays = [0];
     for (let n = 0; n < 7; n++) delays.push(nextDelay(delays.at(-1) ?? 0, limits));
     expect(delays.slice(1)).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
   });
 
-  test('begins at the maximum where that is less', () => {
+  test('starts at the maximum if that is less than 10 s', () => {
     expect(nextDelay(0, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
     expect(nextDelay(1_000, { initialMs: 10_000, maxMs: 1_000 })).toBe(1_000);
   });
@@ -54,7 +54,7 @@ describe('C2: the delay', () => {
       [run(1, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: 9 ** 12 })],
       10_000,
     ],
-  ])('after a restart of the kubelet: %s', (_name, runs, delay) => {
+  ])('after a kubelet restart: %s', (_name, runs, delay) => {
     expect(delayFromRuns(runs, 'h', limits)).toBe(delay);
   });
 });
@@ -83,20 +83,20 @@ async function crash(
   return waits;
 }
 
-describe('C2: back-off as it is lived through', () => {
+describe('C2: back-off over time', () => {
   test('0, 10, 20, 40 s ...', async () => {
     const clock = new FakeClock();
     const waits = await crash(new RestartBackOff({ clock }, limits), clock, Array(8).fill(1_000));
     expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
   });
 
-  test('begins anew after more than ten minutes of running', async () => {
+  test('is reset after more than ten minutes of running', async () => {
     const clock = new FakeClock();
     const waits = await crash(new RestartBackOff({ clock }, limits), clock, [1, 1, 1, 600_001, 1, 1]);
     expect(waits).toEqual([0, 10_000, 20_000, 0, 10_000, 20_000]);
   });
 
-  test('a kubelet that restarts at any moment comes to the same delays', async () => {
+  test('has the same delays for a kubelet that restarts at any time', async () => {
     const ran = fc.array(fc.constantFrom(1, 1_000, 60_000, 599_000, 700_000), { minLength: 1, maxLength: 9 });
     await fc.assert(
       fc.asyncProperty(ran, async (ranMs) => {
@@ -112,7 +112,7 @@ describe('C2: back-off as it is lived through', () => {
     );
   });
 
-  test('a start that nobody told of counts: a killed kubelet, or a lost answer, began it', async () => {
+  test('counts a start that was not reported, by a killed kubelet or a call with a lost response', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     const records: RuntimeContainerStatus[] = [];
@@ -132,7 +132,7 @@ describe('C2: back-off as it is lived through', () => {
     expect(backOff.check(pod(), container('a'), 'h', records.slice(1))?.delayMs).toBe(80_000);
   });
 
-  test('another spec starts at once, another pod has its own delay', async () => {
+  test('is reset for another spec, and separate for another pod', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     await crash(backOff, clock, [1, 1, 1]);
@@ -164,7 +164,7 @@ describe('C2: back-off as it is lived through', () => {
     expect(verdict?.delayMs).toBe(held ? 10_000 : undefined);
   });
 
-  test('a wall clock that is set back by an hour holds nobody back for an hour', async () => {
+  test('does not wait for an hour if the wall clock is set back by an hour', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     const dead = [run(1, 1, { startedAtMs: clock.now() - 1, finishedAtMs: clock.now() })];
@@ -174,7 +174,7 @@ describe('C2: back-off as it is lived through', () => {
     expect(backOff.check(pod(), container('a'), 'h', dead)).toBeUndefined();
   });
 
-  test('a pod that is gone is forgotten', async () => {
+  test('forgets a pod that is gone', async () => {
     const clock = new FakeClock();
     const backOff = new RestartBackOff({ clock }, limits);
     await crash(backOff, clock, [1, 1, 1]);
@@ -185,7 +185,7 @@ describe('C2: back-off as it is lived through', () => {
   });
 });
 
-test('a run without a known begin is not a long one', () => {
+test('a run without a known start does not count as long', () => {
   expect(ranLong(run(0, 600_001))).toBe(true);
   expect(ranLong(run(0, 0, { createdAtMs: 0, startedAtMs: 0, finishedAtMs: HOUR }))).toBe(false);
 });

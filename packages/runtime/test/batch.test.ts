@@ -35,7 +35,7 @@ function bareRuntimeMs(): number {
   return Math.ceil(PODS / CONCURRENCY) * (runPodSandboxMs + createContainerMs + startContainerMs);
 }
 
-test('a batch of pods takes hardly longer than the bare runtime, and its median pod hardly more than half of it', async () => {
+test('a batch of pods takes hardly longer than the runtime itself, and its median pod hardly more than half of that', async () => {
   const ready = await readyTimes(CONCURRENCY);
   const lastMs = ready.at(-1) ?? 0;
   const medianMs = ready[PODS / 2] ?? 0;
@@ -43,7 +43,7 @@ test('a batch of pods takes hardly longer than the bare runtime, and its median 
   expect(medianMs / lastMs).toBeLessThan(0.6);
 });
 
-test('W3: of a pod of a great many containers a few are made ready at a time: all they are made of would fill the memory', async () => {
+test('W3: only a few containers of a pod are prepared at a time, to limit memory', async () => {
   let madeReady = 0;
   let created = 0;
   const containerMounts = async (): Promise<[]> => {
@@ -71,7 +71,7 @@ test('W3: of a pod of a great many containers a few are made ready at a time: al
   expect(machine.live()).toHaveLength(names.length);
 });
 
-test('C7: of a pod of a great many images a few are asked for at a time: those of other pods come between them', async () => {
+test('C7: only a few images of a pod are requested at a time, so that other pods get their turn', async () => {
   const names = Array.from({ length: 50 }, (_, index) => `c${index}`);
   const asked: string[] = [];
   const machine = new Machine({

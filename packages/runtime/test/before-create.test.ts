@@ -66,7 +66,7 @@ describe('C1: before a container is created', () => {
     expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
   });
 
-  test('whatever is there: nothing is created beside what runs, and the number is above all that ran', () => {
+  test('creates nothing beside a running container, with a number above all earlier runs', () => {
     const arbitrary = fc.array(
       fc.record({
         state: fc.constantFrom('created' as const, 'running' as const, 'exited' as const, 'unknown' as const),
@@ -94,7 +94,7 @@ describe('C1: before a container is created', () => {
   });
 });
 
-describe('attempts that were tried', () => {
+describe('tried attempts', () => {
   const lost = new CriError({
     rpc: 'CreateContainer',
     code: 'DEADLINE_EXCEEDED',
@@ -104,7 +104,7 @@ describe('attempts that were tried', () => {
     'failed to reserve container name "a_web_default_uid_0": name "a_web_default_uid_0" is reserved for "f00"';
   const taken = new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details });
 
-  test('a runtime says in several ways that a name is taken', () => {
+  test('recognize each form in which a runtime reports a taken name', () => {
     expect(isNameTaken(taken)).toBe(true);
     expect(isNameTaken(new CriError({ rpc: '', code: 'ALREADY_EXISTS', details: '' }))).toBe(true);
     expect(
@@ -122,12 +122,12 @@ describe('attempts that were tried', () => {
   });
 
   // By the square of their number it would take longer than a test may.
-  test('W3: what a runtime says of a path of many names is read as quickly as any', () => {
+  test('W3: parse a long message with many names in linear time', () => {
     const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);
   });
 
-  test('C1: the number of a call whose answer was lost is kept until it succeeds', () => {
+  test('C1: keep the number of a call with a lost response until it succeeds', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 3, lost);
     expect(tried.get('uid', 'a')).toBe(3);
@@ -136,7 +136,7 @@ describe('attempts that were tried', () => {
     expect(tried.get('uid', 'a')).toBeUndefined();
   });
 
-  test('a name that stays taken for five minutes is given up, not before', async () => {
+  test('give up a name only after it has been taken for five minutes', async () => {
     const clock = new FakeClock();
     const tried = new TriedAttempts({ clock });
     tried.failed('uid', 'a', 0, taken);
@@ -148,7 +148,7 @@ describe('attempts that were tried', () => {
     expect(tried.get('uid', 'a')).toBe(1);
   });
 
-  test('a name that has just been found taken is tried again soon, one that stays so is not', async () => {
+  test('retry soon after a name was first found taken, but not later', async () => {
     const clock = new FakeClock();
     const tried = new TriedAttempts({ clock });
     tried.failed('uid', '', 0, lost);
@@ -160,7 +160,7 @@ describe('attempts that were tried', () => {
     expect(tried.retryAtMs('uid', '')).toBeUndefined();
   });
 
-  test('a pod that is gone is forgotten', () => {
+  test('forget a pod that is gone', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 1, lost);
     tried.failed('uid2', 'a', 2, lost);

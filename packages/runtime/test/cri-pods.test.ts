@@ -26,7 +26,7 @@ async function withOnePod() {
   return { machine, kubelet, web, pods, lists, status, asked: () => asked };
 }
 
-test('a reader of pods shows of a runtime what a whole pod runtime shows', async () => {
+test('criPods shows the same pods as a PodRuntime', async () => {
   const { machine, kubelet, web, pods, status } = await withOnePod();
   expect(await pods.getPods()).toEqual(await kubelet.getPods());
   const { name, namespace } = web.metadata;
@@ -35,7 +35,7 @@ test('a reader of pods shows of a runtime what a whole pod runtime shows', async
   expect(await status()).toMatchObject({ name, namespace, sandboxes: [{ state: 'notReady' }] });
 });
 
-test('its news name the pod and what happened to which container', async () => {
+test('events name the pod, the container and the kind', async () => {
   const { machine, web, pods, status } = await withOnePod();
   const stop = new AbortController();
   const id = (await status()).containers[0]?.id ?? '';
@@ -49,7 +49,7 @@ test('its news name the pod and what happened to which container', async () => {
   stop.abort();
 });
 
-test('K4: it forgets a pod that is no longer listed, though nobody asks for that one again', async () => {
+test('K4: forgets a pod that is no longer listed', async () => {
   const { pods, lists, status, asked } = await withOnePod();
   await status();
   await status();
@@ -61,7 +61,7 @@ test('K4: it forgets a pod that is no longer listed, though nobody asks for that
   expect(asked()).toBe(2);
 });
 
-test('a pod without the kubelet’s labels is read as an event shows it, before any list does', async () => {
+test('reads a pod without the kubelet’s labels after an event, before any list shows it', async () => {
   const { machine, pods } = await withOnePod();
   const stop = new AbortController();
   const told = (async () => {

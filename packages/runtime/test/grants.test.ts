@@ -26,8 +26,8 @@ function machineWith(options: ContainerGrants['options']) {
   return { machine, configs: () => create.mock.calls.map(([{ config }]) => config) };
 }
 
-describe('what a container is granted', () => {
-  it('is in what the runtime makes it of; its own variables win, and the annotations of the kubelet', async () => {
+describe('devices granted to a container', () => {
+  it('are in its configuration; its own variables and the kubelet’s annotations take precedence', async () => {
     const { machine, configs } = machineWith(async () => granted);
     const container = { ...sleeper('a'), env: [{ name: 'OWN', value: 'pod' }] };
     await machine.sync(machine.kubelet(), pod({ containers: [container] }));
@@ -41,7 +41,7 @@ describe('what a container is granted', () => {
     expect(config?.annotations?.['io.kubernetes.container.hash']).not.toBe('not this');
   });
 
-  it('is asked for before each attempt; where it cannot be had, the container waits for it', async () => {
+  it('are requested before each attempt; the container waits if they are unavailable', async () => {
     let fails = true;
     const { machine } = machineWith(async () => {
       if (fails) throw new Error('no led today');

@@ -21,21 +21,21 @@ test.each([
   [digest, 1],
   [`registry.example/app@${digest}`, 1],
   ['registry.example/app:latest', 2],
-])('the user of %s is asked for %d times in two starts', async (ref, times) => {
+])('the user of %s is requested %d times in two starts', async (ref, times) => {
   const { asked, users } = world(messages.Image.create({ id: digest, username: 'www' }));
   expect(await users.get(ref, signal)).toEqual({ username: 'www' });
   expect(await users.get(ref, signal)).toEqual({ username: 'www' });
   expect(asked).toEqual(Array(times).fill(ref));
 });
 
-test('an image that is not there is asked for again', async () => {
+test('a missing image is requested again', async () => {
   const { asked, users } = world(null);
   expect(await users.get(digest, signal)).toEqual({ uid: 0 });
   await users.get(digest, signal);
   expect(asked).toHaveLength(2);
 });
 
-test('no more than a thousand are remembered', async () => {
+test('at most a thousand users are cached', async () => {
   const { asked, users } = world(messages.Image.create({ id: 'x' }));
   const ref = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
   for (let n = 0; n <= 1_000; n++) await users.get(ref(n), signal);

@@ -40,7 +40,7 @@ function machineOf(
   return { machine, asked };
 }
 
-test('the image of a volume is pulled once for all containers that mount it, and mounted by the runtime', async () => {
+test('pulls the image of a volume once for all containers that mount it', async () => {
   const { machine, asked } = machineOf();
   const web = pod({
     containers: [sleeper('a', { volumeMounts }), sleeper('b', { volumeMounts }), sleeper('c')],
@@ -62,7 +62,7 @@ test('the image of a volume is pulled once for all containers that mount it, and
   expect(machine.counts.get('kubelet_image_volume_mounted_succeed_total{}')).toBe(2);
 });
 
-test('C7: a container whose volume has no image waits with that reason, and the others start', async () => {
+test('C7: makes a container wait whose image volume cannot be pulled, while others start', async () => {
   const failure = Object.assign(new Error('pull access denied'), { code: 'ErrImagePull' });
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -80,7 +80,7 @@ test('C7: a container whose volume has no image waits with that reason, and the 
   expect(machine.events).toContain('Warning Failed containers{a}: Error: ErrImagePull');
 });
 
-test('a container waits for the last of several volumes that have no image, and each is told', async () => {
+test('makes a container wait for the last of several failed image volumes, and reports each', async () => {
   const codes: Record<string, string> = { 'data:1': 'ErrImageNeverPull', 'other:1': 'ErrImagePull' };
   const { machine } = machineOf({
     async ensureImageExists(_pod, { name, image = '' }) {
@@ -101,7 +101,7 @@ test('a container waits for the last of several volumes that have no image, and 
   ]);
 });
 
-test('the pod’s class is asked for its sandbox alone: one that is gone by then keeps no image of a volume away', async () => {
+test('does not look up a deleted RuntimeClass for image volumes', async () => {
   let isGone = false;
   const runtimeHandler = async (): Promise<string> => {
     if (isGone) throw new Error('runtimeclass.node.k8s.io "special" not found');
@@ -117,7 +117,7 @@ test('the pod’s class is asked for its sandbox alone: one that is gone by then
   expect(results).toContainEqual({ action: 'StartContainer', target: 'a' });
 });
 
-test('an image that the runtime cannot mount is counted', async () => {
+test('counts an image that the runtime cannot mount', async () => {
   const { machine } = machineOf();
   const failure = new CriError({
     rpc: 'CreateContainer',
@@ -139,7 +139,7 @@ test('an image that the runtime cannot mount is counted', async () => {
 });
 
 // With all volumes gone through for each container, it would take longer than a test may.
-test('K5: the volumes of a great many containers are found in a pod with a great many of them as quickly as any', async () => {
+test('K5: finds the volumes of very many containers in linear time', async () => {
   const many = Array.from({ length: 20_000 }, (_, index) => ({ name: `v${index}`, emptyDir: {} }));
   const images = { ensureImageExists: async () => ({ imageRef: '' }) };
   const web = pod({ containers: [], volumes: [...many, ...volumes] });

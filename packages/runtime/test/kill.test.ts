@@ -7,7 +7,7 @@ import { stopTimeoutSeconds, terminationGracePeriodSeconds } from '../src/kill/g
 import { container, pod, sidecar } from './builders.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
-describe('C5: the grace period', () => {
+describe('C5: grace period', () => {
   const probed = container('a', {
     livenessProbe: { terminationGracePeriodSeconds: 5 },
     startupProbe: { terminationGracePeriodSeconds: 7 },
@@ -39,7 +39,7 @@ describe('C5: the grace period', () => {
   });
 });
 
-test('C4: sidecars wait for the main containers, and for the sidecars after them; init containers for nobody', () => {
+test('C4: sidecars wait for main containers and later sidecars, init containers for none', () => {
   const web = pod({
     initContainers: [sidecar('s1'), container('i'), sidecar('s2'), sidecar('s3')],
     containers: [container('a'), container('b')],
@@ -74,8 +74,8 @@ async function running(web: Pod, options: MachineOptions = {}) {
 const stubborn: MachineOptions = { runtime: { script: () => ({ ignoreTerm: true }) } };
 const slow = (stopDelayMs: number): MachineOptions => ({ runtime: { script: () => ({ stopDelayMs }) } });
 
-describe('killing a pod', () => {
-  test('signals all containers at once, stops the sandbox, and says so', async () => {
+describe('killPod', () => {
+  test('signals all containers at once, stops the sandbox, and reports the results', async () => {
     const { machine, kill, ends } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }), slow(1_000));
     expect(await kill()).toBe(1_000);
     expect(machine.live()).toEqual([]);
@@ -87,25 +87,25 @@ describe('killing a pod', () => {
     expect(await kill()).toBe(0);
   });
 
-  test('C5: what does not listen is killed when its grace period is over', async () => {
+  test('C5: kills a container that ignores its signal after the grace period', async () => {
     const { kill } = await running(pod({ terminationGracePeriodSeconds: 3, containers: [sleeper('a')] }), stubborn);
     expect(await kill()).toBe(3_000);
   });
 
-  test('C5: an override counts, but everybody gets 2 s', async () => {
+  test('C5: uses an override, but at least 2 s', async () => {
     const web = pod({ containers: [sleeper('a')] });
     const { kill } = await running(web, stubborn);
     expect(await kill(web, 0)).toBe(2_000);
   });
 
-  test('C5: a container that only the runtime knows is killed by what was written down at its creation', async () => {
+  test('C5: kills a container that only the runtime knows with the settings from its annotations', async () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const { machine, kill } = await running(web, stubborn);
     expect(await kill('unknown')).toBe(4_000);
     expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
   });
 
-  describe('W6: where what was written down of a container is asked for, and the answer hangs', () => {
+  describe('W6: if reading the annotations hangs', () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const hanging = async () => {
       const world = await running(web, stubborn);
@@ -113,20 +113,20 @@ describe('killing a pod', () => {
       return world;
     };
 
-    test('one that only the runtime knows is stopped all the same, after 2 s', async () => {
+    test('stops a container that only the runtime knows after 2 s', async () => {
       const { machine, kill } = await hanging();
       expect(await kill('unknown', 1)).toBe(4_000);
       expect(machine.live()).toEqual([]);
       expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
     });
 
-    test('one that the pod no longer has is given the grace of its pod', async () => {
+    test('gives a container that is no longer in the spec the pod’s grace period', async () => {
       const { machine, kill } = await hanging();
       expect(await kill(pod({ terminationGracePeriodSeconds: 7, containers: [] }))).toBe(9_000);
       expect(machine.live()).toEqual([]);
     });
 
-    test('C5: one whose grace nobody knows is not stopped, and the kill fails', async () => {
+    test('C5: fails without stopping a container with an unknown grace period', async () => {
       const { machine, kubelet, runningPod } = await hanging();
       const killing = kubelet.killPod(undefined, runningPod, undefined, new AbortController().signal);
       await expect(machine.settle(killing)).rejects.toMatchObject({ code: 'KillPod' });
@@ -134,13 +134,13 @@ describe('killing a pod', () => {
     });
   });
 
-  test('a container that the pod no longer has is killed all the same', async () => {
+  test('kills a container that is no longer in the spec', async () => {
     const { machine, kill } = await running(pod({ containers: [sleeper('a'), sleeper('b')] }));
     await kill(pod({ containers: [sleeper('a')] }));
     expect(machine.live()).toEqual([]);
   });
 
-  test('C5: a kubelet that takes over in the middle of it leaves nobody unsignalled', async () => {
+  test('C5: signals all containers after a kubelet restart during the kill', async () => {
     const web = pod({ terminationGracePeriodSeconds: 60, containers: [sleeper('a'), sleeper('b')] });
     const { machine, kubelet, runningPod } = await running(web, stubborn);
     const stop = new AbortController();
@@ -169,7 +169,7 @@ describe('killing a pod', () => {
     expect(machine.clock.monotonic() - startMs).toBe(expectedMs);
   });
 
-  test('C5: a runtime that could not be asked has told nobody to stop: all of the grace period is given again', async () => {
+  test('C5: grants the full grace period again if the runtime could not be reached', async () => {
     const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
     const { machine, kubelet, runningPod, kill } = await running(web, stubborn);
     machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -179,7 +179,7 @@ describe('killing a pod', () => {
     expect(await kill()).toBe(30_000);
   });
 
-  test('C5: what cannot be stopped is named in the error, and is not killed with its sandbox before its time', async () => {
+  test('C5: names containers that cannot be stopped, and does not stop their sandbox early', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
     const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);
@@ -194,7 +194,7 @@ describe('killing a pod', () => {
   });
 });
 
-describe('C5: a container that the runtime cannot stop', () => {
+describe('C5: container that the runtime cannot stop', () => {
   const web = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a')] });
 
   async function refusing(when: (timeout: number) => boolean) {
@@ -223,7 +223,7 @@ describe('C5: a container that the runtime cannot stop', () => {
     return { ...world, asked, tried };
   }
 
-  test('as it does not know its signal, is killed without one when its grace period is over', async () => {
+  test('is killed without its unknown signal after its grace period', async () => {
     const { machine, asked, tried } = await refusing((timeout) => timeout > 0);
     expect(await tried()).toBe('KillPod');
     await machine.clock.advance(29_999);
@@ -234,7 +234,7 @@ describe('C5: a container that the runtime cannot stop', () => {
     expect([machine.live(), asked.slice(2)]).toEqual([[], [30, 0]]);
   });
 
-  test('has a shorter grace period, too, where that is wanted meanwhile, and 2 s at least', async () => {
+  test('gets a shorter grace period if requested meanwhile, but at least 2 s', async () => {
     const { machine, tried } = await refusing((timeout) => timeout > 0);
     expect(await tried()).toBe('KillPod');
     await machine.clock.advance(5_000);
@@ -246,7 +246,7 @@ describe('C5: a container that the runtime cannot stop', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('in no way, goes with its sandbox then', async () => {
+  test('at all is killed with its sandbox', async () => {
     const { machine, kubelet, tried } = await refusing(() => true);
     expect(await tried()).toBe('KillPod');
     expect(machine.live()).toEqual(['a/0']);
@@ -256,7 +256,7 @@ describe('C5: a container that the runtime cannot stop', () => {
     expect((await machine.status(kubelet, web)).sandboxes[0]?.state).toBe('notReady');
   });
 
-  test('for a while alone, is told to stop all the same', async () => {
+  test('only temporarily is signalled later', async () => {
     let refuses = true;
     const { machine, asked, tried } = await refusing(() => refuses);
     expect(await tried()).toBe('KillPod');
@@ -273,13 +273,13 @@ describe('C4: sidecars', () => {
     containers: [sleeper('a')],
   });
 
-  test('C4: end after the last main container, in reverse order', async () => {
+  test('C4: stop after the last main container, in reverse order', async () => {
     const { kill, ends } = await running(web, slow(1_000));
     await kill();
     expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([1_000, 2_000, 3_000]);
   });
 
-  test('C4: what is left when the grace period is over goes together', async () => {
+  test('C4: stop together when the grace period is over', async () => {
     const { kill, ends } = await running({ ...web, spec: { ...web.spec, terminationGracePeriodSeconds: 5 } }, stubborn);
     await kill();
     // The sidecars get the usual 2 s, side by side.
@@ -318,20 +318,20 @@ describe('C5: preStop', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: one that takes all of it is given up, and the container gets 2 s', async () => {
+  test('C5: is abandoned if it takes the whole grace period, and the container gets 2 s', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(60_000, log));
     expect(await kill()).toBe(12_000);
   });
 
-  test('C5: runs for an orphan too, from what was written down', async () => {
+  test('C5: runs for an orphaned pod from its annotations', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(1_000, log));
     expect(await kill('unknown', 5)).toBe(5_000);
     expect(log[0]).toBe('bye 5000');
   });
 
-  test('C5: never runs twice: a kill that takes over from one that was broken off waits for the hook that runs', async () => {
+  test('C5: runs once: a kill after an aborted one waits for the running hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(8_000, log));
     const stop = new AbortController();
@@ -347,7 +347,7 @@ describe('C5: preStop', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: never runs twice: a kill that is tried again goes on behind the hook', async () => {
+  test('C5: runs once: a retried kill continues after the hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(4_000, log));
     machine.cri.faults.add({ rpc: 'stopContainer', times: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -371,7 +371,7 @@ describe('C5: preStop', () => {
     expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000', 'bye 10000']);
   });
 
-  test('K4: the hook of a pod that is gone, and was never seen to end, is given up', async () => {
+  test('K4: is cancelled for a pod that is gone', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod } = await start(hooked(8_000, log));
     const stop = new AbortController();
@@ -383,7 +383,7 @@ describe('C5: preStop', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('one that fails is an event without its words, and the container is stopped', async () => {
+  test('records an event without the error text if it fails, and the container is stopped', async () => {
     const { machine, kill } = await start(hooked(1_000, [], 'fail'));
     await kill();
     expect(machine.live()).toEqual([]);
@@ -391,7 +391,7 @@ describe('C5: preStop', () => {
     expect(machine.events.join()).not.toContain('1234');
   });
 
-  test('C5: one that outlasts its grace period runs on until the container has stopped, and is an event', async () => {
+  test('C5: continues beyond its grace period until the container has stopped, with an event', async () => {
     const ends: number[] = [];
     const { machine, kill } = await running(web, {
       ...stubborn,
@@ -414,13 +414,13 @@ describe('C5: preStop', () => {
     expect(told).toEqual(['Warning FailedPreStopHook containers{a}: PreStopHook failed']);
   });
 
-  test('C5: one that ends in the extension of its grace period has not failed', async () => {
+  test('C5: succeeds if it completes in the extension of its grace period', async () => {
     const { machine, kill } = await start(hooked(11_000));
     expect(await kill()).toBe(12_000);
     expect(machine.events.join()).not.toContain('FailedPreStopHook');
   });
 
-  describe('of a container that ends by itself', () => {
+  describe('of a container that exits', () => {
     const spec = (preStop: LifecycleHandler, exitAfterSeconds: number) =>
       pod({
         terminationGracePeriodSeconds: 60,
@@ -444,7 +444,7 @@ describe('C5: preStop', () => {
     test.each<[string, LifecycleHandler]>([
       ['sleep', { sleep: { seconds: 50 } }],
       ['httpGet', { httpGet: { port: 80 } }],
-    ])('C5: a %s hook is given up when the container ends', async (_kind, preStop) => {
+    ])('C5: cancels a %s hook when the container exits', async (_kind, preStop) => {
       const web = spec(preStop, 20);
       const { machine, kubelet, runningPod } = await sleeping(web);
       const killing = kubelet.killPod(web, runningPod, undefined, new AbortController().signal);
@@ -457,7 +457,7 @@ describe('C5: preStop', () => {
       expect(machine.events.join()).not.toContain('FailedPreStopHook');
     });
 
-    test('C5: a sleep hook is given up if the container had ended before the kill began', async () => {
+    test('C5: cancels a sleep hook if the container had exited before the kill', async () => {
       const web = spec({ sleep: { seconds: 50 } }, 20);
       const { machine, kubelet, runningPod } = await sleeping(web);
       await machine.clock.advance(25_000);
@@ -467,7 +467,7 @@ describe('C5: preStop', () => {
       expect(machine.clock.monotonic() - startMs).toBe(0);
     });
 
-    test('C5, W6: a sleep hook runs to its end if the runtime does not say whether the container has ended', async () => {
+    test('C5, W6: completes a sleep hook if the runtime does not report whether the container has exited', async () => {
       const web = spec({ sleep: { seconds: 50 } }, 55);
       const { machine, kubelet, runningPod } = await sleeping(web);
       await machine.clock.advance(10_000);
@@ -478,7 +478,7 @@ describe('C5: preStop', () => {
     });
   });
 
-  test('does not run where there is no time at all', async () => {
+  test('does not run with a grace period of 0', async () => {
     const log: string[] = [];
     const { kill } = await start(hooked(1_000, log));
     expect(await kill(web, 0)).toBe(2_000);
@@ -486,7 +486,7 @@ describe('C5: preStop', () => {
   });
 });
 
-test('a failed probe kills with its own grace period', async () => {
+test('uses the grace period of the failed probe', async () => {
   const livenessProbe = { terminationGracePeriodSeconds: 3, exec: { command: ['true'] } };
   const web = pod({ containers: [sleeper('a', { livenessProbe })] });
   const { machine, kubelet } = await running(web, stubborn);

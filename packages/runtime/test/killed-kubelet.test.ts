@@ -5,7 +5,7 @@ import { pod } from './builders.ts';
 import { converge, expectNoTwins, killedAt } from './kills.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('K1: the kubelet is killed at any call of the runtime', () => {
+describe('K1: kubelet killed at any call of the runtime', () => {
   const web = pod({ initContainers: [once('i')], containers: [sleeper('a'), sleeper('b')] });
 
   const starting = async (at: number, sent: boolean): Promise<boolean> => {
@@ -48,7 +48,7 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
     },
   );
 
-  test('K1: while all containers begin anew: the next one goes on, and each starts once more', async () => {
+  test('K1: the next kubelet continues a restart of all containers, each starting once', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     // It exits with 42 once, and stays up afterwards.
     const script: Script = ({ name, attempt }) =>
@@ -72,7 +72,7 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
     }
   });
 
-  test('K1: in the middle of termination: the next one stops everything', async () => {
+  test('K1: the next kubelet completes a termination', async () => {
     for (let at = 0; at < 6; at++) {
       const machine = new Machine();
       await converge(machine, web, 3);
@@ -91,7 +91,7 @@ describe('K1: the kubelet is killed at any call of the runtime', () => {
   });
 });
 
-describe('K1: a start that was broken off', () => {
+describe('K1: interrupted start', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
   /** The first start of all is broken off. */
   const breaksFirstStart = (): Script => {
@@ -103,7 +103,7 @@ describe('K1: a start that was broken off', () => {
     };
   };
 
-  test('K1: is no failure of its container: a pod that runs once still runs, and counts no restart', async () => {
+  test('K1: does not count as a failure, so a run-once pod still runs without a restart count', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
     await machine.sync(machine.kubelet(), task);
@@ -114,7 +114,7 @@ describe('K1: a start that was broken off', () => {
     expect((await machine.status(next, task)).containers).toHaveLength(1);
   });
 
-  test('C2: leaves a record of one that has never run, whatever it is listed as', async () => {
+  test('C2: leaves a record that never ran, however it is listed', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });
     const kubelet = machine.kubelet();
@@ -128,7 +128,7 @@ describe('K1: a start that was broken off', () => {
     expect(listed.map(({ state }) => state)).toContain(ContainerState.CONTAINER_EXITED);
   });
 
-  test('C6: one that comes late, while its removal is made ready is kept', async () => {
+  test('C6: is kept if it completes while its removal is being prepared', async () => {
     const machine = new Machine();
     const late = { kind: 'lateSuccess', timeoutMs: 100, workDelayMs: 2_000 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -144,7 +144,7 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C1: nothing is created beside what the runtime will not remove, until it is given up after five minutes', async () => {
+  test('C1: blocks a new container that cannot be removed until it is given up after five minutes', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
     const busy = "container is in starting state, can't be removed";
@@ -166,7 +166,7 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test("K1: one whose start is over, and that the runtime will not remove, is in nobody's way: the next takes its place, and its own", async () => {
+  test('K1: does not block the next attempt if its start is over but it cannot be removed', async () => {
     const lives = [{ startError: message }, { exitAfterMs: 1_000 }, {}];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
     const leaked = 'failed to delete containerd container: cannot delete running task: failed precondition';
@@ -194,7 +194,7 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  test('P7: nor in that of all that are to begin anew', async () => {
+  test('P7: does not block a restart of all containers either', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
     const lives = [{ startError: message }, {}, { exitAfterMs: 1_000, exitCode: 42 }];
     const machine = new Machine({ runtime: { script: () => lives.shift() ?? {} } });
@@ -217,7 +217,7 @@ describe('K1: a start that was broken off', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 's/1']);
   });
 
-  test('C1: a start that turns out to be broken off between the look and the create is no attempt', async () => {
+  test('C1: does not count as an attempt if it is interrupted between the status read and the creation', async () => {
     const machine = new Machine({ runtime: { script: breaksFirstStart() } });
     const late = { kind: 'lateSuccess', timeoutMs: 10, workDelayMs: 500 } as const;
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: late });
@@ -231,7 +231,7 @@ describe('K1: a start that was broken off', () => {
     expect((await machine.status(kubelet, web)).containers).toHaveLength(1);
   });
 
-  test('a start that fails for a reason of its own is a failure', async () => {
+  test('counts as a failure if it fails for another reason', async () => {
     const script: Script = () => ({ startError: 'exec: "nope": executable file not found in $PATH' });
     const machine = new Machine({ runtime: { script } });
     const task = pod({ restartPolicy: 'Never', containers: [sleeper('a')] });
@@ -241,7 +241,7 @@ describe('K1: a start that was broken off', () => {
     expect((await machine.sync(kubelet, task)).results).toMatchObject([{ action: 'KillPodSandbox' }]);
   });
 
-  test('one that nobody wants any more is waited for, for five seconds', async () => {
+  test('is waited for five seconds after it was aborted', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 1_000 } } });
     const kubelet = machine.kubelet();
     const task = pod({ containers: [sleeper('a'), sleeper('b')] });

@@ -9,7 +9,7 @@ import { pod } from './builders.ts';
 import { converge, expectNoTwins } from './kills.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('C1: an answer is lost', () => {
+describe('C1: lost responses', () => {
   const web = pod({ containers: [sleeper('a')] });
   const codes: readonly CriErrorCode[] = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED', 'UNKNOWN', 'INTERNAL'];
   const calls: readonly RpcName[] = ['runPodSandbox', 'createContainer', 'startContainer'];
@@ -32,7 +32,7 @@ describe('C1: an answer is lost', () => {
     },
   );
 
-  test.each(calls)('C1: %s times out here and goes through in the runtime later', async (rpc) => {
+  test.each(calls)('C1: %s times out and completes in the runtime later', async (rpc) => {
     for (const workDelayMs of [100, 1_500, 2_500, 5_000, 9_000]) {
       const machine = new Machine();
       machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'lateSuccess', timeoutMs: 50, workDelayMs } });
@@ -41,7 +41,7 @@ describe('C1: an answer is lost', () => {
     }
   });
 
-  test('C1: the kubelet restarts while a lost start is still at work', async () => {
+  test('C1: the kubelet restarts while a start with a lost response is in progress', async () => {
     const machine = new Machine({ runtime: { latencies: { startContainerMs: 3_000 } } });
     machine.cri.faults.add({ rpc: 'startContainer', times: 1, fault: { kind: 'lateSuccess', timeoutMs: 10 } });
     const kubelet = machine.kubelet();
@@ -51,7 +51,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual(['a/0']);
   });
 
-  test('C1: a lost start that goes through between the look and the create is kept', async () => {
+  test('C1: a start that completes between the status read and the creation is kept', async () => {
     const machine = new Machine();
     machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
@@ -67,7 +67,7 @@ describe('C1: an answer is lost', () => {
   test.each([
     ['that goes through before the pod is killed, unseen, is told to stop', 1_000, 1],
     ['that is at work when the pod is killed is nothing to tell of', 0, 0],
-  ])('C5: a lost start %s', async (_name, waitMs, told) => {
+  ])('C5: a start with a lost response %s', async (_name, waitMs, told) => {
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
     machine.cri.faults.add(lateStart);
     const kubelet = machine.kubelet();
@@ -83,7 +83,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  describe('C5: before the sandbox of a pod goes, what may have started late is asked for', () => {
+  describe('C5: before a sandbox is stopped, late starts are looked for', () => {
     const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
 
     /** A pod of which `a` runs and takes 5 s to stop, and `b` was created, and starts 500 ms after the kill has begun if at all. */
@@ -108,7 +108,7 @@ describe('C1: an answer is lost', () => {
       return Object.fromEntries(containers.map(({ name, exitCode }) => [name, exitCode]));
     };
 
-    test('a start that goes through while others use their grace has its own after them', async () => {
+    test('and a start that completes during the grace period of others gets its own', async () => {
       const { machine, kill } = await half(500);
       expect(await kill()).toBe(10_000);
       expect(await exits(machine)).toEqual({ a: 7, b: 7 });
@@ -131,7 +131,7 @@ describe('C1: an answer is lost', () => {
     );
   });
 
-  test('what is to be applied to a container is not taken for applied while the one before it is in the way', async () => {
+  test('resources of the next container are not recorded while the previous one still exists', async () => {
     const noted = new Map<string, string | undefined>();
     const applied: AppliedResources = {
       appliedToContainer: () => undefined,
@@ -154,7 +154,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toHaveLength(1);
   });
 
-  test('C2: which attempt comes next is known when all records are gone, and the next container cannot be made yet', async () => {
+  test('C2: the next attempt number is known although all records are gone and the creation fails', async () => {
     let full = false;
     const applied: AppliedResources = {
       appliedToContainer: () => undefined,
@@ -189,7 +189,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('C4: what has started late, though it was taken for created, ends before the sidecars', async () => {
+  test('C4: a container that started late stops before the sidecars', async () => {
     const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
     const web = pod({ initContainers, containers: [sleeper('a')], terminationGracePeriodSeconds: 30 });
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
@@ -219,7 +219,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toHaveLength(2);
   });
 
-  test('C5: whoever runs is told to stop at once, though the runtime does not say who has started late; sidecars wait for that for 2 s', async () => {
+  test('C5: running containers are signalled immediately although late starts are unknown; sidecars wait 2 s', async () => {
     const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
     const web = pod({ initContainers, containers: [sleeper('a'), sleeper('b')], terminationGracePeriodSeconds: 30 });
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
@@ -247,7 +247,7 @@ describe('C1: an answer is lost', () => {
     ]);
   });
 
-  describe('C5: what has started late, though it was taken for created', () => {
+  describe('C5: container that started late', () => {
     const hooked = pod({
       terminationGracePeriodSeconds: 30,
       containers: [sleeper('a', { lifecycle: { preStop: { exec: { command: ['drain'] } } } })],
@@ -293,7 +293,7 @@ describe('C1: an answer is lost', () => {
     test.each<[string, () => Promise<never>]>([
       ['fails', () => Promise.reject(new Error('away'))],
       ['hangs', () => new Promise(() => {})],
-    ])('is told to stop by the next kill, though its status then %s, and its hook ends', async (_name, answer) => {
+    ])('is signalled by the next kill although its status then %s, and its hook ends', async (_name, answer) => {
       const { machine, hook, over, kill } = await begun();
       Object.assign(over, { containerStatus: answer });
       await machine.settle(kill());
@@ -319,7 +319,7 @@ describe('C1: an answer is lost', () => {
         return { ...answer, status: answer.status && { ...answer.status, state: ContainerState.CONTAINER_UNKNOWN } };
       };
 
-    test('is told to stop though nothing is known of it any more and it cannot be stopped at first', async () => {
+    test('is signalled although its state is unknown and it cannot be stopped at first', async () => {
       const { machine, over, kill } = await begun();
       let stops = 0;
       const stopContainer: Machine['cri']['stopContainer'] = (request, signal) => {
@@ -333,7 +333,7 @@ describe('C1: an answer is lost', () => {
       expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
     });
 
-    test('is waited for no longer when it is gone, and its hook ends', async () => {
+    test('is not waited for when it is gone, and its hook ends', async () => {
       const { machine, hook, over, kill } = await begun();
       const gone = () => Promise.reject(new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' }));
       Object.assign(over, { containerStatus: gone, stopContainer: gone });
@@ -344,7 +344,7 @@ describe('C1: an answer is lost', () => {
       expect(hook).toEqual({ begun: 1, ended: 1 });
     });
 
-    test('that was never found to run, and cannot be asked any more, is no obstacle', async () => {
+    test('does not block the kill if it was never found running and cannot be read', async () => {
       const away = () => Promise.reject(new CriError({ rpc: 'Status', code: 'INTERNAL', details: 'away' }));
       const { machine, over, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
@@ -358,7 +358,7 @@ describe('C1: an answer is lost', () => {
       expect(machine.live()).toEqual([]);
     });
 
-    test('is no obstacle where nothing is known of it and it cannot be stopped; its hook ends', async () => {
+    test('does not block the kill if its state is unknown and it cannot be stopped; its hook ends', async () => {
       const { machine, hook, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
         stopContainer: () =>
@@ -370,7 +370,7 @@ describe('C1: an answer is lost', () => {
     });
   });
 
-  test('C6: a lost start that goes through and ends between the look and the create is not started again unseen', async () => {
+  test('C6: a start that completes and exits between the status read and the creation is not repeated', async () => {
     const script: Script = () => ({ exitAfterMs: 100, exitCode: 1 });
     const machine = new Machine({ runtime: { script } });
     machine.cri.faults.add(lateStart);
@@ -386,7 +386,7 @@ describe('C1: an answer is lost', () => {
     expect(containers.map(({ name, restartCount }) => `${name}/${restartCount}`).sort()).toEqual(['a/0', 'b/0']);
   });
 
-  test('C1: a sandbox whose answer was lost is taken at once, and is no failure', async () => {
+  test('C1: a sandbox whose response was lost is used immediately, without a failure', async () => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc: 'runPodSandbox', times: 1, fault: { kind: 'answerLost' } });
     expect((await machine.sync(machine.kubelet(), web)).error).toBeUndefined();
@@ -394,7 +394,7 @@ describe('C1: an answer is lost', () => {
     expect(machine.events.filter((event) => event.startsWith('Warning'))).toEqual([]);
   });
 
-  test('C1: random faults never lead to two containers of one name, and the pod runs once they are over', async () => {
+  test('C1: random faults never cause two containers of one name, and the pod runs afterwards', async () => {
     const fault = fc.oneof(
       fc.record({ kind: fc.constant('error' as const), code: fc.constantFrom(...codes) }),
       fc.record({ kind: fc.constant('answerLost' as const), code: fc.constantFrom(...codes) }),

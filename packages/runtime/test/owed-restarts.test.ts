@@ -22,7 +22,7 @@ function fail(machine: Machine, kind: 'liveness' | 'startup' = 'liveness'): void
 }
 
 describe('restarts after a failed liveness probe', () => {
-  test('C2: wait 0, 10, 20 and 40 s, as restarts after crashes do', async () => {
+  test('C2: wait 0, 10, 20 and 40 s, like restarts after crashes', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a', { livenessProbe: probe })] });
@@ -43,7 +43,7 @@ describe('restarts after a failed liveness probe', () => {
     expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
   });
 
-  test('C2: wait for nothing after ten minutes of running', async () => {
+  test('C2: do not wait after ten minutes of running', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, job());
@@ -55,7 +55,7 @@ describe('restarts after a failed liveness probe', () => {
     }
   });
 
-  test('C6: the exit of another container that asks all to begin anew is left to the next sync', async () => {
+  test('C6: leave a restart of all containers requested by another exit to the next sync', async () => {
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }];
     const containers = [
       sleeper('a', { livenessProbe: probe, restartPolicy: 'Never', restartPolicyRules: rules }),
@@ -72,7 +72,7 @@ describe('restarts after a failed liveness probe', () => {
   });
 });
 
-describe('C6: a container that was stopped to be started again, and ended with exit code 0', () => {
+describe('C6: container that was stopped for a restart and exited with code 0', () => {
   /** Two failures: the second restart is delayed. */
   async function delayed(machine: Machine, web: Pod, kind: 'liveness' | 'startup') {
     const kubelet = machine.kubelet();
@@ -85,7 +85,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     return kubelet;
   }
 
-  test.each(['liveness', 'startup'] as const)('starts again after its back-off: its %s probe failed', async (kind) => {
+  test.each(['liveness', 'startup'] as const)('restarts after its back-off when its %s probe failed', async (kind) => {
     const machine = new Machine(polite);
     const kubelet = await delayed(machine, job(), kind);
     const { containers } = await machine.status(kubelet, job());
@@ -107,7 +107,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     },
   );
 
-  test('is not started again once it has ended by itself with exit code 0', async () => {
+  test('does not restart after it exited with code 0 without being stopped', async () => {
     const machine = new Machine(polite);
     const kubelet = await delayed(machine, job(), 'liveness');
     await machine.clock.advance(10_000);
@@ -120,7 +120,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     expect(machine.live()).toEqual([]);
   });
 
-  test('starts again though its policy is Never: its definition has changed, and CreateContainer failed', async () => {
+  test('restarts despite policy Never after its definition changed and CreateContainer failed', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const never = (image: string): Pod => pod({ restartPolicy: 'Never', containers: [sleeper('a', { image })] });
@@ -132,7 +132,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('starts again in a new sandbox, though RunPodSandbox failed at first', async () => {
+  test('restarts in a new sandbox although RunPodSandbox failed at first', async () => {
     const machine = new Machine(polite);
     const kubelet = machine.kubelet();
     const network = (hostNetwork: boolean): Pod => job({ hostNetwork });
@@ -144,7 +144,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('starts again: its postStart hook failed', async () => {
+  test('restarts after its postStart hook failed', async () => {
     const hooks: LifecycleHooks = { postStart: () => Promise.reject(new Error('no')), preStop: async () => {} };
     const machine = new Machine({ ...polite, hooks });
     const kubelet = machine.kubelet();
@@ -159,7 +159,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     expect(shouldStart(hooked, sleeper('a'), ended, defaultRestartFeatures)).toBe(true);
   });
 
-  test('K1: starts again once, whenever the kubelet was killed over it', async () => {
+  test('K1: restarts once, whenever the kubelet was killed', async () => {
     let points = 0;
     for (; ; points++) {
       for (const sent of [true, false]) {
@@ -190,7 +190,7 @@ describe('C6: a container that was stopped to be started again, and ended with e
     }
   });
 
-  test('K1: is told to stop by the next kubelet, if StopContainer did not reach the runtime', async () => {
+  test('K1: is signalled by the next kubelet if StopContainer did not reach the runtime', async () => {
     const machine = new Machine(polite);
     await machine.sync(machine.kubelet(), job());
     fail(machine);

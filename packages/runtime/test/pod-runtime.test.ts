@@ -4,8 +4,8 @@ import { readRuntimeStatus } from '../src/status/runtime-status.ts';
 import { pod } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('a pod from nothing', () => {
-  test('gets its sandbox, its containers, and the events that people know', async () => {
+describe('new pod', () => {
+  test('gets its sandbox, its containers, and the usual events', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a'), sleeper('b')] });
@@ -34,7 +34,7 @@ describe('a pod from nothing', () => {
     expect(await machine.sync(kubelet, web)).toEqual({ results: [] });
   });
 
-  test('has its status read back: names, states, address, hash and attempt', async () => {
+  test('has a status with names, states, address, hash and attempt', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -51,7 +51,7 @@ describe('a pod from nothing', () => {
     expect(pods[0]?.containers[0]?.hash).toBe(status.containers[0]?.hash);
   });
 
-  test('links its logs for collectors, and removes log and link with the container', async () => {
+  test('has its logs linked for collectors, and log and link removed with the container', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'Never', containers: [once('a', 0)] });
@@ -66,7 +66,7 @@ describe('a pod from nothing', () => {
     await machine.settle(kubelet.removeContainer(id, new AbortController().signal));
   });
 
-  test('has the last words of its dead containers in its status', async () => {
+  test('shows the termination messages of its dead containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const terminationMessagePath = '/dev/termination-log';
@@ -84,7 +84,7 @@ describe('a pod from nothing', () => {
     expect(messages).toEqual({ a: 'bye\n', b: 'oops\n' });
   });
 
-  test('starts init containers one at a time, and main containers after them', async () => {
+  test('starts init containers one at a time, then main containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ initContainers: [once('i1'), once('i2')], containers: [sleeper('a')] });
@@ -97,7 +97,7 @@ describe('a pod from nothing', () => {
     expect(seen).toEqual(['web_default(uid-1),i1', 'i2', 'a']);
   });
 
-  test('pulls the images of its containers at the same time as the sandbox starts', async () => {
+  test('has its images pulled while the sandbox starts', async () => {
     const pulls: string[] = [];
     const machine = new Machine({
       runtime: { latencies: { runPodSandboxMs: 100 } },
@@ -114,7 +114,7 @@ describe('a pod from nothing', () => {
 });
 
 describe('restarts', () => {
-  test('C2: a crashing container waits 10 s, then 20 s, counted from its death', async () => {
+  test('C2: a crashing container waits 10 s, then 20 s, from its exit', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [once('a', 1)] });
@@ -141,7 +141,7 @@ describe('restarts', () => {
     expect((await machine.sync(kubelet, web)).error?.message).toContain('back-off 20s restarting');
   });
 
-  test('C2: the restart of the kubelet is no reason for the restart of a crashing container', async () => {
+  test('C2: a kubelet restart does not restart a crashing container early', async () => {
     const machine = new Machine();
     const web = pod({ containers: [once('a', 1)] });
     const first = machine.kubelet();
@@ -156,7 +156,7 @@ describe('restarts', () => {
     expect((await machine.sync(second, web)).error).toBeUndefined();
   });
 
-  test('a changed image replaces the container, and a definition that changed is what the event says', async () => {
+  test('a changed image replaces the container, with an event about the changed definition', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
@@ -166,7 +166,7 @@ describe('restarts', () => {
     expect(machine.events).toContain('Normal Killing containers{a}: Container a definition changed, will be restarted');
   });
 
-  test('a dead sandbox is replaced with all that was in it', async () => {
+  test('a dead sandbox is replaced with all its containers', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ initContainers: [once('i')], containers: [sleeper('a')] });
@@ -194,7 +194,7 @@ describe('restarts', () => {
     ]);
   });
 
-  test('S3: init containers and sidecars go on counting in a new sandbox, those that start in a later sync too', async () => {
+  test('S3: restart counts of init containers and sidecars continue in a new sandbox', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const sidecars = ['s1', 's2'].map((name) => sleeper(name, { restartPolicy: 'Always' }));
@@ -216,7 +216,7 @@ describe('restarts', () => {
     }
   });
 
-  test('RestartAllContainers empties the pod and fills it again in one sync, in the same sandbox', async () => {
+  test('RestartAllContainers restarts the pod in one sync in the same sandbox', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const rules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
@@ -237,8 +237,8 @@ describe('restarts', () => {
   });
 });
 
-describe('a probe that fails', () => {
-  test('C6: of a container that has ended meanwhile ends nothing and starts nothing: its exit and its policy decide', async () => {
+describe('failed probe', () => {
+  test('C6: of a container that has exited changes nothing: exit code and policy decide', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a'), sleeper('b')] });
@@ -253,7 +253,7 @@ describe('a probe that fails', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toEqual([]);
   });
 
-  test('P7: of one whose exit begins all of them anew says so, for the status of its pod to tell it first', async () => {
+  test('P7: of a container whose exit restarts all containers makes the status outdated, so that it is reported first', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }];
@@ -272,7 +272,7 @@ describe('a probe that fails', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 'b/1']);
   });
 
-  test('R2: of a container that runs ends it, and its policy starts it again', async () => {
+  test('R2: of a running container stops it, and its policy restarts it', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ restartPolicy: 'OnFailure', containers: [sleeper('a')] });
@@ -283,8 +283,8 @@ describe('a probe that fails', () => {
   });
 });
 
-describe('what fails', () => {
-  test('a sandbox that cannot be made is an event, a result, and no exception', async () => {
+describe('failures', () => {
+  test('a sandbox that cannot be created is an event and a result, not an exception', async () => {
     const machine = new Machine();
     machine.cri.faults.add({
       rpc: 'runPodSandbox',
@@ -303,7 +303,7 @@ describe('what fails', () => {
     );
   });
 
-  test('images come while the first sandbox is made; after a failure they wait for one that is', async () => {
+  test('images are pulled with the first sandbox; after a failure only once a sandbox exists', async () => {
     const wanted: string[] = [];
     let handler = (): string => {
       throw new Error('runtimeclass.node.k8s.io "gvisor" not found');
@@ -332,7 +332,7 @@ describe('what fails', () => {
     expect((await machine.status(kubelet, web)).containers).toMatchObject([{ name: 'a', state: 'running' }]);
   });
 
-  test('a pull that was begun beside a sandbox which cannot be made ends with it', async () => {
+  test('a pull is cancelled if its sandbox cannot be created', async () => {
     const pulls: AbortSignal[] = [];
     const machine = new Machine({
       images: {
@@ -348,7 +348,7 @@ describe('what fails', () => {
     expect(pulls.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  test('no failure of a sandbox is reported for a pod that is to end', async () => {
+  test('no sandbox failure is reported for a terminating pod', async () => {
     const machine = new Machine({ components: { isPodTerminationRequested: () => true } });
     machine.cri.faults.add({ rpc: 'runPodSandbox', fault: { kind: 'error', code: 'UNKNOWN' } });
     expect(await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a')] }))).toEqual({ results: [] });
@@ -358,7 +358,7 @@ describe('what fails', () => {
   test.each([
     ['createContainer', 'CreateContainerError'],
     ['startContainer', 'RunContainerError'],
-  ] as const)('%s that fails makes its container wait with %s, and no other', async (rpc, reason) => {
+  ] as const)('a failed %s makes its container wait with %s, and no other', async (rpc, reason) => {
     const machine = new Machine();
     machine.cri.faults.add({ rpc, times: 1, fault: { kind: 'error', code: 'INTERNAL', message: 'disk on fire' } });
     const kubelet = machine.kubelet();
@@ -375,7 +375,7 @@ describe('what fails', () => {
     expect(machine.live().toSorted()).toEqual(['a/0', 'b/0']);
   });
 
-  test('the event of a start that fails is the same for each attempt: it has the name in the place of the id', async () => {
+  test('the event of a failed start is the same for each attempt, with the name instead of the ID', async () => {
     const machine = new Machine();
     const cri = new Proxy(machine.cri, {
       get(target, name) {
@@ -392,7 +392,7 @@ describe('what fails', () => {
     expect(kubelet.lastErrors('uid-1', 'a')?.message).not.toContain('"a"');
   });
 
-  test('a pull that fails makes its container wait with its own reason, and creates nothing', async () => {
+  test('a failed pull makes its container wait with its reason, and creates nothing', async () => {
     const refuse = Object.assign(new Error('registry said no'), { code: 'ErrImagePull' });
     const machine = new Machine({ images: { ensureImageExists: () => Promise.reject(refuse) } });
     const kubelet = machine.kubelet();
@@ -401,14 +401,14 @@ describe('what fails', () => {
     expect(machine.events).toEqual(['Warning Failed containers{a}: Error: ErrImagePull']);
   });
 
-  test('a container that asks for a secret without an API server waits with CreateContainerConfigError', async () => {
+  test('a container with a Secret but no API server waits with CreateContainerConfigError', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, pod({ containers: [sleeper('a', { envFrom: [{ secretRef: { name: 's' } }] })] }));
     expect(kubelet.lastErrors('uid-1', 'a')).toMatchObject({ reason: 'CreateContainerConfigError' });
   });
 
-  test('nothing starts where what had to go did not', async () => {
+  test('nothing starts while a container that must be killed remains', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, pod({ containers: [sleeper('a')] }));
@@ -421,7 +421,7 @@ describe('what fails', () => {
     expect(machine.live().toSorted()).toEqual(['a/1', 'b/0']);
   });
 
-  test('a postStart hook without hooks is refused: the container is killed, and says why', async () => {
+  test('a postStart hook without hook support kills the container with the reason', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const lifecycle = { postStart: { exec: { command: ['true'] } } };
@@ -434,7 +434,7 @@ describe('what fails', () => {
     });
   });
 
-  test('a postStart hook holds back the containers behind it, not those before it', async () => {
+  test('a postStart hook delays the later containers, not the earlier ones', async () => {
     const order: string[] = [];
     const machine = new Machine({
       hooks: {
@@ -452,7 +452,7 @@ describe('what fails', () => {
     expect(machine.live()).toEqual(['a/0', 'b/0', 'c/0', 'd/0']);
   });
 
-  test('a container that may not run as root leaves no file behind, however often it is tried', async () => {
+  test('a container that must not run as root leaves no files, however often it is retried', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const refused = sleeper('a', { terminationMessagePath: '/dev/termination-log' });
@@ -465,7 +465,7 @@ describe('what fails', () => {
     expect(machine.fs.paths().filter((path) => path.includes('/containers/a/'))).toEqual([]);
   });
 
-  test('a full disk costs the termination message, not the container', async () => {
+  test('a full disk prevents the termination message, not the container', async () => {
     const machine = new Machine();
     machine.fs.injectFault({ operation: 'write', code: 'ENOSPC', path: '/var/lib/kubelet', times: 9 });
     const kubelet = machine.kubelet();
@@ -495,7 +495,7 @@ describe('what fails', () => {
   );
 });
 
-test('the runtime says how it is', async () => {
+test('the runtime status is read', async () => {
   const machine = new Machine();
   machine.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni config uninitialized');
   expect(await machine.settle(readRuntimeStatus(machine.cri))).toMatchObject({
@@ -504,7 +504,7 @@ test('the runtime says how it is', async () => {
   });
 });
 
-test('news of the runtime tell which pod to look at', async () => {
+test('runtime events name the pod', async () => {
   const machine = new Machine();
   const kubelet = machine.kubelet();
   const stop = new AbortController();

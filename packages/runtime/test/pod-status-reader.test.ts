@@ -32,7 +32,7 @@ function counting(call = 'podSandboxStatus'): {
   return { machine, kubelet, read };
 }
 
-test('a sandbox is read once for as long as it is ready, and again when it is not', async () => {
+test('reads a sandbox once while it is ready, and again when it is not', async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -48,7 +48,7 @@ test('a sandbox is read once for as long as it is ready, and again when it is no
   expect(read()).toBe(1);
 });
 
-test('what another kubelet has read of a sandbox is the same', async () => {
+test('shows a sandbox that another kubelet read before', async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -60,7 +60,7 @@ test('what another kubelet has read of a sandbox is the same', async () => {
   expect(read()).toBe(1);
 });
 
-test('a sandbox without addresses is read again: they may be on their way', async () => {
+test('reads a sandbox without addresses again', async () => {
   const { machine, kubelet, read } = counting();
   const web = pod({ hostNetwork: true, containers: [sleeper('a')] });
   await machine.sync(kubelet, web);
@@ -68,7 +68,7 @@ test('a sandbox without addresses is read again: they may be on their way', asyn
   expect(read()).toBe(2);
 });
 
-test('a container that has ended is read once, with its message; one that runs each time', async () => {
+test('reads an exited container once with its message, a running one each time', async () => {
   const { machine, kubelet, read } = counting('containerStatus');
   const web = pod({ restartPolicy: 'Never', containers: [sleeper('a'), once('b', 3)] });
   await machine.sync(kubelet, web);
@@ -88,7 +88,7 @@ test('a container that has ended is read once, with its message; one that runs e
   expect(read()).toBe(2);
 });
 
-test('K4: a container that has ended and is removed is not kept', async () => {
+test('K4: does not keep a removed container', async () => {
   const { machine, kubelet, read } = counting('containerStatus');
   const web = pod({ restartPolicy: 'Never', containers: [sleeper('a'), once('b')] });
   await machine.sync(kubelet, web);
@@ -99,7 +99,7 @@ test('K4: a container that has ended and is removed is not kept', async () => {
   expect(read()).toBeGreaterThan(0);
 });
 
-test('a container whose end may be told by its log, which may be late, is read again', async () => {
+test('reads a container again whose message may come from a late log', async () => {
   const { machine, kubelet, read } = counting('containerStatus');
   const terminationMessagePolicy = 'FallbackToLogsOnError';
   const web = pod({ restartPolicy: 'Never', containers: [once('b', 3, { terminationMessagePolicy })] });
@@ -111,7 +111,7 @@ test('a container whose end may be told by its log, which may be late, is read a
   expect(read()).toBe(1);
 });
 
-test('W6: a message in a file of a volume that does not answer is given up in time, and its file is not opened', async () => {
+test('W6: gives up a message on a volume that hangs, without opening its file', async () => {
   const hostPath = '/mnt/server/message';
   const mount = {
     hostPath,
@@ -137,7 +137,7 @@ test('W6: a message in a file of a volume that does not answer is given up in ti
   expect(opened).not.toHaveBeenCalledWith('/mnt/server', expect.anything());
 });
 
-describe('what others made with the runtime’s own tools, without the kubelet’s labels', () => {
+describe('containers created with the runtime’s own tools, without the kubelet’s labels', () => {
   const sandboxConfig = (uid: string) => ({
     metadata: { name: 'stranger', uid, namespace: 'default', attempt: 0 },
     logDirectory: '/var/log/pods/stranger',
@@ -163,7 +163,7 @@ describe('what others made with the runtime’s own tools, without the kubelet�
     };
   };
 
-  test('a pod of theirs is the same in a look at it as in the list of all', async () => {
+  test('are shown in their pod as in the list of all pods', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const { podSandboxId } = await machine.settle(machine.cri.runPodSandbox({ config: sandboxConfig('u-2') }));
@@ -177,7 +177,7 @@ describe('what others made with the runtime’s own tools, without the kubelet�
     expect((await listed(machine, kubelet, 'u-2')).inLook).toEqual({ sandboxes: [], containers: [] });
   });
 
-  test('so is a container of theirs in a pod of ours', async () => {
+  test('are shown in a pod of the kubelet', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [sleeper('a')] });
@@ -189,7 +189,7 @@ describe('what others made with the runtime’s own tools, without the kubelet�
     expect(inLook).toEqual(inList);
   });
 
-  test('pods of ours are looked at by their label alone, for as long as theirs are there, and after', async () => {
+  test('do not affect the reads of the kubelet’s pods by label', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const { cri } = machine;

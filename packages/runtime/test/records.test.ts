@@ -46,11 +46,11 @@ describe('the status of a container', () => {
     expect(criTimeMs(ns)).toBe(ms);
   });
 
-  test('without labels and metadata has no name, and is the first attempt', () => {
+  test('has no name and is the first attempt without labels and metadata', () => {
     expect(toContainerStatus(answer({ labels: {} }), '')).toMatchObject({ name: '', restartCount: 0 });
   });
 
-  test('has a message when it has ended, and a signal where the runtime tells it', () => {
+  test('has a message after its exit, and a signal if the runtime reports it', () => {
     const running = answer({ state: ContainerState.CONTAINER_RUNNING, message: 'odd' });
     expect(toContainerStatus(running, '').message).toBe('');
     expect(toContainerStatus(answer({ message: 'odd' }), '').message).toBe('odd');
@@ -65,7 +65,7 @@ describe('the status of a container', () => {
     [{ startedAt: 1 }, 'exited'],
     [{ reason: 'Error' }, 'exited'],
     [{}, 'created'],
-  ])('K1: a start that was broken off is one that never began: %j is %s', (more, state) => {
+  ])('K1: counts an interrupted start as never started: %j is %s', (more, state) => {
     const broken = answer({ reason: 'StartError', message: 'context canceled', ...more });
     expect(toContainerStatus(broken, '').state).toBe(state);
   });
@@ -88,16 +88,16 @@ describe('the status of a container', () => {
 });
 
 describe('sandboxes', () => {
-  test('have no attempt but the first where their metadata is lost, and are ready or not', () => {
+  test('are the first attempt without metadata, and ready or not ready', () => {
     const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_NOTREADY });
     expect(toSandboxStatus(status)).toMatchObject({ attempt: 0, state: 'notReady' });
   });
 
-  test('may have no first address, but others', () => {
+  test('may have further addresses without a first one', () => {
     expect(sandboxIps({ network: { ip: '', additionalIps: [{ ip: '10.0.0.1' }, { ip: '' }] } })).toEqual(['10.0.0.1']);
   });
 
-  test('are sorted by attempt, then by age, then by their ids', () => {
+  test('are sorted by attempt, then age, then ID', () => {
     const of = (id: string, attempt: number, createdAtMs: number) => ({ id, attempt, createdAtMs });
     const sorted = [of('a', 1, 5), of('b', 1, 7), of('d', 0, 9), of('c', 0, 9), of('e', 2, 1)].sort(newestSandboxFirst);
     expect(sorted.map(({ id }) => id)).toEqual(['e', 'b', 'a', 'c', 'd']);
@@ -106,7 +106,7 @@ describe('sandboxes', () => {
 });
 
 describe('attempts', () => {
-  test('of one number and age are told apart by their ids', () => {
+  test('with equal number and age are ordered by ID', () => {
     const [a, b] = [record('x', 'exited', { id: 'a' }), record('x', 'exited', { id: 'b' })];
     expect([byPrecedence(a, b), byPrecedence(b, a), byPrecedence(a, a)]).toEqual([-1, 1, 0]);
     expect([currentStatus([a, b], 'x'), currentStatus([b, a], 'x')]).toEqual([a, a]);
@@ -117,13 +117,13 @@ describe('attempts', () => {
     ]);
   });
 
-  test('may be less than a millisecond apart', () => {
+  test('may differ by less than a millisecond', () => {
     const older = record('x', 'exited', { id: 'a', createdAtMs: 5 });
     const newer = record('x', 'exited', { id: 'b', createdAtMs: 5.5 });
     expect([currentStatus([newer, older], 'x'), currentStatus([older, newer], 'x')]).toEqual([newer, newer]);
   });
 
-  test('that have ended count for the back-off, in whatever order they are given', () => {
+  test('that exited count for the back-off in any order', () => {
     const run = (restartCount: number, state: RuntimeContainerStatus['state'] = 'exited') =>
       record('a', state, { restartCount, hash: 'h' });
     const limits = { initialMs: 10_000, maxMs: 300_000 };
@@ -131,7 +131,7 @@ describe('attempts', () => {
     expect(delayFromRuns([run(2, 'running'), run(1), run(0)], 'h', limits)).toBe(10_000);
   });
 
-  test('C3: of init containers go but for the newest that has ended, in whatever order they are given', () => {
+  test('C3: of init containers are pruned except the newest exited one, in any order', () => {
     const web = pod({ initContainers: [container('i')] });
     const ended = [record('i', 'exited'), record('i', 'exited', { restartCount: 1 })];
     const running = record('i', 'running', { restartCount: 2 });
@@ -148,7 +148,7 @@ describe('attempts', () => {
   });
 });
 
-describe('the lists of a runtime', () => {
+describe('lists of a runtime', () => {
   const aSandbox = (id: string, uid: string | undefined, extra: object = {}) =>
     Object.assign(
       messages.PodSandbox.create({
@@ -160,7 +160,7 @@ describe('the lists of a runtime', () => {
   const aContainer = (id: string, extra: Partial<Container> = {}): Container =>
     Object.assign(messages.Container.create({ id, podSandboxId: 's1', labels }), extra);
 
-  test('show the newest pod first, each as old as its oldest part that tells its age', () => {
+  test('show the newest pod first, each as old as its oldest part with a known age', () => {
     const sandboxes = [1e6, 3e6, 2e6].map((createdAt, n) => aSandbox(`s${n}`, `u${n}`, { createdAt }));
     const pods = toRuntimePods([...sandboxes, aSandbox('s9', 'u9')], [aContainer('c', { createdAt: 0 })]);
     expect(pods.map(({ uid, createdAtMs }) => [uid, createdAtMs])).toEqual([
@@ -171,12 +171,12 @@ describe('the lists of a runtime', () => {
     ]);
   });
 
-  test('say whether a sandbox is ready', () => {
+  test('show whether a sandbox is ready', () => {
     const [shown] = toRuntimePods([aSandbox('s1', 'u1', { state: PodSandboxState.SANDBOX_NOTREADY })], []);
     expect(shown?.sandboxes).toMatchObject([{ state: 'notReady', attempt: 0 }]);
   });
 
-  test('name the image of a container as it was asked for, and as the node has it', () => {
+  test('show the image of a container as requested and as the node has it', () => {
     const image = (fields: object): unknown[] => {
       const shown = toRuntimeContainer(messages.Container.create({ id: 'c', ...fields }));
       return [shown.image, shown.imageId];
@@ -194,12 +194,12 @@ describe('the lists of a runtime', () => {
     ['a sandbox without an id', [aSandbox('', 'u1', { labels: {} })], [], []],
     ['a sandbox without metadata', [aSandbox('s1', undefined)], [], []],
     ['a sandbox without a pod', [aSandbox('s1', '', { labels: { 'io.kubernetes.pod.uid': 'u2' } })], [], []],
-  ])('are beyond the labels of the kubelet: %s', (_what, sandboxes, containers, uids) => {
+  ])('are incomplete by label: %s', (_what, sandboxes, containers, uids) => {
     expect([...podsBeyondLabels(sandboxes, containers)]).toEqual(uids);
   });
 });
 
-describe('the end of a log', () => {
+describe('end of a log', () => {
   const line = (text: string, tag = 'F'): string => `2026-01-01T00:00:00.000000000Z stdout ${tag} ${text}\n`;
   const tail = (text: string, fromStart: boolean, maxLines: number, maxBytes: number) =>
     tailOfCriLog(Buffer.from(text), fromStart, maxLines, maxBytes);
@@ -223,11 +223,11 @@ describe('the end of a log', () => {
   });
 });
 
-test('a hash is that of Go where JSON is written otherwise there', () => {
+test('equals Go’s hash for texts that JSON escapes differently', () => {
   expect(containerHash({ name: 'c', image: 'a<b>&\u2028\u2029' })).toBe('85aa46a4');
   expect(containerHash({ name: 'c' })).toBe('27e233a');
 });
 
-test('a runtime is given whole seconds', () => {
+test('the timeout for the runtime has whole seconds', () => {
   expect([stopTimeoutSeconds(1_001_000), stopTimeoutSeconds(2001), stopTimeoutSeconds(0)]).toEqual([1001, 3, 2]);
 });

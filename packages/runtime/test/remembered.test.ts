@@ -16,13 +16,13 @@ const ended = (exitCode: number, startedAt = at(5)) => ({
   terminated: { exitCode, reason: 'Error', startedAt, finishedAt: at(9) },
 });
 
-describe('a container that the runtime has no record of', () => {
+describe('container without a record in the runtime', () => {
   const remembered = (spec: Partial<Pod['spec']>, podStatus: PodStatus, records = status()) => {
     const web: Pod = { ...pod(spec), status: podStatus };
     return withRemembered(web, records, defaultRestartFeatures, NOW_MS).containers.slice(records.containers.length);
   };
 
-  test('has ended as the status of its pod shows', () => {
+  test('has exited as the pod’s status shows', () => {
     const [main] = remembered({}, { containerStatuses: [shown('app', ended(4))] });
     expect(main).toMatchObject({
       id: 'app-3',
@@ -46,7 +46,7 @@ describe('a container that the runtime has no record of', () => {
     expect(main).not.toHaveProperty('restartOwed');
   });
 
-  test('is to start again, if it is shown as waiting after its end', () => {
+  test('will restart if it is shown as waiting after its exit', () => {
     const waiting = shown('app', { waiting: {} }, { lastState: ended(0) });
     expect(remembered({}, { containerStatuses: [waiting] })).toMatchObject([{ exitCode: 0, restartOwed: {} }]);
   });
@@ -71,11 +71,11 @@ describe('a container that the runtime has no record of', () => {
       },
       { containerStatuses: [shown('app', ended(0))] },
     ],
-  ])('is left out, if it %s', (_, spec, podStatus) => {
+  ])('is omitted if it %s', (_, spec, podStatus) => {
     expect(remembered(spec, podStatus)).toEqual([]);
   });
 
-  test('is left out, if the runtime has a record of it', () => {
+  test('is omitted if the runtime has a record of it', () => {
     const podStatus = { containerStatuses: [shown('app', ended(1))] };
     expect(remembered({}, podStatus, status([record('app', 'created')]))).toEqual([]);
   });
@@ -85,7 +85,7 @@ describe('a container that the runtime has no record of', () => {
     ['an earlier sandbox, before the newest was made', 1, 6, 'earlier'],
     ['an earlier sandbox, in the second in which the newest was made', 1, 5, 'earlier'],
     ['the newest sandbox, after that was made', 1, 4, 'sandbox-0'],
-  ])('C3: is one of %s', (_, attempt, createdAt, sandboxId) => {
+  ])('C3: belongs to %s', (_, attempt, createdAt, sandboxId) => {
     const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
     const podStatus = { initContainerStatuses: [shown('i', ended(0))] };
     expect(remembered({ initContainers: [container('i')] }, podStatus, records)).toMatchObject([{ sandboxId }]);
@@ -119,7 +119,7 @@ describe('a container that the runtime has no record of', () => {
   });
 });
 
-describe('records are removed from the runtime behind the back of the kubelet', () => {
+describe('records removed from the runtime by another program', () => {
   /** As `crictl rm -a` does. */
   async function removeDead(machine: Machine): Promise<void> {
     const { containers } = await machine.settle(machine.cri.listContainers({ filter: null }));
@@ -152,7 +152,7 @@ describe('records are removed from the runtime behind the back of the kubelet', 
     },
   );
 
-  test('C6: an ephemeral container does not run again', async () => {
+  test('C6: do not restart an ephemeral container', async () => {
     const machine = new Machine();
     const web = pod({ containers: [sleeper('b')], ephemeralContainers: [once('debug')] });
     await machine.sync(machine.kubelet(), web);
@@ -164,7 +164,7 @@ describe('records are removed from the runtime behind the back of the kubelet', 
     expect(containers.map(({ name }) => name)).toEqual(['b']);
   });
 
-  test('C3: an init container that has done its work does not run again before the first main container starts', async () => {
+  test('C3: do not restart a completed init container before the first main container starts', async () => {
     const machine = new Machine();
     await machine.sync(machine.kubelet(), pod({ initContainers: [once('i')] }));
     await machine.clock.advance(1_000);
@@ -175,7 +175,7 @@ describe('records are removed from the runtime behind the back of the kubelet', 
     expect(machine.live()).toEqual(['b/0']);
   });
 
-  test('C2: a crashing container waits for its back-off all the same', async () => {
+  test('C2: do not shorten the back-off of a crashing container', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
     const web = pod({ containers: [once('a', 1)] });

@@ -62,13 +62,13 @@ const summary = ({ containersToUpdate: { memory, cpu }, ...actions }: ReturnType
 });
 const NOTHING = { memory: [], cpu: [], kill: [], start: [], podResources: false, podLevel: false };
 
-describe('what a pod that was granted other resources needs', () => {
-  test('nothing, where all of it has them already, however they are written', () => {
+describe('actions for a changed allocation', () => {
+  test('are none if all resources are already applied, however they are written', () => {
     const pod = podOf([{ resources: exactly('1', '1Gi') }]);
     expect(summary(actionsOf(pod, { c0: exactly('1000m', '1024Mi') }))).toEqual(NOTHING);
   });
 
-  test('updates of what changes alone; those that get smaller come first', () => {
+  test('are updates of changed resources only, decreases first', () => {
     const pod = podOf([
       { resources: exactly('2', '1Gi') },
       { resources: exactly('1', '2Gi') },
@@ -78,7 +78,7 @@ describe('what a pod that was granted other resources needs', () => {
     expect(summary(actionsOf(pod, applied))).toEqual({ ...NOTHING, memory: ['c2', 'c1'], cpu: ['c2', 'c0'] });
   });
 
-  test('a request that changes where the limit stays counts as well', () => {
+  test('include a changed request with an unchanged limit', () => {
     const limits = { cpu: '2', memory: '2Gi' };
     const pod = podOf([{ resources: { requests: { cpu: '1', memory: '1Gi' }, limits } }]);
     const applied = { c0: { requests: { cpu: '500m', memory: '1Gi' }, limits } };
@@ -99,13 +99,13 @@ describe('what a pod that was granted other resources needs', () => {
     expect(actions).toEqual({ ...NOTHING, ...(expected === 'restart' ? restart : (expected as object)) });
   });
 
-  test('one that does not run gets it when it starts; the group of its pod is looked at all the same', () => {
+  test('are none for a stopped container, but the cgroup is still compared', () => {
     const pod = podOf([{ resources: exactly('2', '2Gi') }, {}]);
     const actions = summary(actionsOf(pod, { c0: exactly('1', '1Gi') }, { exited: ['c0'], groupDiffers: true }));
     expect(actions).toEqual({ ...NOTHING, start: [0], podResources: true });
   });
 
-  test('init containers and sidecars: as their gate says', () => {
+  test('for init containers and sidecars follow their gate', () => {
     const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: exactly('2', '1Gi') };
     const pod = podOf([{}], { initContainers: [side] });
     const has = { side: exactly('1', '1Gi') };
@@ -117,7 +117,7 @@ describe('what a pod that was granted other resources needs', () => {
     expect([...restarts.containersToKill.keys()]).toEqual(['id-side']);
   });
 
-  test("the pod's limit is that of a container without; the pod's own resources are an action of their own", () => {
+  test('use the pod’s limit for containers without one, and include pod-level resources separately', () => {
     const pod = podOf([{}], { resources: exactly('2', '2Gi') });
     const applied = { c0: { limits: { cpu: '1', memory: '1Gi' } } };
     const ofPod = exactly('1', '1Gi');
@@ -129,7 +129,7 @@ describe('what a pod that was granted other resources needs', () => {
   });
 });
 
-describe('the order', () => {
+describe('order of the steps', () => {
   const update = { id: 'id' } as ResizePlan['updates']['memory'][number];
   const words = (plan: Partial<ResizePlan>): string[] =>
     resizeSteps({
@@ -182,7 +182,7 @@ describe('the order', () => {
     expect(words(plan)).toEqual(expected);
   });
 
-  test('at no instant is a pod held to less than its container', () => {
+  test('never limits a pod to less than its container', () => {
     const amount = fc.integer({ min: 1, max: 9 });
     fc.assert(
       fc.property(amount, amount, amount, amount, (memory, memoryNext, cpu, cpuNext) => {
@@ -207,7 +207,7 @@ describe('the order', () => {
   });
 });
 
-describe('memory that is to become less', () => {
+describe('decreasing memory limit', () => {
   const stats = (pod: number | undefined, containers: Readonly<Record<string, number | undefined>> = {}) =>
     ({
       linux: {
@@ -248,7 +248,7 @@ describe('memory that is to become less', () => {
     expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);
   });
 
-  test('is that of containers whose limit gets smaller, or that get one', () => {
+  test('applies to containers whose limit decreases or is newly set', () => {
     const of = (name: string, current: number, desired: number) =>
       ({
         container: { name },
@@ -263,8 +263,8 @@ describe('memory that is to become less', () => {
   });
 });
 
-describe('what a container has', () => {
-  test('CPU and memory change, all else stays', () => {
+describe('resources of a container', () => {
+  test('change CPU and memory only', () => {
     const before = { requests: { cpu: '1', 'example.com/gpu': '1' }, limits: { 'hugepages-2Mi': '4Mi', cpu: '1' } };
     const figures = { cpuRequestMilli: 1500, cpuLimitMilli: 0, memoryRequestBytes: 0, memoryLimitBytes: 64 * MIB };
     expect(withCpuMemory(before, figures)).toEqual({
@@ -273,7 +273,7 @@ describe('what a container has', () => {
     });
   });
 
-  test("is created with the pod's limit where it has none", () => {
+  test("include the pod's limit at creation if the container has none", () => {
     const pod = podOf([{}], { resources: { limits: { cpu: '2' } } });
     expect(resourcesToApply(pod, { resources: { limits: { memory: '1Gi' } } })).toEqual({
       limits: { cpu: '2', memory: '1Gi' },

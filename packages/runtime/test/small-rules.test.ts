@@ -14,11 +14,11 @@ test.each([
   [['7.log.20260101-000000'], 8],
   [['x.log', '9.txt', '12', '5.logs'], 0],
   [['99999999999999999999.log'], 0],
-])('the log files %j tell of %d starts', (names, expected) => {
+])('the log files %j show %d starts', (names, expected) => {
   expect(restartCountFromLogs(names)).toBe(expected);
 });
 
-describe('C3: records of init containers', () => {
+describe('C3: surplus records of init containers', () => {
   const web = pod({ initContainers: [container('i'), container('j')] });
   const records = [
     record('i', 'exited', { restartCount: 2 }),
@@ -27,16 +27,16 @@ describe('C3: records of init containers', () => {
     record('j', 'exited'),
     record('app', 'exited'),
   ];
-  test('C3: of each the newest ended one stays', () => {
+  test('C3: exclude the newest exited one of each', () => {
     expect(surplusInitContainers(web, records, false).map(({ id }) => id)).toEqual(['i-1']);
   });
-  test('C3: in a new sandbox none stays', () => {
+  test('C3: include all in a new sandbox', () => {
     expect(surplusInitContainers(web, records, true).map(({ id }) => id)).toEqual(['i-2', 'i-1', 'i-0', 'j-0']);
   });
 });
 
-describe('results of a sync', () => {
-  test('become one error that names them all', () => {
+describe('SyncResults', () => {
+  test('returns one error that names all failures', () => {
     const results = new SyncResults();
     results.add('StartContainer', 'a', { reason: 'ErrImagePull', message: 'no "such" image' });
     results.add('StartContainer', 'b');
@@ -47,7 +47,7 @@ describe('results of a sync', () => {
     expect(results.done().error?.retryAtMs).toBeUndefined();
   });
 
-  test('say when to come back where all that is left is to wait', () => {
+  test('returns the retry time if there are only waits', () => {
     const results = new SyncResults();
     results.add('StartContainer', 'a', { reason: 'CrashLoopBackOff', message: '', retryAtMs: 90 });
     results.add('StartContainer', 'b', { reason: 'ImagePullBackOff', message: '', retryAtMs: 70 });
@@ -57,14 +57,14 @@ describe('results of a sync', () => {
     expect(results.done().error?.message).toContain('failed to SyncPod: and more');
   });
 
-  test('without an error there is none', () => {
+  test('returns no error without failures', () => {
     const results = new SyncResults();
     results.add('KillContainer', 'a');
     expect(results.done()).toEqual({ results: [{ action: 'KillContainer', target: 'a' }] });
   });
 });
 
-test('the last errors are those of the last start, and no more than a thousand', () => {
+test('LastErrors keeps the errors of the last start, at most a thousand', () => {
   const errors = new LastErrors();
   const failure = { reason: 'ErrImagePull', message: 'no' };
   for (let n = 0; n < 1_100; n++) {
@@ -80,7 +80,7 @@ test('the last errors are those of the last start, and no more than a thousand',
   expect(errors.get('uid-300', 'a')).toBeUndefined();
 });
 
-test('C4: a turn that never comes is not waited for longer than allowed, and an abort ends it', async () => {
+test('C4: TerminationTurns waits no longer than allowed, and stops on abort', async () => {
   const clock = new FakeClock();
   const turns = new TerminationTurns({ clock }, new Map([['s', ['a', 'b']]]));
   const signal = new AbortController();
