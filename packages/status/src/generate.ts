@@ -133,8 +133,8 @@ export function generateApiPodStatus(pod: Pod, reported: RuntimePodStatus, conte
 }
 
 /**
- * The names of the containers that start again although their last end may look like their last one: the kubelet stopped them for that, or
- * the next attempt of a main container has been created, and its start is not finished.
+ * Returns the names of the containers that restart although their last exit looks final: the kubelet stopped them for a
+ * restart, or the next attempt of a main container was created and its start is not complete.
  */
 function restartsOwed({ spec }: Pod, { containers }: RuntimePodStatus): readonly string[] {
   const newest = new Map(containers.toReversed().map((container) => [container.name, container]));

@@ -108,10 +108,11 @@ export class KubeletPodSyncer implements PodSyncer {
     status.setPodStatus(pod, podStatus);
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
-    // What runs is probed, as after a restart, though its hooks, its volumes or the network are long in coming; upstream waits for them.
+    // Running containers are probed, as after a restart, even if the pod's hooks, volumes or network are delayed.
+    // Upstream waits for them.
     if (lastStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
     const givenStatus = await this.#finishStarts(pod, lastStatus, signal);
-    // The pod has ended while a hook ran: nothing more of it may start (S2).
+    // The pod has terminated while a hook ran, so nothing of it may start any more (S2).
     if (givenStatus === undefined) return { isTerminal: true };
 
     const networkError = runtimeState.networkError();
@@ -150,8 +151,9 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   /**
-   * Hooks of containers that run do not wait for the pod's volumes: a secret that is gone would keep the pod from being ready for ever.
-   * @returns the pod's runtime status to go on with; `undefined` if the pod has ended
+   * Runs the pending postStart hooks of running containers before waiting for the pod's volumes: a missing secret would
+   * otherwise keep the pod from ever becoming ready.
+   * @returns the pod's current runtime status; `undefined` if the pod has terminated
    */
   async #finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus | undefined> {
     const { clock, runtime, pleg, podCache, status } = this.#deps;

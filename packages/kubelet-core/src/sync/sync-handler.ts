@@ -275,7 +275,8 @@ export class SyncHandler {
     this.early.clear();
     const uids = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
     const mayStillRun = [...working].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
-    // A pod that left the configuration is probed and shown by its status until its containers have stopped. Upstream drops the status at once.
+    // A pod that left the configuration keeps its probes and its status until its containers have stopped. Upstream
+    // drops the status immediately.
     const shown = [...uids, ...mayStillRun];
     status.removeOrphanedStatuses(new Set(shown));
 
@@ -297,7 +298,7 @@ export class SyncHandler {
     // A pod is known if it was present at the last housekeeping pass or has been added since.
     const isKnown = (uid: string): boolean => this.#trackedUids.has(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);
-    this.#beginAgain(plan.restart, shown, signal);
+    this.#restart(plan.restart, shown, signal);
     for (const pod of plan.finish) {
       this.#mayBeActive.add(pod.metadata.uid);
       workers.updatePod({ updateType: 'kill', pod });

@@ -67,7 +67,8 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   }
   const here = inThisSandbox(situation, actions);
   for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
-    // Ephemeral containers never run twice; one that was created and not started has not run. Of one that runs the start may be unfinished.
+    // Ephemeral containers never run twice. One that was created but not started has not run. The start of a running
+    // one may be incomplete.
     const current = currentStatus(here.status.containers, name);
     const isToStart = current === undefined || current.state === 'created';
     const isUnfinished = current?.state === 'running' && current.startUnfinished === true;
@@ -174,7 +175,7 @@ function killCause(
   if (status.hookFailed) {
     return { message: 'FailedPostStartHook', reason: 'FailedPostStartHook', always: false, begun: true };
   }
-  // A runtime that lost the annotation must not have its containers killed for ever.
+  // If the runtime lost the annotation, the container must not be killed over and over.
   if (status.hash !== '' && status.hash !== containerHash(container)) {
     return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };
   }

@@ -28,11 +28,10 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
  * record in the runtime any more: dead containers may be removed at any time, for example to free disk space. Without
  * them, an ephemeral container or one with policy Never would run a second time, init containers would run again in
  * their sandbox (C3), and a crashing container would restart without back-off (C2). Upstream uses only the runtime's
- * records.
+ * records. A container that was lost while it ran, and that must run again, is omitted.
  *
- * A container that was lost while it ran, and that is to run again, is left out.
- *
- * Where all containers of the pod can begin anew, the kubelet itself removes their records for that: only ephemeral ones are remembered.
+ * If the pod can restart all containers, the kubelet itself removes their records for a restart, so only ephemeral
+ * containers are added.
  * @param nowMs the wall clock
  */
 export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | 'sandboxes'>>(
@@ -55,7 +54,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
       const container = recorded.has(one.name) ? undefined : byName.get(one.name);
       const last = container && remembered(kind, container, one, sandbox, nowMs);
       if (container === undefined || last === undefined) return [];
-      // Nobody knows for how long a lost container ran: its restart must not wait as one after a crash does (C2).
+      // The running time of a lost container is unknown, so its restart must not be delayed like one after a crash
+      // (C2).
       const restarts = kind !== 'ephemeral' && shouldRestartExited(pod, container, last, features);
       return last.reason === LOST.reason && restarts ? [] : [last];
     });
@@ -70,8 +70,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 }
 
 /**
- * The names of the containers that have not begun in the pod's sandbox, as an init container before them has a record there and has not done
- * its work (C3). Times alone do not tell that for certain: clocks are set.
+ * Returns the names of the containers that have not started in the pod's sandbox, because an earlier init container has
+ * a record there and has not completed (C3). Times alone are not reliable, because clocks can be set.
  */
 function waitingForInit(
   { spec: { initContainers = [], containers } }: Pod,
@@ -86,7 +86,7 @@ function waitingForInit(
   return new Set(first < 0 ? [] : [...initContainers.slice(first), ...containers].map(({ name }) => name));
 }
 
-/** The last run of a container; `undefined` if nothing shows that it has run. */
+/** Returns the last run of a container; `undefined` if nothing shows that it has run. */
 function remembered(
   kind: 'init' | 'main' | 'ephemeral',
   container: AnyContainer,
@@ -128,8 +128,9 @@ function remembered(
 }
 
 /**
- * Whether a container that started then is one of a sandbox. The API shows whole seconds: in the second in which one sandbox follows another it
- * may be of either. A start that lies in the future was before the clock was set back, as at a boot without a clock that keeps time.
+ * Returns whether a container that started at this time belongs to the sandbox. API times have whole seconds, so in the
+ * second in which one sandbox replaces another, the container may belong to either. A start in the future was before
+ * the clock was set back, for example at a boot without a battery-backed clock.
  */
 function isOf({ createdAtMs, attempt }: RuntimeSandboxStatus, startedAtMs: number, nowMs: number): boolean {
   const [started, created] = [Math.floor(startedAtMs / 1000), Math.floor(createdAtMs / 1000)];

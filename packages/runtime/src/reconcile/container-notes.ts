@@ -12,28 +12,34 @@ export interface ContainerNote {
   readonly restart?: RestartOwed;
   /** Set if the `postStart` hook of the container has not succeeded yet. */
   readonly postStart?: true;
-  /** The `postStart` hook of the container has failed, and the container is to be stopped for good. */
+  /** Set if the `postStart` hook of the container has failed and the container must be stopped for good. */
   readonly hookFailed?: true;
-  /** StartContainer was not answered, or with an error: the container may run all the same. Not kept over a restart of the kubelet. */
+  /**
+   * Set if StartContainer got no response, or an error: the container may run nevertheless. Not kept across a kubelet
+   * restart.
+   */
   readonly starting?: 'unanswered' | 'refused';
-  /** The restart that the attempt before this container owes. It stays owed until this container has started. */
+  /** Restart owed by the attempt before this container. It stays owed until this container has started. */
   readonly replaces?: OwedAttempt;
 }
 
-/** An attempt of a container that was stopped to be started again. */
+/** An attempt of a container that was stopped in order to restart it. */
 export interface OwedAttempt {
   readonly id: string;
   readonly restart: RestartOwed;
 }
 
-/** The writes of one file. */
+/** Writes of one file. */
 interface Writes {
   last: Promise<void>;
-  /** The one that has not begun. */
+  /** The write that has not started. */
   next?: Promise<void> | undefined;
 }
 
-/** Returns the restart that a new attempt of the container pays, from the note that the new attempt's note replaces. */
+/**
+ * Returns the restart that a new attempt of the container completes, from the note that the new attempt's note
+ * replaces.
+ */
 export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
   const owed = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
   return owed === undefined ? {} : { replaces: owed };
@@ -42,13 +48,13 @@ export function owedBefore(note: ContainerNote | undefined): Pick<ContainerNote,
 type Files = Pick<FileSystem, 'open' | 'mkdir' | 'writeFileAtomic' | 'remove'>;
 
 const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
-/** More than the notes of a pod of thousands of containers. */
+/** Larger than the notes of a pod with thousands of containers. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Notes about containers, by pod and container name. They survive a restart of the kubelet: a container that was stopped for its liveness
- * probe ends with exit code 0 if it handles SIGTERM, and only the note tells that it has not done its work. One note per container name:
- * the note of a later attempt replaces the one before.
+ * Notes about containers, by pod and container name. They survive a kubelet restart: a container that was stopped
+ * because of its liveness probe exits with code 0 if it handles SIGTERM, and only the note shows that it has not
+ * completed. There is one note per container name; the note of a later attempt replaces the one before.
  *
  * The notes of a pod are kept in memory from its first sync until {@link forget}.
  */
@@ -68,12 +74,12 @@ export class ContainerNotes {
     this.#rootDirectory = rootDirectory;
   }
 
-  /** How many pods have notes in memory: a leak check. */
+  /** Number of pods with notes in memory, for leak checks. */
   get size(): number {
     return this.#byPod.size;
   }
 
-  /** Returns the note of a container; `undefined` if there is none, or if the notes of its pod are not loaded. */
+  /** Returns the note of a container; `undefined` if there is none or the notes of its pod are not loaded. */
   get(podUid: string, container: string): ContainerNote | undefined {
     return this.#byPod.get(podUid)?.get(container);
   }
@@ -89,8 +95,8 @@ export class ContainerNotes {
   }
 
   /**
-   * Returns the notes of a pod without keeping them: the status of a pod is read before its first sync too, and after the pod was forgotten
-   * (K4).
+   * Returns the notes of a pod without caching them, because the status of a pod is also read before its first sync and
+   * after the pod was forgotten (K4).
    */
   async read(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const known = this.#byPod.get(podUid);

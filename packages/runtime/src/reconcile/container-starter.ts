@@ -253,7 +253,7 @@ export class ContainerStarter {
     await notes.put(uid, container.name, { id, starting: 'unanswered', ...hook, ...owed });
   }
 
-  /** Returns the state of a container; `undefined` if the runtime does not tell it. */
+  /** Returns the state of a container; `undefined` if the runtime does not report it. */
   async #stateOf(containerId: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     try {
       const { status } = await this.#components.cri.containerStatus({ containerId }, signal);
@@ -434,7 +434,7 @@ export class ContainerStarter {
         await killer.killContainer(pod, kill, signal);
         if (!isOwed) await notes.delete(pod.metadata.uid, container.name, id);
       } catch (killError) {
-        // The note stays: the next sync kills the container (C5).
+        // The note is kept, so the next sync kills the container (C5).
         logger.warn({ ...fields, err: killError }, 'A container whose PostStart hook failed could not be killed');
       }
       return { reason: 'PostStartHookError', message: errorText(err) };
@@ -442,9 +442,10 @@ export class ContainerStarter {
   }
 
   /**
-   * Notes that a container is started again whose hook failed: it has failed, though it may end with exit code 0 as it is told to stop. A
-   * container that has ended by itself has not failed: its hook may have failed because of that.
-   * @returns whether that is noted
+   * Notes that a container whose hook failed must be restarted. The container counts as failed, although it may exit
+   * with code 0 when it is stopped. If the container had already exited, the hook may have failed because of that, so
+   * the exit code counts.
+   * @returns whether a restart was noted
    */
   async #noteRestart(pod: Pod, container: AnyContainer, id: string, signal: AbortSignal): Promise<boolean> {
     const { notes, features } = this.#components;

@@ -35,7 +35,7 @@ export interface PodStatusReaderComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Last applied resources, which supply what runtimes do not report; absent if they are not recorded. */
   readonly applied?: Pick<AppliedResources, 'appliedToContainer'> | undefined;
-  /** What the kubelet has begun with containers. Absent: nothing is noted. */
+  /** Notes about unfinished work on containers. If absent, there are none. */
   readonly notes?: Pick<ContainerNotes, 'read'> | undefined;
 }
 
