@@ -13,7 +13,7 @@ const runningPod = (name: string, uid: string, source?: PodSource): RuntimePod =
   ...(source && { source }),
 });
 
-describe('F4: a pod goes before all sources have spoken', () => {
+describe('F4: termination before all sources have reported', () => {
   const wanted = [staticPod('etcd', 'new'), staticPod('web', 'of-url', 'http'), makePod('app', { uid: 'of-api' })];
   const ready = new Set<PodSource>(['file', 'api']);
   const rows: [string, RuntimePod, boolean][] = [
@@ -56,8 +56,8 @@ function setUp(options: { readonly running?: readonly string[] } = {}) {
   return { workers, podManager, early, killed, told };
 }
 
-describe('before all sources have spoken', () => {
-  test('F4: of the runtime’s pods those go whose place is taken, and that have no worker', () => {
+describe('early terminations', () => {
+  test('F4: kill the runtime’s pods without a worker that a static pod replaces', () => {
     const { podManager, early, killed, workers } = setUp();
     podManager.addPod(staticPod('etcd', 'new'));
     workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
@@ -77,7 +77,7 @@ describe('before all sources have spoken', () => {
     ['nobody knows yet', undefined, false],
     ['one that is being ended', ['new', 'ending'], false],
     ['one that nobody knows', ['old'], true],
-  ])('F4: the runtime is asked only for a namesake to end: what runs is %s', (_name, running, expected) => {
+  ])('F4: list the runtime’s pods only if there may be a namesake; running: %s', (_name, running, expected) => {
     const { podManager, early, workers } = setUp({ ...(running && { running }) });
     expect(early.mayHaveNamesakes()).toBe(false);
     workers.known.set('ending', { state: 'terminating', orphan: true, hasConfig: false, static: false });
@@ -88,7 +88,7 @@ describe('before all sources have spoken', () => {
     expect(early.mayHaveNamesakes()).toBe(expected);
   });
 
-  test('F1, F4: whoever was removed waits for all sources, unless another pod of its source takes its place', () => {
+  test('F1, F4: delay removed pods until all sources are ready, unless a pod of their source replaces them', () => {
     const { podManager, early, told } = setUp();
     for (const name of ['etcd', 'web']) early.removed(staticPod(name, `old-${name}`));
     early.removed(makePod('etcd', { uid: 'of-api' }));
@@ -108,7 +108,7 @@ describe('before all sources have spoken', () => {
     ['that an earlier process has begun', 'waitingForFullName', ['other', 'removed'], false],
     ['of which nobody knows whether one has', 'waitingForFullName', undefined, false],
     ['that has begun', 'idle', ['removed'], false],
-  ])('F1, N9: of those removed one %s goes at once, and does not begin: %s', (_name, kind, running, expected) => {
+  ])('F1, N9: terminate a removed pod %s immediately, without starting it: %s', (_name, kind, running, expected) => {
     const { early, told, workers } = setUp({ ...(running && { running }) });
     workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
     workers.view = { activity: { kind } };

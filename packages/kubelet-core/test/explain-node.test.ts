@@ -2,7 +2,7 @@ import type { Pod } from '@node-agent/pod-spec';
 import { expect, test } from 'vitest';
 import { explainNode } from '../src/explain/explain-node.ts';
 
-test('a pod without a namespace is asked for without one', () => {
+test('explainNode passes an empty namespace for a pod without a namespace', () => {
   const asked: string[] = [];
   explainNode({
     getPods: () => [{ metadata: { name: 'a', uid: 'u' }, spec: { containers: [] } } as unknown as Pod],
@@ -13,7 +13,7 @@ test('a pod without a namespace is asked for without one', () => {
   expect(asked).toEqual(['/a']);
 });
 
-test('a node explains which of its pods wait, and what is wrong with itself', () => {
+test('explainNode returns the pods that wait and the problems of the node', () => {
   const pods = ['waits', 'runs'].map((name) => ({
     ...{ apiVersion: 'v1', kind: 'Pod', spec: { containers: [] } },
     metadata: { name, namespace: 'default', uid: name },

@@ -63,15 +63,15 @@ const running = {
 };
 const isReady = { type: 'Ready', status: 'True', lastTransitionTime: at(5) };
 
-describe('the steps of a pod', () => {
-  it('begin with what the API server tells, and go on with what was noted', () => {
+describe('podSteps', () => {
+  it('starts with steps from the API server, followed by recorded steps', () => {
     const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
     const pod = makePod('a', { metadata: { creationTimestamp: at(0) }, status: { conditions: [scheduled] } });
     const { steps } = explained(pod, { noted: [done('Seen', 1.2), done('Admission', 1.3)] });
     expect(steps.map(({ step }) => step)).toEqual(['Created', 'Scheduled', 'Seen', 'Admission']);
   });
 
-  it('from before a restart of the kubelet are what the runtime and the status tell', () => {
+  it('derives steps from before a kubelet restart from the runtime and the status', () => {
     const pod = makePod('a', { status: { phase: 'Running', conditions: [isReady], containerStatuses: [running] } });
     const earlier = container({ id: 'c0', state: 'exited', createdAtMs: T, finishedAtMs: T + 1_000, exitCode: 3 });
     const runtimeStatus = emptyStatus(pod, { sandboxes: [ready], containers: [container({}), earlier] });
@@ -82,7 +82,7 @@ describe('the steps of a pod', () => {
     expect({ next, waitingFor }).toEqual({ next: [], waitingFor: [] });
   });
 
-  it('tell how a container ended', () => {
+  it('shows how a container terminated', () => {
     const pod = makePod('a', { status: { phase: 'Running' } });
     const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 137, reason: 'OOMKilled' });
     const { steps } = explained(pod, { runtimeStatus: emptyStatus(pod, { sandboxes: [ready], containers: [ended] }) });
@@ -90,7 +90,7 @@ describe('the steps of a pod', () => {
   });
 });
 
-describe('what comes next', () => {
+describe('nextSteps', () => {
   const names = (pod: Pod, context: Partial<ExplainContext> = {}): string[] =>
     explained(pod, context).next.map(({ step, target }) => [step, target].filter(Boolean).join(' '));
   const inits = {
@@ -125,7 +125,7 @@ describe('what comes next', () => {
     expect(names(makePod('a', { spec: spec as Partial<Pod['spec']> }), { noted })).toEqual(expected);
   });
 
-  it('is the whole start of a container that ended and is to run again', () => {
+  it('returns all start steps of a container that terminated and will restart', () => {
     const status = { phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff')] };
     const pod = makePod('a', { status });
     const ended = container({ state: 'exited', finishedAtMs: T + 9_000, exitCode: 1 });
@@ -138,7 +138,7 @@ describe('what comes next', () => {
     ]);
   });
 
-  it('is its end for a pod that is to go, and nothing for one that is gone', () => {
+  it('returns the stop steps for a terminating pod, and nothing for a terminated one', () => {
     const pod = makePod('a', { status: { phase: 'Running', containerStatuses: [running] } });
     expect(names(pod, { isEnding: true })).toEqual(['Stop', 'CleanUp']);
     expect(names(pod, { isEnding: true, noted: [done('Stop', 1), open('CleanUp', 2)] })).toEqual([]);
@@ -147,7 +147,7 @@ describe('what comes next', () => {
   });
 });
 
-describe('what a pod waits for', () => {
+describe('podWaits', () => {
   it.each<[string, Partial<ExplainContext>, Pod['status'], object[]]>([
     [
       'its admission, since it was seen',
@@ -226,15 +226,15 @@ describe('what a pod waits for', () => {
     expect(explained(makePod('a', status ? { status } : {}), context).waitingFor).toEqual(expected);
   });
 
-  it('is not readiness, once it is to go', () => {
+  it('does not wait for readiness of a terminating pod', () => {
     const status = { containerStatuses: [{ ...running, ready: false }] };
     const pod = makePod('a', { status, metadata: { deletionTimestamp: at(9) } });
     expect(explained(pod).waitingFor).toEqual([]);
   });
 });
 
-describe('an explanation', () => {
-  it('has what probes and eviction say, where they say something', () => {
+describe('explainPod', () => {
+  it('includes probes and evictions if there are any', () => {
     expect(explained(makePod('a'), { evictions: [] })).toMatchObject({ probes: [] });
     expect(explained(makePod('a'), { evictions: [] })).not.toHaveProperty('evictions');
     expect(explained(makePod('a'), { evictions: ['e'], probes: ['p'] })).toMatchObject({
@@ -244,7 +244,7 @@ describe('an explanation', () => {
 });
 
 describe('noteConditions', () => {
-  it('notes a condition once each time that it comes true', () => {
+  it('records a condition once each time it becomes true', () => {
     const noted: PodStep[] = [];
     const journal = {
       steps: () => noted,
@@ -262,8 +262,8 @@ describe('noteConditions', () => {
   });
 });
 
-describe('as text', () => {
-  it('names first the causes, then what is waited for, what comes next, and what happened', () => {
+describe('explanation text', () => {
+  it('shows causes first, then waits, next steps and past steps', () => {
     const status = { phase: 'Pending', containerStatuses: [waiting('ImagePullBackOff')] };
     const worker = { activity: { kind: 'backingOff', sinceMs: T + 50_000, untilMs: T + 65_000 } };
     const failed = {
@@ -312,7 +312,7 @@ Events:
 `);
   });
 
-  it('says it of a node', () => {
+  it('shows the explanation of a node', () => {
     const { pod, phase } = explained(makePod('a', { status: { phase: 'Pending' } }));
     const waitingFor = [{ what: 'volumes: being mounted', sinceMs: T }];
     expect(
@@ -340,11 +340,11 @@ Not as wanted:
   });
 });
 
-describe('a pod that is not as wanted', () => {
+describe('pod that is not in the desired state', () => {
   const error =
     'failed to pull and unpack image "registry.example/shop/web:2": failed to resolve reference: dial tcp 192.0.2.1:443: connect: connection refused';
 
-  it('has a long image error once on its page, in the first line', () => {
+  it('prints a long image error once, in the first line', () => {
     const status = {
       phase: 'Pending',
       containerStatuses: [waiting('ErrImagePull', { state: { waiting: { reason: 'ErrImagePull', message: error } } })],
@@ -361,7 +361,7 @@ describe('a pod that is not as wanted', () => {
     expect(text).toContain('Failed to pull image: (as above)');
   });
 
-  it('is one that has failed, though nothing is left to do', () => {
+  it('includes a failed pod, although nothing is left to do', () => {
     const pod = makePod('a', {
       status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on memory.' },
     });
@@ -372,7 +372,7 @@ describe('a pod that is not as wanted', () => {
     expect(text).not.toContain('as wanted');
   });
 
-  it('has its steps from before a restart of the kubelet marked', () => {
+  it('marks steps from before a kubelet restart', () => {
     const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at(1) };
     const pod = makePod('a', {
       metadata: { creationTimestamp: at(0) },

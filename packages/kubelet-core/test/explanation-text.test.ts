@@ -14,7 +14,7 @@ const textOf = (more: Partial<Told> = {}): string =>
     ...{ steps: [], worker: undefined, probes: [], runtime: undefined, ...more },
   });
 
-/** The lines below a title, without the two spaces that they begin with. */
+/** Returns the lines below a title, without their indentation. */
 function section(text: string, title: string): readonly string[] {
   const lines = text.split('\n');
   const at = lines.indexOf(`${title}:`);
@@ -24,8 +24,8 @@ function section(text: string, title: string): readonly string[] {
   return rest.slice(0, end).map((line) => line.slice(2));
 }
 
-describe('a pod of which there is nothing to say', () => {
-  it('is told so, and what is not known of it is left out', () => {
+describe('pod without further facts', () => {
+  it('omits unknown values', () => {
     expect(textOf()).toBe(
       [
         'Pod shop/web is Running',
@@ -56,7 +56,7 @@ describe('a pod of which there is nothing to say', () => {
   });
 });
 
-describe('how long it has waited', () => {
+describe('duration', () => {
   const shown = (ms: number): string | undefined =>
     /^- x \(for (.*), since /.exec(
       section(textOf({ waitingFor: [{ what: 'x', sinceMs: T - ms }] }), 'Waits for')[0] ?? '',
@@ -82,16 +82,16 @@ describe('how long it has waited', () => {
     [86_400_000, '1d0h'],
     [169_200_000, '1d23h'],
     [86_400_000 * 5 + 3_600_000 * 2 + 3_599_999, '5d2h'],
-  ])('%d ms are %s', (ms, expected) => {
+  ])('shows %d ms as %s', (ms, expected) => {
     expect(shown(ms)).toBe(expected);
   });
 
-  it('is of whole milliseconds, where it is less than one second', () => {
+  it('shows whole milliseconds below one second', () => {
     expect(shown(0.6)).toBe('1ms');
   });
 });
 
-describe('what it waits for', () => {
+describe('waits', () => {
   it.each<[string, Told['waitingFor'][number], string]>([
     ['nobody knows since when', { what: 'volumes' }, '- volumes'],
     ['since a time', { what: 'volumes', sinceMs: T - 1000 }, '- volumes (for 1.0s, since 2025-12-31T23:59:59.000Z)'],
@@ -113,11 +113,11 @@ describe('what it waits for', () => {
   });
 });
 
-describe('what comes next', () => {
+describe('next steps', () => {
   const steps = (count: number): PodExplanation['next'] =>
     Array.from({ length: count }, (_one, index) => ({ step: 'Image', target: `c${index}` }) as const);
 
-  it('is told with what it is for, where it is for something', () => {
+  it('include their target', () => {
     const next = [{ step: 'Volumes' }, { step: 'Image', target: 'main' }] as const;
     expect(section(textOf({ next }), 'Next')).toEqual(['- Volumes', '- Image main']);
   });
@@ -126,7 +126,7 @@ describe('what comes next', () => {
     [6, 6, undefined],
     [7, 6, '- and 1 more'],
     [9, 6, '- and 3 more'],
-  ])('is told of %d steps up to %d', (count, told, last) => {
+  ])('%d steps are shown up to %d', (count, told, last) => {
     const lines = section(textOf({ next: steps(count) }), 'Next');
     expect(lines.slice(0, told)).toEqual(steps(told).map(({ target }) => `- Image ${target}`));
     expect(lines[told]).toBe(last);
@@ -136,12 +136,12 @@ describe('what comes next', () => {
     ['backs off', { activity: { kind: 'backingOff', untilMs: T } }, [`the next try is due at ${NOW}`]],
     ['backs off for nobody knows how long', { activity: { kind: 'backingOff' } }, ['Next: nothing: it is as wanted']],
     ['does something else', { activity: { kind: 'syncing', untilMs: T } }, ['Next: nothing: it is as wanted']],
-  ])('is the next try of a worker that %s', (_what, worker, expected) => {
+  ])('show the next attempt of a worker that %s', (_what, worker, expected) => {
     expect(section(textOf({ worker }), 'Next')).toEqual(expected);
   });
 });
 
-describe('what happened to it', () => {
+describe('past steps', () => {
   const step = (more: Partial<PodStep>): PodStep => ({
     ...{ step: 'Image', startedAtMs: T - 5000, endedAtMs: T - 3000, ...more },
   });
@@ -161,14 +161,14 @@ describe('what happened to it', () => {
     expect(section(textOf({ steps: [step(more)] }), 'Steps')).toEqual([expected]);
   });
 
-  it('goes on', () => {
+  it('include steps in progress', () => {
     const { endedAtMs: _never, ...open } = step({ message: 'layer 2' });
     expect(section(textOf({ steps: [open] }), 'Steps')).toEqual([
       '2025-12-31T23:59:55.000Z  5.0s...  Image    goes on; layer 2',
     ]);
   });
 
-  it('stands in columns', () => {
+  it('are aligned in columns', () => {
     const steps = [
       step({ step: 'Seen', endedAtMs: T - 5000, outcome: 'done' }),
       step({ step: 'StartContainer', target: 'c', outcome: 'failed' }),
@@ -182,8 +182,8 @@ describe('what happened to it', () => {
   });
 });
 
-describe('what others say of it', () => {
-  it('are its probes: what stands, what was found last, and what is waited for', () => {
+describe('further sections', () => {
+  it('show probes with current result, last attempt and wait', () => {
     const last = [
       { atMs: T - 9, result: 'success', output: 'old' },
       { atMs: T, result: 'failure', output: 'HTTP 500\nbody' },
@@ -200,12 +200,12 @@ describe('what others say of it', () => {
     ]);
   });
 
-  it('are events, of which the API server may not know when they were', () => {
+  it('show events, including those without a time', () => {
     const event = { type: 'Normal', reason: 'Pulled', message: 'yes', count: 1, lastAtMs: Number.NaN };
     expect(section(textOf({ events: [event] }), 'Events')).toEqual(['an unknown time  Normal  Pulled: yes']);
   });
 
-  it('are the decisions of eviction, and its events', () => {
+  it('show eviction decisions and events', () => {
     const event = { type: 'Warning', reason: 'Failed', message: 'no\nroom', count: 1, lastAtMs: T };
     const text = textOf({ evictions: [{ evicted: 'u1' }], events: [event, { ...event, count: 2 }] });
     expect(section(text, 'Evictions')).toEqual(['{"evicted":"u1"}']);
@@ -216,7 +216,7 @@ describe('what others say of it', () => {
   });
 });
 
-describe('a node', () => {
+describe('node', () => {
   const nodeText = (more: Partial<NodeExplanation>): string =>
     nodeExplanationText({ problems: [], pods: 0, waiting: [], ...more }, T);
   const waiting = (phase: string | undefined): NodeExplanation['waiting'][number] => ({
@@ -229,12 +229,12 @@ describe('a node', () => {
     [1, 1, '1 pod, 1 of them not as wanted'],
     [2, 1, '2 pods, 1 of them not as wanted'],
     [3, 2, '3 pods, 2 of them not as wanted'],
-  ])('has %d pods, of which %d are not as wanted', (pods, waits, expected) => {
+  ])('with %d pods, of which %d are not in the desired state', (pods, waits, expected) => {
     const text = nodeText({ pods, waiting: Array.from({ length: waits }, () => waiting('Pending')) });
     expect(text.split('\n')[0]).toBe(`${expected}; at ${NOW}`);
   });
 
-  it('tells what is wrong with it, and what each pod waits for', () => {
+  it('shows its problems, and what each pod waits for', () => {
     const text = nodeText({
       problems: ['pleg: late\nvery'],
       pods: 2,
@@ -249,7 +249,7 @@ describe('a node', () => {
     ]);
   });
 
-  it('tells what it has of what pods are evicted for, and anything else that there is of eviction', () => {
+  it('shows eviction thresholds, and further fields of eviction', () => {
     const thresholds = [
       { threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true },
       { threshold: 'nodefs.available<10%', met: false },

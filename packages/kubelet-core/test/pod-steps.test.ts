@@ -30,7 +30,7 @@ const container = (
 const named = ({ step: name, target }: Pick<PodStep, 'step' | 'target'>): string =>
   target === undefined ? name : `${name} ${target}`;
 
-describe('what is known of the time before this kubelet was started', () => {
+describe('steps from before this kubelet started', () => {
   const stepsOf = (
     status: Status,
     more: {
@@ -143,7 +143,7 @@ describe('what is known of the time before this kubelet was started', () => {
   });
 });
 
-describe('what comes next', () => {
+describe('next steps', () => {
   const START = ['Image main', 'CreateContainer main', 'StartContainer main'];
   const nextOf = (
     pod: Pod,
@@ -172,11 +172,11 @@ describe('what comes next', () => {
     ],
     ['nothing of a container that has ended', main({ state: { terminated: { exitCode: 0 } } }), ['Condition Ready']],
     ['nothing for a pod that has ended', { phase: 'Failed' }, []],
-  ])('is %s, once the sandbox is ready', (_what, ofPod, expected) => {
+  ])('are %s if the sandbox is ready', (_what, ofPod, expected) => {
     expect(nextOf(makePod('a', { status: ofPod }), { sandboxes: [sandbox(2)] })).toEqual(expected);
   });
 
-  it('begins anew where the sandbox is not ready, or nothing is known of it', () => {
+  it('include the sandbox if it is not ready or unknown', () => {
     const all = ['Admission', 'Cgroup', 'Volumes', 'Sandbox', ...START, 'Condition Ready'];
     expect(nextOf(makePod('a'))).toEqual(all);
     expect(nextOf(makePod('a'), { sandboxes: [sandbox(2, 'notReady')] })).toEqual(all);
@@ -235,17 +235,17 @@ describe('what comes next', () => {
       [step('ContainerEnded', 2, { target: 'main' }), step('Image', 3, { target: 'main' })],
       START.slice(1),
     ],
-  ])('leaves out %s', (_what, steps, expected) => {
+  ])('omit %s', (_what, steps, expected) => {
     expect(nextOf(makePod('a'), { steps, sandboxes: [sandbox(2)] })).toEqual([...expected, 'Condition Ready']);
   });
 
-  it('is its becoming ready again, though it was once', () => {
+  it('include becoming ready again', () => {
     const steps = [step('Condition', 5, { target: 'Ready' })];
     const pod = makePod('a', { status: main({ state: { running: {} } }) });
     expect(nextOf(pod, { steps, sandboxes: [sandbox(2)] })).toEqual(['Condition Ready']);
   });
 
-  it('is the end alone for a pod that is to go, whatever its phase', () => {
+  it('include only the stop steps for a terminating pod in any phase', () => {
     const pod = makePod('a', { status: { phase: 'Succeeded' } });
     expect(nextOf(pod, { ending: true })).toEqual(['Stop', 'CleanUp']);
     expect(nextOf(pod, { ending: true, steps: [step('Stop', 1)] })).toEqual(['CleanUp']);
@@ -288,7 +288,7 @@ describe('noteConditions', () => {
       [step('Condition', 2, { target: 'Initialized' }), step('Probe', 2, { target: 'Ready' })],
       [noted('Ready')],
     ],
-  ])('notes %s', (_what, conditions, known, expected) => {
+  ])('records %s', (_what, conditions, known, expected) => {
     expect(marks(conditions, known)).toEqual(expected);
   });
 });

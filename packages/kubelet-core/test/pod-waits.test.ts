@@ -34,7 +34,7 @@ const running = (more: object = {}): Status => ({
 });
 const backingOff = (more: object = {}) => ({ activity: { kind: 'backingOff', sinceMs: T + 9000, ...more } });
 
-describe('what goes on', () => {
+describe('waits for steps in progress', () => {
   it.each<[PodStepName, string | undefined, string]>([
     ['Devices', 'main', 'devices of main: being allocated'],
     ['Devices', undefined, 'devices: being allocated'],
@@ -54,7 +54,7 @@ describe('what goes on', () => {
     expect(waitsOf(makePod('a'), { steps })).toEqual([{ what, sinceMs: T + 7000 }]);
   });
 
-  it('is told with what is said of it; what is over is not told, nor the admission, which is told by itself', () => {
+  it('include the message of the step, but not completed steps or the separate admission', () => {
     const steps = [
       open('Volumes', { message: 'secret x' }),
       open('Admission'),
@@ -64,8 +64,8 @@ describe('what goes on', () => {
   });
 });
 
-describe('the node', () => {
-  it('is waited for: the runtime, the network, the decision whether the pod may run', () => {
+describe('waits for the node', () => {
+  it('include the runtime, the network and the admission', () => {
     const context = { runtimeErrors: ['down', 'late'], networkError: 'no CNI', undecided: true };
     const steps = [open('Created', { startedAtMs: T, endedAtMs: T }), open('Seen', { endedAtMs: T + 7000 })];
     expect(waitsOf(makePod('a'), { ...context, steps })).toEqual([
@@ -83,13 +83,13 @@ describe('the node', () => {
   it.each([
     ['u9', 'pod u9 holds the name, or still runs'],
     [undefined, 'the running pods are not known yet'],
-  ])('is waited for where another pod, %s, has the name', (holderUid, holder) => {
+  ])('include a full name that another pod holds: %s', (holderUid, holder) => {
     const worker = { activity: { kind: 'waitingForFullName', sinceMs: T + 1, holderUid } };
     expect(waitsOf(makePod('a'), { worker })).toEqual([{ what: `name a_default: ${holder}`, sinceMs: T + 1 }]);
   });
 });
 
-describe('the status of a pod', () => {
+describe('waits for the status update', () => {
   it.each<[string, PodStep, readonly string[]]>([
     ['is on its way for a moment', open('StatusSent', { startedAtMs: T + 59_001 }), []],
     [
@@ -106,7 +106,7 @@ describe('the status of a pod', () => {
   });
 });
 
-describe('what was tried for the pod as a whole, and failed', () => {
+describe('waits for failed steps of the whole pod', () => {
   it.each([
     ['Cgroup', 'cgroup'],
     ['Volumes', 'volumes'],
@@ -121,11 +121,11 @@ describe('what was tried for the pod as a whole, and failed', () => {
     ]);
   });
 
-  it('is told without what nobody knows', () => {
+  it('omit unknown times', () => {
     expect(waitsOf(makePod('a'), { steps: [failed('Volumes')] })).toStrictEqual([{ what: 'volumes: it failed' }]);
   });
 
-  it('is nothing that went well or was cancelled, and nothing of a container, of which its status tells', () => {
+  it('omit successful and cancelled steps, and steps of containers', () => {
     const steps = [
       failed('Volumes', { outcome: 'done' }),
       failed('Sandbox', { outcome: 'cancelled' }),
@@ -135,7 +135,7 @@ describe('what was tried for the pod as a whole, and failed', () => {
   });
 });
 
-describe('a try', () => {
+describe('waits for a retry', () => {
   it.each<[string, object, object]>([
     [
       'that failed with',
@@ -143,11 +143,11 @@ describe('a try', () => {
       { what: 'retry: no such volume', untilMs: T + 1 },
     ],
     ['of which nobody knows more', {}, { what: 'retry: the last try failed' }],
-  ])('%s is waited for, where nothing else tells of it', (_what, activity, expected) => {
+  ])('include %s if no other wait has a retry time', (_what, activity, expected) => {
     expect(waitsOf(makePod('a'), { worker: backingOff(activity) })).toStrictEqual([{ sinceMs: T + 9000, ...expected }]);
   });
 
-  it('is not told of a worker that does something else', () => {
+  it('are absent if the worker is not backing off', () => {
     expect(waitsOf(makePod('a'), { worker: { activity: { kind: 'syncing', untilMs: T, error: 'x' } } })).toEqual([]);
     const waits = waitsOf(makePod('a', { status: pending({ reason: 'CrashLoopBackOff' }) }), {
       worker: { activity: { kind: 'syncing', untilMs: T } },
@@ -156,7 +156,7 @@ describe('a try', () => {
   });
 });
 
-describe('a resize', () => {
+describe('waits for a resize', () => {
   it.each<[Partial<Condition> & { readonly type: string }, readonly object[]]>([
     [{ type: 'PodResizePending' }, [{ what: 'resize: it waits' }]],
     [{ type: 'PodResizeInProgress', message: '' }, [{ what: 'resize: it is being carried out' }]],
@@ -172,7 +172,7 @@ describe('a resize', () => {
   });
 });
 
-describe('a container that waits', () => {
+describe('waits for a container to start', () => {
   const steps = [
     open('Seen', { startedAtMs: T + 1000, endedAtMs: T + 1000 }),
     failed('Image', { target: 'main', endedAtMs: T + 5000 }),
@@ -223,14 +223,14 @@ describe('a container that waits', () => {
     expect(waitsOf(makePod('a', { status }), context).at(-1)).toStrictEqual(expected);
   });
 
-  it('may be an init container, too, and comes first then', () => {
+  it('include init containers first', () => {
     const initContainerStatuses = [{ ...container, name: 'init', state: { waiting: { reason: 'x' } } }];
     const pod = makePod('a', { status: { ...pending({ reason: 'PodInitializing' }), initContainerStatuses } });
     expect(waitsOf(pod).map(({ what }) => what)).toEqual(['container init: x', 'container main: PodInitializing']);
   });
 });
 
-describe('a container that runs', () => {
+describe('waits for a running container', () => {
   const probe = (target: string, seconds: number): PodStep =>
     failed('Probe', { target, startedAtMs: T + seconds * 1000 });
 

@@ -14,10 +14,10 @@ const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => 
   ...{ id: 's', state: 'ready', attempt: 0, createdAtMs, ips: [], hostNetwork: false, runtimeHandler: '' },
 });
 
-describe('what may still run of a pod', () => {
+describe('running parts of a pod', () => {
   const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
 
-  it('is what runs, that of which nobody knows, and what may come to run late (C5); it is as old as its oldest part', () => {
+  it('include running, unknown and created containers (C5), with the age of the oldest part', () => {
     const status = emptyStatus(makePod('a'), { sandboxes: [sandbox(3)], containers: all });
     expect(toRunningPod(makePod('a'), status)).toEqual({
       ...{ uid: 'uid-a', name: 'a', namespace: 'default', createdAtMs: 3 },
@@ -28,7 +28,7 @@ describe('what may still run of a pod', () => {
     expect(toRunningPod(makePod('a'), emptyStatus(makePod('a'))).createdAtMs).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('has a pod for events to refer to', () => {
+  it('are converted to a pod that events can refer to', () => {
     const status = emptyStatus(makePod('a'), { containers: all });
     expect(toApiPod(toRunningPod(makePod('a'), status))).toEqual({
       metadata: { uid: 'uid-a', name: 'a', namespace: 'default' },
@@ -42,7 +42,7 @@ describe('what may still run of a pod', () => {
     });
   });
 
-  it('after it was killed is what runs for sure', () => {
+  it('after a kill include only containers that certainly run', () => {
     expect(stillRunning(emptyStatus(makePod('a'), { containers: all }))).toEqual([all[1]]);
   });
 
@@ -57,7 +57,7 @@ describe('what may still run of a pod', () => {
   });
 });
 
-describe('a status that says that the sandbox is ready', () => {
+describe('withSandboxReady', () => {
   const other: PodCondition = { type: 'Ready', status: 'False' };
   const old: PodCondition = { type: 'PodReadyToStartContainers', status: 'False' };
   const ready: PodCondition = { type: 'PodReadyToStartContainers', status: 'True' };
@@ -71,13 +71,13 @@ describe('a status that says that the sandbox is ready', () => {
     expect(withSandboxReady(makePod('a'), status)).toEqual({ phase: 'Pending', conditions });
   });
 
-  it('says of which generation', () => {
+  it('sets the observed generation', () => {
     const pod = makePod('a', { metadata: { generation: 3 } });
     expect(withSandboxReady(pod, {}).conditions).toEqual([{ ...ready, observedGeneration: 3 }]);
   });
 });
 
-test('pods are told in the order in which they were made, those of one time as they are, and those of none first', () => {
+test('oldestFirst sorts by creation time, keeps equal times in order, and puts missing times first', () => {
   const made = (name: string, second?: number): Pod =>
     makePod(name, {
       metadata: { creationTimestamp: second === undefined ? undefined : `2026-01-01T00:00:0${second}Z` },

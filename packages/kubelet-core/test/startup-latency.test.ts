@@ -18,7 +18,7 @@ const running = (startedAt = '2026-01-01T00:00:08Z') => ({ name: 'c', state: { r
 const pending: PodStatus = { phase: 'Pending' };
 const started = { phase: 'Running', startTime: CREATED, containerStatuses: [running()] } as unknown as PodStatus;
 
-describe('how long a pod takes to start', () => {
+describe('StartupLatency', () => {
   let nowMs = CREATED_MS;
   let seen: string[] = [];
   let latency: StartupLatency;
@@ -33,7 +33,7 @@ describe('how long a pod takes to start', () => {
     latency = new StartupLatency({ clock: { now: () => nowMs }, metrics });
   });
 
-  test('is measured once, from its creation until the API server shows that it runs', () => {
+  test('is measured once, from creation until the API server shows that the pod runs', () => {
     latency.observed(podOf(pending));
     latency.observed(podOf({ ...pending, startTime: CREATED }));
     expect(seen).toEqual([]);
@@ -43,7 +43,7 @@ describe('how long a pod takes to start', () => {
     expect(seen).toEqual([`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`]);
   });
 
-  test('does not count the time of pulls, however they overlap, nor of init containers', () => {
+  test('excludes image pulls, however they overlap, and init containers', () => {
     latency.observed(podOf(pending));
     latency.pulled('a', 3000, 4000);
     latency.pulled('a', 1000, 2000);
@@ -97,12 +97,12 @@ describe('how long a pod takes to start', () => {
       'has no container statuses yet',
       [podOf(pending), podOf({ phase: 'Pending', startTime: CREATED, containerStatuses: [] })],
     ],
-  ])('is not measured where it %s', (_, pods) => {
+  ])('is not measured for a pod that %s', (_, pods) => {
     for (const pod of pods) latency.observed(pod);
     expect(seen).toEqual([]);
   });
 
-  test('K4: nothing is kept of a pod that is gone', () => {
+  test('K4: keeps nothing of a pod that is gone', () => {
     latency.observed(podOf(pending));
     latency.pulled('a', 0, 9000);
     latency.forget('a');
