@@ -68,7 +68,7 @@ export class CommandShell {
   ): Promise<CommandResult> {
     signal.throwIfAborted();
     if (this.#abandoned.size >= this.#maxAbandoned) {
-      throw new Error(`${this.#abandoned.size} commands hang that cannot be killed`);
+      throw new Error(`${this.#abandoned.size} commands hang and cannot be killed`);
     }
     const shell = this.#running();
     const id = `${this.#count++}`;
@@ -100,12 +100,12 @@ export class CommandShell {
       this.#shell = undefined;
       // Nobody is left to tell of their end.
       this.#abandoned.clear();
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the shell that runs commands: ${why}`));
+      for (const { reject } of this.#waiting.values()) reject(new Error(`command shell: ${why}`));
     };
     shell.on('error', ({ message }) => end(message));
     // Node makes no pipes where there is no file descriptor left for them.
-    if (shell.stdin === undefined) throw new Error('the shell that runs commands: too many open files');
-    shell.on('exit', (code, by) => end(`it ended with ${by ?? `exit code ${code}`}`));
+    if (shell.stdin === undefined) throw new Error('command shell: too many open files');
+    shell.on('exit', (code, by) => end(`exited with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
     let rest = '';
     shell.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -121,7 +121,7 @@ export class CommandShell {
   #onDeadline(shell: Shell, id: string, { pid, reject }: Waiting): void {
     this.#abandoned.add(id);
     if (pid !== undefined) kill(shell, pid);
-    reject(new Error(`it did not end within ${this.#deadlineMs / 1000} s`));
+    reject(new Error(`did not finish within ${this.#deadlineMs / 1000} s`));
   }
 
   #onLine(shell: Shell, line: string): void {
