@@ -80,7 +80,7 @@ describe('hostile plugins', () => {
       /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock was rejected: device plugins already have 256 resources of this node$/,
     );
     await expect(manager.registerPlugin('example.com/found', `${directory}/found.sock`, signal)).rejects.toThrow(
-      'the device plugin of example.com/found at /var/lib/kubelet/device-plugins/found.sock is not taken',
+      'the device plugin of example.com/found at /var/lib/kubelet/device-plugins/found.sock was rejected',
     );
     expect(manager.resources().capacity.size).toBe(256);
     const again = new FakeDevicePlugin(
