@@ -1,18 +1,21 @@
 import type { ResourceListJson } from '@node-agent/pod-spec';
 
-/** A taint of a node, as its JSON has it. */
+/** A taint of a node, in the API's JSON form. */
 export interface NodeTaint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
 }
 
-/** What of a node decides about its pods: a Node as the API has it fits. */
+/** The part of a Node that admission uses; the API's Node objects are compatible. */
 export interface AdmissionNode {
   readonly metadata: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly taints?: readonly NodeTaint[] };
   readonly status?: {
-    /** What pods can have of the node, `pods` included; what is not in it is 0. Not known at all: it is not asked for. */
+    /**
+     * Resources that pods can use, including `pods`; absent resources count as 0. If absent as a whole, resources are
+     * not checked.
+     */
     readonly allocatable?: ResourceListJson;
     readonly features?: { readonly supplementalGroupsPolicy?: boolean };
   };

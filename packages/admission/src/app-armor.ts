@@ -1,14 +1,14 @@
 import type { RefusalReason } from '@node-agent/contracts';
 import { allContainers, appArmorProfileOf, asksForAppArmor, type Pod } from '@node-agent/pod-spec';
 
-/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+/** Handler for AppArmor profiles; compatible with `AdmitHandler` of kubelet-core. */
 export interface AppArmorHandler {
   admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
 }
 
 /**
- * Refuses pods that ask for an AppArmor profile where the kernel has no AppArmor, and profiles without a name; only while
- * they are pending: what runs already is not asked again (`pkg/security/apparmor/validate.go`).
+ * Rejects pods that request an AppArmor profile if the kernel has no AppArmor, and profiles without a name. Only
+ * pending pods are checked; a running pod is not checked again (`pkg/security/apparmor/validate.go`).
  */
 export function appArmorHandler({ enabled }: { readonly enabled: boolean }): AppArmorHandler {
   return {
@@ -27,7 +27,7 @@ function emptyProfile(pod: Pod): string | undefined {
     if (profile?.type !== 'Localhost' || profile.localhostProfile?.trim()) continue;
     const { localhostProfile } = profile;
     const name = localhostProfile === undefined ? 'nil' : `*${localhostProfile}`;
-    // As Go shows the whole of it.
+    // Formatted as Go prints the structure.
     const shown = `&AppArmorProfile{Type:Localhost,LocalhostProfile:${name},}`;
     return `invalid empty AppArmor profile name: ${JSON.stringify(shown)}`;
   }

@@ -8,7 +8,10 @@ interface HostPort {
 
 const ANY_ADDRESS = '0.0.0.0';
 
-/** Whether a pod wants a port of the host that another has: the same port and protocol, on the same address or on all. */
+/**
+ * Returns whether a pod requests a host port that another pod uses: the same port and protocol, on the same address or
+ * on all addresses.
+ */
 export function hasHostPortConflict(pod: Pick<Pod, 'spec'>, others: readonly Pick<Pod, 'spec'>[]): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
@@ -27,7 +30,7 @@ function keyOf({ protocol, port }: HostPort): string {
   return `${protocol}/${port}`;
 }
 
-/** Those of containers that run as long as the pod: an init container that ends holds no port. */
+/** Returns the host ports of containers that run as long as the pod; non-restartable init containers hold no ports. */
 function hostPorts({ spec }: Pick<Pod, 'spec'>): readonly HostPort[] {
   return [...(spec.initContainers ?? []).filter(isRestartableInit), ...spec.containers].flatMap(({ ports = [] }) =>
     ports.flatMap(({ hostPort = 0, hostIP, protocol }) =>

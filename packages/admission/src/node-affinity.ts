@@ -2,8 +2,8 @@ import { matchesNodeSelectorTerms, type Pod } from '@node-agent/pod-spec';
 import type { AdmissionNode } from './admission-node.ts';
 
 /**
- * Whether the node is one that the pod asks for: all of `spec.nodeSelector`, and one term at least of what its node
- * affinity requires (`component-helpers/scheduling/corev1/nodeaffinity`).
+ * Returns whether the node matches the pod: all labels of `spec.nodeSelector`, and at least one term of the required
+ * node affinity (`component-helpers/scheduling/corev1/nodeaffinity`).
  */
 export function matchesNodeAffinity(pod: Pick<Pod, 'spec'>, { metadata }: AdmissionNode): boolean {
   const { name, labels = {} } = metadata;

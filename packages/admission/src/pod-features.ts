@@ -2,22 +2,24 @@ import type { RefusalReason } from '@node-agent/contracts';
 import { hasPodLevelResources, isRestartableInit, type Pod, sameResources } from '@node-agent/pod-spec';
 import { eventReasons } from '@node-agent/telemetry';
 
-/** What decides about what pods ask of the kubelet itself. */
+/** Features of the kubelet that pods may require. */
 export interface PodFeaturesOptions {
-  /** Gate PodLevelResources; true by default. */
+  /** Feature gate PodLevelResources. Default: true. */
   readonly podLevelResources?: boolean;
-  /** The features that the node declares (KEP-5328); absent where it declares none, and nothing is asked for. */
+  /** Declared features of the node (KEP-5328). If absent, none are declared and none are checked. */
   readonly declared?: readonly string[];
 }
 
-/** What takes a kubelet that declares it: a pod as it comes, or a change of one that is there. */
+/** A declared feature, with the pods or the pod changes that require it. */
 interface DeclaredFeature {
   readonly feature: string;
   readonly needs?: (pod: Pod) => boolean;
   readonly changes?: (before: Pod, pod: Pod) => boolean;
 }
 
-/** By name, as they are told (`component-helpers/nodedeclaredfeatures/features`). */
+/**
+ * Sorted by name, the order in which missing features are reported (`component-helpers/nodedeclaredfeatures/features`).
+ */
 const REQUIREMENTS: readonly DeclaredFeature[] = [
   {
     feature: 'InPlacePodLevelResourcesVerticalScaling',
@@ -31,16 +33,17 @@ const REQUIREMENTS: readonly DeclaredFeature[] = [
   },
 ];
 
-/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+/** Handler for pod features; compatible with `AdmitHandler` of kubelet-core. */
 export interface PodFeaturesHandler {
   admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
-  /** What a change of a pod takes that the node does not declare; `undefined` where it takes nothing else. */
+  /** Returns which undeclared features a pod change requires; `undefined` if none. */
   updated(before: Pod, pod: Pod): RefusalReason | undefined;
 }
 
 /**
- * Refuses pods that ask for what this kubelet is set not to do (`pkg/kubelet/lifecycle/handlers.go`, `features_linux.go`), and says so of
- * changes of those that are there (`HandlePodUpdates` in `pkg/kubelet/kubelet.go`).
+ * Rejects pods that require features which are disabled on this kubelet (`pkg/kubelet/lifecycle/handlers.go`,
+ * `features_linux.go`), and reports changes of existing pods that require them (`HandlePodUpdates` in
+ * `pkg/kubelet/kubelet.go`).
  */
 export function podFeaturesHandler({ podLevelResources = true, declared }: PodFeaturesOptions): PodFeaturesHandler {
   const missing = (
@@ -50,8 +53,8 @@ export function podFeaturesHandler({ podLevelResources = true, declared }: PodFe
     if (declared === undefined) return undefined;
     const names = REQUIREMENTS.filter((one) => !declared.includes(one.feature) && isAsked(one));
     if (names.length === 0) return undefined;
-    const told = names.map(({ feature }) => feature).join(', ');
-    return { reason, message: `Pod requires node features that are not available: ${told}` };
+    const missingNames = names.map(({ feature }) => feature).join(', ');
+    return { reason, message: `Pod requires node features that are not available: ${missingNames}` };
   };
   return {
     admit(pod) {
@@ -73,7 +76,7 @@ function mayRestartAll({ spec }: Pod): boolean {
   );
 }
 
-/** Sidecars may be resized by every kubelet that resizes. */
+/** Every kubelet that supports resizes can resize sidecar containers. */
 function resizesInitContainer(before: Pod, pod: Pod): boolean {
   return (before.spec.initContainers ?? []).some((container) => {
     if (isRestartableInit(container)) return false;

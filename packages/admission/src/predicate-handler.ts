@@ -6,44 +6,51 @@ import { checkPredicates, firstRefusal, type Misfit, resourceMisfit } from './pr
 import type { Preemption } from './preemption.ts';
 import { rememberedRequests } from './resource-fit.ts';
 
-/** Whether a pod is admitted, and why not. */
+/** Result of admission. */
 export type Verdict = { readonly admit: true } | RecoverableRefusal;
 
-/** A refusal that others could be ended for. */
+/** A rejection that evicting other pods might resolve. */
 export interface RecoverableRefusal extends RefusalReason {
   readonly admit: false;
-  /** Ends those who are in the way. Where it answers that the pod is admitted, they are gone. Absent where nobody is ended for this pod. */
+  /**
+   * Evicts the pods that are in the way. If it resolves to an admission, these pods are gone. Absent if no pods are
+   * evicted for this pod.
+   */
   readonly recover?: (signal: AbortSignal) => Promise<Verdict>;
 }
 
-/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+/** Handler for the predicates; compatible with `AdmitHandler` of kubelet-core. */
 export interface PredicateHandler {
   /**
-   * Where a pod asks for labels that the node has not, the node is looked at anew first, as its watch may be behind the scheduler's.
-   * @param others those that hold resources of the node (N1)
+   * Checks a pod. If the node lacks labels that the pod requires, the Node is first read again, because the node's
+   * watch may be behind the scheduler's.
+   * @param others the pods that hold resources of the node (N1)
    */
   admit(pod: Pod, others: readonly Pod[], signal?: AbortSignal): Verdict | Promise<Verdict>;
-  /** Whether the node has room for a pod that runs, as it asks to be from now on: for a critical one others are ended. Where it runs is no longer asked. */
+  /**
+   * Checks whether the node has room for a running pod with its new requests; for a critical pod, others may be
+   * evicted. Node affinity and the like are not checked again.
+   */
   resize(pod: Pod, others: readonly Pod[]): Verdict;
 }
 
-/** What decides beside the node. */
+/** Options besides the node. */
 export interface PredicateHandlerOptions {
-  /** Gate TaintTolerationComparisonOperators; false by default. */
+  /** Feature gate TaintTolerationComparisonOperators. Default: false. */
   readonly taintComparisons?: boolean;
 }
 
-/** What {@link predicateHandler} works with. */
+/** Dependencies of {@link predicateHandler}. */
 export interface PredicateHandlerComponents {
-  /** The node at this moment, as a pod may use it: asked for at each pod, as its labels and what it has may change. */
+  /** Returns the current Node for a pod; called for each pod, because labels and resources may change. */
   readonly node: (pod: Pod) => AdmissionNode;
-  /** Reads the node from where it is true, for `node` to give; never throws but for the abort. */
+  /** Reads the Node from the API server, so that `node` returns it; throws only if aborted. */
   readonly refresh?: (signal: AbortSignal) => Promise<void>;
-  /** Makes room for critical pods; absent, they are refused as others are. */
+  /** Makes room for critical pods. If absent, critical pods are rejected like others. */
   readonly preemption?: Pick<Preemption, 'makeRoom'>;
 }
 
-/** Asks about each pod whether the node has what it wants, in upstream's order (`GeneralPredicates`, taints). */
+/** Creates the handler that checks whether the node fits a pod, in upstream's order (`GeneralPredicates`, taints). */
 export function predicateHandler(
   { node, refresh, preemption }: PredicateHandlerComponents,
   { taintComparisons = false }: PredicateHandlerOptions = {},
@@ -56,10 +63,11 @@ export function predicateHandler(
     if (misfit === undefined) return { admit: true };
     const [other] = misfit.refusals;
     if (preemption === undefined || !isCriticalPod(pod)) return { admit: false, ...firstRefusal(misfit) };
-    // That resources are short does not keep a critical pod out: any other reason does.
+    // Insufficient resources alone do not keep a critical pod out; any other reason does.
     if (other !== undefined) return { admit: false, ...other };
     const recover = async (signal: AbortSignal): Promise<Verdict> => {
-      // What one that is made smaller held counted against the pod, and is free when it has gone.
+      // While a victim is being resized down, its former usage counted against the pod; all of that is free when the
+      // victim is gone.
       return verdict(await preemption.makeRoom(pod, misfit.short, others, heldBy, signal));
     };
     return { admit: false, ...firstRefusal(misfit), recover };
@@ -76,7 +84,10 @@ export function predicateHandler(
   };
 }
 
-/** One call for all that ask in the same turn of the loop, as of a batch of pods; where it is aborted, each goes on by itself. */
+/**
+ * Shares one call between all callers in the same turn of the event loop, as for a batch of pods. If the shared call is
+ * aborted, each caller makes its own.
+ */
 function sharedInOneTurn(call: (signal: AbortSignal) => Promise<void>): (signal: AbortSignal) => Promise<void> {
   let shared: Promise<void> | undefined;
   return async (signal) => {

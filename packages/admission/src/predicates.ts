@@ -6,25 +6,25 @@ import { matchesNodeAffinity } from './node-affinity.ts';
 import { type InsufficientResource, insufficientResources, type RequestsOf } from './resource-fit.ts';
 import { toleratesTaint } from './tolerations.ts';
 
-/** What the predicates depend on beside pod, pods and node. */
+/** Inputs of the predicates besides pod, other pods and node. */
 export interface PredicateContext {
   readonly requestsOf: RequestsOf;
-  /** What pods that run hold. */
+  /** Resources held by running pods. */
   readonly heldBy: RequestsOf;
-  /** Gate TaintTolerationComparisonOperators. */
+  /** Feature gate TaintTolerationComparisonOperators. */
   readonly taintComparisons: boolean;
 }
 
-/** What of a pod does not fit, none of it of more weight than another. */
+/** All reasons why a pod does not fit. */
 export interface Misfit {
-  /** What the node has too little of: other pods could make room. */
+  /** Insufficient resources: evicting other pods could free them. */
   readonly short: readonly InsufficientResource[];
-  /** What nobody's end would change, or nobody is ended for. */
+  /** Reasons that evicting other pods would not resolve, or for which no pods are evicted. */
   readonly refusals: readonly RefusalReason[];
 }
 
 /**
- * Why a pod may not run on a node beside the others; `undefined` where it may. In upstream's order and words
+ * Returns why a pod does not fit the node beside the others; `undefined` if it fits. Order and messages are upstream's
  * (`pkg/kubelet/lifecycle/predicate.go`).
  */
 export function checkPredicates(
@@ -38,7 +38,7 @@ export function checkPredicates(
   return misfit.short.length + misfit.refusals.length > 0 ? misfit : undefined;
 }
 
-/** The first of all reasons, which a pod's status tells. */
+/** Returns the first reason, which is shown in the pod's status. */
 export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): RefusalReason {
   if (short !== undefined) return insufficient(short);
   return (
@@ -49,7 +49,7 @@ export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): R
   );
 }
 
-/** Of no use to ask again: it does not depend on what else runs here. */
+/** Platform checks, which do not depend on other pods, so that a retry would not help. */
 function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): RefusalReason | undefined {
   if ((metadata.labels?.['kubernetes.io/os'] ?? 'linux') !== 'linux') {
     return {
@@ -82,7 +82,7 @@ function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, co
   if (hasHostPortConflict(pod, others)) {
     refuse('NodePorts', "node(s) didn't have free ports for the requested pod ports");
   }
-  // Other effects are the scheduler's; and a static pod is the node's own.
+  // Other effects are handled by the scheduler. Static pods belong to the node and are exempt.
   const evicting = isStaticPod(pod) ? [] : (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
   const tolerations = pod.spec.tolerations ?? [];
   if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, context.taintComparisons)))) {
@@ -91,7 +91,10 @@ function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, co
   return { short, refusals };
 }
 
-/** What a node has not enough left of for a pod beside the others; `undefined` where it has, and where nobody knows what it has. */
+/**
+ * Returns the insufficient resources for a pod beside the others; `undefined` if all suffice or the node's resources
+ * are unknown.
+ */
 export function resourceMisfit(
   pod: Pod,
   others: readonly Pod[],
@@ -102,7 +105,7 @@ export function resourceMisfit(
   return short.length > 0 ? { short, refusals: [] } : undefined;
 }
 
-/** What a node has not enough of for a pod beside the others. */
+/** Returns the insufficient resources for a pod beside the others. */
 function shortages(
   pod: Pod,
   others: readonly Pod[],

@@ -1,23 +1,24 @@
 import { isCriticalPod, type Pod, podQosClass, type QosClass } from '@node-agent/pod-spec';
 import type { InsufficientResource, RequestsOf } from './resource-fit.ts';
 
-/** So much of a resource is to become free; CPU in thousandths. */
+/** Amount of a resource that must become free; CPU in millicores. */
 export interface Requirement {
   readonly resource: string;
   readonly amount: bigint;
 }
 
-/** Which pods are to go; or what would be missing even without all that may. */
+/** The pods to evict; or what would be missing even without all preemptable pods. */
 export type PreemptionPlan = { readonly victims: readonly Pod[] } | { readonly missing: readonly Requirement[] };
 
-/** What has to become free for a pod that does not fit. */
+/** Returns the resources that must become free for a pod that does not fit. */
 export function requirementsOf(short: readonly InsufficientResource[]): readonly Requirement[] {
   return short.map(({ resource, requested, used, capacity }) => ({ resource, amount: requested - (capacity - used) }));
 }
 
 /**
- * The pods to end so that a critical one fits, with the least loss: as few Guaranteed pods as possible, then as few Burstable ones, then as few
- * BestEffort ones; of as many, those that ask for the least (`getPodsToPreempt` in `pkg/kubelet/preemption/preemption.go`).
+ * Chooses the pods to evict for a critical pod: as few Guaranteed pods as possible, then as few Burstable, then as few
+ * BestEffort pods; among equal numbers, the pods with the smallest requests (`getPodsToPreempt` in
+ * `pkg/kubelet/preemption/preemption.go`).
  */
 export function planPreemption(
   preemptor: Pod,
@@ -33,21 +34,24 @@ export function planPreemption(
   const [bestEffort, burstable, guaranteed] = [ofClass('BestEffort'), ofClass('Burstable'), ofClass('Guaranteed')];
   const choose = (from: readonly Pod[], ...gone: readonly (readonly Pod[])[]): readonly Pod[] =>
     closest(from, remaining(requirements, gone.flat(), amountOf), amountOf);
-  // What is needed of a class even without all pods of the lesser ones.
+  // For each class, only what is needed beyond all pods of the lower classes.
   const guaranteedToGo = choose(guaranteed, bestEffort, burstable);
   const burstableToGo = choose(burstable, bestEffort, guaranteedToGo);
   const bestEffortToGo = choose(bestEffort, burstableToGo, guaranteedToGo);
   return { victims: [...bestEffortToGo, ...burstableToGo, ...guaranteedToGo] };
 }
 
-/** Whether a pod may take another one's place: a critical one that of any other, else the one of the higher priority. */
+/**
+ * Returns whether a pod may be evicted for another: a critical pod preempts any non-critical pod; otherwise, the higher
+ * priority decides.
+ */
 function isPreemptable(preemptor: Pod, other: Pod): boolean {
   if (isCriticalPod(preemptor) && !isCriticalPod(other)) return true;
   const [own, its] = [preemptor.spec.priority, other.spec.priority];
   return own !== undefined && its !== undefined && own > its;
 }
 
-/** As upstream words them in its errors. */
+/** Formats requirements as in upstream's errors. */
 export function formatRequirements(requirements: readonly Requirement[]): string {
   return `[${requirements.map(({ resource, amount }) => `(res: ${resource}, q: ${amount}), `).join('')}]`;
 }
@@ -62,7 +66,7 @@ function amounts(heldBy: RequestsOf): AmountOf {
   };
 }
 
-/** What would still be missing without these pods. */
+/** Returns what would still be missing without these pods. */
 function remaining(requirements: readonly Requirement[], gone: readonly Pod[], amountOf: AmountOf): Requirement[] {
   return requirements.flatMap(({ resource, amount }) => {
     const left = gone.reduce((sum, pod) => sum - amountOf(pod, resource), amount);
@@ -70,7 +74,7 @@ function remaining(requirements: readonly Requirement[], gone: readonly Pod[], a
   });
 }
 
-/** One pod after another, each the one that brings nearest to what is missing, until nothing is. */
+/** Repeatedly chooses the pod that comes closest to the missing amounts, until nothing is missing. */
 function closest(from: readonly Pod[], requirements: readonly Requirement[], amountOf: AmountOf): readonly Pod[] {
   const pool = [...from];
   const chosen: Pod[] = [];
@@ -82,14 +86,17 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
     });
     missing = remaining(missing, [best], amountOf);
     chosen.push(best);
-    // As upstream: the last one takes its place, which decides between equals.
+    // As in upstream, the last element takes the chosen one's place, which determines the choice between equal pods.
     pool.splice(pool.indexOf(best), 1, ...pool.slice(-1));
     pool.pop();
   }
   return chosen;
 }
 
-/** How far a pod's end would be from enough: each resource counts the same, whatever its unit. */
+/**
+ * Returns how far the eviction of a pod would be from the missing amounts; all resources have equal weight, whatever
+ * their unit.
+ */
 function distanceOf(missing: readonly Requirement[], pod: Pod, amountOf: AmountOf): number {
   return missing.reduce((sum, { resource, amount }) => {
     const left = Math.max(0, Number(amount - amountOf(pod, resource)));

@@ -17,19 +17,19 @@ import type { InsufficientResource, RequestsOf } from './resource-fit.ts';
 const MESSAGE = 'Preempted in order to admit critical pod';
 const CONDITION_MESSAGE = 'Pod was preempted by Kubelet to accommodate a critical pod.';
 
-/** What {@link Preemption} works with. */
+/** Dependencies of {@link Preemption}. */
 export interface PreemptionComponents {
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
   /**
-   * Ends a pod, whose status is changed on its way out; resolves when its containers have stopped. Rejects where that takes too long, and tells the
-   * pod so by an event: its end goes on.
+   * Kills a pod and applies `change` to its status; resolves when its containers have stopped. Rejects, and sends an
+   * event to the pod, if that takes too long; the kill continues.
    */
   readonly kill: (pod: Pod, change: (status: PodStatus) => PodStatus, signal: AbortSignal) => Promise<void>;
 }
 
-/** Ends pods so that a critical one has room (`pkg/kubelet/preemption/preemption.go`). */
+/** Evicts pods to make room for a critical pod (`pkg/kubelet/preemption/preemption.go`). */
 export class Preemption {
   readonly #components: WithDefaults<PreemptionComponents>;
   readonly #preemptions: Counter<'preemption_signal'>;
@@ -49,10 +49,10 @@ export class Preemption {
   }
 
   /**
-   * Makes room for a critical pod that is short of resources and of nothing else; once it resolves with `undefined` the pod may run.
+   * Makes room for a critical pod that lacks only resources; if it resolves to `undefined`, the pod may run.
    * @param active the pods that hold resources
-   * @param heldBy what each of them holds: that is free when it has gone
-   * @param signal ends the waiting: what is being ended goes on to end
+   * @param heldBy returns the resources of a pod that become free when it is gone
+   * @param signal ends the wait; running kills continue
    */
   async makeRoom(
     pod: Pod,
@@ -75,7 +75,10 @@ export class Preemption {
     return undefined;
   }
 
-  /** One that does not end in time is waited for no longer: it holds what it has, and the critical pod runs all the same. */
+  /**
+   * If the victim does not stop in time, the wait ends: the victim still holds its resources, and the critical pod runs
+   * nevertheless.
+   */
   async #end(victim: Pod, preemptor: Pod, requirements: readonly Requirement[], signal: AbortSignal): Promise<void> {
     const { logger, recorder, kill } = this.#components;
     const fields = { podUid: victim.metadata.uid, pod: formatPod(victim), preemptor: formatPod(preemptor) };
@@ -91,7 +94,7 @@ export class Preemption {
   }
 }
 
-/** The status of a pod that had to make room. */
+/** Returns the status of an evicted pod. */
 function preempted({ metadata: { generation } }: Pod, status: PodStatus): PodStatus {
   const condition = {
     type: 'DisruptionTarget',

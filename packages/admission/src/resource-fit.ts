@@ -11,7 +11,7 @@ import {
   type ResourceListJson,
 } from '@node-agent/pod-spec';
 
-/** A resource of which the node has not enough left for a pod; CPU in thousandths. */
+/** A resource that is insufficient for a pod; CPU in millicores. */
 export interface InsufficientResource {
   readonly resource: string;
   readonly requested: bigint;
@@ -19,7 +19,7 @@ export interface InsufficientResource {
   readonly capacity: bigint;
 }
 
-/** What pods ask for. */
+/** Returns the requests of a pod. */
 export type RequestsOf = (pod: Pod) => ResourceList;
 
 export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
@@ -27,10 +27,10 @@ export function rememberedRequests(options: { readonly useStatusResources?: bool
 }
 
 /**
- * What the node has too little of for one more pod, the pod's own place first (`noderesources/fit.go`). Resources of
- * devices that the node does not know are not asked for: they may be the cluster's.
- * @param others those that hold resources of the node
- * @param heldBy what each of the others holds: while it is made smaller, what it had
+ * Returns the resources that are insufficient for one more pod, the pod count first (`noderesources/fit.go`). Extended
+ * resources that the node does not know are ignored: they may be managed by the cluster.
+ * @param others the pods that hold resources of the node
+ * @param heldBy returns the resources that each of the others holds; during a resize to less, the former amounts
  */
 export function insufficientResources(
   pod: Pod,
@@ -63,12 +63,12 @@ export function insufficientResources(
 
 const FIRST = ['cpu', 'memory', 'ephemeral-storage'];
 
-/** Other names without a slash are nothing that a node has. */
+/** Other names without a slash are not node resources. */
 function isCounted(name: string): boolean {
   return FIRST.includes(name) || isHugePageResource(name) || name.includes('/');
 }
 
-/** Those that every node has, asked for or not, then the others by name. */
+/** Returns the resources that every node has, whether or not they are requested, then the others by name. */
 function inOrder(names: Iterable<string>): Iterable<string> {
   return new Set([...FIRST, ...[...names].sort()]);
 }

@@ -1,17 +1,23 @@
 import type { RefusalReason } from '@node-agent/contracts';
 import { normalizeSysctlName, type Pod, sysctlNamespace } from '@node-agent/pod-spec';
 
-/** What decides about the sysctls of pods. */
+/** Options for the sysctls of pods. */
 export interface SysctlOptions {
-  /** As `uname -r` says it, `6.1.0-18-amd64`; '' where it is not known: then the sysctls that not every kernel has are not safe. */
+  /**
+   * Kernel release as printed by `uname -r`, for example `6.1.0-18-amd64`; '' if unknown: then sysctls that need a
+   * minimum kernel version are unsafe.
+   */
   readonly kernelRelease: string;
-  /** Names, or patterns that end in `*`, of sysctls that pods may set beside the safe ones (`allowedUnsafeSysctls`). */
+  /** Names, or patterns ending in `*`, of sysctls that pods may set besides the safe ones (`allowedUnsafeSysctls`). */
   readonly allowedUnsafe: readonly string[];
 }
 
 type KernelVersion = readonly [major: number, minor: number];
 
-/** Those that touch no other pod, with the kernel that gave each its namespace (`pkg/kubelet/sysctl/safe_sysctls.go`). */
+/**
+ * Namespaced sysctls that do not affect other pods, with the minimum kernel version
+ * (`pkg/kubelet/sysctl/safe_sysctls.go`).
+ */
 const SAFE_SYSCTLS: readonly (readonly [name: string, since?: KernelVersion])[] = [
   ['kernel.shm_rmid_forced'],
   ['net.ipv4.ip_local_port_range'],
@@ -29,12 +35,15 @@ const SAFE_SYSCTLS: readonly (readonly [name: string, since?: KernelVersion])[] 
 const HOST_FIELDS = { net: 'hostNetwork', ipc: 'hostIPC' } as const;
 const NAMESPACES = { net: 'Net', ipc: 'IPC' } as const;
 
-/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+/** Handler for sysctls; compatible with `AdmitHandler` of kubelet-core. */
 export interface SysctlHandler {
   admit(pod: Pod): { readonly admit: true } | ({ readonly admit: false } & RefusalReason);
 }
 
-/** Refuses pods that set sysctls which are neither safe nor allowed, or which are the host's (`pkg/kubelet/sysctl/allowlist.go`). */
+/**
+ * Rejects pods that set sysctls which are neither safe nor allowed, or which belong to a host namespace that the pod
+ * uses (`pkg/kubelet/sysctl/allowlist.go`).
+ */
 export function sysctlHandler({ kernelRelease, allowedUnsafe }: SysctlOptions): SysctlHandler {
   const safe = SAFE_SYSCTLS.filter(([, since]) => since === undefined || isAtLeast(kernelRelease, since)).map(
     ([name]) => name,
@@ -61,7 +70,7 @@ function sysctlProblem(name: string, spec: Pod['spec'], allowed: readonly string
   return `${JSON.stringify(name)} not allowed with host ${NAMESPACES[namespace]} enabled`;
 }
 
-/** Whether a release, which may have more parts and a suffix, is a version of two numbers or a later one. */
+/** Returns whether a kernel release, which may have more parts and a suffix, is at least this version. */
 function isAtLeast(release: string, [wantedMajor, wantedMinor]: KernelVersion): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
   return Number(major) > wantedMajor || (Number(major) === wantedMajor && Number(minor) >= wantedMinor);

@@ -2,8 +2,9 @@ import { parseInt64, type Toleration } from '@node-agent/pod-spec';
 import type { NodeTaint } from './admission-node.ts';
 
 /**
- * Whether a toleration covers a taint (`core/v1/toleration.go`). An empty effect or key covers any; no operator is `Equal`.
- * @param comparisons whether there are `Lt` and `Gt`: gate TaintTolerationComparisonOperators, KEP-5471
+ * Returns whether a toleration tolerates a taint (`core/v1/toleration.go`). An empty effect or key matches all; the
+ * default operator is `Equal`.
+ * @param comparisons whether `Lt` and `Gt` are supported: feature gate TaintTolerationComparisonOperators, KEP-5471
  */
 export function toleratesTaint(toleration: Toleration, taint: NodeTaint, comparisons: boolean): boolean {
   const { value: given = '' } = taint;
@@ -28,7 +29,7 @@ function compares(operator: 'Lt' | 'Gt', taint: bigint | number, limit: bigint |
   return operator === 'Lt' ? taint < limit : taint > limit;
 }
 
-/** No plus sign, no leading zeros. */
+/** Parses a number in canonical form: no plus sign, no leading zeros. */
 function canonical(text: string): bigint | number {
   return /^(0|-?[1-9]\d*)$/.test(text) ? parseInt64(text) : Number.NaN;
 }

@@ -10,15 +10,18 @@ import {
 } from '@node-agent/pod-spec';
 import type { PodResources } from './pod-resources.ts';
 
-/** Which gates that bear on resizes are on; upstream's defaults of 1.36 where absent. */
+/** Feature gates of resizes. Default: upstream's defaults of 1.36. */
 export interface ResizeFeatures {
-  /** InPlacePodVerticalScalingInitContainers; true by default. */
+  /** InPlacePodVerticalScalingInitContainers. Default: true. */
   readonly initContainers?: boolean;
-  /** InPlacePodLevelResourcesVerticalScaling; true by default. */
+  /** InPlacePodLevelResourcesVerticalScaling. Default: true. */
   readonly podLevel?: boolean;
 }
 
-/** What a pod asks for, as it is granted (`allocationFromPod` in `pkg/kubelet/allocation/allocation_manager.go`). */
+/**
+ * Returns the resources of a pod's spec in the form of an allocation (`allocationFromPod` in
+ * `pkg/kubelet/allocation/allocation_manager.go`).
+ */
 export function resourcesOf(pod: Pod, { initContainers = true, podLevel = true }: ResizeFeatures = {}): PodResources {
   const containers: Record<string, ResourceRequirements> = {};
   for (const { container, type } of allContainers(pod)) {
@@ -29,8 +32,8 @@ export function resourcesOf(pod: Pod, { initContainers = true, podLevel = true }
 }
 
 /**
- * The pod with what it was granted in the place of what its spec asks for; the pod itself where both are the same
- * (`updatePodFromAllocation`).
+ * Returns the pod with its allocated resources instead of those of its spec; the same object if they are equal
+ * (upstream: `updatePodFromAllocation`).
  */
 export function withResources(pod: Pod, granted: PodResources, { podLevel = true }: ResizeFeatures = {}): Pod {
   let spec = pod.spec;
@@ -52,12 +55,17 @@ function withContainerResources(container: Container, { containers }: PodResourc
   return { ...container, resources: granted };
 }
 
-/** Whether a pod asks for more CPU or memory than another state of it (`isResizeIncreasingRequests`). */
+/**
+ * Returns whether a pod requests more CPU or memory than its allocated state (upstream: `isResizeIncreasingRequests`).
+ */
 export function asksForMore(pod: Pod, granted: Pod): boolean {
   return isMore(podRequests(pod), podRequests(granted));
 }
 
-/** Whether a pod holds less CPU or memory than it did, by what its status tells: a resize was carried out. Both as granted. */
+/**
+ * Returns whether a pod's status shows less CPU or memory than before, because a resize was actuated. Both pods have
+ * allocated resources.
+ */
 export function holdsLess(before: Pod, pod: Pod): boolean {
   const held = (of: Pod): ResourceList => podRequests(of, { useStatusResources: true });
   return isMore(held(before), held(pod));

@@ -29,35 +29,36 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   ...['EIO', 'ENOSPC', 'EDQUOT', 'EAGAIN', 'EBUSY', 'EINTR', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ETIMEDOUT'],
 ]);
 
-/** What an {@link AllocationManager} works with. */
+/** Dependencies of an {@link AllocationManager}. */
 export interface AllocationComponents extends PodResourceStateComponents {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Default: no events. */
   readonly recorder?: EventRecorder;
   readonly pods: AllocationPods;
   readonly admit: AdmitResize;
-  /** Told of pods that are to be synced where what was decided about them took its time; nobody is told where absent. */
+  /** Called with the pods to sync when an asynchronous decision was made. Default: not called. */
   readonly onDecided?: (uids: readonly string[]) => void;
 }
 
-/** What an {@link AllocationManager} is told. */
+/** Options of an {@link AllocationManager}. */
 export interface AllocationOptions {
-  /** The kubelet's root directory: the two state files are in it. */
+  /** The kubelet's root directory, which contains the two state files. */
   readonly directory: string;
-  /** What decides whether a resize can be at all; upstream's defaults where absent. */
+  /** Node settings that determine whether a resize is possible. Default: upstream's defaults. */
   readonly node?: ResizeNode;
 }
 
 const NOTHING: PodResources = { containers: {} };
 
 /**
- * What each pod was granted of the node, apart from what its spec asks (KEP-1287, KEP-5419; `pkg/kubelet/allocation`): on disk, so that
- * it survives the process; and the resizes that wait for room, with what their pods' statuses say of them.
+ * Manages the resources allocated to each pod, which may differ from the pod's spec (KEP-1287, KEP-5419;
+ * `pkg/kubelet/allocation`). Allocations are on disk and survive a restart. The manager also keeps resizes that wait
+ * for resources, and the resize conditions of pods' statuses.
  */
 export class AllocationManager {
   readonly #clock: Clock;
@@ -70,7 +71,7 @@ export class AllocationManager {
   readonly #conditions: PodConditions;
   readonly #waiting: WaitingResizes;
   #ending: AbortSignal = new AbortController().signal;
-  /** Pods as granted, by UID: the same pod asked for again is the same object. */
+  /** Pods with allocated resources, by UID, so that repeated calls return the same object. */
   readonly #known = new Map<
     string,
     { readonly pod: Pod; readonly granted: PodResources | undefined; readonly is: Pod }
@@ -100,15 +101,16 @@ export class AllocationManager {
   }
 
   /**
-   * Reads what an earlier process has written; to be called before anything else. A disk that fails is asked again each second: what
-   * runs goes on meanwhile, and would not be known for what it was granted without that. Nothing is written before it has succeeded.
-   * @param signal aborted when all is to end: nobody is ended any more then for somebody's room
-   * @throws AllocationError `Unreadable` where a file is not what was written; the signal's reason
+   * Reads the state of an earlier process; must be called before all other methods. If the disk fails, the read is
+   * retried each second, because the allocations of running pods must be known. Nothing is written before the read has
+   * succeeded.
+   * @param signal aborted at shutdown; no more pods are then evicted to make room
+   * @throws AllocationError `Unreadable` if a file is invalid; the signal's reason
    */
   async load(signal?: AbortSignal): Promise<void> {
     if (signal !== undefined) this.#ending = signal;
     await this.#allocated.removeLeftovers().catch((err: unknown) => {
-      this.#logger.warn({ err }, 'What an earlier process left half written cannot be removed');
+      this.#logger.warn({ err }, 'Failed to remove unfinished state files of an earlier process');
     });
     await Promise.all([this.#allocated, this.#actuated].map((state) => this.#loaded(state, signal)));
   }
@@ -120,13 +122,19 @@ export class AllocationManager {
       } catch (err) {
         if (!(err instanceof Error && isOfTheDisk(err.cause))) throw err;
         if (tries === 0)
-          this.#logger.error({ err }, 'What pods were granted cannot be read; it is tried again until it can');
+          this.#logger.error(
+            { err },
+            'Failed to read the allocated resources of pods, retrying until they can be read',
+          );
       }
       await sleep(this.#clock, LOAD_RETRY_MS, signal);
     }
   }
 
-  /** The pod with what it was granted in the place of what it asks for; as it is, where nothing was granted or both are the same. */
+  /**
+   * Returns the pod with its allocated resources instead of those of its spec; the same object if nothing was allocated
+   * or both are equal.
+   */
   allocated(pod: Pod): Pod {
     const { uid } = pod.metadata;
     const granted = this.#allocated.get(uid);
@@ -137,45 +145,51 @@ export class AllocationManager {
     return is;
   }
 
-  /** Whether anything was granted to it, by an earlier process too. */
+  /** Returns whether the pod has an allocation, possibly by an earlier process. */
   hasGrant(uid: string): boolean {
     return this.#allocated.get(uid) !== undefined;
   }
 
-  /** The pod has what it asks for: {@link saved} says when that is on disk. */
+  /** Allocates the resources that the pod's spec requests; {@link saved} resolves when that is on disk. */
   grant(pod: Pod): void {
     this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
   }
 
-  /** Resolves once what the pod was granted is on disk: nothing of it starts, or is resized, before. @throws the file system's error */
+  /**
+   * Resolves when the pod's allocation is on disk. The pod must not be started or resized before. @throws the file
+   * system's error
+   */
   async saved(uid: string): Promise<void> {
     await this.#allocated.saved(uid);
   }
 
-  /** What was applied to a container last; `undefined` where that is not known. */
+  /** Returns the resources that were last actuated for a container; `undefined` if unknown. */
   appliedToContainer(uid: string, name: string): ResourceRequirements | undefined {
     const { containers } = this.#actuated.get(uid) ?? NOTHING;
     return Object.hasOwn(containers, name) ? containers[name] : undefined;
   }
 
-  /** What was applied to a pod as a whole last. */
+  /** Returns the pod-level resources that were last actuated. */
   appliedToPod(uid: string): ResourceRequirements | undefined {
     return this.#actuated.get(uid)?.pod;
   }
 
-  /** A container has these resources now, or is about to be created with them. @throws the file system's error: it is not on disk */
+  /**
+   * Records that a container has these resources, or is about to be created with them. @throws the file system's error
+   * if that is not on disk
+   */
   async containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void> {
     this.#actuated.setContainer(uid, name, resources);
     await this.#actuated.saved(uid);
   }
 
-  /** As {@link containerApplied}, of the pod's own resources. */
+  /** Records the actuated pod-level resources, as {@link containerApplied} does for a container. */
   async podApplied(uid: string, resources: ResourceRequirements): Promise<void> {
     this.#actuated.setPod(uid, resources);
     await this.#actuated.saved(uid);
   }
 
-  /** Forgets a pod that is gone. The file is written with the next grant. */
+  /** Removes a pod that is gone. The file is updated with the next allocation. */
   forget(uid: string): void {
     this.#allocated.remove(uid);
     this.#actuated.remove(uid);
@@ -183,7 +197,7 @@ export class AllocationManager {
     this.#waiting.ended(uid);
   }
 
-  /** Forgets all pods but these, those of an earlier process too. */
+  /** Removes all pods except these, including those of an earlier process. */
   retain(uids: { has(uid: string): boolean }): void {
     const known = [...this.#allocated.uids(), ...this.#actuated.uids(), ...this.#waiting.uids(), ...this.#known.keys()];
     for (const uid of new Set(known)) if (!uids.has(uid)) this.forget(uid);
@@ -191,15 +205,17 @@ export class AllocationManager {
   }
 
   /**
-   * Pods came that have their grant. One that asks for something else, as it was changed while no kubelet ran, waits for that.
-   * @returns the UIDs of pods that are to be synced
+   * Processes added pods that have an allocation. A pod whose spec differs from its allocation, because it was changed
+   * while no kubelet ran, starts to wait for a resize.
+   * @returns the UIDs of pods to sync
    */
   added(pods: readonly Pod[]): readonly string[] {
     let waits = false;
     for (const pod of pods) {
       this.#conditions.backfill(pod);
       if (this.allocated(pod) === pod) {
-        // An earlier process has granted it, and could not tell the API; upstream says of it for good that it waits.
+        // An earlier process allocated the resize but could not update the API. Upstream keeps the pending condition
+        // forever.
         this.#conditions.endPending(pod.metadata.uid);
         continue;
       }
@@ -209,7 +225,7 @@ export class AllocationManager {
     return waits ? this.retry('pods_added') : [];
   }
 
-  /** A pod was changed by its source. @returns the UIDs of pods that are to be synced */
+  /** Processes a changed pod spec. @returns the UIDs of pods to sync */
   updated(before: Pod | undefined, pod: Pod): readonly string[] {
     const { uid } = pod.metadata;
     if (before !== undefined) {
@@ -218,7 +234,7 @@ export class AllocationManager {
       if (operations.length === 0 && !podLevelChanges(before, pod)) return [];
     }
     if (this.allocated(pod) === pod) {
-      // It may have been taken back.
+      // The change may have reverted a pending resize.
       this.#waiting.remove(uid);
       this.#conditions.endPending(uid);
       return [];
@@ -227,28 +243,34 @@ export class AllocationManager {
     return this.retry('pod_updated');
   }
 
-  /** The status of a pod was changed. @returns the UIDs of pods that are to be synced */
+  /** Processes a changed pod status. @returns the UIDs of pods to sync */
   reconciled(before: Pod | undefined, pod: Pod): readonly string[] {
     if (this.#waiting.size === 0 || before === undefined) return [];
-    // Of both as granted: what the pod asks for is another matter.
+    // Both with allocated resources: the spec's requests do not matter here.
     const [held, holds] = [this.#asGranted(before), this.#asGranted(pod)];
     return holdsLess(held, holds) ? this.retry('pod_resized') : [];
   }
 
-  /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
+  /**
+   * Retries pending resizes because resources may have become free. @returns the UIDs of pods to sync, whose allocation
+   * or conditions have changed
+   */
   retry(trigger: RetryTrigger): readonly string[] {
     return this.#waiting.retry(trigger);
   }
 
   /**
-   * To be called every 30 s or so: tries again what waits, once nothing has been tried for 3 min; for 30 s, where the sources had not told of
-   * their pods.
+   * Retries pending resizes if nothing was tried for 3 min, or for 30 s if the pod sources were not ready. Call it
+   * about every 30 s.
    */
   retryOverdue(): readonly string[] {
     return this.#waiting.retryOverdue();
   }
 
-  /** The pod is about to be synced: whether its resize goes on, or has come to its end, is part of its status. @param pod as granted */
+  /**
+   * Updates the resize condition before a sync of the pod: in progress, or completed. @param pod the pod with its
+   * allocated resources
+   */
   observe(pod: Pod, status: RuntimePodStatus): void {
     const { uid, generation } = pod.metadata;
     if (isResizeInProgress(pod, status, this.#actuated.get(uid), this.#node)) {
@@ -261,7 +283,10 @@ export class AllocationManager {
     this.#recorder.event(podReference(pod), 'Normal', eventReasons.resizeCompleted, message);
   }
 
-  /** A resize could not be carried out; it is tried again with the pod's next sync. @param pod as granted */
+  /**
+   * Records that a resize failed; it is retried with the pod's next sync. @param pod the pod with its allocated
+   * resources
+   */
   failed(pod: Pod, message: string): void {
     const { uid, generation } = pod.metadata;
     const news = { reason: RESIZE_ERROR, message, observedGeneration: generation };
@@ -271,17 +296,17 @@ export class AllocationManager {
     this.#recorder.event(podReference(pod), 'Warning', eventReasons.resizeError, text);
   }
 
-  /** What the pod's status says of its resize: PodResizePending and PodResizeInProgress, where they hold. */
+  /** Returns the resize conditions of the pod's status: PodResizePending and PodResizeInProgress, if they hold. */
   conditions(uid: string): readonly PodCondition[] {
     return this.#conditions.list(uid);
   }
 
-  /** The pod has come to its end, and with it its resize. */
+  /** Drops the resize of a terminated pod. */
   ended(uid: string): void {
     this.#waiting.ended(uid);
   }
 
-  /** Whether any resize waits for room. */
+  /** Whether any resize is pending. */
   get hasWaiting(): boolean {
     return this.#waiting.size > 0;
   }
@@ -292,7 +317,10 @@ export class AllocationManager {
   }
 }
 
-/** What may pass by itself: the path names what it should, and the disk, or what the process may have open, is not well. */
+/**
+ * Returns whether the error may be temporary: a failure of the disk or a shortage of file descriptors, rather than a
+ * wrong path.
+ */
 function isOfTheDisk(cause: unknown): boolean {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return TRANSIENT.has(String(code));

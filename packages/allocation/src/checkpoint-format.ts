@@ -3,7 +3,7 @@ import { formatResourceList, goJson, parseResourceList, type ResourceRequirement
 import type { PodResources } from './pod-resources.ts';
 
 /**
- * The form of upstream's state files, so that a machine may change between that kubelet and this one
+ * Encodes upstream's state files, so that a machine can switch between that kubelet and this one
  * (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum": N}`.
  */
 export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly data: string } {
@@ -11,16 +11,16 @@ export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly 
   return { data: goJson(pods.size === 0 ? {} : { entries }) };
 }
 
-/** @throws Error that says what is wrong */
+/** Decodes a state file. @throws Error describing the problem */
 export function decodePods({ data }: JsonObject): ReadonlyMap<string, PodResources> {
-  if (typeof data !== 'string') throw new Error('it has no field data of text');
+  if (typeof data !== 'string') throw new Error('field data must be a string');
   const { entries = {} } = asObject(JSON.parse(data), 'data');
   const pods = Object.entries(asObject(entries ?? {}, 'entries'));
   return new Map(pods.map(([uid, pod]) => [uid, decodePod(pod, uid)]));
 }
 
 /**
- * The checksum of upstream's files: FNV-1a of 32 bits over what its dump library prints of the field `data`
+ * Computes upstream's checksum: 32-bit FNV-1a of the text that go-spew prints for the field `data`
  * (`pkg/kubelet/checkpointmanager/checksum`).
  */
 export function dataChecksum(content: JsonObject): number {
@@ -36,7 +36,7 @@ function encodePod({ containers, pod }: PodResources): object {
   return { ContainerResources: inOrder(encoded), PodLevelResources: pod === undefined ? null : encodeResources(pod) };
 }
 
-/** In Go's order of fields; quantities in canonical form. */
+/** Encodes with Go's order of fields, and quantities in canonical form. */
 function encodeResources({ limits, requests, claims }: ResourceRequirements): object {
   const list = (of: Readonly<Record<string, string>>): object =>
     inOrder(Object.entries(formatResourceList(parseResourceList(of))));
@@ -65,7 +65,7 @@ function decodeResources(value: unknown, where: string): ResourceRequirements {
 
 function asObject(value: unknown, where: string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new Error(`${where} is no object`);
+  throw new Error(`${where} must be an object`);
 }
 
 function inOrder<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {

@@ -1,11 +1,11 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** `Unreadable`: a state file is there, and cannot be read or is not what was written. */
+/** Error codes of `AllocationError`. `Unreadable`: a state file exists but cannot be read or is invalid. */
 export type AllocationErrorCode = 'Unreadable';
 
 const BRAND = '@node-agent/allocation.AllocationError';
 
-/** What keeps it from being known what pods were granted. */
+/** Error of the allocation state. */
 export class AllocationError extends Error {
   static {
     brand(AllocationError, BRAND);
@@ -19,7 +19,7 @@ export class AllocationError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is an `AllocationError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is an `AllocationError`, created by this or another copy of the package. */
   static is(value: unknown): value is AllocationError {
     return hasBrand(value, BRAND);
   }

@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Metrics } from '@node-agent/telemetry';
 import type { ResizeConditions } from './resize-conditions.ts';
 
-/** The metrics of this package, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of this package, with upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface AllocationMetrics {
   readonly requested: Counter<'resource' | 'requirement' | 'operation'>;
   readonly infeasible: Counter<'reason_detail'>;
@@ -14,27 +14,27 @@ export function makeAllocationMetrics(metrics: Metrics): AllocationMetrics {
   return {
     requested: metrics.counter({
       name: 'kubelet_container_requested_resizes_total',
-      help: 'Resizes that were asked for, each resource of each container by itself.',
+      help: 'Requested resizes, counted per resource and container.',
       labels: ['resource', 'requirement', 'operation'],
     }),
     infeasible: metrics.counter({
       name: 'kubelet_pod_infeasible_resizes_total',
-      help: 'Resizes that this node will never be able to give.',
+      help: 'Resizes that are infeasible on this node.',
       labels: ['reason_detail'],
     }),
     acceptedLate: metrics.counter({
       name: 'kubelet_pod_deferred_accepted_resizes_total',
-      help: 'Resizes that were granted after they had been put off.',
+      help: 'Resizes that were accepted after having been deferred.',
       labels: ['retry_trigger'],
     }),
     pending: metrics.gauge({
       name: 'kubelet_pod_pending_resizes',
-      help: 'Pods whose resize waits, or was refused.',
+      help: 'Pods with a pending resize, by reason.',
       labels: ['reason'],
     }),
     inProgress: metrics.gauge({
       name: 'kubelet_pod_in_progress_resizes',
-      help: 'Pods whose resize is being carried out.',
+      help: 'Pods with a resize in progress.',
     }),
   };
 }

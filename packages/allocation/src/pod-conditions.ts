@@ -15,7 +15,7 @@ import {
 
 const NONE: ResizeConditions = {};
 
-/** What the statuses of all pods say of their resizes. */
+/** Resize conditions of all pods. */
 export class PodConditions {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #metrics: AllocationMetrics;
@@ -35,19 +35,19 @@ export class PodConditions {
     return known === undefined ? [] : conditionList(known);
   }
 
-  /** Takes over what the API shows of a pod of which nothing is known here. */
+  /** Takes the conditions from the API's status for a pod without known conditions. */
   backfill({ metadata: { uid }, status }: Pod): void {
     if (!this.#conditions.has(uid)) this.#set(uid, conditionsOf(status?.conditions));
   }
 
-  /** @returns whether an event is due */
+  /** Sets the pending condition. @returns whether an event is due */
   pending(uid: string, news: ConditionNews & { readonly reason: PendingReason }): boolean {
     const { conditions, told } = withPending(this.get(uid), news, this.#now());
     this.#set(uid, conditions);
     return told;
   }
 
-  /** @returns whether an event is due */
+  /** Sets the in-progress condition. @returns whether an event is due */
   inProgress(uid: string, news: ConditionNews): boolean {
     const { conditions, told } = withInProgress(this.get(uid), news, this.#now());
     this.#set(uid, conditions);
@@ -58,7 +58,7 @@ export class PodConditions {
     if (this.get(uid).pending !== undefined) this.#set(uid, withoutPending(this.get(uid)));
   }
 
-  /** @returns the condition that there was */
+  /** Removes the in-progress condition. @returns the former condition */
   endInProgress(uid: string): PodCondition | undefined {
     const { inProgress } = this.get(uid);
     if (inProgress !== undefined) this.#set(uid, withoutInProgress(this.get(uid)));
@@ -73,7 +73,7 @@ export class PodConditions {
     for (const uid of [...this.#conditions.keys()]) if (!uids.has(uid)) this.forget(uid);
   }
 
-  /** What says nothing new stays the same object. */
+  /** Stores the conditions; unchanged conditions keep the same object. */
   #set(uid: string, conditions: ResizeConditions): void {
     const before = this.get(uid);
     if (before.pending === conditions.pending && before.inProgress === conditions.inProgress) return;
@@ -82,7 +82,7 @@ export class PodConditions {
     countConditions(this.#metrics, this.#conditions.values());
   }
 
-  /** In whole seconds, as the API has times. */
+  /** Formats the current time in whole seconds, as the API does. */
   #now(): string {
     return `${new Date(this.#clock.now()).toISOString().slice(0, 19)}Z`;
   }

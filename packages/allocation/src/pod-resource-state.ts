@@ -6,36 +6,36 @@ import { dataChecksum, decodePods, encodePods } from './checkpoint-format.ts';
 import { AllocationError } from './errors.ts';
 import type { PodResources } from './pod-resources.ts';
 
-/** Upstream's names of the two state files, beneath the kubelet's root directory. */
+/** Upstream's names of the two state files in the kubelet's root directory. */
 export const ALLOCATED_PODS_STATE = 'allocated_pods_state';
 export const ACTUATED_PODS_STATE = 'actuated_pods_state';
 
-/** Where a {@link PodResourceState} is kept. */
+/** Dependencies of a {@link PodResourceState}. */
 export interface PodResourceStateComponents {
   readonly fs: ConstructorParameters<typeof CheckpointStore>[0]['fs'];
 }
 
 /**
- * Resources of pods that outlive the process (`pkg/kubelet/allocation/state`). What is set is known at once, and on disk when
- * {@link saved} says so: sets that come while a write is under way share the next one. Removals wait for the next write: a pod too
- * many in the file does no harm.
+ * Resources of pods that survive a restart (`pkg/kubelet/allocation/state`). A change is visible immediately and on
+ * disk when {@link saved} resolves. Changes during a running write share the next one. Removals are written with the
+ * next change, because an extra pod in the file is harmless.
  */
 export class PodResourceState {
   readonly #store: CheckpointStore;
   readonly #path: string;
   readonly #name: string;
   #pods = new Map<string, PodResources>();
-  /** Grows with each set, so that it is known which of them a write has. */
+  /** Incremented with each change, to determine which changes a write includes. */
   #version = 0;
   #writtenVersion = 0;
   readonly #versions = new Map<string, number>();
   #writing: Promise<void> | undefined;
   #loaded = false;
   #lastData: string | undefined;
-  /** What the file has, of the pods of which that is certain. */
+  /** Known content of the file; uncertain entries are left out. */
   #onDisk: Map<string, PodResources> = new Map();
 
-  /** @param options `directory` is the kubelet's root directory, `name` the file in it */
+  /** @param options `directory`: the kubelet's root directory; `name`: the file in it */
   constructor(
     components: PodResourceStateComponents,
     options: Pick<CheckpointStoreOptions, 'directory'> & { readonly name: string },
@@ -48,19 +48,22 @@ export class PodResourceState {
     this.#path = `${options.directory}/${options.name}`;
   }
 
-  /** Removes what a process that was killed left half written, of any state in the directory; to be called before any is written. */
+  /**
+   * Removes unfinished files of a killed process, of all state files in the directory. Must be called before any is
+   * written.
+   */
   async removeLeftovers(): Promise<void> {
     await this.#store.removeLeftovers();
   }
 
-  /** Reads what an earlier process has written. @throws AllocationError `Unreadable`, in upstream's words */
+  /** Reads the state of an earlier process. @throws AllocationError `Unreadable` in upstream's wording */
   async load(): Promise<void> {
     try {
       const stored = await this.#store.get(this.#name);
       if (stored !== undefined) {
         this.#onDisk = new Map(decodePods(stored));
         this.#lastData = String(stored.data);
-        // What was set before is newer.
+        // Changes made before the read are newer.
         this.#pods = new Map([...this.#onDisk, ...this.#pods]);
       }
       this.#loaded = true;
@@ -97,19 +100,19 @@ export class PodResourceState {
     this.#versions.delete(uid);
   }
 
-  /** Removes all pods but these. */
+  /** Removes all pods except these. */
   retain(uids: { has(uid: string): boolean }): void {
     for (const uid of this.uids()) if (!uids.has(uid)) this.remove(uid);
   }
 
   /**
-   * Resolves once what was set of the pod is on disk. What could not be written is tried anew; what is there already, as an earlier process
-   * has left it, needs no write, which a full disk would refuse.
-   * @throws the file system's error; AllocationError `Unreadable` where nothing was loaded, and cannot be
+   * Resolves when the pod's latest change is on disk. A failed write is retried. If the file already contains the
+   * values, no write is needed, which a full disk would reject.
+   * @throws the file system's error; AllocationError `Unreadable` if the state was not loaded and cannot be
    */
   async saved(uid: string): Promise<void> {
     while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
-      // A write that is under way may have something else of it.
+      // A running write may contain other values of the pod.
       if (this.#writing === undefined && isSame(this.#onDisk.get(uid), this.#pods.get(uid))) return;
       this.#writing ??= this.#write().finally(() => {
         this.#writing = undefined;
@@ -119,7 +122,7 @@ export class PodResourceState {
   }
 
   async #write(): Promise<void> {
-    // Whoever did not load must not write over what an earlier process has left.
+    // Without a load, a write would overwrite the state of an earlier process.
     if (!this.#loaded) await this.load();
     const version = this.#version;
     const pods = new Map(this.#pods);
@@ -127,7 +130,7 @@ export class PodResourceState {
     try {
       if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
     } catch (err) {
-      // It may have got as far as the disk all the same.
+      // The failed write may still have reached the disk.
       this.#lastData = undefined;
       for (const [uid, resources] of this.#onDisk) if (!isSame(resources, pods.get(uid))) this.#onDisk.delete(uid);
       throw err;
@@ -138,7 +141,7 @@ export class PodResourceState {
   }
 }
 
-/** As they are written. */
+/** Compares the encoded forms. */
 function isSame(a: PodResources | undefined, b: PodResources | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   const textOf = (resources: PodResources): string => encodePods(new Map([['', resources]])).data;

@@ -1,26 +1,27 @@
 import type { PodCondition } from '@node-agent/pod-spec';
 
-/** Upstream's reasons of the condition PodResizePending, and that of a failure in PodResizeInProgress. */
+/** Upstream's reasons of the condition PodResizePending, and of a failure in PodResizeInProgress. */
 export type PendingReason = 'Deferred' | 'Infeasible';
 export const RESIZE_ERROR = 'Error';
 
-/** What a pod's status says of its resize; nothing where there is none (`podResizeConditions` in `pkg/kubelet/status`). */
+/** Resize conditions of a pod's status; empty if there is no resize (`podResizeConditions` in `pkg/kubelet/status`). */
 export interface ResizeConditions {
   readonly pending?: PodCondition;
   readonly inProgress?: PodCondition;
 }
 
-/** What a condition says, beside its times. */
+/** Content of a condition, without its times. */
 export interface ConditionNews {
   readonly reason?: string;
   readonly message?: string;
-  /** The generation of the pod's spec that it is about. */
+  /** Generation of the pod's spec that the condition refers to. */
   readonly observedGeneration?: number | undefined;
 }
 
 /**
- * The resize was put off, or refused. Its transition is the time at which its reason changed last.
- * @returns `told`: whether its reason or its generation changed, so that an event is due
+ * Sets the pending condition because the resize was deferred or is infeasible. The transition time is that of the last
+ * change of the reason.
+ * @returns `told`: whether the reason or generation changed, so that an event is due
  */
 export function withPending(
   before: ResizeConditions,
@@ -36,9 +37,9 @@ export function withPending(
 }
 
 /**
- * The resize is being carried out, or failed at that. The generation of a condition that is there stays, and so do its reason and
- * message where there are no others: only its end takes them away.
- * @returns `told`: whether it changed
+ * Sets the in-progress condition because the resize is being actuated, or failed. An existing condition keeps its
+ * generation, and its reason and message unless others are given; only the end of the resize removes them.
+ * @returns `told`: whether the condition changed
  */
 export function withInProgress(
   before: ResizeConditions,
@@ -61,14 +62,16 @@ export function withoutInProgress({ inProgress: _inProgress, ...rest }: ResizeCo
   return rest;
 }
 
-/** As the API shows them, after a restart of the kubelet (`BackfillPodResizeConditions`). */
+/**
+ * Reads the conditions from the API's status after a restart of the kubelet (upstream: `BackfillPodResizeConditions`).
+ */
 export function conditionsOf(shown: readonly PodCondition[] | undefined): ResizeConditions {
   const pending = shown?.find(({ type }) => type === 'PodResizePending');
   const inProgress = shown?.find(({ type }) => type === 'PodResizeInProgress');
   return { ...(pending && { pending }), ...(inProgress && { inProgress }) };
 }
 
-/** In upstream's order. */
+/** Returns the conditions in upstream's order. */
 export function conditionList({ pending, inProgress }: ResizeConditions): readonly PodCondition[] {
   return [...(pending ? [pending] : []), ...(inProgress ? [inProgress] : [])];
 }
@@ -85,7 +88,7 @@ function condition(
     (old.reason ?? '') === reason &&
     (old.message ?? '') === message &&
     old.observedGeneration === observedGeneration;
-  // Upstream notes the time of each look; a status that says nothing new is not worth a write.
+  // Upstream updates the probe time with each check. Here, an unchanged condition is kept, to avoid a status write.
   if (same) return old;
   return {
     type,

@@ -10,11 +10,12 @@ import type { ResizeFeatures } from './allocated-pod.ts';
 import type { PodResources } from './pod-resources.ts';
 
 /**
- * Whether something that runs has not got yet what it was granted (`IsPodResizeInProgress` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). What does not run gets it when it starts. Upstream leaves init containers out
- * that are no sidecars, and so calls their resizes complete before they have begun.
- * @param pod as granted
- * @param applied what was applied to the pod last
+ * Returns whether a running container does not have its allocated resources yet (`IsPodResizeInProgress` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A container that is not running gets them when it starts.
+ * Difference from upstream: non-sidecar init containers are included; upstream leaves them out and so reports their
+ * resizes as complete before they have begun.
+ * @param pod the pod with its allocated resources
+ * @param applied the resources last actuated for the pod
  */
 export function isResizeInProgress(
   pod: Pod,
@@ -23,7 +24,7 @@ export function isResizeInProgress(
   features: ResizeFeatures = {},
 ): boolean {
   const podLevel = (features.podLevel ?? true) ? pod.spec.resources : undefined;
-  // Newest first: the first of a name is the container.
+  // The status is sorted newest first: the first container of a name is the current one.
   const states = new Map(status.containers.toReversed().map(({ name, state }) => [name, state]));
   for (const { container, type } of allContainers(pod)) {
     if (!isResizable(type, features) || states.get(container.name) !== 'running') continue;

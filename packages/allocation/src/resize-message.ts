@@ -1,7 +1,7 @@
 import { type Container, goJson, type Pod } from '@node-agent/pod-spec';
 
 /**
- * The text of an event about a resize: what it is, and as JSON the resources of all containers
+ * Returns the text of a resize event: the kind of event, followed by the resources of all containers as JSON
  * (`pkg/kubelet/events/resize.go`).
  */
 export function resizeMessage(what: string, pod: Pod, generation: number | undefined, error = ''): string {

@@ -1,7 +1,7 @@
 import { allContainers, type CpuMemory, cpuMemory, isResizable, type Pod, sameResources } from '@node-agent/pod-spec';
 import type { ResizeFeatures } from './allocated-pod.ts';
 
-/** One change that an update of a pod asks for: labels of `kubelet_container_requested_resizes_total`. */
+/** One change that a pod update requests; labels of `kubelet_container_requested_resizes_total`. */
 export interface ResizeOperation {
   readonly resource: 'cpu' | 'memory';
   readonly requirement: 'requests' | 'limits';
@@ -15,7 +15,10 @@ const FIGURES: readonly (readonly [keyof CpuMemory, ResizeOperation['resource'],
   ['cpuLimitMilli', 'cpu', 'limits'],
 ];
 
-/** What an update asks to change of each container (`recordContainerResizeOperations` in `pkg/kubelet/kubelet.go`). */
+/**
+ * Returns the resource changes of each container in a pod update (`recordContainerResizeOperations` in
+ * `pkg/kubelet/kubelet.go`).
+ */
 export function resizeOperations(before: Pod, after: Pod, features: ResizeFeatures = {}): readonly ResizeOperation[] {
   const now = new Map([...allContainers(after)].map(({ container }) => [container.name, container]));
   const operations: ResizeOperation[] = [];
@@ -31,7 +34,7 @@ export function resizeOperations(before: Pod, after: Pod, features: ResizeFeatur
   return operations;
 }
 
-/** Whether an update asks for other resources of the pod as a whole. */
+/** Returns whether a pod update changes the pod-level resources. */
 export function podLevelChanges(before: Pod, after: Pod): boolean {
   return !sameResources(before.spec.resources, after.spec.resources);
 }

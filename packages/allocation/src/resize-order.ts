@@ -1,18 +1,19 @@
 import { type Pod, podQosClass } from '@node-agent/pod-spec';
 
-/** A resize that waits, as its place among the others depends on it. */
+/** A pending resize with the properties that determine its order. */
 export interface WaitingResize {
   readonly pod: Pod;
-  /** Whether it asks for more CPU or memory than the pod was granted. */
+  /** Whether the resize requests more CPU or memory than is allocated. */
   readonly increases: boolean;
-  /** When it was put off, in ms since the Unix epoch; `undefined` where that has not happened. */
+  /** Time since when the resize is deferred, in ms since the Unix epoch; `undefined` if it was never deferred. */
   readonly pendingSinceMs: number | undefined;
 }
 
 /**
- * Which of two resizes is tried first, as `Array.sort` wants it (`sortPendingResizes` in `pkg/kubelet/allocation/allocation_manager.go`):
- * one that asks for no more; then the higher priority; then Guaranteed; then who has waited longer. Upstream's comparison
- * contradicts itself where neither asks for more: here the other rules decide then.
+ * Compares two pending resizes for `Array.sort` (`sortPendingResizes` in
+ * `pkg/kubelet/allocation/allocation_manager.go`): first those that request no more, then higher priority, then
+ * Guaranteed pods, then the longest deferred. Upstream's comparison is inconsistent if neither requests more; here the
+ * other rules apply then.
  */
 export function compareResizes(one: WaitingResize, other: WaitingResize): number {
   return (
@@ -28,7 +29,7 @@ function rank(pod: Pod): number {
   return podQosClass(pod) === 'Guaranteed' ? 0 : 1;
 }
 
-/** Who was never put off comes after those who were. */
+/** Resizes that were never deferred come after those that were. */
 function since({ pendingSinceMs }: WaitingResize): number {
   return pendingSinceMs ?? Number.MAX_SAFE_INTEGER;
 }

@@ -10,33 +10,33 @@ import {
 } from '@node-agent/pod-spec';
 import type { ResizeFeatures } from './allocated-pod.ts';
 
-/** What of the node decides whether a pod can be resized at all. */
+/** Node settings that determine whether a pod can be resized. */
 export interface ResizeNode extends ResizeFeatures {
-  /** Whether containers may swap: `LimitedSwap`, with a kernel that accounts it, on cgroup v2; false by default. */
+  /** Whether containers may swap: `LimitedSwap`, with a kernel that accounts swap, on cgroup v2. Default: false. */
   readonly limitedSwap?: boolean;
-  /** `cpuManagerPolicy` is `static`; false by default. */
+  /** Whether `cpuManagerPolicy` is `static`. Default: false. */
   readonly staticCpus?: boolean;
-  /** `memoryManagerPolicy` is `Static`; false by default. */
+  /** Whether `memoryManagerPolicy` is `Static`. Default: false. */
   readonly staticMemory?: boolean;
-  /** InPlacePodVerticalScalingExclusiveCPUs; false by default. */
+  /** InPlacePodVerticalScalingExclusiveCPUs. Default: false. */
   readonly exclusiveCpus?: boolean;
-  /** InPlacePodVerticalScalingExclusiveMemory; false by default. */
+  /** InPlacePodVerticalScalingExclusiveMemory. Default: false. */
   readonly exclusiveMemory?: boolean;
 }
 
-/** Why a resize will never be possible here. */
+/** Reason why a resize is infeasible on this node. */
 export interface ResizeRefusal {
-  /** The label `reason_detail` of `kubelet_pod_infeasible_resizes_total`. */
+  /** Label `reason_detail` of `kubelet_pod_infeasible_resizes_total`. */
   readonly detail: string;
-  /** Upstream's words. */
+  /** Message in upstream's wording. */
   readonly message: string;
 }
 
 /**
- * Why this node cannot give a pod what it asks for, however much room there is; `undefined` where it can
+ * Returns why a resize is infeasible on this node regardless of free resources; `undefined` if it is feasible
  * (`podResizesAdmitHandler` in `pkg/kubelet/allocation/handlers.go`).
- * @param pod as its spec asks
- * @param granted the same with what it has
+ * @param pod the pod with the resources of its spec
+ * @param granted the pod with its allocated resources
  */
 export function resizeRefusal(pod: Pod, granted: Pod, node: ResizeNode = {}): ResizeRefusal | undefined {
   if (node.limitedSwap && changesSwap(pod, granted)) {
@@ -64,7 +64,10 @@ export function resizeRefusal(pod: Pod, granted: Pod, node: ResizeNode = {}): Re
   return undefined;
 }
 
-/** A container's share of the swap follows from its memory request, and cannot change while it runs. */
+/**
+ * Returns whether the resize changes a container's swap limit, which is derived from its memory request and cannot
+ * change while the container runs.
+ */
 function changesSwap(pod: Pod, granted: Pod): boolean {
   const before = byName(granted);
   return containersOf(pod).some((asked) => {
@@ -78,7 +81,7 @@ function changesSwap(pod: Pod, granted: Pod): boolean {
 function maySwap(pod: Pod, container: Container): boolean {
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
   const limit = parseQuantity(container.resources?.limits?.memory ?? '0');
-  // Equal says that it asked for none, too.
+  // Also true if both are 0, so that a container without a memory request may not swap.
   return !request(container, 'memory').equals(limit);
 }
 

@@ -9,7 +9,7 @@ import { resizeMessage } from './resize-message.ts';
 import { compareResizes } from './resize-order.ts';
 import { type ResizeNode, resizeRefusal } from './resize-refusal.ts';
 
-/** What makes resizes that wait be tried again: the label `retry_trigger` of upstream's metric. */
+/** Cause of a retry of pending resizes; label `retry_trigger` of upstream's metric. */
 export type RetryTrigger =
   | 'pod_resized'
   | 'pod_updated'
@@ -18,41 +18,47 @@ export type RetryTrigger =
   | 'pod_terminated'
   | 'periodic_retry';
 
-/** The pods of the node. */
+/** Port to the pods of the node. */
 export interface AllocationPods {
-  /** Those that hold resources of the node (N1), as granted. */
+  /** Returns the pods that hold resources of the node (N1), with their allocated resources. */
   active(): readonly Pod[];
-  /** Those about which nothing is decided, and for which others may be being ended: what becomes free is theirs first. None where absent. */
+  /**
+   * Returns pods that are still in admission and for which other pods may be being evicted; freed resources are theirs
+   * first. Default: none.
+   */
   applicants?(): readonly Pod[];
-  /** A pod as its source has it now. */
+  /** Returns a pod as its source has it now. */
   byUid(uid: string): Pod | undefined;
-  /** Whether all sources have told of their pods: nothing is given away before. */
+  /** Returns whether all pod sources are ready; before that, no resources are allocated to resizes. */
   sourcesReady(): boolean;
 }
 
-/** Whether there is room for a pod as it asks to be, and why not. */
+/** Result of checking whether the node has room for a pod with its requested resources. */
 export type ResizeVerdict =
   | { readonly admit: true }
   | {
       readonly admit: false;
       readonly reason: string;
       readonly message: string;
-      /** Ends those who are in the way, where somebody may be; resolves when that is done, or says why not. Whether there is room then is asked anew. */
+      /**
+       * Evicts pods that are in the way, if eviction may help. Resolves with the result; whether there is room must
+       * then be checked again.
+       */
       readonly recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
     };
 
 /**
- * Whether there is room for a pod as it asks to be, beside the others as they were granted. Answers at once, so that nobody else
- * is given the same room meanwhile.
+ * Checks whether the node has room for a pod with its requested resources beside the others' allocated ones.
+ * Synchronous, so that no other pod is allocated the same resources in between.
  */
 export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 
-/** How long waiting resizes are let be, where nothing happens that may have made room. */
+/** Period of retrying pending resizes without a trigger. */
 const RETRY_MS = 180_000;
-/** The same before the sources have told of their pods. */
+/** Retry period before the pod sources are ready. */
 const FIRST_RETRY_MS = 30_000;
 
-/** What came of ending others for a pod. */
+/** Result of evicting other pods for a pod. */
 interface Recovered {
   readonly uid: string;
   readonly verdict: ResizeVerdict;
@@ -68,20 +74,23 @@ interface Components {
   readonly node: ResizeNode;
   readonly conditions: PodConditions;
   readonly grants: { allocated(pod: Pod): Pod; grant(pod: Pod): void };
-  /** Pods are to be synced, as what was decided about them took its time. */
+  /** Called with the pods to sync when an asynchronous decision was made. */
   readonly onDecided: (uids: readonly string[]) => void;
-  /** Aborted when the kubelet ends. */
+  /** Returns the signal that is aborted when the kubelet stops. */
   readonly ending: () => AbortSignal;
 }
 
-/** The resizes that wait for room, and who of them gets it (`retryPendingResizes` in `pkg/kubelet/allocation/allocation_manager.go`). */
+/**
+ * Manages resizes that wait for resources, and decides which are allocated (`retryPendingResizes` in
+ * `pkg/kubelet/allocation/allocation_manager.go`).
+ */
 export class WaitingResizes {
   readonly #components: Components;
-  /** The pods whose resize waits. */
+  /** UIDs of pods with a pending resize. */
   readonly #waiting = new Set<string>();
-  /** Pods for which others are being ended. */
+  /** UIDs of pods for which other pods are being evicted. */
   readonly #recovering = new Set<string>();
-  /** When they are tried again though nothing has happened, by the monotonic clock. */
+  /** Monotonic time of the next retry without a trigger. */
   #dueAtMs: number;
 
   constructor(components: Components) {
@@ -105,20 +114,23 @@ export class WaitingResizes {
     this.#waiting.delete(uid);
   }
 
-  /** The pod has come to its end, and with it its resize. */
+  /** Drops the resize of a terminated pod. */
   ended(uid: string): void {
     this.#waiting.delete(uid);
     this.#components.conditions.forget(uid);
   }
 
-  /** Something may have made room. @returns the UIDs of pods that are to be synced, as their grant or their condition is another */
+  /**
+   * Retries pending resizes because resources may have become free. @returns the UIDs of pods to sync, whose allocation
+   * or conditions have changed
+   */
   retry(trigger: RetryTrigger): readonly string[] {
     return this.#retry(trigger);
   }
 
   /**
-   * @param recovered what came of ending others for a pod: nobody else is ended this time, for it or for another, as two for whom that
-   *   is in vain would have each other tried again without end
+   * @param recovered result of evicting other pods for a pod. No further pods are evicted in this pass, for any pod;
+   * otherwise, two pods whose evictions do not help would trigger each other endlessly
    */
   #retry(trigger: RetryTrigger, recovered?: Recovered): readonly string[] {
     const { pods, clock, conditions, metrics } = this.#components;
@@ -138,7 +150,7 @@ export class WaitingResizes {
     return changed;
   }
 
-  /** Tries again what waits, once nothing has been tried for 3 min; for 30 s, where the sources were not ready. */
+  /** Retries pending resizes if nothing was tried for 3 min, or for 30 s if the pod sources were not ready. */
   retryOverdue(): readonly string[] {
     return this.#components.clock.monotonic() < this.#dueAtMs ? [] : this.retry('periodic_retry');
   }
@@ -163,7 +175,7 @@ export class WaitingResizes {
     return resizes.sort(compareResizes).map(({ pod }) => pod);
   }
 
-  /** @returns whether the pod has now what it asks for, and had not before */
+  /** Tries one resize. @returns whether the pod's requested resources were allocated now */
   #try(pod: Pod, recovered: Recovered | undefined): boolean {
     const { pods, conditions, grants, metrics, node } = this.#components;
     const { uid } = pod.metadata;
@@ -181,11 +193,12 @@ export class WaitingResizes {
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
     const verdict = this.#verdict(pod, granted, others);
     if (!verdict.admit) {
-      // While it is seen to, it is not said to wait: upstream's kubelet stands still meanwhile.
+      // While pods are being evicted for this pod, it is not marked as pending; upstream's kubelet blocks during that
+      // time.
       if (this.#recovering.has(uid)) return false;
       if (recovered === undefined && verdict.recover !== undefined) void this.#recover(pod, verdict.recover);
       else if (recovered?.uid === uid) this.#putOff(pod, recovered.verdict.admit ? verdict : recovered.verdict);
-      // What was said when others were to be ended for it stands until that is tried again.
+      // The message about the evictions is kept until they are tried again.
       else if (verdict.recover === undefined || conditions.get(uid).pending === undefined) this.#putOff(pod, verdict);
       return false;
     }
@@ -193,7 +206,9 @@ export class WaitingResizes {
     return true;
   }
 
-  /** Nobody is ended for a pod that only those are in the way of who came before: they may yet be refused. */
+  /**
+   * If only pods that are still in admission are in the way, no pods are evicted, because those may still be rejected.
+   */
   #verdict(pod: Pod, granted: Pod, others: readonly Pod[]): ResizeVerdict {
     const { pods, admit } = this.#components;
     const verdict = admit(pod, others);
@@ -203,7 +218,7 @@ export class WaitingResizes {
     return beside.admit ? beside : { admit: false, reason: beside.reason, message: beside.message };
   }
 
-  /** Others are ended for the pod. Where what becomes free is another's by then, its resize waits as any other. */
+  /** Evicts other pods for the pod. If another pod has taken the freed resources by then, the resize stays pending. */
   async #recover(pod: Pod, recover: (signal: AbortSignal) => Promise<ResizeVerdict>): Promise<void> {
     const { logger, ending, onDecided } = this.#components;
     const { uid, name } = pod.metadata;
@@ -224,15 +239,18 @@ export class WaitingResizes {
     const { uid, generation, name } = pod.metadata;
     grants.grant(pod);
     conditions.endPending(uid);
-    // What went wrong with an earlier one is not this one's fault, and its generation is another.
+    // A failure of an earlier resize does not apply to this one, which has another generation.
     conditions.endInProgress(uid);
     conditions.inProgress(uid, { observedGeneration: generation });
     const message = resizeMessage('Pod resize started', pod, generation);
     recorder.event(podReference(pod), 'Normal', eventReasons.resizeStarted, message);
-    logger.info({ podUid: uid, pod: name }, 'Pod resize was granted');
+    logger.info({ podUid: uid, pod: name }, 'Allocated the resources of a pod resize');
   }
 
-  /** Its condition says whether it can ever be; its event says also who refused it, as `OutOfcpu`. */
+  /**
+   * Marks the resize as pending. The condition states whether the resize is deferred or infeasible; the event also
+   * names the rejecting check, for example `OutOfcpu`.
+   */
   #putOff(pod: Pod, { reason, message }: { readonly reason: string; readonly message: string }): void {
     const { conditions, recorder, logger } = this.#components;
     const { uid, generation, name } = pod.metadata;
@@ -241,6 +259,6 @@ export class WaitingResizes {
     const event = pending === 'Deferred' ? eventReasons.resizeDeferred : eventReasons.resizeInfeasible;
     const text = resizeMessage(`Pod resize ${reason}`, pod, generation, message);
     recorder.event(podReference(pod), 'Warning', event, text);
-    logger.info({ podUid: uid, pod: name, reason, message }, 'Pod resize has to wait');
+    logger.info({ podUid: uid, pod: name, reason, message }, 'Pod resize is pending');
   }
 }

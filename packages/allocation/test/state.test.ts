@@ -131,13 +131,13 @@ describe('the state file', () => {
   });
 
   test.each([
-    [{ data: 7 }, 'it has no field data of text'],
-    [{}, 'it has no field data of text'],
-    [{ data: '7' }, 'data is no object'],
-    [{ data: '{"entries":[]}' }, 'entries is no object'],
-    [{ data: '{"entries":{"u":null}}' }, 'entries[u] is no object'],
-    [{ data: '{"entries":{"u":{"ContainerResources":7}}}' }, 'entries[u].ContainerResources is no object'],
-    [{ data: '{"entries":{"u":{"ContainerResources":{"c":7}}}}' }, 'u/c is no object'],
+    [{ data: 7 }, 'field data must be a string'],
+    [{}, 'field data must be a string'],
+    [{ data: '7' }, 'data must be an object'],
+    [{ data: '{"entries":[]}' }, 'entries must be an object'],
+    [{ data: '{"entries":{"u":null}}' }, 'entries[u] must be an object'],
+    [{ data: '{"entries":{"u":{"ContainerResources":7}}}' }, 'entries[u].ContainerResources must be an object'],
+    [{ data: '{"entries":{"u":{"ContainerResources":{"c":7}}}}' }, 'u/c must be an object'],
     [{ data: '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"much"}}}}}}' }, 'much'],
   ])('%j is refused by what is wrong with it', (content, message) => {
     expect(() => decodePods(content as never)).toThrow(message);

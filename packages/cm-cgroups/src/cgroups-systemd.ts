@@ -10,15 +10,16 @@ import { resourceProperties, sliceProperties, withWholePercents } from './system
 
 export interface CgroupsSystemdComponents {
   readonly systemd: Systemd;
-  /** The same groups by their files, with systemd's names. */
+  /** Manages the same cgroups through their files, with systemd's names. */
   readonly groups: CgroupGroups;
 }
 
 const ROOT_SLICE = '-.slice';
 
 /**
- * Groups as slices of systemd, which makes their directories, and sets again what it was told whenever it thinks of it. What
- * it has no word for is written into the files after it (`systemd/v1.go` and `v2.go` of opencontainers/cgroups).
+ * Manages cgroups as systemd slices. systemd creates the directories, and rewrites the properties that it knows
+ * whenever it reloads. Limits without a systemd property are written into the files afterwards (`systemd/v1.go` and
+ * `v2.go` of opencontainers/cgroups).
  */
 export class CgroupsSystemd implements CgroupManager {
   readonly version: 1 | 2;
@@ -84,7 +85,8 @@ export class CgroupsSystemd implements CgroupManager {
   async create(name: CgroupName, config: ResourceConfig): Promise<void> {
     checkLimits(config);
     await this.#start(name);
-    // systemd makes it in the hierarchies that it uses itself, and passes on only the controllers that it was asked for.
+    // systemd creates the cgroup only in the hierarchies that it uses, and delegates only the controllers that it was
+    // asked for.
     await this.#groups.make(name);
     await this.update(name, config);
   }
@@ -97,7 +99,7 @@ export class CgroupsSystemd implements CgroupManager {
     if (refused !== undefined) throw refused;
   }
 
-  /** What runs in it is killed first: systemd would ask it to end, and wait 90 s for what does not. */
+  /** Processes are killed first: systemd would send them SIGTERM and wait 90 s for those that do not exit. */
   async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
     await this.#groups.empty(name, signal);
     try {
@@ -106,7 +108,8 @@ export class CgroupsSystemd implements CgroupManager {
       if (signal.aborted) throw err;
       throw systemdError(err, 'NotRemoved', `failed to stop ${this.#unit(name)}`);
     }
-    // What systemd did not make it does not remove, and what was born meanwhile is still there.
+    // systemd does not remove directories that it did not create, and new processes may have been forked in the
+    // meantime.
     await this.#groups.destroy(name, signal);
   }
 
@@ -120,7 +123,7 @@ export class CgroupsSystemd implements CgroupManager {
     }
   }
 
-  /** @returns what systemd refused: what the kernel takes of it is set all the same */
+  /** @returns the error if systemd rejected properties; the limits are then still written to the kernel */
   async #setProperties(name: CgroupName, config: ResourceConfig): Promise<CgroupError | undefined> {
     const unit = this.#unit(name);
     try {
@@ -140,7 +143,10 @@ export class CgroupsSystemd implements CgroupManager {
   }
 }
 
-/** @param refusal the code of an answer that says no; all else is a systemd that cannot be asked */
+/**
+ * Wraps an error of systemd. @param refusal code for an error reply; all other errors mean that systemd could not be
+ * reached
+ */
 function systemdError(err: unknown, refusal: CgroupErrorCode, what: string): CgroupError {
   if (CgroupError.is(err)) return err;
   const code = DbusError.is(err) && err.code === 'Remote' ? refusal : 'Systemd';

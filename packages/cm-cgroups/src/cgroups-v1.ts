@@ -25,20 +25,20 @@ import { readV1Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 import { unsetLimits } from './unset-limits.ts';
 
-/** A group exists when it is in these hierarchies, as far as there are such; runtimes leave the others out at times. */
+/** Hierarchies in which a cgroup must exist, if this machine has them. Runtimes may skip the other hierarchies. */
 const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
-/** How long a group may take to freeze; a process that hangs in the kernel never does. */
+/** Maximum wait for a cgroup to freeze: 10 tries, 10 ms apart. A process that hangs in the kernel never freezes. */
 const FREEZE_TRIES = 10;
 const FREEZE_MS = 10;
 
-/** Groups of cgroup v1, made as directories (`cgroup_v1_manager_linux.go`, and `fs` of opencontainers/cgroups). */
+/** Manages cgroups of cgroup v1 as directories (`cgroup_v1_manager_linux.go`, and `fs` of opencontainers/cgroups). */
 export class CgroupsV1 implements CgroupGroups {
   readonly version = 1;
   readonly #components: Required<Omit<CgroupComponents, 'systemd'>>;
   readonly #mounts: CgroupV1Hierarchy['mounts'];
   readonly #driver: CgroupDriver;
 
-  /** @param driver whose names groups have */
+  /** @param driver determines the names of cgroups */
   constructor(components: CgroupComponents, hierarchy: CgroupV1Hierarchy, driver: CgroupDriver = 'cgroupfs') {
     checkComponents('CgroupsV1', components, {
       fs: ['mkdir', 'readdir', 'remove', 'readFile', 'writeFile', 'exists', 'stat'],
@@ -70,12 +70,12 @@ export class CgroupsV1 implements CgroupGroups {
     return paths.filter((_path, index) => !there[index]);
   }
 
-  /** The kernel gives no number to a second directory. */
+  /** The kernel never gives two cgroup directories the same inode number. */
   async identity(name: CgroupName): Promise<string | undefined> {
     try {
       const look = async (path: string): Promise<number> => (await this.#components.fs.stat(path)).inode;
       const [first, ...others] = this.#neededPaths(name);
-      // Alone: that a group is not there is known by it.
+      // Read first: it shows whether the cgroup exists.
       const inode = first === undefined ? [] : [await look(first)];
       return [...inode, ...(await Promise.all(others.map(look)))].join();
     } catch (err) {
@@ -120,7 +120,7 @@ export class CgroupsV1 implements CgroupGroups {
     const cpu = this.#directory('cpu', name);
     const memory = this.#directory('memory', name);
     if (cpu === undefined || memory === undefined) {
-      throw new CgroupError('MissingController', 'this machine has no cgroup controllers cpu and memory');
+      throw new CgroupError('MissingController', 'this machine lacks the cgroup controllers cpu and memory');
     }
     try {
       return await readV1Limits(this.#components.fs, { cpu, memory });
@@ -147,7 +147,10 @@ export class CgroupsV1 implements CgroupGroups {
     return [...new Set(found.flat().flatMap((directory) => childPart(name, directory, this.#driver) ?? []))];
   }
 
-  /** Frozen, so that nothing is born while it is killed; a killed process goes when it thaws. */
+  /**
+   * The cgroup is frozen while its processes are killed, so that they cannot fork. The killed processes exit when the
+   * cgroup thaws.
+   */
   async #kill(name: CgroupName, directories: readonly string[], signal: AbortSignal): Promise<void> {
     const { fs, kill } = this.#components;
     if ((await processesLeft(fs, directories)).length === 0) return;
@@ -160,14 +163,14 @@ export class CgroupsV1 implements CgroupGroups {
     }
   }
 
-  /** @returns whether there is something to thaw, be it frozen or still on its way */
+  /** @returns whether the cgroup must be thawed, because it is frozen or still freezing */
   async #freeze(directory: string, signal: AbortSignal): Promise<boolean> {
     const { fs, clock } = this.#components;
     if (!(await this.#setFreezer(directory, 'FROZEN'))) return false;
     for (let tries = 0; tries < FREEZE_TRIES && !signal.aborted; tries++) {
       const state = await readText(fs, `${directory}/freezer.state`).catch(() => 'FROZEN');
       if (state.trim() === 'FROZEN') break;
-      // Whatever ends the wait, what was frozen is to be thawed.
+      // If the wait is aborted, the cgroup must still be thawed.
       await sleep(clock, FREEZE_MS, signal).catch(() => undefined);
     }
     return true;
@@ -190,7 +193,7 @@ export class CgroupsV1 implements CgroupGroups {
     return mount === undefined ? undefined : `${mount}${this.path(name)}`;
   }
 
-  /** In every hierarchy once: several controllers may share one. */
+  /** Several controllers may share a hierarchy; each directory is returned once. */
   directories(name: CgroupName, controller?: string): readonly string[] {
     const mounts = controller === undefined ? this.#mounts.values() : [this.#mounts.get(controller) ?? []].flat();
     return [...new Set(mounts)].map((mount) => `${mount}${this.path(name)}`);

@@ -24,17 +24,17 @@ import { readV2Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 import { unsetLimits } from './unset-limits.ts';
 
-/** The controllers that a kubelet uses, as far as this machine has them. */
+/** Controllers that a kubelet uses, if this machine has them. */
 const NEEDED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
 
-/** Groups of cgroup v2, made as directories (`cgroup_v2_manager_linux.go`, and `fs2` of opencontainers/cgroups). */
+/** Manages cgroups of cgroup v2 as directories (`cgroup_v2_manager_linux.go`, and `fs2` of opencontainers/cgroups). */
 export class CgroupsV2 implements CgroupGroups {
   readonly version = 2;
   readonly #components: Required<Omit<CgroupComponents, 'systemd'>>;
   readonly #hierarchy: CgroupV2Hierarchy;
   readonly #driver: CgroupDriver;
 
-  /** @param driver whose names groups have */
+  /** @param driver determines the names of cgroups */
   constructor(components: CgroupComponents, hierarchy: CgroupV2Hierarchy, driver: CgroupDriver = 'cgroupfs') {
     checkComponents('CgroupsV2', components, {
       fs: ['mkdir', 'readdir', 'remove', 'readFile', 'writeFile', 'exists', 'stat'],
@@ -65,8 +65,9 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       let absent = await this.#absentControllers(directory);
       if (absent.length > 0 && this.#driver === 'systemd' && name.length > 0) {
-        // systemd passes on what it was asked for: when it thinks of its units again, it takes away what it was not. The
-        // group is there all the same, and so are the limits that it has; nothing that runs in it is to end for that.
+        // systemd delegates only the controllers that it was asked for, and removes the others when it reloads its
+        // units. The cgroup and its remaining limits still exist, and its processes must keep running, so the
+        // controllers are enabled again.
         await this.make(name);
         absent = await this.#absentControllers(directory);
       }
@@ -77,7 +78,7 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** The kernel gives no number to a second directory. */
+  /** The kernel never gives two cgroup directories the same inode number. */
   async identity(name: CgroupName): Promise<string | undefined> {
     if (!(await this.exists(name))) return undefined;
     try {
@@ -157,7 +158,10 @@ export class CgroupsV2 implements CgroupGroups {
     return found.flatMap((directory) => childPart(name, directory, this.#driver) ?? []);
   }
 
-  /** The kernel kills a group as a whole (`cgroup.kill`, Linux 5.14); before that one by one, frozen meanwhile. */
+  /**
+   * Kills with `cgroup.kill` (Linux 5.14), which kills the cgroup as a whole; on older kernels, the processes are
+   * frozen and killed one by one.
+   */
   async #kill(directory: string): Promise<void> {
     const { fs, kill } = this.#components;
     if ((await processesLeft(fs, [directory])).length === 0) return;
@@ -175,7 +179,7 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** What a group's children may use is switched on in the group itself: all at once, or those that can be. */
+  /** Enables the controllers for a cgroup's children, all in one write, or one by one if that fails. */
   async #enableControllers(directory: string): Promise<void> {
     const { fs } = this.#components;
     const file = `${directory}/cgroup.subtree_control`;
@@ -185,16 +189,20 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       await fs.writeFile(file, wanted.map((controller) => `+${controller}`).join(' '));
     } catch {
-      // One that cannot be had must not cost the others; whoever sets a limit of it is told then.
+      // A controller that cannot be enabled must not prevent the others. Setting a limit of the missing controller
+      // fails later.
       for (const controller of wanted) await fs.writeFile(file, `+${controller}`).catch(() => undefined);
     }
   }
 
-  /** @throws CgroupError `Refused` where the group can have no memory controller, as a parent of it has processes, or threads */
+  /**
+   * @throws CgroupError `Refused` if the cgroup cannot have a memory controller, because a parent has processes or is
+   * threaded
+   */
   async #checkType(directory: string): Promise<void> {
     const type = (await readText(this.#components.fs, `${directory}/cgroup.type`)).trim();
     if (type === 'domain') return;
-    throw new CgroupError('Refused', `cgroup ${directory} cannot have all controllers: it is of type "${type}"`);
+    throw new CgroupError('Refused', `cgroup ${directory} cannot have all controllers: its type is "${type}"`);
   }
 
   #needed(): readonly string[] {

@@ -2,7 +2,7 @@ import { checkOptions, OptionsError } from '@node-agent/async';
 import type { CgroupDriver } from './names.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** Numbers that the kernel takes as they are; 0 has a meaning for those that name it. */
+/** Numeric limits, with their minimum and whether a negative value means no limit. */
 const NUMBERS = [
   { name: 'cpuShares', least: 2, allowsNoLimit: false },
   { name: 'cpuQuotaUs', least: 1, allowsNoLimit: true },
@@ -13,8 +13,8 @@ const NUMBERS = [
 ] as const;
 
 /**
- * Refuses limits that would silently mean "no limit": NaN, 0, and names that do not exist.
- * @throws OptionsError, a RangeError, naming the limit
+ * Rejects limits that would silently mean "no limit": NaN, 0, and unknown names.
+ * @throws OptionsError (a RangeError) naming the limit
  */
 export function checkLimits(config: ResourceConfig): void {
   checkOptions('cgroup limits', config, {
@@ -38,7 +38,7 @@ export function checkLimits(config: ResourceConfig): void {
   }
 }
 
-/** @throws OptionsError for a driver that does not exist */
+/** @throws OptionsError if the driver is unknown */
 export function checkDriver(driver: CgroupDriver): void {
   if (driver === 'cgroupfs' || driver === 'systemd') return;
   throw new OptionsError('cgroups', 'driver', `driver must be cgroupfs or systemd, not ${JSON.stringify(driver)}`);

@@ -4,9 +4,11 @@ import type { ControlStep, ControlWrite } from './control-steps.ts';
 import { CgroupError, type CgroupErrorCode } from './errors.ts';
 
 /**
- * Writes values into the files of one group: all that can be set is set before the first error is thrown.
- * @param directoryOf where the group is in the hierarchy of a controller; `undefined` where this machine has not got it
- * @throws CgroupError `Refused`, `MissingController`, `Io` where the group is not there, or `Busy` where it is nothing else; the message names all of them
+ * Writes values into the files of one cgroup. All steps are tried before an error is thrown.
+ * @param directoryOf returns the cgroup's directory in the hierarchy of a controller; `undefined` if this machine lacks
+ * the controller
+ * @throws CgroupError `Refused`, `MissingController`, `Io` if the cgroup does not exist, or `Busy` if that is the only
+ * problem; the message contains all errors
  */
 export async function writeControls(
   fs: Pick<FileSystem, 'writeFile' | 'exists'>,
@@ -44,7 +46,10 @@ async function writeOne(
 ): Promise<void> {
   if (directory === undefined) {
     if (ifPresent) return;
-    throw new CgroupError('MissingController', `cannot set ${file} to ${value}: there is no controller ${controller}`);
+    throw new CgroupError(
+      'MissingController',
+      `cannot set ${file} to ${value}: controller ${controller} does not exist`,
+    );
   }
   const path = `${directory}/${file}`;
   if (ifPresent && !(await fs.exists(path))) return;
@@ -52,8 +57,8 @@ async function writeOne(
     await fs.writeFile(path, value);
   } catch (err) {
     if (!(await fs.exists(directory)))
-      throw new CgroupError('Io', `cannot set ${file} to ${value}: there is no cgroup ${directory}`, err);
-    // Where there is no such file the kernel forbids that it is made.
+      throw new CgroupError('Io', `cannot set ${file} to ${value}: cgroup ${directory} does not exist`, err);
+    // If the file does not exist, the kernel reports that creating it is forbidden.
     const missing = ['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(err) ?? '') && !(await fs.exists(path));
     throw new CgroupError(
       missing ? 'MissingController' : refusalOf(err),
@@ -63,7 +68,7 @@ async function writeOne(
   }
 }
 
-/** A limit of memory below what is used, which cannot be reclaimed at once. */
+/** EBUSY: a memory limit below the current usage, which the kernel cannot reclaim immediately. */
 function refusalOf(err: unknown): CgroupErrorCode {
   return errorCode(err) === 'EBUSY' ? 'Busy' : 'Refused';
 }

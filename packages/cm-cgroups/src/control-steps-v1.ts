@@ -2,8 +2,8 @@ import { type ControlStep, type ControlWrite, hugePageSteps, pidsMax } from './c
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
- * What cgroup v1 is told of a group, in order.
- * @param hugePageSizes the sizes of this machine; none where it has no hugetlb controller
+ * Returns the writes for a cgroup of cgroup v1, in order.
+ * @param hugePageSizes the machine's page sizes; empty without a hugetlb controller
  */
 export function v1Steps(config: ResourceConfig, hugePageSizes: readonly string[]): readonly ControlStep[] {
   const { cpuShares, cpus, pidsLimit } = config;
@@ -21,7 +21,7 @@ export function v1Steps(config: ResourceConfig, hugePageSizes: readonly string[]
   ];
 }
 
-/** Memory and swap count together here: no limit of the one is none of both. */
+/** On cgroup v1, one limit covers memory and swap together: no memory limit means no limit of both. */
 function memorySteps({ memoryBytes, swapBytes }: ResourceConfig): readonly ControlStep[] {
   if (!memoryBytes) return [];
   const memory = write('memory', 'memory.limit_in_bytes', memoryBytes);

@@ -5,8 +5,8 @@ import type { ResourceConfig } from './resource-config.ts';
 const DEFAULT_PERIOD_US = 100_000;
 
 /**
- * What cgroup v2 is told of a group, in order; `unified` comes last and has the last word.
- * @param hugePageSizes the sizes of this machine; none where it has no hugetlb controller
+ * Returns the writes for a cgroup of cgroup v2, in order; `unified` is written last and therefore takes precedence.
+ * @param hugePageSizes the machine's page sizes; empty without a hugetlb controller
  */
 export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]): readonly ControlStep[] {
   const { cpuShares, cpuQuotaUs = 0, cpuPeriodUs, cpus, pidsLimit, memoryBytes, swapBytes, oomGroup, unified } = config;
@@ -15,7 +15,7 @@ export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]
     steps.push([{ controller: file.replace(/\..*$/, ''), file, value }]);
   };
   if (pidsLimit !== undefined) add('pids.max', pidsMax(pidsLimit));
-  // A kernel without swap has no file for it, and then there is nothing to limit.
+  // A kernel without swap lacks this file; then there is no swap to limit.
   if (swapBytes !== undefined) {
     steps.push([{ controller: 'memory', file: 'memory.swap.max', value: limit(swapBytes), ifPresent: true }]);
   }

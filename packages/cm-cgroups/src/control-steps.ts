@@ -1,29 +1,29 @@
 import type { ResourceConfig } from './resource-config.ts';
 
-/** Upstream's "no limit" of huge pages: more than any machine has. */
+/** Upstream's "no limit" for huge pages: more than any machine has. */
 const UNLIMITED = 1n << 62n;
 
-/** One value for one file of a group. */
+/** A value for one file of a cgroup. */
 export interface ControlWrite {
   readonly controller: string;
   readonly file: string;
   readonly value: string;
-  /** A kernel may have no such file: then nothing is written. */
+  /** If set, the write is skipped if the kernel has no such file. */
   readonly ifPresent?: true;
 }
 
 /**
- * Values that go together. Of two the second may have to come first: the kernel refuses what does not fit to the value that
- * the other still has (a quota above its period's share, memory above memory and swap).
+ * Writes that depend on each other. The second may have to be written first: the kernel rejects a value that does not
+ * fit the current value of the other file (a quota above the period's share, memory above memory plus swap).
  */
 export type ControlStep = readonly [ControlWrite] | readonly [ControlWrite, ControlWrite];
 
-/** `pids.max`: 0 is 1, as systemd knows no 0, and the two drivers are to agree. */
+/** Returns the value for `pids.max`. 0 becomes 1, because systemd does not accept 0 and both drivers must agree. */
 export function pidsMax(limit: number): string {
   return limit < 0 ? 'max' : String(Math.max(limit, 1));
 }
 
-/** Each size of the machine gets a limit, 0 where none is wanted. */
+/** Returns a limit for each page size of the machine; 0 if the config has none. */
 export function hugePageSteps(
   limits: ResourceConfig['hugePageLimits'],
   sizes: readonly string[],

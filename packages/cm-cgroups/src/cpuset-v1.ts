@@ -4,8 +4,9 @@ import { readText } from './hierarchy.ts';
 const FILES = ['cpuset.cpus', 'cpuset.mems'];
 
 /**
- * Makes a group and its parents in the cpuset hierarchy of cgroup v1. A new group has no CPUs and no memory there, and no
- * process may enter it: one that has none gets its parent's (`cpusetEnsureParent` of opencontainers/cgroups).
+ * Creates a cgroup and its parents in the cpuset hierarchy of cgroup v1. A new cgroup has no CPUs and memory nodes
+ * there, so that no process can enter it; empty values are copied from the parent (`cpusetEnsureParent` of
+ * opencontainers/cgroups).
  */
 export async function makeCpusetGroup(
   fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFile'>,
@@ -16,7 +17,10 @@ export async function makeCpusetGroup(
   for (const file of FILES) await inherit(fs, mount, parts, file);
 }
 
-/** What a group has; one that has something has parents that have it, too. */
+/**
+ * Returns the cgroup's value, after copying the parent's value if it is empty. A cgroup with a value has parents with
+ * values.
+ */
 async function inherit(
   fs: Pick<FileSystem, 'readFile' | 'writeFile'>,
   mount: string,

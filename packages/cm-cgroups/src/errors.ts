@@ -2,17 +2,17 @@ import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
 /**
- * What went wrong with a group:
- * - `InvalidName`: a part of a name that no group may have
- * - `UnsupportedDriver`: the driver systemd where systemd does not run, or one that nobody knows
+ * Error codes of `CgroupError`:
+ * - `InvalidName`: a name part is not valid for a cgroup
+ * - `UnsupportedDriver`: the driver is systemd but systemd is not running, or the driver is unknown
  * - `NoHierarchy`: no cgroups are mounted
- * - `MissingRoot`: a group that has to be there is not: that which all others are made in, or one that is held to a reservation
- * - `MissingController`: a limit of a controller that this machine has not got
- * - `Systemd`: systemd cannot be asked, or did not answer in time; to be tried again
- * - `Refused`: the kernel, or systemd, did not take a value; all others are set
- * - `Busy`: the group uses more than the limit that it is to get; all others are set
- * - `NotRemoved`: something is left in a group that is to go
- * - `Io`: anything else that the file system said
+ * - `MissingRoot`: a required cgroup does not exist: the cgroup root, or the cgroup of a reservation
+ * - `MissingController`: this machine lacks the controller of a limit
+ * - `Systemd`: systemd could not be reached or did not answer in time; try again
+ * - `Refused`: the kernel or systemd rejected a value; all other values are set
+ * - `Busy`: the cgroup uses more than its new limit; all other values are set
+ * - `NotRemoved`: a cgroup that must be removed still contains something
+ * - `Io`: another file system error
  */
 export type CgroupErrorCode =
   | 'InvalidName'
@@ -28,7 +28,7 @@ export type CgroupErrorCode =
 
 const BRAND = '@node-agent/cm-cgroups.CgroupError';
 
-/** The one error that this package throws. */
+/** Error class of this package. */
 export class CgroupError extends Error {
   static {
     brand(CgroupError, BRAND);
@@ -42,12 +42,12 @@ export class CgroupError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `CgroupError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `CgroupError`, created by this or another copy of the package. */
   static is(value: unknown): value is CgroupError {
     return hasBrand(value, BRAND);
   }
 
-  /** The error itself, or anything else that was thrown, as `Io`. */
+  /** Returns the error itself if it is a `CgroupError`, else an `Io` error that wraps it. */
   static from(error: unknown): CgroupError {
     return CgroupError.is(error) ? error : new CgroupError('Io', errorText(error), error);
   }

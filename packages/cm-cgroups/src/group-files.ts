@@ -1,7 +1,7 @@
 import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 import { readWords } from './hierarchy.ts';
 
-/** The directories below one, by name; none where it is not there. */
+/** Returns the names of a directory's subdirectories; empty if the directory does not exist. */
 export async function subgroups(fs: Pick<FileSystem, 'readdir'>, directory: string): Promise<readonly string[]> {
   try {
     const entries = await fs.readdir(directory);
@@ -12,7 +12,7 @@ export async function subgroups(fs: Pick<FileSystem, 'readdir'>, directory: stri
   }
 }
 
-/** A group's directory and all below it, parents first; none where it is not there. */
+/** Returns a cgroup's directory and all directories below it, parents first; empty if it does not exist. */
 export async function groupTree(fs: Pick<FileSystem, 'readdir' | 'exists'>, directory: string): Promise<string[]> {
   if (!(await fs.exists(directory))) return [];
   const tree = [directory];
@@ -23,14 +23,14 @@ export async function groupTree(fs: Pick<FileSystem, 'readdir' | 'exists'>, dire
 }
 
 /**
- * The processes of a group. One of another pid namespace shows as 0, which to kill(2) means oneself: it is left out, as is
- * the first process of all.
+ * Returns the processes of a cgroup. A process of another pid namespace appears as 0, which kill(2) interprets as the
+ * caller's own process group, so 0 is left out, as is process 1.
  */
 export async function groupProcesses(fs: Pick<FileSystem, 'readFile'>, directory: string): Promise<readonly number[]> {
   try {
     return (await readWords(fs, `${directory}/cgroup.procs`)).map(Number).filter((pid) => pid > 1);
   } catch (err) {
-    // A group that went away has no processes; one in threaded mode does not tell them (ENOTSUP).
+    // A removed cgroup has no processes; a threaded cgroup cannot list them (ENOTSUP).
     if (isMissing(err) || ['ENODEV', 'ENOTSUP', 'EOPNOTSUPP'].includes(errorCode(err) ?? '')) return [];
     throw err;
   }

@@ -4,20 +4,21 @@ import { errorText } from '@node-agent/telemetry';
 import { CgroupError } from './errors.ts';
 import { groupProcesses, groupTree } from './group-files.ts';
 
-/** Processes that were killed need a moment until they are gone: 1 ms at first, 1 s in all. */
+/** Killed processes need time to exit: the first delay is 1 ms, all delays together are 1 s. */
 const FIRST_DELAY_MS = 1;
 const TRIES = 10;
 
-/** What groups are removed with. */
+/** Dependencies of the functions that remove cgroups. */
 export interface RemoverComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'readdir' | 'exists' | 'remove'>;
   readonly clock: Clock;
 }
 
 /**
- * Kills and removes a group, again and again while something is left: a process may have had a child meanwhile.
- * @param directories the group's own, in each hierarchy
- * @param kill kills all that is in them and below
+ * Kills the processes of a cgroup and removes it. Repeats while something is left, because a process may have forked
+ * before it was killed.
+ * @param directories the cgroup's directories, one per hierarchy
+ * @param kill kills all processes in the cgroup and its descendants
  * @throws CgroupError `NotRemoved`; the signal's reason
  */
 export async function removeGroup(
@@ -52,7 +53,7 @@ export async function removeGroup(
 }
 
 /**
- * Kills all that is in a group, again and again while something is left.
+ * Kills the processes of a cgroup, and repeats while any are left.
  * @throws CgroupError `NotRemoved`; the signal's reason
  */
 export async function emptyGroup(
@@ -67,7 +68,7 @@ export async function emptyGroup(
     const left = await processesLeft(fs, directories);
     if (left.length === 0) return;
     if (tries > TRIES) {
-      const message = `failed to empty cgroup ${directories[0]}, with processes ${left.join(', ')}: they do not end`;
+      const message = `failed to empty cgroup ${directories[0]}, with processes ${left.join(', ')}: they do not exit`;
       throw new CgroupError('NotRemoved', message);
     }
     await kill();
@@ -76,7 +77,7 @@ export async function emptyGroup(
   }
 }
 
-/** Every process of these groups and all below them, once. */
+/** Returns all processes of these cgroups and their descendants, each once. */
 export async function processesLeft(
   fs: RemoverComponents['fs'],
   directories: readonly string[],
@@ -90,7 +91,10 @@ export async function processesLeft(
   return [...all];
 }
 
-/** A group that has processes or groups in it; plain directories say the latter their own way. */
+/**
+ * Returns whether the error means that a cgroup has processes or children; plain directories report the latter as
+ * ENOTEMPTY.
+ */
 function isBusy(err: unknown): boolean {
   return ['EBUSY', 'ENOTEMPTY', 'EINTR'].includes(errorCode(err) ?? '');
 }

@@ -1,14 +1,15 @@
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
-/** What a group that is there can be set to at once, and which limits it keeps for now. */
+/** Limits that an existing cgroup can get now, and limits that it keeps for now. */
 export interface Growing {
   readonly set: ResourceConfig;
   readonly kept: ResourceConfig;
 }
 
 /**
- * A group whose containers may be larger than it is to be can grow at once, but not shrink: they come first. The kernel refuses a quota
- * below that of a group within (v1), and kills for memory that is used (v2).
+ * Splits new limits of an existing cgroup: limits can be raised now, but must not be lowered below those of its
+ * containers, which must shrink first. Otherwise, the kernel would reject a quota below that of a child (v1), or kill
+ * processes because of their current memory usage (v2).
  */
 export function growing(config: ResourceConfig, held: GroupLimits | undefined): Growing {
   if (held === undefined) return { set: config, kept: {} };

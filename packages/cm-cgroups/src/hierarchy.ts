@@ -1,34 +1,35 @@
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { CgroupError } from './errors.ts';
 
-/** Where cgroup v1 has its controllers: many mounts, some with several controllers. */
+/** Mounts of cgroup v1: one per controller, or shared by several controllers. */
 export interface CgroupV1Hierarchy {
   readonly version: 1;
-  /** The mount of each controller; that of systemd's own hierarchy is `systemd`, that of v2 on a hybrid machine `unified`. */
+  /** Mount of each controller. `systemd` is systemd's own hierarchy; `unified` is cgroup v2 on a hybrid machine. */
   readonly mounts: ReadonlyMap<string, string>;
 }
 
-/** Cgroup v2: one tree. */
+/** The single mount of cgroup v2. */
 export interface CgroupV2Hierarchy {
   readonly version: 2;
   readonly mount: string;
-  /** The controllers that its root has. */
+  /** Controllers of the root cgroup. */
   readonly controllers: ReadonlySet<string>;
 }
 
 export type CgroupHierarchy = CgroupV1Hierarchy | CgroupV2Hierarchy;
 
 const ROOT = '/sys/fs/cgroup';
-/** On a hybrid machine v2 is here: runtimes put containers there, too, and it has no controllers. */
+/** Mount of cgroup v2 on a hybrid machine. Runtimes put containers there too, but it has no controllers. */
 const HYBRID = `${ROOT}/unified`;
-/** The v1 controllers in which groups are made; others, of which nothing is known here, are left alone. */
+/** The v1 controllers in which cgroups are created; unknown ones are not touched. */
 const V1_CONTROLLERS: ReadonlySet<string> = new Set([
   ...['cpuset', 'devices', 'memory', 'cpu', 'cpuacct', 'pids', 'blkio', 'hugetlb'],
   ...['perf_event', 'net_cls', 'net_prio', 'freezer', 'rdma', 'systemd'],
 ]);
 
 /**
- * Which cgroups this machine has. A hybrid machine, with v2 below `/sys/fs/cgroup/unified`, counts as v1, as for every runtime.
+ * Detects the cgroup version of this machine. A hybrid machine, with cgroup v2 below `/sys/fs/cgroup/unified`, counts
+ * as v1, as it does for all runtimes.
  * @throws CgroupError `NoHierarchy`, `Io`
  */
 export async function readHierarchy(fs: Pick<FileSystem, 'readFile'>): Promise<CgroupHierarchy> {
@@ -44,17 +45,20 @@ export async function readHierarchy(fs: Pick<FileSystem, 'readFile'>): Promise<C
   return { version: 1, mounts };
 }
 
-/** Where there is no such file, there is no `/proc`, and nothing that tells of a mount. */
+/** Without this file, `/proc` is not mounted, and the mounts cannot be determined. */
 async function readMountinfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
   try {
     return await readText(fs, '/proc/self/mountinfo');
   } catch (err) {
     if (!isMissing(err)) throw CgroupError.from(err);
-    throw new CgroupError('NoHierarchy', 'cannot tell where cgroups are mounted: no /proc/self/mountinfo', err);
+    throw new CgroupError('NoHierarchy', 'cannot determine cgroup mounts: no /proc/self/mountinfo', err);
   }
 }
 
-/** The mount of each v1 controller, from the text of `/proc/self/mountinfo`: the shortest path where there are several. */
+/**
+ * Returns the mount of each v1 controller from the text of `/proc/self/mountinfo`; the shortest path if there are
+ * several.
+ */
 function v1Mounts(mountinfo: string): ReadonlyMap<string, string> {
   const mounts = new Map<string, string>();
   for (const line of mountinfo.split('\n')) {
@@ -76,7 +80,7 @@ function v1Mounts(mountinfo: string): ReadonlyMap<string, string> {
   return mounts;
 }
 
-/** Spaces and their like are written as `\040`. */
+/** Decodes octal escapes such as `\040` for a space. */
 function unescapeOctal(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_all, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
@@ -85,7 +89,7 @@ export async function readText(fs: Pick<FileSystem, 'readFile'>, path: string): 
   return new TextDecoder().decode(await fs.readFile(path));
 }
 
-/** What a file has between its spaces and line ends. */
+/** Reads a file and splits it at white space. */
 export async function readWords(fs: Pick<FileSystem, 'readFile'>, path: string): Promise<readonly string[]> {
   return (await readText(fs, path)).split(/\s+/).filter((word) => word !== '');
 }

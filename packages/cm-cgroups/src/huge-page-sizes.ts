@@ -1,7 +1,7 @@
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { pageSizeName } from './huge-pages.ts';
 
-/** The sizes of huge pages that this machine has, in the kernel's words; none where it has no such pages. */
+/** Returns the huge page sizes of this machine in the kernel's notation; empty if it has none. */
 export async function machineHugePageSizes(fs: Pick<FileSystem, 'readdir'>): Promise<readonly string[]> {
   try {
     const entries = await fs.readdir('/sys/kernel/mm/hugepages');

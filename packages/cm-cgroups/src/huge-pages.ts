@@ -2,10 +2,10 @@ import { hugePageSize, type ResourceList } from '@node-agent/pod-spec';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
-/** Limits in bytes by page size, in the kernel's words: `2MB`, `1GB`. */
+/** Limits in bytes by page size, in the kernel's notation: `2MB`, `1GB`. */
 export type HugePageLimits = ReadonlyMap<string, bigint>;
 
-/** The limits that a list of resources has; those of a size that nobody can read, or no unit measures, are left out. */
+/** Returns the huge page limits of a resource list. Sizes that cannot be parsed, or that have no unit, are left out. */
 export function hugePageLimits(resources: ResourceList): HugePageLimits {
   const limits = new Map<string, bigint>();
   for (const [name, amount] of resources) {
@@ -16,7 +16,7 @@ export function hugePageLimits(resources: ResourceList): HugePageLimits {
   return limits;
 }
 
-/** A page size in the kernel's words; `undefined` for one that no unit measures. */
+/** Returns a page size in the kernel's notation; `undefined` if no unit fits. */
 export function pageSizeName(bytes: bigint): string | undefined {
   let size = bytes;
   let unit = 0;

@@ -1,7 +1,10 @@
 import { errorCode } from '@node-agent/host';
 import type { CgroupComponents } from './manager-components.ts';
 
-/** Kills processes; one that ended meanwhile is as good. What cannot be killed shows when its group is removed. */
+/**
+ * Kills processes. Processes that have already exited are ignored; a process that cannot be killed shows up when its
+ * cgroup is removed.
+ */
 export function killProcesses(pids: readonly number[], kill: CgroupComponents['kill']): void {
   for (const pid of pids) {
     try {

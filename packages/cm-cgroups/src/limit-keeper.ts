@@ -4,13 +4,14 @@ import type { CgroupName } from './names.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
- * Holds groups to limits: writes all of them until that has succeeded once, and from then on only those that are missing, as a reload of
- * systemd takes them away (kubernetes#104289). A limit with another value is another agent's (kubernetes#138431).
+ * Keeps limits of cgroups set. All limits are written until that has succeeded once. After that, only missing limits
+ * are written again, because a reload of systemd resets them (kubernetes#104289). A limit with another value was set by
+ * another agent and is kept (kubernetes#138431).
  */
 export class LimitKeeper {
   readonly #manager: CgroupManager;
   readonly #logger: Logger;
-  /** The groups whose limits have been written, by path. */
+  /** Paths of the cgroups whose limits have been written. */
   readonly #written = new Set<string>();
 
   constructor({ manager, logger }: { readonly manager: CgroupManager; readonly logger: Logger }) {
@@ -18,7 +19,10 @@ export class LimitKeeper {
     this.#logger = logger;
   }
 
-  /** @param write writes all of `config`, after making the group if that may be missing. @throws the error of a write */
+  /**
+   * Writes the limits if necessary. @param write writes all of `config`, and first creates the cgroup if it may be
+   * missing. @throws the error of a write
+   */
   async keep(name: CgroupName, config: ResourceConfig, write: () => Promise<void>): Promise<void> {
     const manager = this.#manager;
     const path = manager.path(name);
@@ -30,11 +34,11 @@ export class LimitKeeper {
     }
     const unset = await manager.unset(name, config);
     if (Object.keys(unset).length === 0) return;
-    this.#logger.info({ cgroup: path, limits: unset }, 'Setting limits of a cgroup again that were reset');
+    this.#logger.info({ cgroup: path, limits: unset }, 'Restoring limits of a cgroup that were reset');
     await manager.update(name, unset);
   }
 
-  /** Other limits are wanted for the group: the next {@link keep} writes them. */
+  /** Records that the wanted limits have changed: the next {@link keep} writes them all. */
   changed(name: CgroupName): void {
     this.#written.delete(this.#manager.path(name));
   }

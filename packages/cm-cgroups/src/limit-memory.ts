@@ -2,12 +2,13 @@ import type { CgroupManager } from './cgroup-manager.ts';
 import { CgroupError } from './errors.ts';
 import type { CgroupName } from './names.ts';
 
-/** The least that a group is held to: the kernel counts in pages, and 0 sets nothing. */
+/** Minimum memory limit: the kernel counts in pages, and 0 sets no limit. */
 const LEAST_BYTES = 1024 ** 2;
 
 /**
- * Holds a group of pods to an amount of memory, and to what it uses already where that is more: it is to grow no further, and
- * nothing in it is to end for that. cgroup v1 refuses such a limit (`retrySetMemoryReserve` in `pkg/kubelet/cm`); v2 would kill, so it is looked first.
+ * Limits the memory of a cgroup of pods to `bytes`, or to its current usage if that is higher: it must not grow, but no
+ * process must be killed for the limit. cgroup v1 rejects a limit below the usage (`retrySetMemoryReserve` in
+ * `pkg/kubelet/cm`); cgroup v2 would kill processes, so the usage is read first.
  * @throws CgroupError
  */
 export async function limitMemory(manager: CgroupManager, name: CgroupName, bytes: bigint): Promise<void> {

@@ -2,13 +2,13 @@ import type { Clock } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import type { Systemd } from './systemd/systemd.ts';
 
-/** What groups are made, filled and emptied with. */
+/** Dependencies of the cgroup managers. */
 export interface CgroupComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'exists' | 'stat' | 'remove'>;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** `process.kill` of Node.js, or its like: throws with `code` ESRCH where the process has ended. */
+  /** `process.kill` of Node.js or an equivalent. Throws an error with `code` ESRCH if the process has exited. */
   readonly kill: (pid: number, signal: 'SIGKILL') => unknown;
-  /** Needed for the driver systemd; `DbusSystemd` is one. */
+  /** Required for the driver systemd. `DbusSystemd` implements it. */
   readonly systemd?: Systemd;
 }

@@ -2,12 +2,16 @@ import { type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
- * What the feature gate `MemoryQoS` does with memory that pods request (`memoryReservationPolicy`, KEP-2570): nothing, or the
- * kernel keeps that of guaranteed pods whatever happens, and that of others as long as it can. cgroup v2 alone has it.
+ * Protection of requested memory with the feature gate `MemoryQoS` (`memoryReservationPolicy`, KEP-2570). `None`: no
+ * protection. `TieredReservation`: the kernel never reclaims the requested memory of Guaranteed pods, and reclaims that
+ * of Burstable pods only under extreme pressure. Requires cgroup v2.
  */
 export type MemoryReservationPolicy = 'None' | 'TieredReservation';
 
-/** What is protected of a pod's memory; nothing where it requests none (`ResourceConfigForPod` in `helpers_linux.go`). */
+/**
+ * Returns the memory protection of a pod; none if the pod requests no memory (`ResourceConfigForPod` in
+ * `helpers_linux.go`).
+ */
 export function podMemoryProtection(
   pod: Pod,
   policy: MemoryReservationPolicy | undefined,
@@ -17,16 +21,19 @@ export function podMemoryProtection(
   return { unified: { [podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low']: String(request) } };
 }
 
-/** What is protected of all pods together: a group's protection is worth no more than its parent's (`setMemoryQoS` upstream). */
+/**
+ * Memory protection of all pods together. A cgroup's protection is limited by that of its parent (upstream:
+ * `setMemoryQoS`).
+ */
 export interface MemoryProtection {
-  /** `memory.min` of the group of all pods: what guaranteed and burstable pods request. */
+  /** `memory.min` of the cgroup of all pods: the requests of Guaranteed and Burstable pods. */
   readonly allBytes: bigint;
   readonly guaranteedBytes: bigint;
-  /** `memory.low` of the group of burstable pods. */
+  /** `memory.low` of the cgroup of Burstable pods. */
   readonly burstableBytes: bigint;
 }
 
-/** @param active the pods that hold resources of the node */
+/** Computes the protection. @param active the pods that hold resources of the node */
 export function qosMemoryProtection(active: readonly Pod[], policy: MemoryReservationPolicy): MemoryProtection {
   const total = (qosClass: string): bigint => {
     const pods = policy === 'TieredReservation' ? active.filter((pod) => podQosClass(pod) === qosClass) : [];

@@ -2,10 +2,10 @@ import type { Clock } from '@node-agent/async';
 import type { Metrics } from '@node-agent/telemetry';
 import type { MemoryProtection } from './memory-qos.ts';
 
-/** What is done to groups. */
+/** Operations on cgroups. */
 export type CgroupOperation = 'create' | 'update' | 'destroy';
 
-/** Measures `kubelet_cgroup_manager_duration_seconds`. */
+/** Returns a function that runs work and records its duration in `kubelet_cgroup_manager_duration_seconds`. */
 export function cgroupTimer(
   metrics: Metrics,
   clock: Pick<Clock, 'monotonic'>,
@@ -25,7 +25,10 @@ export function cgroupTimer(
   };
 }
 
-/** `kubelet_memory_qos_node_memory_min_bytes` and `..._low_bytes`: there only where the gate `MemoryQoS` is on. */
+/**
+ * Creates `kubelet_memory_qos_node_memory_min_bytes` and `..._low_bytes`, which exist only with the feature gate
+ * `MemoryQoS`.
+ */
 export function memoryProtectionGauges(metrics: Metrics): (protection: MemoryProtection) => void {
   const min = metrics.gauge({
     name: 'kubelet_memory_qos_node_memory_min_bytes',

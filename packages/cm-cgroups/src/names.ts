@@ -1,54 +1,59 @@
 import { CgroupError } from './errors.ts';
 
-/** A group's name, part by part from the root down: `['kubepods', 'burstable', 'pod1234']`. The root's is empty. */
+/**
+ * Name of a cgroup as its parts from the root down: `['kubepods', 'burstable', 'pod1234']`. The root's name is empty.
+ */
 export type CgroupName = readonly string[];
 
-/** How groups are made: as directories, or by systemd, which names them its own way. */
+/** Cgroup driver: cgroups are created as directories, or by systemd, which has its own naming. */
 export type CgroupDriver = 'cgroupfs' | 'systemd';
 
 const SLICE = '.slice';
 
 /**
- * The name of a group below another (`NewCgroupName` in `pkg/kubelet/cm/cgroup_manager_linux.go`). No part has a `_`: that
- * stands for `-` in the names of systemd, and has to be told back.
+ * Returns the name of a child cgroup (`NewCgroupName` in `pkg/kubelet/cm/cgroup_manager_linux.go`). No part may contain
+ * `_`: in systemd's names `_` stands for `-`, and the conversion must be reversible.
  * @throws CgroupError `InvalidName`
  */
 export function childName(base: CgroupName, ...parts: readonly string[]): CgroupName {
-  const told = parts.find((part) => part.includes('_'));
-  if (told !== undefined) throw invalid(told);
+  const underscored = parts.find((part) => part.includes('_'));
+  if (underscored !== undefined) throw invalid(underscored);
   expectParts(parts);
   return [...base, ...parts];
 }
 
-/** Each part is one directory below the last: no name leads anywhere else. */
+/** Checks that each part is a single directory name, so that no name leads outside of the cgroup tree. */
 function expectParts(name: CgroupName): void {
   const bad = name.find((part) => part === '' || part === '.' || part === '..' || /[/\0\n]/.test(part));
   if (bad !== undefined) throw invalid(bad);
 }
 
-/** @throws CgroupError `InvalidName` for the root: all that runs on the machine is in it, and would be killed */
+/** @throws CgroupError `InvalidName` for the root, which contains all processes of the machine; they would be killed */
 export function expectBelowRoot(name: CgroupName): void {
-  if (name.length === 0) throw new CgroupError('InvalidName', 'the root cgroup is neither emptied nor removed');
+  if (name.length === 0) throw new CgroupError('InvalidName', 'the root cgroup cannot be emptied or removed');
 }
 
 function invalid(part: string): CgroupError {
   return new CgroupError('InvalidName', `invalid part ${JSON.stringify(part)} of a cgroup name`);
 }
 
-/** `/kubepods/burstable/pod1234`. @throws CgroupError `InvalidName` for a part that is none: empty, `.`, `..`, or with a `/` */
+/**
+ * Returns `/kubepods/burstable/pod1234`. @throws CgroupError `InvalidName` if a part is empty, `.`, `..`, or contains
+ * `/`
+ */
 export function cgroupfsPath(name: CgroupName): string {
   expectParts(name);
   return `/${name.join('/')}`;
 }
 
-/** The name that a path of {@link cgroupfsPath} stands for. */
+/** Parses a path of {@link cgroupfsPath} into a name. */
 export function parseCgroupfsPath(path: string): CgroupName {
   return path.split('/').filter((part) => part !== '');
 }
 
 /**
- * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`: every `-` in a part becomes `_`, as it
- * separates the slices (systemd.slice(5)).
+ * Returns `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`: `-` in a part becomes `_`,
+ * because `-` separates the slices (systemd.slice(5)).
  * @throws CgroupError `InvalidName`, as {@link cgroupfsPath}
  */
 export function systemdPath(name: CgroupName): string {
@@ -57,7 +62,7 @@ export function systemdPath(name: CgroupName): string {
   return `/${escaped.map((_part, index) => `${escaped.slice(0, index + 1).join('-')}${SLICE}`).join('/')}`;
 }
 
-/** The name that a slice, or a path that ends with one, stands for. */
+/** Parses the name of a slice, or a path that ends with one, into a name. */
 export function parseSystemdPath(path: string): CgroupName {
   const slice = path.slice(path.lastIndexOf('/') + 1);
   const stem = slice.endsWith(SLICE) ? slice.slice(0, -SLICE.length) : slice;
@@ -65,17 +70,20 @@ export function parseSystemdPath(path: string): CgroupName {
   return stem.split('-').map((part) => part.replaceAll('_', '-'));
 }
 
-/** The path of a group below the mount of its hierarchy, as a driver has it. */
+/** Returns the driver's path of a cgroup below the mount of its hierarchy. */
 export function driverPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === 'systemd' ? systemdPath(name) : cgroupfsPath(name);
 }
 
-/** The name that a path stands for, as a driver has it. */
+/** Parses a path of the driver into a name. */
 export function parseDriverPath(path: string, driver: CgroupDriver): CgroupName {
   return driver === 'systemd' ? parseSystemdPath(path) : parseCgroupfsPath(path);
 }
 
-/** The last part of the name of a group's directory below another group's; `undefined` where it is none that a driver made there. */
+/**
+ * Returns the last name part of a child cgroup from its directory name; `undefined` if the directory does not follow
+ * the driver's naming.
+ */
 export function childPart(parent: CgroupName, directory: string, driver: CgroupDriver): string | undefined {
   if (driver === 'cgroupfs') return directory;
   if (!directory.endsWith(SLICE)) return undefined;

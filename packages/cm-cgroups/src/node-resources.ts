@@ -3,8 +3,9 @@ import { hugePageLimits } from './huge-pages.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
- * What all pods together may take: the node's capacity less what is reserved, never below 0. What eviction keeps back is not
- * taken off, so that it is eviction that ends a pod, with a reason (`GetNodeAllocatableAbsolute` in `pkg/kubelet/cm`).
+ * Returns the resources that all pods together may use: the node's capacity minus reservations, never below 0. Eviction
+ * thresholds are not subtracted, so that eviction, which reports a reason, terminates pods before the cgroup limit does
+ * (`GetNodeAllocatableAbsolute` in `pkg/kubelet/cm`).
  */
 export function allocatableAbsolute(capacity: ResourceList, ...reserved: readonly ResourceList[]): ResourceList {
   const result = new Map<string, Quantity>();
@@ -16,8 +17,8 @@ export function allocatableAbsolute(capacity: ResourceList, ...reserved: readonl
 }
 
 /**
- * What a list of resources, `pid` among them, means for a group (`getCgroupConfigInternal` upstream).
- * @param only what can be had less of without harm, which is CPU time; all by default
+ * Converts a resource list, including `pid`, to cgroup limits (upstream: `getCgroupConfigInternal`).
+ * @param only `compressible`: CPU only, because a shortage of CPU time does not kill processes. Default: all
  */
 export function listResourceConfig(list: ResourceList, only?: 'all' | 'compressible'): ResourceConfig {
   const cpu = list.get('cpu');
@@ -27,7 +28,7 @@ export function listResourceConfig(list: ResourceList, only?: 'all' | 'compressi
   const pids = list.get('pid');
   return {
     ...shares,
-    // libcontainer reads 0 as a limit that is not set, so that upstream sets none here.
+    // libcontainer treats 0 as "not set", so upstream sets no limit here.
     ...(memory && !memory.isZero && { memoryBytes: Number(memory.value()) }),
     ...(pids && { pidsLimit: Number(pids.value()) }),
     hugePageLimits: hugePageLimits(list),

@@ -8,12 +8,13 @@ import { readHierarchy } from './hierarchy.ts';
 import type { CgroupComponents } from './manager-components.ts';
 import type { CgroupDriver } from './names.ts';
 
-/** There where systemd is the first process of all (sd_booted(3)). */
+/** Exists if systemd is the init process (sd_booted(3)). */
 const SYSTEMD_RUNS = '/run/systemd/system';
 
 /**
- * The groups of this machine, v1 or v2.
- * @throws OptionsError for a driver that does not exist; CgroupError `UnsupportedDriver` for systemd where it does not run, or is not given; `NoHierarchy`, `Io`
+ * Opens the cgroups of this machine, v1 or v2.
+ * @throws OptionsError if the driver is unknown; CgroupError `UnsupportedDriver` if the driver is systemd but systemd
+ * is not running or no `systemd` component is given; `NoHierarchy`, `Io`
  */
 export async function openCgroups(
   components: CgroupComponents,
@@ -23,12 +24,15 @@ export async function openCgroups(
   const groups = await openGroups(components, driver);
   if (driver === 'cgroupfs') return groups;
   const { fs, systemd } = components;
-  if (systemd === undefined) throw unsupported('the component systemd is missing (DbusSystemd is one)');
+  if (systemd === undefined) throw unsupported('the component systemd is missing (for example a DbusSystemd)');
   if (!(await fs.exists(SYSTEMD_RUNS))) throw unsupported('systemd not running on this host');
   return new CgroupsSystemd({ systemd, groups });
 }
 
-/** The groups of this machine by their files, whoever makes them. @param driver whose names they have @throws CgroupError `NoHierarchy`, `Io` */
+/**
+ * Opens the cgroups of this machine through their files only, whichever program creates the cgroups. @param driver
+ * determines the names of cgroups @throws CgroupError `NoHierarchy`, `Io`
+ */
 export async function openGroups(
   components: Omit<CgroupComponents, 'systemd'>,
   driver: CgroupDriver = 'cgroupfs',

@@ -37,36 +37,41 @@ import type { ReservedGroup } from './reserved-groups.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 
 export interface PodCgroupsComponents {
-  /** Asked once, when it is first needed, and again where it failed; `openCgroups` is one. */
+  /**
+   * Opens the machine's cgroups. Called once when first needed, and again after a failure. `openCgroups` implements it.
+   */
   readonly open: () => Promise<CgroupManager>;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: silent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Default: none. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Told of the limits of all pods. Default: nobody. */
+  /** Receives events about the limits of all pods. Default: no events. */
   readonly recorder?: EventRecorder;
 }
 
 export interface PodCgroupsOptions extends PodLimitOptions {
-  /** The group that all others are made in, `cgroupRoot`; it has to be there. Default: `/`. */
+  /** Parent of all created cgroups (`cgroupRoot`); it must exist. Default: `/`. */
   readonly cgroupRoot?: string;
-  /** What all pods together are held to; see `listResourceConfig`. Huge pages are never limited here. Default: nothing. */
+  /** Limits of all pods together; see `listResourceConfig`. Huge pages are never limited here. Default: none. */
   readonly limits?: ResourceConfig;
-  /** The groups beside those of pods that are held to what is reserved for them. Default: none. */
+  /** Cgroups outside of the pods' that are limited to their reservations. Default: none. */
   readonly reserved?: readonly ReservedGroup[];
-  /** Memory that classes above keep from those below (`qosReserved`); nothing where it is absent: the gate `QOSReserved` is off. */
+  /**
+   * Memory that higher QoS classes withhold from lower ones (`qosReserved`). If absent, as with feature gate
+   * `QOSReserved` off: none.
+   */
   readonly qosReserved?: QosMemoryReserve;
-  /** Whom events about the limits of all pods are about. */
+  /** Object of the events about the limits of all pods. */
   readonly nodeRef?: ObjectReference;
 }
 
-/** How often it is looked whether limits of the QoS groups that have not changed were reset. */
+/** Period of checking whether unchanged limits of the QoS cgroups were reset. */
 const QOS_REPAIR_MS = 60_000;
-/** How often it is tried again to open the machine's groups. */
+/** Delay before opening the machine's cgroups is retried. */
 const RETRY_MS = 1000;
-/** What stays wrong until somebody changes the configuration or the machine. */
+/** Errors that last until the configuration or the machine is changed. */
 const LASTING: ReadonlySet<CgroupErrorCode> = new Set([
   'UnsupportedDriver',
   'NoHierarchy',
@@ -77,13 +82,14 @@ const LASTING: ReadonlySet<CgroupErrorCode> = new Set([
 interface Ready {
   readonly manager: CgroupManager;
   readonly tree: PodTree;
-  /** Of the shares and the protection of memory of the QoS groups. */
+  /** Keeps the CPU shares and memory protection of the QoS cgroups. */
   readonly keeper: LimitKeeper;
 }
 
 /**
- * The groups of pods (`pod_container_manager_linux.go` and `qos_container_manager_linux.go` in `pkg/kubelet/cm`). Everything
- * can be asked for at any time and again; what is done to one pod's group is done one after another.
+ * Manages the cgroups of pods (`pod_container_manager_linux.go` and `qos_container_manager_linux.go` in
+ * `pkg/kubelet/cm`). All methods may be called at any time and repeatedly; operations on one pod's cgroup are
+ * serialized.
  */
 export class PodCgroups {
   readonly #open: PodCgroupsComponents['open'];
@@ -97,23 +103,26 @@ export class PodCgroups {
   readonly #qos: ReturnType<typeof qosNames>;
   readonly #turns = new KeyedMutex<string>();
   /**
-   * The pods whose limits this object has set, and on which group: one that was ended between making a group and that may have left it without,
-   * and so has one who removed it and made another.
+   * Identities of the cgroups whose limits this object has set, by pod UID. A process that was killed may have created
+   * a cgroup without limits, and another program may have removed and recreated a cgroup; both have another identity.
    */
   readonly #limited = new Map<string, string>();
-  /** What each pod's group was set to last. */
+  /** Limits that each pod's cgroup was last set to. */
   readonly #set = new Map<string, ResourceConfig>();
   readonly #wanted = oncePer((pod: Pod) => podResourceConfig(pod, this.#options));
-  /** What the kernel held each pod's group to when it was set last. */
+  /** Limits that the kernel reported for each pod's cgroup after the last change. */
   readonly #held = new Map<string, GroupLimits>();
   readonly #qosTurn = new Semaphore(1);
-  /** What the QoS groups were given last, and when: most pods that come and go change nothing of it. */
+  /**
+   * Values that the QoS cgroups were last set to, with the time: starting or stopping a pod usually does not change
+   * them.
+   */
   #qosGiven: { readonly values: string; readonly atMs: number } | undefined;
   #tree: Promise<Ready> | undefined;
   #manager: CgroupManager | undefined;
   readonly #startOnce = new StartOnce('PodCgroups');
 
-  /** @throws CgroupError `InvalidName` for a root that is none; RangeError naming the option that makes no sense */
+  /** @throws CgroupError `InvalidName` if `cgroupRoot` is invalid; RangeError naming the invalid option */
   constructor(components: PodCgroupsComponents, options: PodCgroupsOptions = {}) {
     checkOptions('PodCgroups', options, {
       cgroupRoot: 'string?',
@@ -140,7 +149,10 @@ export class PodCgroups {
     this.#qos = qosNames(kubepodsName(this.#root));
   }
 
-  /** Makes the groups that all pods are in, and keeps them, until `signal` is aborted. @throws CgroupError where they cannot be made */
+  /**
+   * Creates the cgroups that contain all pods and maintains them until `signal` is aborted. @throws CgroupError if they
+   * cannot be created
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     try {
@@ -151,22 +163,25 @@ export class PodCgroups {
     }
   }
 
-  /** What will not change by itself is told; what may, as a runtime that is away, is waited for. */
+  /**
+   * Retries until the cgroups are ready. Errors that only a change of configuration or machine can fix are thrown;
+   * temporary ones are retried.
+   */
   async #whenReady(signal: AbortSignal): Promise<Ready> {
     for (;;) {
       try {
         return await this.#ready(signal);
       } catch (err) {
         if (signal.aborted || (CgroupError.is(err) && LASTING.has(err.code))) throw err;
-        this.#logger.error({ err }, 'Failed to make the cgroups of all pods');
+        this.#logger.error({ err }, 'Failed to create the cgroups of all pods');
       }
       await sleep(this.#clock, RETRY_MS, signal);
     }
   }
 
   /**
-   * The pod's group, as runtimes want it: their `cgroup_parent`. Which driver there is, is known once groups were opened, as
-   * they are when a pod's group was made; before that it is as cgroupfs has it.
+   * Returns the pod's cgroup in the form that runtimes expect in `cgroup_parent`. The driver is known once cgroups have
+   * been opened, which is the case after a pod's cgroup was created; before that, the cgroupfs form is returned.
    * @throws CgroupError `InvalidName`
    */
   podCgroupParent(pod: Pod): string {
@@ -174,18 +189,21 @@ export class PodCgroups {
     return this.#manager?.path(name) ?? cgroupfsPath(name);
   }
 
-  /** The path of the group that all pods are in, as {@link podCgroupParent} has its own. */
+  /** Returns the path of the cgroup that contains all pods, in the form of {@link podCgroupParent}. */
   kubepodsPath(): string {
     return this.#manager?.path(this.#qos.Guaranteed) ?? cgroupfsPath(this.#qos.Guaranteed);
   }
 
-  /** Whether the pod's group is there in all hierarchies that count. */
+  /** Returns whether the pod's cgroup exists in all required hierarchies. */
   async exists(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { manager } = await this.#ready(signal);
     return await manager.exists(this.#name(pod));
   }
 
-  /** Whether the pod's group is there, and is the very one that {@link ensure} has set: one look tells that nothing is to be done. */
+  /**
+   * Returns whether the pod's cgroup exists and is the one that {@link ensure} configured, so that nothing needs to be
+   * done.
+   */
   async isEnsured(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { uid } = pod.metadata;
     if (!this.#limited.has(uid)) return false;
@@ -195,11 +213,12 @@ export class PodCgroups {
   }
 
   /**
-   * Makes the pod's group and sets its limits, where that is not done. One that is there from an earlier process may hold containers that
-   * are larger than the pod is to be: it grows here, and {@link differs} tells that it is still to shrink, after them.
-   * @param pod as allocated
-   * @returns whether that was to be done
-   * @throws CgroupError, among them `Refused`: a pod whose limit cannot be set must not run without it
+   * Creates the pod's cgroup and sets its limits, unless that has been done. A cgroup of an earlier process may hold
+   * containers that exceed the pod's new limits: then limits are only raised here, and {@link differs} reports that
+   * they must be lowered after the containers' limits.
+   * @param pod the pod with its allocated resources
+   * @returns whether anything was done
+   * @throws CgroupError, including `Refused`: a pod whose limit cannot be set must not run without it
    */
   async ensure(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { manager } = await this.#ready(signal);
@@ -218,7 +237,8 @@ export class PodCgroups {
         this.#set.set(uid, { ...config, ...kept });
       } catch (err) {
         if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
-        // It runs already, and uses more than it may: it is not to end for that. Its next sync tries again.
+        // The pod is already running and uses more than its limit; it must not be killed for that. Its next sync tries
+        // again.
         this.#logger.warn({ podUid: uid, err }, "The pod's cgroup uses more than its limit");
       }
       return true;
@@ -226,12 +246,15 @@ export class PodCgroups {
     return await this.#turns.run(uid, make, signal);
   }
 
-  /** What the pod's group is to be held to. @param pod as allocated */
+  /** Returns the limits that the pod's cgroup should have. @param pod the pod with its allocated resources */
   wanted(pod: Pod): ResourceConfig {
     return this.#wanted(pod);
   }
 
-  /** Whether the pod's group was set to another share of CPU or memory last than it is to have; a limit that goes away does not count. */
+  /**
+   * Returns whether the CPU or memory limits that were last set differ from the wanted ones; removed limits do not
+   * count.
+   */
   differs(pod: Pod): boolean {
     const set = this.#set.get(pod.metadata.uid);
     if (set === undefined) return false;
@@ -242,7 +265,7 @@ export class PodCgroups {
   }
 
   /**
-   * What the pod's group is held to; read once after each time that this object has set it.
+   * Returns the current limits of the pod's cgroup; they are read once after each change by this object.
    * @throws CgroupError `Io`
    */
   async limits(pod: Pod, signal: AbortSignal): Promise<GroupLimits> {
@@ -256,16 +279,16 @@ export class PodCgroups {
     return this.#held.get(uid) ?? (await this.#turns.run(uid, read, signal));
   }
 
-  /** As {@link limits} found them last; `undefined` where it has not been asked since they were set. */
+  /** Returns the last result of {@link limits}; `undefined` if it was not called since the last change. */
   knownLimits(uid: string): GroupLimits | undefined {
     return this.#held.get(uid);
   }
 
   /**
-   * Sets limits of the pod anew: before its containers get more, after they got less.
-   * @param pod as allocated
-   * @param config what is set; all that is wanted where absent
-   * @throws CgroupError `Busy` where the pod uses more than it is to have, `Refused`
+   * Sets limits of the pod: before its containers' limits are raised, or after they were lowered.
+   * @param pod the pod with its allocated resources
+   * @param config the limits to set. Default: all wanted limits
+   * @throws CgroupError `Busy` if the pod uses more than its new limit; `Refused`
    */
   async update(pod: Pod, signal: AbortSignal, config: ResourceConfig = this.wanted(pod)): Promise<void> {
     const { uid } = pod.metadata;
@@ -279,8 +302,9 @@ export class PodCgroups {
   }
 
   /**
-   * Kills what is left in the pod's group and removes it, in whichever class it is; resolves when it is gone.
-   * @throws CgroupError `NotRemoved`: to be tried again
+   * Kills what is left in the pod's cgroup and removes the cgroup, in whichever QoS class it is; resolves when it is
+   * gone.
+   * @throws CgroupError `NotRemoved`; try again
    */
   async destroy(uid: string, signal: AbortSignal): Promise<void> {
     const { manager } = await this.#ready(signal);
@@ -293,7 +317,7 @@ export class PodCgroups {
     await this.#turns.run(uid, remove, signal);
   }
 
-  /** Leaves a pod's group the least CPU time that there is: it is to go, and something still keeps it. */
+  /** Sets the pod's cgroup to the minimum CPU shares. Used while the cgroup cannot be removed yet. */
   async reduceCpu(uid: string, signal: AbortSignal): Promise<void> {
     const { manager } = await this.#ready(signal);
     const reduce = async (): Promise<void> => {
@@ -304,7 +328,7 @@ export class PodCgroups {
     await this.#turns.run(uid, reduce, signal);
   }
 
-  /** The UIDs of all pods that have a group in any hierarchy, whoever made it. */
+  /** Returns the UIDs of all pods that have a cgroup in any hierarchy, whichever program created it. */
   async pods(signal: AbortSignal): Promise<ReadonlySet<string>> {
     const { manager } = await this.#ready(signal);
     const parts = await Promise.all(Object.values(this.#qos).map((name) => manager.children(name)));
@@ -312,7 +336,7 @@ export class PodCgroups {
   }
 
   /**
-   * Gives the QoS groups the shares that their pods ask for together, and the protection of memory.
+   * Sets the CPU shares and memory protection of the QoS cgroups from the sums of their pods' requests.
    * @param active the pods that hold resources of the node
    */
   async updateQos(active: readonly Pod[], signal: AbortSignal): Promise<void> {
@@ -343,7 +367,7 @@ export class PodCgroups {
       await limitMemory(manager, this.#qos.Burstable, limits.burstableBytes);
       await limitMemory(manager, this.#qos.BestEffort, limits.bestEffortBytes);
     };
-    // One after another: what was given last is what they have.
+    // Serialized, so that the last values given are the values in effect.
     await this.#qosTurn.run(() => this.#timed('update', give), signal);
   }
 
@@ -352,7 +376,7 @@ export class PodCgroups {
     return given?.values === values && this.#clock.monotonic() < given.atMs + QOS_REPAIR_MS;
   }
 
-  /** The work is everybody's: whoever waits for it may go away, and it goes on. */
+  /** The preparation is shared by all callers; it continues if a caller aborts. */
   async #ready(signal: AbortSignal): Promise<Ready> {
     this.#tree ??= this.#prepare().catch((err: unknown) => {
       this.#tree = undefined;
@@ -377,7 +401,7 @@ export class PodCgroups {
     return podName(this.#qos[podQosClass(pod)], pod.metadata.uid);
   }
 
-  /** Where the pod's group may be; nowhere for a UID of which no group can be made. */
+  /** Returns the possible names of the pod's cgroup; empty if the UID is not valid in a cgroup name. */
   #namesOf(uid: string): readonly CgroupName[] {
     try {
       return Object.values(this.#qos).map((parent) => podName(parent, uid));
@@ -388,13 +412,16 @@ export class PodCgroups {
   }
 }
 
-/** What a group is told by from another at its place; `undefined` where it is not there. */
+/** Returns a value that distinguishes the cgroup from another at the same path; `undefined` if it does not exist. */
 async function identityOf(manager: CgroupManager, name: CgroupName): Promise<string | undefined> {
   if (manager.identity !== undefined) return await manager.identity(name);
   return (await manager.exists(name)) ? 'there' : undefined;
 }
 
-/** What a group is held to; `undefined` where that cannot be told: then the kernel says what is wrong with a limit. */
+/**
+ * Returns the current limits; `undefined` if they cannot be read. A wrong limit is then reported by the kernel when it
+ * is written.
+ */
 async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLimits | undefined> {
   try {
     return await manager.read(name);

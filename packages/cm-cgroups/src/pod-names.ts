@@ -3,12 +3,15 @@ import { type CgroupName, childName } from './names.ts';
 
 const POD_PREFIX = 'pod';
 
-/** The group that all pods are in, below the configured root. */
+/** Returns the name of the cgroup that contains all pods, below the configured root. */
 export function kubepodsName(root: CgroupName): CgroupName {
   return childName(root, 'kubepods');
 }
 
-/** The group that pods of each class are in: those of Guaranteed pods are beside the two others. */
+/**
+ * Returns the parent cgroup of the pods of each QoS class. Cgroups of Guaranteed pods are beside the cgroups of the two
+ * other classes.
+ */
 export function qosNames(kubepods: CgroupName): Readonly<Record<QosClass, CgroupName>> {
   return {
     Guaranteed: kubepods,
@@ -17,12 +20,12 @@ export function qosNames(kubepods: CgroupName): Readonly<Record<QosClass, Cgroup
   };
 }
 
-/** @throws CgroupError `InvalidName` for a UID that is no part of a group's name */
+/** Returns the name of a pod's cgroup. @throws CgroupError `InvalidName` if the UID is not valid in a cgroup name */
 export function podName(parent: CgroupName, podUid: string): CgroupName {
   return childName(parent, `${POD_PREFIX}${podUid}`);
 }
 
-/** The UID of the pod whose group this is, by the last part of its name; `undefined` where it is no pod's. */
+/** Returns the pod UID from the last part of a cgroup's name; `undefined` if it is not a pod's cgroup. */
 export function podUidOf(part: string): string | undefined {
   return part.startsWith(POD_PREFIX) && part.length > POD_PREFIX.length ? part.slice(POD_PREFIX.length) : undefined;
 }

@@ -13,23 +13,25 @@ import { hugePageLimits } from './huge-pages.ts';
 import { type MemoryReservationPolicy, podMemoryProtection } from './memory-qos.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** How CPU limits are enforced. */
+/** Options of pods' limits. */
 export interface PodLimitOptions {
-  /** Whether they are enforced at all (`cpuCFSQuota`); true by default. */
+  /** Whether CPU limits are enforced (`cpuCFSQuota`). Default: true. */
   readonly cpuCfsQuota?: boolean;
-  /** `cpuCFSQuotaPeriod`; 100,000 (100 ms) by default. */
+  /** `cpuCFSQuotaPeriod`. Default: 100,000 (100 ms). */
   readonly cpuCfsQuotaPeriodUs?: number;
-  /** How many processes a pod may have (`podPidsLimit`); as many as the node, where it is absent or not above 0. */
+  /**
+   * Maximum number of processes of a pod (`podPidsLimit`). If absent or not positive, only the node's limit applies.
+   */
   readonly podPidsLimit?: number;
-  /** What is done with the memory that pods request, on cgroup v2; nothing where it is absent: the gate `MemoryQoS` is off. */
+  /** Protection of requested memory on cgroup v2. If absent, as with feature gate `MemoryQoS` off: none. */
   readonly memoryQos?: MemoryReservationPolicy;
 }
 
 /**
- * What a pod's group is held to (`ResourceConfigForPod` in `pkg/kubelet/cm/helpers_linux.go`): a CPU or memory limit only
- * where each container has one, or the pod as a whole.
- * @param pod as allocated
- * @throws PodSpecError `InvalidQuantity` for a pod that was not validated
+ * Returns the limits of a pod's cgroup (`ResourceConfigForPod` in `pkg/kubelet/cm/helpers_linux.go`). CPU and memory
+ * are limited only if each container, or the pod as a whole, has a limit.
+ * @param pod the pod with its allocated resources
+ * @throws PodSpecError `InvalidQuantity` if the pod was not validated
  */
 export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): ResourceConfig {
   const { cpuCfsQuota = true, cpuCfsQuotaPeriodUs = 100_000, podPidsLimit = 0 } = options;
@@ -61,7 +63,7 @@ export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): Reso
   }
 }
 
-/** Init containers count, too: one without a limit runs in the same group. */
+/** Init containers count too, because they run in the same cgroup. */
 function isLimited({ spec }: Pod, resource: 'cpu' | 'memory'): boolean {
   if (isPositive(spec.resources?.limits, resource)) return true;
   const { containers, initContainers = [] } = spec;

@@ -10,7 +10,7 @@ import { qosNames } from './pod-names.ts';
 import { quoted, type ReservedGroup, ReservedGroups } from './reserved-groups.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** As often the groups that all pods are in are looked over. */
+/** Period of checking the cgroups that contain all pods. */
 const REPAIR_MS = 60_000;
 
 export interface PodTreeComponents {
@@ -21,21 +21,21 @@ export interface PodTreeComponents {
 }
 
 export interface PodTreeOptions {
-  /** Has to be there; nothing outside of it is touched. */
+  /** Cgroup root; it must exist, and nothing outside of it is changed. */
   readonly root: CgroupName;
   readonly kubepods: CgroupName;
-  /** What all pods together are held to, but for huge pages, of which they may have all (`setHugePagesConfig` upstream). */
+  /** Limits of all pods together, without huge pages, which are unlimited here (upstream: `setHugePagesConfig`). */
   readonly limits: ResourceConfig;
-  /** The groups beside it that are held to their shares. */
+  /** Cgroups outside of the pods' that are limited to their reservations. */
   readonly reserved: readonly ReservedGroup[];
   readonly nodeRef: ObjectReference;
 }
 
-/** The groups that pods' groups are in: the one of all pods, and one for each of the lower QoS classes in it. */
+/** Maintains the parent cgroups of pods' cgroups: the cgroup of all pods, and in it one for each lower QoS class. */
 export class PodTree {
   readonly #components: PodTreeComponents;
   readonly #options: PodTreeOptions;
-  /** How the last attempt to enforce the node's limits went; told when it changes. */
+  /** Problem of the last attempt to enforce the node's limits; a change causes an event. */
   #told: string | undefined;
   readonly #reserved: ReservedGroups;
   readonly #limits: LimitKeeper;
@@ -47,16 +47,17 @@ export class PodTree {
     this.#reserved = new ReservedGroups(components, options.reserved, options.nodeRef);
   }
 
-  /** Makes what is missing and sets its limits. @throws CgroupError `MissingRoot`, `Io` */
+  /** Creates missing cgroups and sets their limits. @throws CgroupError `MissingRoot`, `Io` */
   async make(): Promise<void> {
     const { manager } = this.#components;
     const { root, kubepods, limits } = this.#options;
     const missing = await manager.missing(root);
     if (missing.length > 0) {
-      const message = `invalid configuration: cgroup root ${manager.path(root)} is not there: missing ${missing.join(', ')}`;
+      const message = `invalid configuration: cgroup root ${manager.path(root)} does not exist: missing ${missing.join(', ')}`;
       throw new CgroupError('MissingRoot', message);
     }
-    // Huge pages that are set aside while the node runs are its pods', too: their own groups are held to what they ask for.
+    // Pods may also use huge pages that are reserved while the node runs. The pods' own cgroups limit huge pages to the
+    // requests.
     await this.#enforce(() => this.#make(kubepods, { ...limits, hugePageLimits: 'unlimited' }));
     const { Burstable, BestEffort } = qosNames(kubepods);
     await this.#asFarAsPossible(() => this.#make(Burstable, { hugePageLimits: 'unlimited' }));
@@ -71,13 +72,13 @@ export class PodTree {
   }
 
   /**
-   * Makes it again each minute, until `signal` is aborted: a limit that is below what pods use is taken when they use less. Limits that were
-   * written are left alone, unless they are missing.
+   * Repeats `make` each minute until `signal` is aborted: a limit below the pods' usage can be set when the usage has
+   * dropped. Limits that were written are not written again unless they are missing.
    */
   async keep(signal: AbortSignal): Promise<void> {
     const round = async (): Promise<void> => {
       await this.make().catch((err: unknown) => {
-        this.#components.logger.error({ err }, 'Failed to make the cgroups of all pods');
+        this.#components.logger.error({ err }, 'Failed to create the cgroups of all pods');
       });
     };
     await every(this.#components.clock, REPAIR_MS, round, signal, { immediate: false });
@@ -107,12 +108,12 @@ export class PodTree {
       await work();
     } catch (err) {
       if (!isAboutLimits(err)) throw err;
-      this.#components.logger.warn({ err }, 'A limit of a QoS cgroup could not be set');
+      this.#components.logger.warn({ err }, 'Failed to set a limit of a QoS cgroup');
     }
   }
 }
 
-/** The group is there, and not all of its limits are. */
+/** Returns whether the error means that the cgroup exists but not all of its limits are set. */
 function isAboutLimits(err: unknown): boolean {
   return CgroupError.is(err) && ['Refused', 'Busy', 'MissingController'].includes(err.code);
 }

@@ -8,31 +8,34 @@ import { readText } from './hierarchy.ts';
 import { cgroupfsPath, parseCgroupfsPath } from './names.ts';
 
 export interface ProcessGroupsComponents {
-  /** With paths as they are: of the driver cgroupfs, whichever there is for pods. Asked once. */
+  /**
+   * Opens the cgroups with the driver cgroupfs, so that paths are used as given, whichever driver pods use. Called
+   * once.
+   */
   readonly open: () => Promise<Pick<CgroupGroups, 'version' | 'make' | 'directories'>>;
   readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'readlink'>;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'setTimer'>;
-  /** Default: silent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface ProcessGroupsOptions {
-  /** The kubelet's own process. */
+  /** Process id of the kubelet. */
   readonly pid: number;
-  /** The group that it moves itself to (`kubeletCgroups`); it stays where it is by default. */
+  /** Cgroup that the kubelet moves itself to (`kubeletCgroups`). Default: it is not moved. */
   readonly kubelet?: string;
-  /** The group that processes of the root group are moved to (`systemCgroups`); they stay by default. */
+  /** Cgroup that processes of the root cgroup are moved to (`systemCgroups`). Default: they are not moved. */
   readonly system?: string;
 }
 
-/** As often it is looked again. */
+/** Period of repeating the moves. */
 const PERIOD_MS = 60_000;
-/** Whoever was moved may have had a child meanwhile. */
+/** Number of passes: a moved process may have forked before it was moved. */
 const TRIES = 11;
 
 /**
- * The groups of the kubelet itself, and of the processes of the system (`ensureProcessInContainerWithOOMScore` and
+ * Moves the kubelet and the system's processes to their own cgroups (`ensureProcessInContainerWithOOMScore` and
  * `ensureSystemCgroups` in `pkg/kubelet/cm/container_manager_linux.go`).
  */
 export class ProcessGroups {
@@ -40,7 +43,7 @@ export class ProcessGroups {
   readonly #options: ProcessGroupsOptions;
   readonly #startOnce = new StartOnce('ProcessGroups');
 
-  /** @throws CgroupError `InvalidName` where the system's processes are to go where they are */
+  /** @throws CgroupError `InvalidName` if `system` is the root cgroup */
   constructor(components: ProcessGroupsComponents, options: ProcessGroupsOptions) {
     checkOptions('ProcessGroups', options, { pid: 'count', kubelet: 'string?', system: 'string?' });
     checkComponents('ProcessGroups', components, { open: 'function', fs: ['readFile', 'writeFile', 'readlink'] });
@@ -51,7 +54,7 @@ export class ProcessGroups {
     }
   }
 
-  /** Moves what is not where it is to be, now and each minute, until `signal` is aborted. */
+  /** Moves processes that are not in their cgroup, now and each minute, until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
@@ -66,7 +69,7 @@ export class ProcessGroups {
   async #moveKubelet(): Promise<void> {
     const { kubelet, pid } = this.#options;
     if (!kubelet) return;
-    // In a container of its own the groups that it sees are not those of the machine.
+    // In its own pid namespace, as in a container, the kubelet does not see the machine's cgroups.
     if ((await this.#namespace(1)) !== (await this.#namespace(pid))) return;
     const target = cgroupfsPath(parseCgroupfsPath(kubelet));
     const groups = await this.#components.open();
@@ -74,7 +77,7 @@ export class ProcessGroups {
     await this.#move([pid], kubelet, groups);
   }
 
-  /** Threads of the kernel stay: they must not wait for what the system may have. */
+  /** Kernel threads are not moved: they must not be limited by the system's cgroup. */
   async #moveSystem(): Promise<void> {
     const { system } = this.#options;
     if (!system) return;
@@ -82,7 +85,8 @@ export class ProcessGroups {
     const groups = await this.#components.open();
     for (let tries = 0; tries < TRIES; tries++) {
       const pids: number[] = [];
-      // Of v1 in the one hierarchy in which all containers are: in another one theirs may be in the root group, too.
+      // On cgroup v1, only the devices hierarchy is read, because all containers are in it; in other hierarchies,
+      // containers' processes may be in the root cgroup.
       for (const directory of groups.directories([], 'devices')) {
         for (const pid of await groupProcesses(fs, directory)) {
           if (!pids.includes(pid) && !(await this.#isKernelThread(pid))) pids.push(pid);
@@ -111,7 +115,7 @@ export class ProcessGroups {
     }
   }
 
-  /** Where the process is; on v1 as far as CPU and memory agree. */
+  /** Returns the process's cgroup; on cgroup v1 only if the cpu and memory hierarchies agree. */
   async #groupOf(pid: number, version: 1 | 2): Promise<string | undefined> {
     const lines = (await readText(this.#components.fs, `/proc/${pid}/cgroup`)).split('\n');
     const groups = new Map(
@@ -128,7 +132,7 @@ export class ProcessGroups {
     return await this.#components.fs.readlink(`/proc/${pid}/ns/pid`);
   }
 
-  /** They have no program. One that ended meanwhile has none either. */
+  /** Kernel threads have no executable. A process that has exited has none either. */
   async #isKernelThread(pid: number): Promise<boolean> {
     try {
       await this.#components.fs.readlink(`/proc/${pid}/exe`);

@@ -1,24 +1,24 @@
 import { type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
 
-/** How much memory is kept from pods of the lower classes (`qosReserved`, feature gate `QOSReserved`). */
+/** Memory reserved from lower QoS classes (`qosReserved`, feature gate `QOSReserved`). */
 export interface QosMemoryReserve {
-  /** The share of the requests of a class that those below it cannot use: 0 to 100. */
+  /** Percentage of a class's memory requests that lower classes cannot use: 0 to 100. */
   readonly memoryPercent: number;
-  /** What all pods together may use; 0 where that is not known: then nothing is limited. */
+  /** Memory that all pods together may use; 0 if unknown, then nothing is limited. */
   readonly allocatableBytes: bigint;
 }
 
-/** What the groups of the lower classes are held to. At or below 0: everything is kept from them. */
+/** Memory limits of the lower QoS classes. At or below 0: all memory is reserved from them. */
 export interface QosMemoryLimits {
   readonly burstableBytes: bigint;
   readonly bestEffortBytes: bigint;
 }
 
 /**
- * Burstable pods have what guaranteed ones have not requested, BestEffort pods what neither have (`setMemoryReserve` in
- * `pkg/kubelet/cm/qos_container_manager_linux.go`).
+ * Computes the limits: Burstable pods may use what Guaranteed pods have not reserved, BestEffort pods what neither
+ * class has reserved (`setMemoryReserve` in `pkg/kubelet/cm/qos_container_manager_linux.go`).
  * @param active the pods that hold resources of the node
- * @returns nothing where it is not known what all pods may use
+ * @returns `undefined` if the memory of all pods is unknown
  */
 export function qosMemoryLimits(active: readonly Pod[], reserve: QosMemoryReserve): QosMemoryLimits | undefined {
   const { memoryPercent, allocatableBytes } = reserve;

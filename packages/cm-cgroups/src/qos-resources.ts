@@ -1,8 +1,9 @@
 import { MIN_CPU_SHARES, milliCpuToShares, type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
 
 /**
- * The shares of the two QoS groups: what Burstable pods request together; the least there are for BestEffort
- * (`setCPUCgroupConfig` in `pkg/kubelet/cm/qos_container_manager_linux.go`). Guaranteed pods stand beside these groups.
+ * Returns the CPU shares of the two QoS cgroups: the sum of the requests for Burstable, the minimum for BestEffort
+ * (`setCPUCgroupConfig` in `pkg/kubelet/cm/qos_container_manager_linux.go`). Cgroups of Guaranteed pods are beside
+ * these two.
  * @param active the pods that hold resources of the node
  */
 export function qosShares(active: readonly Pod[]): { readonly burstable: number; readonly bestEffort: number } {

@@ -4,12 +4,12 @@ import { CgroupError } from './errors.ts';
 import { readText, readWords } from './hierarchy.ts';
 import type { GroupLimits } from './resource-config.ts';
 
-/** cgroup v1 writes "no limit" as the greatest number of whole pages: above what any machine has. */
+/** cgroup v1 shows "no limit" as the largest number of whole pages, which exceeds any machine's memory. */
 const UNLIMITED_BYTES = 2 ** 62;
 
 /**
- * A group's limits, from the directories that it has in the hierarchies of cgroup v1 (`getCgroupCPUConfig`, `readCgroupMemoryConfig` in
- * `pkg/kubelet/cm/cgroup_v1_manager_linux.go`).
+ * Reads a cgroup's limits on cgroup v1, from its directories in two hierarchies (`getCgroupCPUConfig`,
+ * `readCgroupMemoryConfig` in `pkg/kubelet/cm/cgroup_v1_manager_linux.go`).
  */
 export async function readV1Limits(
   fs: Pick<FileSystem, 'readFile'>,
@@ -32,7 +32,7 @@ export async function readV1Limits(
   };
 }
 
-/** As {@link readV1Limits}, of cgroup v2 (`cgroup_v2_manager_linux.go`). */
+/** Reads a cgroup's limits on cgroup v2 (`cgroup_v2_manager_linux.go`). */
 export async function readV2Limits(fs: Pick<FileSystem, 'readFile'>, directory: string): Promise<GroupLimits> {
   const [weight, [quota = '', period = ''], memory, usage] = await Promise.all([
     readText(fs, `${directory}/cpu.weight`),
@@ -56,5 +56,5 @@ function limit(text: string, file: string): number {
 function number(text: string, file: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (Number.isInteger(value)) return value;
-  throw new CgroupError('Io', `${file} of a cgroup has no number: ${JSON.stringify(text.trim())}`);
+  throw new CgroupError('Io', `${file} of a cgroup must contain a number, not ${JSON.stringify(text.trim())}`);
 }

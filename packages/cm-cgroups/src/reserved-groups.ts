@@ -6,17 +6,20 @@ import type { CgroupName } from './names.ts';
 import { ENFORCED, NOT_ENFORCED } from './node-events.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** A group beside those of pods that is held to what is reserved for it; it has to be there. */
+/** A cgroup outside of the pods' that is limited to its reservation; it must exist. */
 export interface ReservedGroup {
-  /** As in `enforceNodeAllocatable`. */
+  /** Enforcement level, as in `enforceNodeAllocatable`. */
   readonly level: 'system-reserved' | 'kube-reserved' | 'system-reserved-compressible' | 'kube-reserved-compressible';
-  /** Its path, as the driver writes it: `systemReservedCgroup`, `kubeReservedCgroup`. */
+  /** Path of the cgroup in the driver's notation: `systemReservedCgroup`, `kubeReservedCgroup`. */
   readonly cgroup: string;
-  /** Of `systemReserved` or `kubeReserved`: see `listResourceConfig`. Where nothing is reserved, nothing can be enforced. */
+  /**
+   * Limits from `systemReserved` or `kubeReserved`; see `listResourceConfig`. If `undefined`, nothing is reserved and
+   * enforcement fails.
+   */
   readonly limits: ResourceConfig | undefined;
 }
 
-/** Upstream's words in messages. */
+/** Upstream's wording in messages. */
 const WORDS: Readonly<Record<ReservedGroup['level'], readonly [inUpdates: string, inFailures: string]>> = {
   'system-reserved': ['system reserved', 'System Reserved'],
   'kube-reserved': ['kube reserved', 'Kube Reserved'],
@@ -33,13 +36,16 @@ export interface ReservedGroupsComponents {
   readonly recorder: EventRecorder;
 }
 
-/** Holds the groups of the system and of Kubernetes to their shares (`enforceNodeAllocatableCgroups` in `pkg/kubelet/cm`). */
+/**
+ * Limits the cgroups of the system and of Kubernetes to their reservations (`enforceNodeAllocatableCgroups` in
+ * `pkg/kubelet/cm`).
+ */
 export class ReservedGroups {
   readonly #components: ReservedGroupsComponents;
   readonly #groups: readonly ReservedGroup[];
   readonly #nodeRef: ObjectReference;
   readonly #limits: LimitKeeper;
-  /** How the last attempt with each went; told when it changes. */
+  /** Result of the last attempt per level; a change causes an event. */
   readonly #told = new Map<ReservedGroup['level'], string>();
 
   constructor(components: ReservedGroupsComponents, groups: readonly ReservedGroup[], nodeRef: ObjectReference) {
@@ -49,7 +55,10 @@ export class ReservedGroups {
     this.#limits = new LimitKeeper(components);
   }
 
-  /** A limit that is refused is told of, and to be tried again. @throws CgroupError `MissingRoot` for a group that is not there */
+  /**
+   * Enforces all limits. A rejected limit is reported and retried with the next call. @throws CgroupError `MissingRoot`
+   * if a cgroup does not exist
+   */
   async enforce(): Promise<void> {
     for (const group of this.#groups) await this.#enforceOne(group);
   }
@@ -82,11 +91,11 @@ export class ReservedGroups {
     if (problem === undefined) return;
     const { code } = CgroupError.from(problem);
     if (code === 'MissingRoot' || code === 'InvalidName') throw new CgroupError(code, message, problem);
-    logger.warn({ err: problem, cgroup }, 'The limits of a reserved cgroup could not be set');
+    logger.warn({ err: problem, cgroup }, 'Failed to set the limits of a reserved cgroup');
   }
 }
 
-/** As Go writes a list of texts. */
+/** Formats the parts as Go formats a list of strings. */
 export function quoted(name: CgroupName): string {
   return `[${name.map((part) => JSON.stringify(part)).join(' ')}]`;
 }

@@ -3,7 +3,7 @@ import type { ControlStep } from './control-steps.ts';
 import { readText } from './hierarchy.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** The content of a new group's files (cgroup v2, then v1). */
+/** File content in a new cgroup (cgroup v2, then v1). */
 const DEFAULTS: Readonly<Record<string, string>> = {
   'memory.max': 'max',
   'memory.high': 'max',
@@ -18,10 +18,10 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   'cpu.cfs_quota_us': '-1',
 };
 
-/** cgroup v1 writes "no limit" as the greatest number of whole pages. */
+/** cgroup v1 shows "no limit" as the largest number of whole pages. */
 const UNLIMITED_BYTES = 2 ** 62;
 
-/** Whether a file of a group has the content that the kernel gives it in a new group: nobody has set it, or a reset took it away. */
+/** Returns whether a file has the content of a new cgroup: the limit was never set, or was reset. */
 export function isDefault(file: string, text: string): boolean {
   const content = text.trim().split(/\s+/).join(' ');
   if (file.endsWith('.limit_in_bytes')) return Number(content) >= UNLIMITED_BYTES;
@@ -29,7 +29,7 @@ export function isDefault(file: string, text: string): boolean {
   return DEFAULTS[file] === content;
 }
 
-/** The limits that are set together, each as a config of its own. */
+/** Splits a config into configs of limits that are set together. */
 export function limitsOf(config: ResourceConfig): readonly ResourceConfig[] {
   const { cpuQuotaUs, cpuPeriodUs, memoryBytes, swapBytes, unified = {}, ...others } = config;
   const single = Object.entries(others).map(([field, value]) => ({ [field]: value }) as ResourceConfig);
@@ -42,10 +42,10 @@ export function limitsOf(config: ResourceConfig): readonly ResourceConfig[] {
 }
 
 /**
- * The part of `config` that a group is not held to, as its files are those of a new group. A limit with any other value stays out: another
- * agent may have set it on purpose.
- * @param stepsOf the files that a config is written into
- * @param directoryOf the group's directory in the hierarchy of a controller
+ * Returns the part of `config` whose files are at the default of a new cgroup. A limit with any other value is left
+ * out, because another agent may have set it on purpose.
+ * @param stepsOf returns the writes of a config
+ * @param directoryOf returns the cgroup's directory in the hierarchy of a controller
  */
 export async function unsetLimits(
   fs: Pick<FileSystem, 'readFile'>,

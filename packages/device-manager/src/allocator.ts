@@ -16,12 +16,12 @@ import { Reservations } from './reservations.ts';
 import type { UndecidedPods } from './undecided.ts';
 
 /**
- * So much of an answer is kept for each container, in the checkpoint too: no plugin takes the others' room there. All of one container's
- * environment may have 128 KiB a variable, and no plugin is known that says more than some KiB.
+ * Maximum size of a plugin's Allocate response per container. Responses are kept, in the checkpoint too, and no plugin
+ * may use up the space of others. A single environment variable may have 128 KiB; known plugins return a few KiB.
  */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** What an {@link Allocator} works on. */
+/** Dependencies of an {@link Allocator}. */
 interface AllocatorParts {
   readonly clock: Clock;
   readonly metrics: DeviceMetrics;
@@ -30,25 +30,27 @@ interface AllocatorParts {
   readonly plugins: Pick<Plugins, 'get'>;
   readonly undecided: UndecidedPods;
   readonly noted: NotedWait;
-  /** Takes back what pods hold that are gone. */
+  /** Frees devices of pods that are gone. */
   readonly freeGone: () => void;
-  /** The UIDs of pods that hold devices only for as long as they are being ended. */
+  /** Returns the UIDs of pods that hold devices only until their termination has finished. */
   readonly ending: () => readonly string[];
-  /** How long a pod waits for the plugin of a resource that an earlier process knew, from when that was read. */
+  /**
+   * Maximum wait of a pod for the plugin of a resource that an earlier process knew, counted from when that was read.
+   */
   readonly pluginWaitMs: number;
 }
 
-/** How often it is looked whether a pod has ended that holds what another one is to have. */
+/** Period of checking whether a terminating pod has released devices that another pod needs. */
 const ENDING_LOOK_MS = 250;
-/** How often it is looked whether a plugin that is awaited has told its devices. */
+/** Period of checking whether an awaited plugin has reported its devices. */
 const PLUGIN_LOOK_MS = 250;
 
-/** How much longer a plugin is waited for, in milliseconds. @param sinceMs `undefined`: it is not awaited */
+/** Returns the remaining wait for a plugin, in milliseconds. @param sinceMs `undefined` if the plugin is not awaited */
 export function pluginWaitRestMs(sinceMs: number | undefined, nowMs: number, waitMs: number): number {
   return sinceMs === undefined ? 0 : Math.max(0, sinceMs + waitMs - nowMs);
 }
 
-/** Gives containers their devices (`allocateContainerResources`, `pkg/kubelet/cm/devicemanager/manager.go`). */
+/** Allocates devices to containers (`allocateContainerResources`, `pkg/kubelet/cm/devicemanager/manager.go`). */
 export class Allocator {
   readonly #parts: AllocatorParts;
   readonly #reservations = new Reservations();
@@ -57,12 +59,12 @@ export class Allocator {
     this.#parts = parts;
   }
 
-  /** The resources of devices that a container asks for, and how many of each. */
+  /** Returns the device resources that a container requests, with the number of each. */
   demands({ resources }: Container): readonly (readonly [resource: string, required: number])[] {
     const asked = Object.entries(resources?.limits ?? {}).filter(([resource]) => isExtendedResource(resource));
     if (asked.length === 0) return [];
     const { inventory, held } = this.#parts;
-    // Those that a plugin has told devices of, or that somebody holds.
+    // Only resources for which a plugin has reported devices, or of which a container holds devices.
     const heldResources = held.resources();
     return asked
       .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
@@ -70,7 +72,8 @@ export class Allocator {
   }
 
   /**
-   * Sees to it that a container has what it asks for. What was allocated before an error stays the pod's.
+   * Ensures that a container has the devices that it requests. Devices that were allocated before an error stay
+   * allocated to the pod.
    * @returns whether anything was allocated
    * @throws DeviceError `Refused`; GrpcError of the plugin; the signal's reason
    */
@@ -88,8 +91,9 @@ export class Allocator {
   }
 
   /**
-   * Waits until the plugin of a resource that an earlier process knew has told its devices, for a bounded time: after a reboot the pods of the
-   * node come before their plugins do, which upstream answers by refusing them for good (kubernetes#125579).
+   * Waits, for a limited time, until the plugin of a resource that an earlier process knew has reported its devices.
+   * After a reboot, pods are admitted before their plugins have registered; upstream then rejects the pods for good
+   * (kubernetes#125579).
    */
   async #awaitPlugin(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
     const { clock, inventory, noted, pluginWaitMs } = this.#parts;
@@ -129,7 +133,7 @@ export class Allocator {
     }
   }
 
-  /** Chooses, and reserves what is chosen. @returns `undefined` where it has what it needs */
+  /** Chooses devices and reserves them. @returns `undefined` if the container already has its devices */
   async #choose(
     pod: Pod,
     container: string,
@@ -139,7 +143,7 @@ export class Allocator {
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
     const { clock, undecided, plugins, noted, freeGone, ending } = this.#parts;
     let preferred: readonly string[] | undefined;
-    // What was free may be another's after each wait: it is chosen anew.
+    // Devices may be taken by other pods during a wait, so the choice is repeated after each.
     for (;;) {
       signal.throwIfAborted();
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
@@ -151,8 +155,8 @@ export class Allocator {
         if (!isOfUndecided && last === undefined) throw new DeviceError('Refused', choice.message);
         const what =
           last === undefined
-            ? `${resource}: whether an older pod, which is not admitted yet, keeps its devices`
-            : `${resource}: the end of pod ${last}, which has devices until then`;
+            ? `${resource}: an older pod that is not admitted yet holds devices`
+            : `${resource}: termination of pod ${last}, which holds devices until then`;
         const wait = async (): Promise<void> => {
           if (last === undefined) await undecided.change(signal);
           else while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
@@ -178,7 +182,10 @@ export class Allocator {
     }
   }
 
-  /** Whether an older pod has got some of it, or is about to, and may not keep them: one that waits for something else holds up nobody (W6). */
+  /**
+   * Returns whether an older pod that is still in admission has allocated, or reserved, devices of the resource that it
+   * may not keep. A pod that waits for another resource does not delay others (W6).
+   */
   #mayBeFreed(podUid: string, resource: string): boolean {
     const { held, undecided } = this.#parts;
     return undecided.anyBefore(podUid, (uid, before) => {
@@ -190,7 +197,10 @@ export class Allocator {
     });
   }
 
-  /** Upstream gives away what a container may still have that is being stopped. */
+  /**
+   * Returns a terminating pod that still holds devices of the resource. Upstream allocates such devices although the
+   * container may still use them.
+   */
   #endingHolder(resource: string): string | undefined {
     const { held, ending } = this.#parts;
     return ending().find((uid) => held.ofPod(uid).some((grant) => grant.resource === resource));
@@ -200,7 +210,7 @@ export class Allocator {
     const { inventory, held } = this.#parts;
     const { uid: podUid } = pod.metadata;
     const reserved = new Set(this.#reservations.of(resource));
-    // Containers of one pod may be given theirs at once, where that is when they begin.
+    // Containers of one pod may be allocated concurrently, if that happens when they start.
     const reusable = [...reusableDevices(pod, container, resource, held)].filter((id) => !reserved.has(id));
     return {
       ...{ podUid, container, resource, required },
@@ -211,7 +221,7 @@ export class Allocator {
     };
   }
 
-  /** Called before each start of a container. @throws DeviceError `Refused` */
+  /** Calls PreStartContainer before each start of a container. @throws DeviceError `Refused` */
   async preStart(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
     const { inventory, held, plugins } = this.#parts;
     if (!inventory.has(resource)) {
@@ -233,7 +243,7 @@ export class Allocator {
     }
   }
 
-  /** Asks a plugin, which may take as long as it likes: whoever wants to know can see which one it is. */
+  /** Calls a plugin. The call may take arbitrarily long; `noted` records which plugin is being waited for. */
   #asked<T>(
     whose: { readonly podUid: string; readonly container: string },
     { resource, socketPath }: Plugin,
@@ -252,6 +262,6 @@ function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocate
   const whose = `the device plugin of ${resource} at ${socketPath}`;
   throw new DeviceError(
     'Refused',
-    `${whose} has answered Allocate with ${length} bytes: at most ${MAX_ANSWER_BYTES} are taken`,
+    `${whose} returned ${length} bytes for Allocate: at most ${MAX_ANSWER_BYTES} are accepted`,
   );
 }

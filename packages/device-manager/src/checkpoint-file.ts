@@ -3,16 +3,16 @@ import { errorText } from '@node-agent/telemetry';
 import { type DeviceCheckpoint, decodeCheckpoint, encodeCheckpoint, isLargerThan } from './checkpoint-format.ts';
 import { DeviceError } from './errors.ts';
 
-/** What a {@link CheckpointFile} does to the disk. */
+/** File operations of a {@link CheckpointFile}. */
 export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
-/** Upstream's name of it (`kubeletDeviceManagerCheckpoint`). */
+/** Upstream's name of the file (`kubeletDeviceManagerCheckpoint`). */
 const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
 
-/** No state of a node is as long; what is longer was not written by us. */
+/** Maximum size of the file: larger than any node's state, so a larger file was not written by a kubelet. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Who holds which devices, on disk. Whoever asks for a write while one is under way shares the next one. */
+/** Checkpoint file of the allocated devices. Write requests during a running write share the next one. */
 export class CheckpointFile {
   readonly #fs: CheckpointFiles;
   readonly #directory: string;
@@ -24,8 +24,8 @@ export class CheckpointFile {
   #wasWritten = false;
 
   /**
-   * @param content asked when a write begins
-   * @param maxBytes what is longer is neither read nor written
+   * @param content called at the start of a write
+   * @param maxBytes maximum size for reading and writing
    */
   constructor(fs: CheckpointFiles, directory: string, content: () => DeviceCheckpoint, maxBytes: number = MAX_BYTES) {
     this.#fs = fs;
@@ -34,7 +34,7 @@ export class CheckpointFile {
     this.#maxBytes = maxBytes;
   }
 
-  /** Whether this process has written it. */
+  /** Whether this process has written the file. */
   get wasWritten(): boolean {
     return this.#wasWritten;
   }
@@ -43,7 +43,10 @@ export class CheckpointFile {
     return `${this.#directory}/${CHECKPOINT_NAME}`;
   }
 
-  /** What an earlier process has written; `undefined` where there is none. @throws DeviceError `CorruptCheckpoint`; errors of the file system */
+  /**
+   * Reads the checkpoint of an earlier process; `undefined` if there is none. @throws DeviceError `CorruptCheckpoint`;
+   * errors of the file system
+   */
   async read(): Promise<DeviceCheckpoint | undefined> {
     await removeUnfinishedFiles(this.#fs, this.#directory);
     let bytes: Uint8Array;
@@ -60,7 +63,7 @@ export class CheckpointFile {
     }
   }
 
-  /** Resolves once what holds now is on disk. @throws DeviceError `CheckpointNotWritten` */
+  /** Resolves when the current state is on disk. @throws DeviceError `CheckpointNotWritten` */
   async write(): Promise<void> {
     this.#next ??= this.#after(this.#underWay);
     await this.#next;
@@ -68,13 +71,13 @@ export class CheckpointFile {
 
   async #after(before: Promise<void> | undefined): Promise<void> {
     await before?.catch(() => {});
-    // Whoever changes something from here on needs another write.
+    // Changes from here on need another write.
     this.#underWay = this.#next;
     this.#next = undefined;
     const content = this.#content();
     try {
-      // What the next process could not read would cost it everybody's devices; the file there stays.
-      if (isLargerThan(content, this.#maxBytes)) throw new Error(`it would have more than ${this.#maxBytes} bytes`);
+      // If the next process could not read the file, all pods would lose their devices; the old file is kept instead.
+      if (isLargerThan(content, this.#maxBytes)) throw new Error(`the content would exceed ${this.#maxBytes} bytes`);
       const text = encodeCheckpoint(content);
       if (text === this.#written) return;
       this.#written = undefined;

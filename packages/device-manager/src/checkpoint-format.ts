@@ -1,24 +1,24 @@
 import { goJson } from '@node-agent/pod-spec';
 import type { DevicesByNuma } from './device.ts';
 
-/** Devices that a container holds, as they are written. */
+/** Devices that a container holds, in the checkpoint. */
 interface CheckpointEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
   readonly devices: DevicesByNuma;
-  /** The plugin's answer, as it came over the wire: a `ContainerAllocateResponse`. */
+  /** The plugin's `ContainerAllocateResponse` in wire format. */
   readonly response: Uint8Array;
 }
 
-/** What outlives a kubelet. */
+/** State that survives a restart of the kubelet. */
 export interface DeviceCheckpoint {
   readonly entries: readonly CheckpointEntry[];
-  /** Resources, and their healthy devices. */
+  /** Resources with their healthy devices. */
   readonly registered: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The file's own names (`checkpoint/checkpoint.go`). Where Go has nil there is null. */
+/** Field names of the file (`checkpoint/checkpoint.go`). Go's nil is null. */
 interface Entry {
   readonly PodUID: string;
   readonly ContainerName: string;
@@ -32,21 +32,21 @@ interface Data {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[] | null>> | null;
 }
 
-/** What is written here: nothing of an entry is nil. */
+/** An entry as written here, without nil values. */
 interface WrittenEntry extends Entry {
   readonly DeviceIDs: Readonly<Record<string, readonly string[]>>;
   readonly AllocResp: string;
 }
 
 /**
- * Upstream's file `kubelet_internal_checkpoint`, so that a machine may change between that kubelet and this one
- * (`pkg/kubelet/cm/devicemanager/checkpoint`). The same content is the same bytes: entries and names are in order here.
+ * Encodes upstream's file `kubelet_internal_checkpoint`, so that a machine can switch between that kubelet and this one
+ * (`pkg/kubelet/cm/devicemanager/checkpoint`). Equal content gives equal bytes, because entries and names are sorted.
  */
 export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): string {
-  // An empty list is nil there.
+  // Upstream writes nil for an empty list.
   const written = entries.length === 0 ? null : entries.map(encodeEntry);
   const lists = Object.fromEntries(registered);
-  // Written by hand, as JavaScript has names that are numbers in an order of its own.
+  // Encoded manually, because JavaScript orders numeric property names differently.
   const map = (of: WrittenEntry['DeviceIDs']): string =>
     `{${Object.entries(of)
       .sort(byBytes)
@@ -61,17 +61,17 @@ export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): str
   return `{"Data":${content},"Checksum":${dataChecksum({ PodDeviceEntries: written, RegisteredDevices: lists })}}`;
 }
 
-/** What an entry, and the whole, has beside its names and lists. */
+/** Sizes of an entry, and of the whole file, without names and lists. */
 const ENTRY_BYTES = '{"PodUID":,"ContainerName":,"ResourceName":,"DeviceIDs":{},"AllocResp":""},'.length;
 const WHOLE_BYTES = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":4294967295}'.length;
 
 /**
- * Whether {@link encodeCheckpoint} would make a text of more bytes: known without making it, as it may be longer than any text can be. Where the
- * last of a list has no comma, one is counted all the same.
+ * Returns whether the result of {@link encodeCheckpoint} would exceed `maxBytes`, without creating it, because it might
+ * exceed the maximum string length. A comma is counted for the last element of a list too.
  */
 export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes: number): boolean {
   let bytes = 0;
-  // The same name may be there so often that counting all would take minutes: what comes after the first that is too much is not asked.
+  // Counting stops at the first excess: names may repeat so often that counting all would take minutes.
   const fits = (more: number): boolean => {
     bytes += more;
     return bytes <= maxBytes;
@@ -88,12 +88,12 @@ export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes
   return !(fits(WHOLE_BYTES) && entries.every(entryFits) && listsFit(registered));
 }
 
-/** @throws Error that says what is wrong with the text */
+/** Decodes the file. @throws Error describing the problem */
 export function decodeCheckpoint(text: string): DeviceCheckpoint {
   const { Data: data, Checksum: expected } = asObject(JSON.parse(text), 'it') as { Data?: unknown; Checksum?: unknown };
   const read = readData(data);
   const actual = dataChecksum(read);
-  if (actual !== expected) throw new Error(`its checksum is ${actual}, not ${String(expected)}`);
+  if (actual !== expected) throw new Error(`checksum is ${actual}, must be ${String(expected)}`);
   return {
     entries: (read.PodDeviceEntries ?? []).map(decodeEntry),
     registered: new Map(Object.entries(read.RegisteredDevices ?? {}).map(([name, ids]) => [name, ids ?? []])),
@@ -122,7 +122,7 @@ function decodeEntry({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp
 
 function readData(value: unknown): Data {
   const { PodDeviceEntries: entries = null, RegisteredDevices: registered = null } = asObject(value, 'Data');
-  if (entries !== null && !Array.isArray(entries)) throw new Error('Data.PodDeviceEntries is no list');
+  if (entries !== null && !Array.isArray(entries)) throw new Error('Data.PodDeviceEntries must be a list');
   return {
     PodDeviceEntries: entries === null ? null : entries.map((entry, index) => readEntry(entry, index)),
     RegisteredDevices: readLists(registered, 'Data.RegisteredDevices'),
@@ -139,12 +139,12 @@ function readEntry(value: unknown, index: number): Entry {
     AllocResp = null,
   } = asObject(value, where);
   const text = (of: unknown, name: string): string => {
-    if (typeof of !== 'string') throw new Error(`${where}.${name} is no text`);
+    if (typeof of !== 'string') throw new Error(`${where}.${name} must be a string`);
     return of;
   };
   const devices = readLists(DeviceIDs, `${where}.DeviceIDs`);
   const stray = Object.keys(devices ?? {}).find((node) => !/^(0|-?[1-9]\d*)$/.test(node));
-  if (stray !== undefined) throw new Error(`${where}.DeviceIDs has ${JSON.stringify(stray)}, which is no NUMA node`);
+  if (stray !== undefined) throw new Error(`${where}.DeviceIDs has ${JSON.stringify(stray)}, must be a NUMA node`);
   return {
     PodUID: text(PodUID, 'PodUID'),
     ContainerName: text(ContainerName, 'ContainerName'),
@@ -159,14 +159,14 @@ function readLists(value: unknown, where: string): Data['RegisteredDevices'] {
   const lists = asObject(value, where);
   for (const [name, ids] of Object.entries(lists)) {
     const fits = ids === null || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'));
-    if (!fits) throw new Error(`${where}[${JSON.stringify(name)}] is no list of texts`);
+    if (!fits) throw new Error(`${where}[${JSON.stringify(name)}] must be a list of strings`);
   }
   return lists as Data['RegisteredDevices'];
 }
 
 /**
- * The checksum of upstream's file: FNV-1a of 32 bits over what its dump library prints of the structures
- * (`pkg/kubelet/checkpointmanager/checksum`, `%#v` of go-spew with keys in order).
+ * Computes upstream's checksum: 32-bit FNV-1a of the text that go-spew prints for the structures
+ * (`pkg/kubelet/checkpointmanager/checksum`, `%#v` with sorted keys).
  */
 function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
   const list = (ids: readonly string[] | null): string => (ids === null ? '<nil>' : `[${ids.join(' ')}]`);
@@ -192,15 +192,15 @@ function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   const bytes = Buffer.from(text);
-  // By index: iterating takes four times as long.
+  // Indexed access: iterating takes four times as long.
   for (let at = 0; at < bytes.length; at++) hash = Math.imul(hash ^ bytes.readUInt8(at), 0x01000193);
   return hash >>> 0;
 }
 
-/** Nearly all names: there may be some 100,000. */
+/** Matches nearly all names, of which there may be some 100,000. */
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
-/** How many bytes a text has in the file, with its quotes. */
+/** Returns the size of a string in the file, including its quotes. */
 export function jsonBytes(text: string): number {
   return PLAIN.test(text) ? text.length + 2 : Buffer.byteLength(goString(text));
 }
@@ -221,5 +221,5 @@ function byNumber([a]: Named, [b]: Named): number {
 
 function asObject(value: unknown, where: string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new Error(`${where} is no object`);
+  throw new Error(`${where} must be an object`);
 }

@@ -1,26 +1,26 @@
-/** What a choice is made from. */
+/** Input of a choice of devices. */
 export interface DeviceDemand {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
-  /** How many devices the container asks for. */
+  /** Number of devices that the container requests. */
   readonly required: number;
-  /** What it was granted before; `undefined` where nothing. */
+  /** Devices that the container already has; `undefined` if none. */
   readonly granted: ReadonlySet<string> | undefined;
-  /** The healthy devices of the resource; `undefined` where no plugin has told any. */
+  /** Healthy devices of the resource; `undefined` if no plugin has reported any. */
   readonly healthy: ReadonlySet<string> | undefined;
-  /** What containers hold, or are about to. */
+  /** Devices that containers hold or that are reserved. */
   readonly inUse: ReadonlySet<string>;
-  /** What it may take over from containers of its own pod. */
+  /** Devices that the container may reuse from containers of its own pod. */
   readonly reusable: ReadonlySet<string>;
 }
 
 export type DeviceChoice =
-  /** It has what it needs already. */
+  /** The container already has its devices. */
   | { readonly kind: 'granted' }
-  /** `short`: only because others hold devices. */
+  /** `short`: refused only because others hold devices. */
   | { readonly kind: 'refused'; readonly message: string; readonly short?: boolean }
-  /** `taken` are its, and `needed` more of `available`, of which the plugin may say which it prefers. */
+  /** The container gets `taken` and `needed` more of `available`, of which the plugin may prefer some. */
   | {
       readonly kind: 'open';
       readonly taken: readonly string[];
@@ -29,8 +29,9 @@ export type DeviceChoice =
     };
 
 /**
- * Which devices a container gets, as far as the kubelet alone decides it (`devicesToAllocate`, `pkg/kubelet/cm/devicemanager/manager.go`,
- * without a topology manager, in its words). Where devices are equal, those whose names come first are taken.
+ * Chooses the devices of a container, as far as the kubelet alone decides (`devicesToAllocate`,
+ * `pkg/kubelet/cm/devicemanager/manager.go`, without a topology manager; messages are upstream's). Among equal devices,
+ * those with the first names are chosen.
  */
 export function chooseDevices(demand: DeviceDemand): DeviceChoice {
   const { podUid, container, resource, required, granted, healthy, inUse, reusable } = demand;
@@ -61,8 +62,8 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
 }
 
 /**
- * The devices that a container gets beside those that it takes over: what the plugin prefers first. What it names that is not
- * available is passed over.
+ * Returns the additional devices of a container: the plugin's preferred ones first. Preferred devices that are not
+ * available are skipped.
  */
 export function fillChoice(
   needed: number,

@@ -2,21 +2,21 @@ import type { Device, Mount } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { ContainerAllocateResponse } from './generated/types.ts';
 
-/** What a container is made with for its devices; of the shape that package `runtime` asks for. */
+/** Container settings for devices, in the form that package `runtime` expects. */
 export interface ContainerDevices {
   readonly envs: readonly { readonly name: string; readonly value: string }[];
   readonly mounts: readonly Mount[];
   readonly devices: readonly Device[];
-  /** For the runtime. */
+  /** Annotations for the runtime. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Qualified names of CDI devices. */
   readonly cdiDevices: readonly string[];
 }
 
 /**
- * What plugins want of one container, joined: of two that want the same name or path the first resource counts, and it is logged
- * where they differ (`deviceRunContainerOptions`, `pkg/kubelet/cm/devicemanager/pod_devices.go`).
- * @param answers by resource, in order
+ * Merges the plugins' responses for one container. If two resources set the same name or path, the first one's value is
+ * used, and a difference is logged (`deviceRunContainerOptions`, `pkg/kubelet/cm/devicemanager/pod_devices.go`).
+ * @param answers responses by resource, sorted
  */
 export function joinAnswers(
   answers: readonly (readonly [resource: string, answer: ContainerAllocateResponse])[],

@@ -26,58 +26,62 @@ import { RegistrationServer } from './registration-server.ts';
 import { resourcesStatus } from './resource-status.ts';
 import { UndecidedPods } from './undecided.ts';
 
-/** Whose devices are given. */
+/** Port to the pods of the node. */
 export interface DevicePods {
-  /** Those that hold resources of the node (N1). */
+  /** Returns the pods that hold resources of the node (N1). */
   active(): readonly Pod[];
-  /** Whether a container of a pod that is not active may still run: it keeps its devices until none may; no by default. */
+  /**
+   * Returns whether a container of a pod that is not active may still run; the pod keeps its devices until then.
+   * Default: no container may.
+   */
   mayRun?(uid: string): boolean;
-  /** Whether all that should run here is known: nobody's devices are taken back before. */
+  /** Returns whether all pods of the node are known; before that, no devices are freed. */
   sourcesReady(): boolean;
 }
 
-/** What {@link DeviceManager} works with. */
+/** Dependencies of {@link DeviceManager}. */
 export interface DeviceManagerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly fs: Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'stat' | 'writeFileAtomic'>;
   readonly pods: DevicePods;
-  /** How plugins and kubelet reach each other: gRPC on unix sockets by default. */
+  /** Transport between plugins and kubelet. Default: gRPC on unix sockets. */
   readonly transport?: GrpcTransport;
-  /** Told of what a container waits for; nobody is by default. */
+  /** Records what a container waits for. Default: not recorded. */
   readonly noted?: NotedWait;
-  /** Gives a directory the label by which containers may use it, on a node with SELinux. Directories keep theirs where absent. */
+  /** Gives a directory the SELinux label with which containers may use it. If absent, labels are not changed. */
   readonly labelForContainers?: (directory: string) => Promise<void>;
-  /** The node has more devices, or fewer. */
+  /** Called when the number of the node's devices has changed. */
   readonly onResourcesChanged?: () => void;
-  /** A device of these pods is healthy now, or is not: their statuses say so. */
+  /** Called when the health of a device of these pods has changed, because their statuses contain it. */
   readonly onHealthChanged?: (podUids: readonly string[]) => void;
 }
 
-/** Where a {@link DeviceManager} meets its plugins. */
+/** Options of a {@link DeviceManager}. */
 export interface DeviceManagerOptions {
-  /** Where the sockets are, and the checkpoint: `<root>/device-plugins`. An absolute path. */
+  /** Absolute path of the directory for sockets and checkpoint: `<root>/device-plugins`. */
   readonly directory: string;
   /**
-   * How long a new pod waits for the plugin of a resource that the node had before the kubelet was started, in milliseconds from that start;
-   * 120,000 by default. 0 refuses the pod at once, as upstream does.
+   * Maximum wait of a new pod for the plugin of a resource that the node had before the kubelet was started, in
+   * milliseconds from the start. With 0, the pod is rejected without waiting, as in upstream. Default: 120,000.
    */
   readonly pluginWaitMs?: number;
 }
 
-/** A plugin that runs in a pod of its own has its image, and is up again by then. */
+/** Sufficient for a plugin in a pod to pull its image and restart. */
 const PLUGIN_WAIT_MS = 120_000;
 
-/** Whether a pod may run here; of the shape of kubelet-core's. */
+/** Result of admission; compatible with kubelet-core's. */
 export type DeviceVerdict =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
 
 /**
- * The devices of a node: which there are, who holds which, and what containers get of them (`pkg/kubelet/cm/devicemanager`). Devices are
- * given when a pod is admitted, and are its until it is gone; who holds what is on disk before anything starts. NUMA nodes are kept
- * for others to see; without a topology manager no device is chosen for its place.
+ * Manages the devices of a node: which exist, which containers hold them, and what these containers get
+ * (`pkg/kubelet/cm/devicemanager`). Devices are allocated when a pod is admitted and belong to the pod until it is
+ * gone. Allocations are on disk before anything starts. NUMA nodes of devices are only recorded; without a topology
+ * manager, devices are not chosen by NUMA node.
  */
 export class DeviceManager {
   readonly #clock: Clock;
@@ -93,7 +97,7 @@ export class DeviceManager {
   readonly #server: RegistrationServer;
   readonly #startOnce = new StartOnce('DeviceManager');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(components: DeviceManagerComponents, options: DeviceManagerOptions) {
     checkOptions('DeviceManager', options, { directory: 'string', pluginWaitMs: 'notNegative?' });
     checkComponents('DeviceManager', components, {
@@ -104,7 +108,7 @@ export class DeviceManager {
       const problem = `directory: want an absolute path, got ${JSON.stringify(options.directory)}`;
       throw new OptionsError('DeviceManager', 'directory', problem);
     }
-    // Endpoints are compared with it: without a slash at the end, or a way back.
+    // Normalized, because endpoints are compared with it: no trailing slash, no `..`.
     const directory = posix.resolve(options.directory);
     const { pluginWaitMs = PLUGIN_WAIT_MS } = options;
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
@@ -138,14 +142,17 @@ export class DeviceManager {
   }
 
   /**
-   * Reads who held what; whoever needs it does so first. Never rejects: where it cannot be read, that is logged and nobody holds
-   * anything, as upstream has it.
+   * Reads the checkpoint; all methods that need it call `load` first. Never rejects: if the checkpoint cannot be read,
+   * that is logged and no devices count as allocated, as in upstream.
    */
   load(): Promise<void> {
     return this.#record.load();
   }
 
-  /** Listens to plugins until the signal is aborted. Where that fails it is tried again, and {@link health} tells why. */
+  /**
+   * Listens for plugins until the signal is aborted. If listening fails, it is retried and {@link health} reports the
+   * reason.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#record.begin(signal);
@@ -154,31 +161,31 @@ export class DeviceManager {
     await this.#server.start(signal);
   }
 
-  /** Resolves once {@link start} listens, so that plugins can register. @throws the signal's reason */
+  /** Resolves when {@link start} listens, so that plugins can register. @throws the signal's reason */
   async ready(signal?: AbortSignal): Promise<void> {
     await this.#server.ready(signal);
   }
 
-  /** What is wrong, in upstream's words; `undefined` where nothing is. */
+  /** Returns the current problem in upstream's wording; `undefined` if there is none. */
   health(): string | undefined {
     return this.#server.health();
   }
 
   /**
-   * Gives a pod its devices, or refuses it. Answers at once where it asks for none. Of the shape of an `AdmitHandler` of kubelet-core:
-   * what is given is on disk when it answers, and is taken back by {@link release}.
+   * Allocates a pod's devices or rejects the pod; returns synchronously if the pod requests none. Compatible with
+   * `AdmitHandler` of kubelet-core: when the result is returned, the allocation is on disk; {@link release} reverts it.
    */
   admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): DeviceVerdict | Promise<DeviceVerdict> {
     const limits = containersOf(pod).flatMap(({ resources }) => Object.keys(resources?.limits ?? {}));
     return limits.some(isExtendedResource) ? this.#admit(pod, signal) : { admit: true };
   }
 
-  /** The pod that was admitted is to run: its devices are its own. */
+  /** Confirms the allocation, because the admitted pod will run. */
   admitted({ metadata: { uid } }: Pod): void {
     this.#undecided.end(uid);
   }
 
-  /** The pod that was admitted is not to run after all. */
+  /** Reverts the allocation, because the admitted pod will not run after all. */
   release({ metadata: { uid } }: Pod): void {
     const before = this.#undecided.end(uid);
     if (before === undefined) return;
@@ -188,9 +195,9 @@ export class DeviceManager {
   }
 
   /**
-   * What a container is made with (`GetDeviceRunContainerOptions`). Called before each time that it is created: a plugin that wants so is
-   * told that it is about to start, and one that has no devices yet, though it asks for some, is given them. One of a pod that is on its way
-   * out is given none, and is refused: upstream starts it without.
+   * Returns the settings of a container (`GetDeviceRunContainerOptions`). Called before each creation of the container:
+   * plugins that request PreStartContainer are called, and missing devices are allocated. A container of a pod that is
+   * being removed gets no new devices and is refused; upstream starts it without devices.
    * @throws DeviceError, GrpcError
    */
   async containerDevices(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerDevices> {
@@ -202,7 +209,7 @@ export class DeviceManager {
       await this.#allocator.preStart(uid, container.name, resource, signal);
       if (this.#held.devices(uid, container.name, resource) !== undefined) continue;
       if (!this.#components.pods.active().some(({ metadata }) => metadata.uid === uid)) {
-        throw new DeviceError('Refused', `the pod is leaving, and has no ${resource} for container ${container.name}`);
+        throw new DeviceError('Refused', `pod is being removed and has no ${resource} for container ${container.name}`);
       }
       missing = true;
     }
@@ -216,7 +223,7 @@ export class DeviceManager {
     return joinAnswers(answers, this.#logger);
   }
 
-  /** What the node's status says of devices. */
+  /** Returns the devices for the node's status. */
   resources(): DeviceResources {
     const gone = this.#inventory.collect(this.#clock.monotonic());
     for (const resource of gone) this.#plugins.forget(resource);
@@ -224,68 +231,71 @@ export class DeviceManager {
     return deviceResources(this.#inventory.counts());
   }
 
-  /** The node's status says that there are none of these `removed` ones: they are told no more. */
+  /** Records that the node's status reported these `removed` resources as gone; they are not reported again. */
   reported(removed: readonly string[]): void {
     this.#inventory.reported(removed);
   }
 
-  /** What the node has for a pod that holds devices: at least those that are held, so that it is admitted though its plugin is away. */
+  /**
+   * Returns the allocatable resources for the admission of a pod. For a pod that holds devices, at least the held
+   * devices are included, so that the pod is admitted while its plugin is away.
+   */
   allocatableFor({ metadata: { uid } }: Pod, allocatable: ResourceListJson): ResourceListJson {
     return this.#held.has(uid) ? atLeastHeld(allocatable, this.#held.held()) : allocatable;
   }
 
-  /** How a container's devices are, for its status; empty where it has none. */
+  /** Returns the health of a container's devices for its status; empty if it has none. */
   resourcesStatus(podUid: string, container: string): NonNullable<ContainerStatus['allocatedResourcesStatus']> {
     const grants = [...this.#held.ofContainer(podUid, container)];
     const held = new Map(grants.map(([resource, { devices }]) => [resource, deviceIds(devices)] as const));
     return resourcesStatus(held, (resource) => this.#inventory.devices(resource));
   }
 
-  /** What is held by pods that are gone is free again (`UpdateAllocatedDevices`). */
+  /** Frees the devices of pods that are gone (upstream: `UpdateAllocatedDevices`). */
   freeGone(): void {
     for (const uid of this.#leaving()) {
       if (this.#mayRun(uid)) continue;
       this.#held.remove(uid);
-      this.#logger.info({ podUid: uid }, 'Pod is gone: its devices are free');
+      this.#logger.info({ podUid: uid }, 'Freed the devices of a pod that is gone');
     }
   }
 
-  /** What a container holds, by resource. */
+  /** Returns the devices of a container, by resource. */
   devicesOf(podUid: string, container: string): ReadonlyMap<string, DevicesByNuma> {
     const grants = [...this.#held.ofContainer(podUid, container)];
     return new Map(grants.map(([resource, { devices }]) => [resource, devices] as const));
   }
 
-  /** The healthy devices of the node, held or not, by resource. */
+  /** Returns the healthy devices of the node, allocated or not, by resource. */
   allocatableDevices(): ReadonlyMap<string, readonly Device[]> {
     return this.#inventory.allocatable();
   }
 
   /**
-   * Whether no kubelet has had plugins here, this one included: what the cluster knows of the node's devices is of another machine
-   * (`ShouldResetExtendedResourceCapacity`).
+   * Returns whether no kubelet, including this one, has had plugins on this machine. If so, extended resources of the
+   * Node object belong to another machine (upstream: `ShouldResetExtendedResourceCapacity`).
    */
   async isNewNode(): Promise<boolean> {
     return await this.#record.isMissing();
   }
 
-  /** Whether a plugin can be taken that was found by its socket; in upstream's words why not. */
+  /** Returns why a plugin that was found by its socket cannot be used, in upstream's wording; `undefined` if it can. */
   validatePlugin(resource: string, versions: readonly string[]): string | undefined {
     return foundProblem(versions, resource);
   }
 
-  /** A plugin was found by its socket. @throws Error in upstream's words */
+  /** Registers a plugin that was found by its socket. @throws Error in upstream's wording */
   async registerPlugin(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
     await this.load();
     await this.#plugins.connect(resource, socketPath, signal);
   }
 
-  /** Its socket is gone. */
+  /** Deregisters a plugin whose socket is gone. */
   deregisterPlugin(resource: string, socketPath: string): void {
     this.#plugins.disconnect(resource, socketPath);
   }
 
-  /** Who holds devices and is not to: nobody before it is known who is. */
+  /** Returns the pods that hold devices but should not; none before all pods are known. */
   #leaving(): readonly string[] {
     const { pods } = this.#components;
     const uids = this.#held.uids();
@@ -325,7 +335,7 @@ export class DeviceManager {
     this.#logger.debug({ resource, count: devices.size }, 'Processed device updates for resource');
   }
 
-  /** Does what may change how many devices there are, and tells. */
+  /** Applies a change that may affect the number of devices, and reports it. */
   #changing(change: () => void): void {
     const before = countsText(this.#inventory);
     change();

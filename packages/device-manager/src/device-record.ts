@@ -8,7 +8,7 @@ import { messages } from './generated/codec.ts';
 import type { DeviceInventory } from './inventory.ts';
 import type { PodDevices } from './pod-devices.ts';
 
-/** What a {@link DeviceRecord} works with. */
+/** Dependencies of a {@link DeviceRecord}. */
 interface DeviceRecordParts {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -18,30 +18,36 @@ interface DeviceRecordParts {
 }
 
 /**
- * A disk that is out of order for a moment must not cost everybody's devices, which would be given to others then: so often it is tried
- * again before nobody holds anything. Upstream tries once.
+ * Number of read attempts before no devices count as allocated: a temporary disk failure must not lead to devices being
+ * allocated twice. Upstream tries once.
  */
 const TRIES = 60;
 const RETRY_MS = 1_000;
 
-/** A write that failed is tried again after a second at first, and each time after twice as long, up to this. */
+/** A failed write is retried after one second, then after twice as long each time, up to this maximum. */
 const MAX_WRITE_PAUSE_MS = 60_000;
 
-/** How far apart writes of what plugins have told are: all names are made one text, and one device may fall ill and get well without end. */
+/**
+ * Minimum interval between writes of plugin reports: each write serializes all names, and a device may change its
+ * health continuously.
+ */
 const TOLD_PAUSE_MS = 1_000;
 
-/** What outlives the process: who holds which devices, and which resources there were. */
+/** Persistent state: allocated devices and known resources. */
 export class DeviceRecord {
   readonly #parts: DeviceRecordParts;
   readonly #file: CheckpointFile;
   #loading: Promise<void> | undefined;
   #hadFile = true;
   #ending: AbortSignal | undefined;
-  /** The inventory's, as the last write took it; `undefined` where that failed. */
+  /** Inventory revision of the last write; `undefined` if the write failed. */
   #taken: number | undefined;
-  /** Whether plugins have told more since the last write of what they tell; `undefined` once that is long enough ago. */
+  /**
+   * Whether plugins have reported changes since the last write of their reports; `undefined` when the minimum interval
+   * has passed.
+   */
   #told: 'not since' | 'meanwhile' | undefined;
-  /** How long it waits before it writes again what could not be written; `undefined` where all is on disk. */
+  /** Delay before the next retry of a failed write; `undefined` if all is on disk. */
   #pauseMs: number | undefined;
   #writesAgain = false;
   readonly #tried = Promise.withResolvers<void>();
@@ -51,14 +57,14 @@ export class DeviceRecord {
     this.#file = new CheckpointFile(parts.fs, directory, () => this.#content());
   }
 
-  /** From now on it is not tried again once the signal is aborted. */
+  /** After this signal is aborted, nothing is retried. */
   begin(ending: AbortSignal): void {
     this.#ending = ending;
   }
 
   /**
-   * Reads it, once. Never rejects: where it is corrupt, or cannot be read for a minute, that is logged and nobody holds anything, as upstream
-   * has it (`readCheckpoint`, `manager.go`).
+   * Reads the checkpoint once. Never rejects: if it is corrupt, or cannot be read for a minute, that is logged and no
+   * devices count as allocated, as in upstream (`readCheckpoint`, `manager.go`).
    */
   load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -66,8 +72,8 @@ export class DeviceRecord {
   }
 
   /**
-   * Whether there is no file, and was none at the start; not where that cannot be said yet (`ShouldResetExtendedResourceCapacity`,
-   * `manager.go`).
+   * Returns whether the file did not exist at the start and has not been written since; false if that is not known yet
+   * (`ShouldResetExtendedResourceCapacity`, `manager.go`).
    */
   async isMissing(): Promise<boolean> {
     void this.load();
@@ -76,8 +82,9 @@ export class DeviceRecord {
   }
 
   /**
-   * Resolves once what holds now is on disk. Where that fails it is tried again, whoever asks for it: what the next process does not read of
-   * resources it takes for none of devices, and starts pods without. @throws DeviceError `CheckpointNotWritten`
+   * Resolves when the current state is on disk. A failed write is also retried in the background: the next process
+   * would take resources that are missing in the file for non-device resources and start pods without their devices.
+   * @throws DeviceError `CheckpointNotWritten`
    */
   async write(): Promise<void> {
     try {
@@ -105,7 +112,7 @@ export class DeviceRecord {
     sleep(this.#parts.clock, this.#pauseMs, this.#ending).then(again, () => {});
   }
 
-  /** The same where nobody waits for it: what it says more than the file there loses no device. */
+  /** Writes in the background. For changes whose loss would not lose an allocation. */
   writeSoon(): void {
     this.write().catch((err: unknown) => {
       this.#parts.logger.error({ err }, 'Writing checkpoint encountered');
@@ -113,8 +120,8 @@ export class DeviceRecord {
   }
 
   /**
-   * {@link writeSoon} of what plugins have told, where that is not on disk: they tell again and again what they told before. At once, and then
-   * each second at most.
+   * Writes changed plugin reports in the background, because plugins report unchanged lists repeatedly: the first
+   * change immediately, later ones at most once per second.
    */
   writeToldSoon(): void {
     const { clock, inventory } = this.#parts;
@@ -169,13 +176,13 @@ export class DeviceRecord {
       } catch (err) {
         if (DeviceError.is(err) || tries === TRIES || this.#ending?.aborted) throw err;
         this.#tried.resolve();
-        logger.error({ err, tries }, 'Failed to read data from checkpoint, will try again');
+        logger.error({ err, tries }, 'Failed to read data from checkpoint, retrying');
         await sleep(clock, RETRY_MS, this.#ending);
       }
     }
   }
 
-  /** One whose plugin's answer cannot be read holds nothing; the others do (`fromCheckpointData`). */
+  /** Restores an entry. An entry whose response cannot be decoded is skipped (upstream: `fromCheckpointData`). */
   #restore({ response, ...entry }: DeviceCheckpoint['entries'][number]): void {
     const { held, logger } = this.#parts;
     try {

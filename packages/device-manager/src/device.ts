@@ -1,28 +1,31 @@
 import type { Device as PluginDevice } from './generated/types.ts';
 
-/** What a device is called that a container may be given (`Healthy`, `k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1`). */
+/** Health of a device that may be allocated (`Healthy`, `k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1`). */
 const HEALTHY = 'Healthy';
 
-/** Linux knows no more of them (`MAX_NUMNODES` of its largest `CONFIG_NODES_SHIFT`). A device is written, and told of, once for each. */
+/**
+ * Maximum number of NUMA nodes on Linux (`MAX_NUMNODES` with the largest `CONFIG_NODES_SHIFT`). A device is stored and
+ * reported once for each of its nodes.
+ */
 const MAX_NUMA_NODES = 1024;
 
-/** One device of a plugin. */
+/** A device of a plugin. */
 export interface Device {
   readonly id: string;
-  /** Only a healthy device is given to a container. */
+  /** Whether the device is healthy; only healthy devices are allocated. */
   readonly healthy: boolean;
-  /** The NUMA nodes that it is near to; none where it is the same everywhere. */
+  /** NUMA nodes that the device is close to; empty if there is no affinity. */
   readonly numaNodes: readonly number[];
 }
 
-/** What a plugin has told of its devices. */
+/** A plugin's device list. */
 interface DeviceList {
   readonly devices: ReadonlyMap<string, Device>;
-  /** Names that it gave more than once: the last one counts. */
+  /** Ids that occurred more than once; the last occurrence is used. */
   readonly duplicates: readonly string[];
 }
 
-/** Reads a list that a plugin has sent. @throws Error where a device is near to more NUMA nodes than there can be */
+/** Parses a plugin's device list. @throws Error if a device has more NUMA nodes than possible */
 export function readDevices(sent: readonly PluginDevice[]): DeviceList {
   const devices = new Map<string, Device>();
   const duplicates = new Set<string>();
@@ -30,26 +33,29 @@ export function readDevices(sent: readonly PluginDevice[]): DeviceList {
     if (devices.has(id)) duplicates.add(id);
     const numaNodes = numaNodesOf(topology?.nodes ?? []);
     if (numaNodes.length > MAX_NUMA_NODES) {
-      throw new Error(`a device is near to ${numaNodes.length} NUMA nodes: no more than ${MAX_NUMA_NODES} are taken`);
+      throw new Error(`a device has ${numaNodes.length} NUMA nodes: at most ${MAX_NUMA_NODES} are accepted`);
     }
     devices.set(id, { id, healthy: health === HEALTHY, numaNodes });
   }
   return { devices, duplicates: [...duplicates] };
 }
 
-/** Each once. */
+/** Returns each node once. */
 function numaNodesOf(nodes: readonly { readonly ID: number }[]): readonly number[] {
   const ids = nodes.map(({ ID }) => ID);
   return ids.length > 1 ? [...new Set(ids)] : ids;
 }
 
-/** Devices by their NUMA nodes; -1 for those that have none. One that is near to several is there several times, as upstream writes it. */
+/**
+ * Device ids by NUMA node; -1 for devices without a node. A device with several nodes occurs several times, as in
+ * upstream's file.
+ */
 export type DevicesByNuma = ReadonlyMap<number, readonly string[]>;
 
-/** Where a device is that is near to no NUMA node (`nodeWithoutTopology`). */
+/** Key of devices without a NUMA node (upstream: `nodeWithoutTopology`). */
 const NO_NUMA_NODE = -1;
 
-/** @param known what the plugin told of them; one that it tells no more is near to no node */
+/** Groups devices by NUMA node. @param known the plugin's devices; unknown devices have no node */
 export function devicesByNuma(ids: Iterable<string>, known: ReadonlyMap<string, Device> | undefined): DevicesByNuma {
   const byNuma = new Map<number, string[]>();
   for (const id of ids) {
@@ -63,7 +69,7 @@ export function devicesByNuma(ids: Iterable<string>, known: ReadonlyMap<string, 
   return byNuma;
 }
 
-/** Each once. */
+/** Returns each id once. */
 export function deviceIds(byNuma: DevicesByNuma): ReadonlySet<string> {
   return new Set([...byNuma.values()].flat());
 }

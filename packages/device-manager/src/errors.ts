@@ -1,14 +1,15 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `CorruptCheckpoint`: the file of who holds what is not what a kubelet writes. `CheckpointNotWritten`: nobody may be given a device,
- * as it would not be known after a crash. `Refused`: a container cannot be given what it asks for; the message is upstream's.
+ * Error codes of `DeviceError`. `CorruptCheckpoint`: the checkpoint file is invalid. `CheckpointNotWritten`: the
+ * allocation could not be stored, so no device may be used, because the allocation would be lost in a crash. `Refused`:
+ * a container cannot get the devices that it requests; the message is upstream's.
  */
 export type DeviceErrorCode = 'CorruptCheckpoint' | 'CheckpointNotWritten' | 'Refused';
 
 const BRAND = '@node-agent/device-manager.DeviceError';
 
-/** Why a container has not got its devices. */
+/** Error of a device allocation. */
 export class DeviceError extends Error {
   static {
     brand(DeviceError, BRAND);
@@ -22,7 +23,7 @@ export class DeviceError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `DeviceError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `DeviceError`, created by this or another copy of the package. */
   static is(value: unknown): value is DeviceError {
     return hasBrand(value, BRAND);
   }

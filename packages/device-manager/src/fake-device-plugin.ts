@@ -8,36 +8,36 @@ import type {
   DevicePluginOptions,
 } from './generated/types.ts';
 
-/** How a {@link FakeDevicePlugin} behaves. */
+/** Behaviour of a {@link FakeDevicePlugin}. */
 export interface FakeDevicePluginOptions {
   readonly resource: string;
-  /** The directory of the kubelet's socket. */
+  /** Directory of the kubelet's socket. */
   readonly directory: string;
-  /** The name of its own socket there; made of the resource by default. */
+  /** Name of the plugin's socket in the directory. Default: derived from the resource. */
   readonly socketName?: string;
-  /** The machine's own by default. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Unix sockets by default. */
+  /** Default: unix sockets. */
   readonly transport?: GrpcTransport;
-  /** What else there is on its socket. */
+  /** Additional services on the plugin's socket. */
   readonly services?: readonly Service[];
   readonly options?: Partial<DevicePluginOptions>;
-  /** What a container gets; its devices' names in the variable `FAKE_DEVICES` by default. */
+  /** Response for a container. Default: the device ids in the variable `FAKE_DEVICES`. */
   readonly allocate?: (ids: readonly string[], signal: AbortSignal) => Promise<Init<ContainerAllocateResponse>>;
   readonly prefer?: (request: ContainerPreferredAllocationRequest) => Promise<readonly string[]>;
   readonly preStart?: (ids: readonly string[]) => Promise<void>;
-  /** In the place of an answer to GetDevicePluginOptions. */
+  /** Replaces the response of GetDevicePluginOptions. */
   readonly getOptions?: () => Promise<Init<DevicePluginOptions>>;
 }
 
-/** A device plugin for tests: a real gRPC server whose devices are what the test says. */
+/** Device plugin for tests: a real gRPC server with devices that the test sets. */
 export class FakeDevicePlugin {
   readonly #options: FakeDevicePluginOptions;
   readonly socketPath: string;
   #server: ReturnType<GrpcTransport['server']> | undefined;
   #devices: readonly Init<Device>[];
   readonly #watchers = new Set<{ tell(): void; end(error: Error | undefined): void }>();
-  /** What it was asked, in order. */
+  /** Calls received, in order. */
   readonly calls: { readonly rpc: string; readonly ids: readonly string[] }[] = [];
 
   constructor(options: FakeDevicePluginOptions, devices: readonly Init<Device>[]) {
@@ -46,7 +46,7 @@ export class FakeDevicePlugin {
     this.socketPath = `${options.directory}/${options.socketName ?? `${options.resource.replaceAll('/', '-')}.sock`}`;
   }
 
-  /** Serves, without making itself known. */
+  /** Starts the server without registering. */
   async start(): Promise<void> {
     const { options = {}, getOptions, allocate, prefer, preStart, transport = unixSockets } = this.#options;
     const server = transport.server({
@@ -86,7 +86,7 @@ export class FakeDevicePlugin {
     this.#server = server;
   }
 
-  /** Makes itself known to the kubelet. @throws GrpcError with the kubelet's words */
+  /** Registers with the kubelet. @throws GrpcError with the kubelet's message */
   async register(version = 'v1beta1'): Promise<void> {
     const { directory, resource, options = {}, transport = unixSockets, clock } = this.#options;
     const client = transport.client(clock ? { clock } : {}, { socketPath: `${directory}/kubelet.sock` });
@@ -99,19 +99,19 @@ export class FakeDevicePlugin {
     }
   }
 
-  /** From now on it has these. */
+  /** Sets the devices and reports them. */
   setDevices(devices: readonly Init<Device>[]): void {
     this.#devices = devices;
     for (const watcher of this.#watchers) watcher.tell();
   }
 
-  /** Ends the streams of devices, by an error where there is one. */
+  /** Ends the ListAndWatch streams, with an error if given. */
   endWatches(error?: string): void {
     const thrown = error === undefined ? undefined : new GrpcError({ code: 'UNKNOWN', details: error });
     for (const watcher of [...this.#watchers]) watcher.end(thrown);
   }
 
-  /** As a process that was killed: its socket stays. */
+  /** Stops like a killed process: the socket file stays. */
   stop(): void {
     this.#server?.close();
     this.#server = undefined;

@@ -1,53 +1,60 @@
 import { jsonBytes } from './checkpoint-format.ts';
 import type { Device } from './device.ts';
 
-/** For how long a plugin that is gone may come back before its resource is taken from the node (`endpointStopGracePeriod`). */
+/** Time for which a plugin may be gone before its resource is removed from the node (`endpointStopGracePeriod`). */
 const STOP_GRACE_PERIOD_MS = 5 * 60_000;
 
 /**
- * A node's status has each resource twice, with a name of up to 317 characters: so many of them leave most of the 1.5 MiB that etcd takes
- * to what else it says. Upstream has no bound.
+ * Maximum number of resources. The Node status contains each resource twice, with a name of up to 317 characters; this
+ * limit leaves most of etcd's 1.5 MiB to the rest of the status. Upstream has no limit.
  */
 export const MAX_RESOURCES = 256;
 
 /**
- * Names of devices, as they are written for each NUMA node: a small part of what a checkpoint may have, as that is made in one go. As much as gRPC takes
- * in one message, so that no plugin's list is refused which upstream takes: those that offer the memory of GPUs by the MiB fill one, with some
- * 60,000 devices, and a node has no two of their kind.
+ * Maximum total size of device ids, counted once for each NUMA node: a small part of the checkpoint's limit, because
+ * the checkpoint is serialized in one go. It equals gRPC's message limit, so that no list of a single plugin is
+ * rejected that upstream accepts: plugins that offer GPU memory by the MiB fill one message, with some 60,000 devices,
+ * and a node has at most one such plugin.
  */
 const MAX_NAMES_BYTES = 4 * 1024 * 1024;
 
-/** How many devices of each resource a node has. */
+/** Device counts of each resource. */
 export interface DeviceCounts {
   readonly capacity: ReadonlyMap<string, number>;
   readonly allocatable: ReadonlyMap<string, number>;
-  /** Resources that are gone: the node has none of them. Told until the node's status has said so. */
+  /** Resources that are gone, reported until the node's status has been written. */
   readonly removed: readonly string[];
 }
 
 interface Resource {
-  /** As the plugin told them last: it may be gone since. */
+  /** Devices as last reported by the plugin, which may be gone since. */
   devices: ReadonlyMap<string, Device>;
-  /** Of their names, as they are written once for each NUMA node. */
+  /** Size of the device ids, counted once for each NUMA node. */
   namesBytes: number;
-  /** Those that may be given to containers; `undefined` where no plugin has told any. */
+  /** Ids of allocatable devices; `undefined` if no plugin has reported any. */
   healthy: ReadonlySet<string> | undefined;
   unhealthy: ReadonlySet<string> | undefined;
-  /** Monotonic; `undefined` while there is a plugin. */
+  /** Monotonic time at which the plugin was lost; `undefined` while there is a plugin. */
   stoppedAtMs: number | undefined;
-  /** Since when the plugin of an earlier process's resource is awaited (monotonic); `undefined` once it has told its devices. */
+  /**
+   * Monotonic time since when the plugin of a resource of an earlier process is awaited; `undefined` once the plugin
+   * has reported its devices.
+   */
   awaitedSinceMs?: number | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
 
-/** The devices that plugins have, or had (`pkg/kubelet/cm/devicemanager/manager.go`: allDevices, healthyDevices, unhealthyDevices, endpoints). */
+/**
+ * Devices that plugins have, or had (`pkg/kubelet/cm/devicemanager/manager.go`: allDevices, healthyDevices,
+ * unhealthyDevices, endpoints).
+ */
 export class DeviceInventory {
   readonly #resources = new Map<string, Resource>();
   readonly #removed = new Set<string>();
   #revision = 0;
 
-  /** An earlier process knew the resource: it counts as one whose plugin has just gone. */
+  /** Adds a resource of an earlier process, as if its plugin had just been lost. */
   restored(resource: string, nowMs: number): void {
     const known = {
       devices: new Map(),
@@ -61,7 +68,7 @@ export class DeviceInventory {
     this.#revision++;
   }
 
-  /** A plugin offers the resource. What was known of its devices holds until it tells them. */
+  /** Records that a plugin offers the resource. Known devices stay until the plugin reports its devices. */
   plugged(resource: string): void {
     const known = this.#resources.get(resource);
     const unknown = { devices: new Map(), namesBytes: 0, healthy: undefined, unhealthy: undefined };
@@ -69,7 +76,7 @@ export class DeviceInventory {
     this.#removed.delete(resource);
   }
 
-  /** The plugin is gone: none of its devices may be given to a container. */
+  /** Records that the plugin was lost: none of its devices may be allocated. */
   unplugged(resource: string, nowMs: number): void {
     const known = this.#resources.get(resource);
     if (known === undefined) return;
@@ -78,7 +85,10 @@ export class DeviceInventory {
     known.stoppedAtMs = nowMs;
   }
 
-  /** All devices that there are now. @returns those that came, or whose health is another @throws Error where there are too many */
+  /**
+   * Replaces the devices of a resource. @returns the new devices, and those whose health has changed @throws Error if
+   * there are too many
+   */
   update(resource: string, devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
     const known = this.#resources.get(resource);
     if (known === undefined) return none;
@@ -86,7 +96,7 @@ export class DeviceInventory {
     const others = [...this.#resources].reduce((sum, [name, one]) => sum + (name === resource ? 0 : one.namesBytes), 0);
     if (namesBytes + others > MAX_NAMES_BYTES) {
       const amounts = `its ${devices.size} devices have names of ${namesBytes} bytes`;
-      throw new Error(`${amounts}, and with those of other plugins no more than ${MAX_NAMES_BYTES} are taken`);
+      throw new Error(`${amounts}, and with those of other plugins at most ${MAX_NAMES_BYTES} are accepted`);
     }
     const before = known.devices;
     known.devices = devices;
@@ -99,7 +109,7 @@ export class DeviceInventory {
     return new Set([...devices].filter(([id, { healthy }]) => before.get(id)?.healthy !== healthy).map(([id]) => id));
   }
 
-  /** Forgets resources whose plugins were gone for too long. @returns which */
+  /** Removes resources whose plugins were lost too long ago. @returns the removed resources */
   collect(nowMs: number): readonly string[] {
     const gone: string[] = [];
     for (const [name, { stoppedAtMs, healthy, unhealthy }] of this.#resources) {
@@ -109,12 +119,12 @@ export class DeviceInventory {
       if (healthy !== undefined || unhealthy !== undefined) this.#removed.add(name);
       gone.push(name);
     }
-    // Where nobody writes a node's status, nobody reads them.
+    // If no node status is written, nothing consumes this set, so it is limited.
     for (const name of [...this.#removed].slice(0, -MAX_RESOURCES)) this.#removed.delete(name);
     return gone;
   }
 
-  /** The node's status says that these are gone: whoever else has some of them may say so there. */
+  /** Records that the node's status reported these resources as gone; another writer may now set them. */
   reported(removed: readonly string[]): void {
     for (const name of removed) this.#removed.delete(name);
   }
@@ -131,19 +141,19 @@ export class DeviceInventory {
     return { capacity, allocatable, removed: [...this.#removed] };
   }
 
-  /** How many resources there are a plugin for, or were not long ago. */
+  /** Number of resources with a plugin, or with one that was lost recently. */
   get size(): number {
     return this.#resources.size;
   }
 
-  /** Whether there is a plugin for it, or was not long ago. */
+  /** Returns whether the resource has a plugin, or one that was lost recently. */
   has(resource: string): boolean {
     return this.#resources.has(resource);
   }
 
   /**
-   * Since when the resource's plugin is awaited (monotonic): an earlier process knew the resource, and the plugin has told no devices to this
-   * one. `undefined` for all other resources.
+   * Returns the monotonic time since when the resource's plugin is awaited: an earlier process knew the resource, and
+   * the plugin has not reported devices to this process. `undefined` for all other resources.
    */
   awaitedSinceMs(resource: string): number | undefined {
     return this.#resources.get(resource)?.awaitedSinceMs;
@@ -153,17 +163,17 @@ export class DeviceInventory {
     return this.#resources.get(resource)?.devices;
   }
 
-  /** `undefined` where no plugin has told any, in this process or an earlier one. */
+  /** Returns the healthy devices; `undefined` if no plugin has reported any, in this process or an earlier one. */
   healthy(resource: string): ReadonlySet<string> | undefined {
     return this.#resources.get(resource)?.healthy;
   }
 
-  /** Another number once {@link registered} says something else. */
+  /** Changes whenever the result of {@link registered} changes. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** What the next process is to know: the resources of which devices were told, with their healthy ones in order. */
+  /** Returns the state for the checkpoint: resources with reported devices, and their healthy devices, sorted. */
   registered(): ReadonlyMap<string, readonly string[]> {
     const told = [...this.#resources].flatMap(([name, { healthy }]) =>
       healthy === undefined ? [] : [[name, [...healthy].sort()] as const],
@@ -177,7 +187,7 @@ export class DeviceInventory {
     if (before?.size !== healthy.size || [...healthy].some((id) => !before.has(id))) this.#revision++;
   }
 
-  /** The devices that containers may be given, by resource. */
+  /** Returns the allocatable devices, by resource. */
   allocatable(): ReadonlyMap<string, readonly Device[]> {
     return new Map(
       [...this.#resources].flatMap(([name, { devices, healthy }]) =>

@@ -1,6 +1,6 @@
 import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 
-/** Metrics of device plugins, as upstream has them (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of device plugins, with upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface DeviceMetrics {
   readonly registrations: Counter<'resource_name'>;
   readonly allocationSeconds: Histogram<'resource_name'>;
@@ -21,7 +21,7 @@ export function deviceMetrics(metrics: Metrics): DeviceMetrics {
   };
 }
 
-/** Nobody offers the resource any more (K4). */
+/** Removes the series of a resource that is no longer offered (K4). */
 export function forgetSeries({ registrations, allocationSeconds }: DeviceMetrics, resource: string): void {
   registrations.remove?.({ resource_name: resource });
   allocationSeconds.remove?.({ resource_name: resource });

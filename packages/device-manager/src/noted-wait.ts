@@ -1,12 +1,15 @@
-/** What a container waits for that has to do with its devices. */
+/** A wait of a container for its devices. */
 export interface DeviceWait {
   readonly podUid: string;
   readonly container: string;
-  /** In words, with the plugin: `example.com/gpu: Allocate of the device plugin at /var/lib/kubelet/device-plugins/gpu.sock`. */
+  /**
+   * Description that names the plugin: `example.com/gpu: Allocate of the device plugin at
+   * /var/lib/kubelet/device-plugins/gpu.sock`.
+   */
   readonly what: string;
 }
 
-/** Does the work that is waited for, and notes what that is while it goes on. */
+/** Runs the work that is waited for, and records the wait while it is in progress. */
 export type NotedWait = <T>(wait: DeviceWait, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 export const unnoted: NotedWait = (_wait, work) => work();

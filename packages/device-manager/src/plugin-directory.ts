@@ -2,14 +2,15 @@ import { AsyncError, type Clock, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
-/** How long a link is followed. */
+/** Timeout of following a link. */
 const LINK_MS = 1_000;
 
 /**
- * Takes the sockets of the directory away: an earlier kubelet's own, and those of its plugins, which register anew when they see the new
- * one (`CleanupPluginDirectory`, `manager.go`). Anything else stays, as others keep files there: the checkpoint, directories, what leads nowhere. Where
- * one leads to a file system that does not answer, no more links are followed: plugins can register all the same (W6).
- * @throws the file system's error of the first that could not be removed
+ * Removes the sockets in the directory: the earlier kubelet's, and those of its plugins, which register again when they
+ * see the new kubelet's socket (`CleanupPluginDirectory`, `manager.go`). Other files are kept: the checkpoint,
+ * directories, dangling links. If a link leads to a file system that does not answer, no more links are followed, so
+ * that plugins can still register (W6).
+ * @throws the file system's error of the first socket that could not be removed
  */
 export async function removeSockets(
   fs: Pick<FileSystem, 'readdir' | 'stat' | 'remove'>,
@@ -23,7 +24,7 @@ export async function removeSockets(
   for (const { name, kind } of await fs.readdir(directory)) {
     const path = `${directory}/${name}`;
     try {
-      // A link to a socket is one too.
+      // A link to a socket counts as a socket.
       if (kind !== 'socket' && !(kind === 'symlink' && (await leadsToSocket(path)))) continue;
     } catch (err) {
       if (AsyncError.is(err)) followsLinks = false;

@@ -9,18 +9,21 @@ import type {
   ListAndWatchResponse,
 } from './generated/types.ts';
 
-/** `dial` of `plugin/v1beta1/client.go`. */
+/** Dial timeout (upstream: `dial` of `plugin/v1beta1/client.go`). */
 const DIAL_TIMEOUT_MS = 10_000;
-/** Upstream waits as long as the plugin does, which is itself waiting for the answer to its registration. */
+/**
+ * Timeout of GetDevicePluginOptions. Upstream waits indefinitely, although the plugin itself waits for the reply to its
+ * registration.
+ */
 const OPTIONS_TIMEOUT_MS = 30_000;
-/** `KubeletPreStartContainerRPCTimeoutInSecs`. */
+/** Timeout of PreStartContainer (`KubeletPreStartContainerRPCTimeoutInSecs`). */
 const PRE_START_TIMEOUT_MS = 30_000;
 
-/** A list of all devices as it came: most that a plugin sends at once are never read. */
+/** A device list as received. It is decoded lazily, because most lists of a burst are never used. */
 export interface SentList {
-  /** Over the wire; 0 where it came without one. */
+  /** Size on the wire; 0 if it was not received over the wire. */
   readonly bytes: number;
-  /** @throws Error where it is no list */
+  /** Decodes the list. @throws Error if it is not a valid list */
   read(): readonly Device[];
 }
 
@@ -29,7 +32,7 @@ const lists: StreamRpc<Empty, SentList> = {
   response: {
     name: messages.ListAndWatchResponse.name,
     encode: () => {
-      throw new Error('a list that was sent is not sent on');
+      throw new Error('a received list cannot be encoded');
     },
     decode: (bytes) => ({ bytes: bytes.length, read: () => messages.ListAndWatchResponse.decode(bytes).devices }),
     create: (sent) => {
@@ -40,8 +43,8 @@ const lists: StreamRpc<Empty, SentList> = {
 };
 
 /**
- * A device plugin that has made itself known (`endpoint.go`, `plugin/v1beta1/client.go`). Allocations have no deadline, as a plugin may
- * reset a device for a long time: they hold up their own pod alone (W6).
+ * A registered device plugin (`endpoint.go`, `plugin/v1beta1/client.go`). Allocations have no timeout, because a plugin
+ * may take long to reset a device; they only delay their own pod (W6).
  */
 export class Plugin {
   readonly resource: string;
@@ -64,7 +67,7 @@ export class Plugin {
     return this.#options?.getPreferredAllocationAvailable ?? false;
   }
 
-  /** @throws Error in upstream's words */
+  /** Connects and reads the plugin's options. @throws Error in upstream's wording */
   async connect(signal: AbortSignal): Promise<void> {
     try {
       await this.#client.connect(DIAL_TIMEOUT_MS, signal);
@@ -79,12 +82,12 @@ export class Plugin {
     }
   }
 
-  /** Each list of all devices, until the plugin is gone or closed. @throws GrpcError */
+  /** Streams the plugin's device lists until the plugin is gone or closed. @throws GrpcError */
   lists(signal: AbortSignal): AsyncGenerator<SentList, void, undefined> {
     return this.#client.stream(lists, {}, { signal });
   }
 
-  /** @throws GrpcError, Error */
+  /** Calls GetPreferredAllocation. @throws GrpcError, Error */
   async preferred(
     available: readonly string[],
     mustInclude: readonly string[],
@@ -99,7 +102,7 @@ export class Plugin {
     return answer.containerResponses[0]?.deviceIDs ?? [];
   }
 
-  /** @throws GrpcError, Error */
+  /** Calls Allocate for one container. @throws GrpcError, Error */
   async allocate(ids: readonly string[], signal: AbortSignal): Promise<ContainerAllocateResponse> {
     this.#checkRunning();
     const request = { containerRequests: [{ devicesIds: ids }] };
@@ -109,14 +112,14 @@ export class Plugin {
     return answer;
   }
 
-  /** @throws GrpcError, Error */
+  /** Calls PreStartContainer. @throws GrpcError, Error */
   async preStart(ids: readonly string[], signal: AbortSignal): Promise<void> {
     this.#checkRunning();
     const call = { timeoutMs: PRE_START_TIMEOUT_MS, signal };
     await this.#client.unary(devicePluginRpcs.preStartContainer, { devicesIds: ids }, call);
   }
 
-  /** It is gone, or another one has taken its place: what is under way with it fails. */
+  /** Closes the connection because the plugin is gone or was replaced; calls in progress fail. */
   close(): void {
     this.#stopped = true;
     this.#client.close();

@@ -5,11 +5,11 @@ import type { ContainerAllocateResponse } from './generated/types.ts';
 /** Devices of one resource that a container holds. */
 interface DeviceGrant {
   readonly devices: DevicesByNuma;
-  /** What the plugin answered when they were allocated. */
+  /** The plugin's response to their allocation. */
   readonly response: ContainerAllocateResponse;
 }
 
-/** A grant, and whose it is. */
+/** An allocation with its pod and container. */
 export interface HeldGrant extends DeviceGrant {
   readonly podUid: string;
   readonly container: string;
@@ -19,7 +19,7 @@ export interface HeldGrant extends DeviceGrant {
 type ByResource = Map<string, DeviceGrant>;
 type ByContainer = Map<string, ByResource>;
 
-/** Who holds which devices (`pkg/kubelet/cm/devicemanager/pod_devices.go`). */
+/** Devices held by containers (`pkg/kubelet/cm/devicemanager/pod_devices.go`). */
 export class PodDevices {
   readonly #pods = new Map<string, ByContainer>();
 
@@ -43,12 +43,15 @@ export class PodDevices {
     return [...this.#pods.keys()];
   }
 
-  /** By resource; empty where it holds nothing. */
+  /** Returns a container's devices by resource; empty if it holds none. */
   ofContainer(podUid: string, container: string): ReadonlyMap<string, DeviceGrant> {
     return this.#pods.get(podUid)?.get(container) ?? new Map<string, DeviceGrant>();
   }
 
-  /** `undefined` where nothing was granted to it, which differs from no device. */
+  /**
+   * Returns a container's devices of a resource; `undefined` if nothing was allocated, which differs from an allocation
+   * of no devices.
+   */
   devices(podUid: string, container: string, resource: string): ReadonlySet<string> | undefined {
     const grant = this.ofContainer(podUid, container).get(resource);
     return grant && deviceIds(grant.devices);
@@ -60,7 +63,7 @@ export class PodDevices {
     );
   }
 
-  /** All grants, ordered by pod, container and resource. */
+  /** Returns all allocations, sorted by pod, container and resource. */
   all(): readonly HeldGrant[] {
     const key = ({ podUid, container, resource }: HeldGrant): string => `${podUid}\0${container}\0${resource}`;
     return this.uids()
@@ -68,7 +71,7 @@ export class PodDevices {
       .sort((a, b) => (key(a) < key(b) ? -1 : 1));
   }
 
-  /** All devices that are held, by resource. */
+  /** Returns all held devices, by resource. */
   held(): ReadonlyMap<string, ReadonlySet<string>> {
     const held = new Map<string, Set<string>>();
     for (const { resource, devices } of this.uids().flatMap((uid) => this.ofPod(uid))) {
@@ -79,7 +82,7 @@ export class PodDevices {
     return held;
   }
 
-  /** The resources of which anything is held. */
+  /** Returns the resources of which any device is held. */
   resources(): ReadonlySet<string> {
     const resources = new Set<string>();
     for (const containers of this.#pods.values()) {
@@ -88,7 +91,7 @@ export class PodDevices {
     return resources;
   }
 
-  /** The pods that hold any of these. */
+  /** Returns the pods that hold any of these devices. */
   holdersOf(resource: string, ids: ReadonlySet<string>): readonly string[] {
     if (ids.size === 0) return [];
     return this.uids().filter((uid) =>
@@ -98,8 +101,9 @@ export class PodDevices {
 }
 
 /**
- * The devices that a container may take over from others of its pod: those of init containers that end before it begins. What a
- * sidecar or another container has it keeps (`devicesToReuse`, `pkg/kubelet/cm/devicemanager/manager.go`).
+ * Returns the devices that a container may reuse from other containers of its pod: those of init containers that finish
+ * before it starts. Devices of sidecars and other containers are not reused (`devicesToReuse`,
+ * `pkg/kubelet/cm/devicemanager/manager.go`).
  */
 export function reusableDevices(
   pod: Pod,

@@ -6,22 +6,22 @@ import { registrationRpcs } from './generated/services.ts';
 import type { RegisterRequest } from './generated/types.ts';
 import { removeSockets } from './plugin-directory.ts';
 
-/** What a {@link RegistrationServer} works with. */
+/** Dependencies of a {@link RegistrationServer}. */
 interface RegistrationServerParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'stat'>;
   readonly transport: GrpcTransport;
   readonly labelForContainers: ((directory: string) => Promise<void>) | undefined;
-  /** @throws GrpcError */
+  /** Registers a plugin. @throws GrpcError */
   readonly register: (request: RegisterRequest, signal: AbortSignal) => Promise<void>;
 }
 
-/** The kubelet's socket, in the directory of the plugins' (`KubeletSocket`). */
+/** Name of the kubelet's socket in the plugin directory (`KubeletSocket`). */
 const SOCKET_NAME = 'kubelet.sock';
 const RETRY_MS = 5_000;
 
-/** Where plugins make themselves known (`plugin/v1beta1/server.go`). */
+/** Server at which device plugins register (`plugin/v1beta1/server.go`). */
 export class RegistrationServer {
   readonly #parts: RegistrationServerParts;
   readonly #directory: string;
@@ -33,19 +33,19 @@ export class RegistrationServer {
     this.#directory = directory;
   }
 
-  /** What is wrong, in upstream's words; `undefined` where nothing is. */
+  /** Returns the current problem in upstream's wording; `undefined` if there is none. */
   health(): string | undefined {
     if (this.#lastError === undefined) return undefined;
     const what = 'device plugin registration gRPC server failed and no device plugins can register';
     return `device registration error: ${what}: ${this.#lastError}`;
   }
 
-  /** Resolves once plugins can register. @throws the signal's reason */
+  /** Resolves when plugins can register. @throws the signal's reason */
   async ready(signal?: AbortSignal): Promise<void> {
     await abortable(this.#listening.promise, signal);
   }
 
-  /** Listens until the signal is aborted. Where that fails it is tried again. */
+  /** Listens until the signal is aborted; retries if listening fails. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, logger, fs, transport, register } = this.#parts;
     const answer = async (request: RegisterRequest, asking: AbortSignal): Promise<object> => {
@@ -73,7 +73,7 @@ export class RegistrationServer {
     }
   }
 
-  /** The node's devices do not depend on it: only plugins without privileges do. */
+  /** A failure is only logged: it affects only unprivileged plugins. */
   async #label(): Promise<void> {
     try {
       await this.#parts.labelForContainers?.(this.#directory);

@@ -8,43 +8,46 @@ import type { RegisterRequest } from './generated/types.ts';
 import { MAX_RESOURCES } from './inventory.ts';
 import { Plugin, type SentList } from './plugin.ts';
 
-/** `SupportedVersions`. */
+/** Supported API version (`SupportedVersions`). */
 const VERSION = 'v1beta1';
-/** No name of a resource is longer. */
+/** Maximum length of texts in logs and errors; no resource name is longer. */
 const MAX_SHOWN = 317;
-/** How far apart lists of one plugin are taken, and how many devices are taken in a second: one that tells without end holds up nobody. */
+/**
+ * Minimum interval between two processed lists of one plugin, and maximum number of devices processed per second, so
+ * that a plugin that sends lists continuously does not block the process.
+ */
 const MIN_PAUSE_MS = 100;
 const DEVICES_PER_SECOND = 100_000;
-/** What it costs a plugin to be heard meanwhile, in time: so many lists and bytes in a second, and of 100 ms at once. */
+/** Rate limits for receiving from a plugin: lists and bytes per second, with a burst of 100 ms. */
 const LISTS_PER_SECOND = 1_000;
 const BYTES_PER_SECOND = 32 * 1024 * 1024;
 const HEARD_AT_ONCE_MS = 100;
 
-/** What becomes of plugins. */
+/** Events of plugins. */
 interface PluginEvents {
-  /** Somebody wants to register for it. */
+  /** A plugin requests to register for the resource. */
   asked(resource: string): void;
-  /** It can be asked for devices; what an earlier one of its resource told holds until it tells more. */
+  /** The plugin can allocate devices; the known devices of its predecessor stay until it reports its own. */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
-  /** It is gone, and no other has taken its place. */
+  /** The plugin is gone and was not replaced. */
   unplugged(resource: string): void;
-  /** Nothing is known of it any more. */
+  /** The resource was removed. */
   forgotten(resource: string): void;
 }
 
-/** What {@link Plugins} works with. */
+/** Dependencies of {@link Plugins}. */
 interface PluginsParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly transport: GrpcTransport;
-  /** The resources that the node has by now. */
+  /** The known resources of the node. */
   readonly known: { readonly size: number; has(resource: string): boolean };
 }
 
 /**
- * The plugins that have made themselves known, one for each resource (`plugin/v1beta1`). Another that registers for a resource takes
- * the place of the one before once it has answered; one that does not answer takes nobody's.
+ * The registered plugins, one per resource (`plugin/v1beta1`). A plugin that registers for a resource replaces its
+ * predecessor after it has answered; a plugin that does not answer replaces none.
  */
 export class Plugins {
   readonly #clock: Clock;
@@ -54,7 +57,7 @@ export class Plugins {
   readonly #events: PluginEvents;
   readonly #plugins = new Map<string, { readonly plugin: Plugin; readonly turn: number }>();
   readonly #counted = new Set<string>();
-  /** Of two registrations for one resource the later one counts, whichever plugin answers first. */
+  /** Of two registrations for one resource, the later one wins, whichever plugin answers first. */
   #turn = 0;
   #ending: AbortSignal = new AbortController().signal;
 
@@ -66,7 +69,7 @@ export class Plugins {
     this.#events = events;
   }
 
-  /** One that is gone refuses what it is asked. */
+  /** Returns the plugin of a resource; a plugin that is gone rejects all calls. */
   get(resource: string): Plugin | undefined {
     return this.#plugins.get(resource)?.plugin;
   }
@@ -78,7 +81,7 @@ export class Plugins {
     this.#events.forgotten(resource);
   }
 
-  /** From now on plugins are followed until the signal is aborted. */
+  /** Plugins are followed until this signal is aborted. */
   begin(ending: AbortSignal): void {
     this.#ending = ending;
     const closeAll = (): void => {
@@ -88,7 +91,7 @@ export class Plugins {
   }
 
   /**
-   * Answers a registration (`Register`, `server.go`), in its words.
+   * Handles a registration (`Register`, `server.go`), with upstream's messages.
    * @throws GrpcError
    */
   async register(directory: string, request: RegisterRequest, signal: AbortSignal): Promise<void> {
@@ -101,7 +104,7 @@ export class Plugins {
       this.#count(resource);
       const socketPath = path.join(directory, endpoint);
       if (path.dirname(socketPath) !== directory) {
-        throw new Error(`the endpoint ${JSON.stringify(shown(endpoint))} is no name of a socket in ${directory}`);
+        throw new Error(`endpoint ${JSON.stringify(shown(endpoint))} must be the name of a socket in ${directory}`);
       }
       await this.connect(resource, socketPath, signal);
     } catch (err) {
@@ -113,10 +116,10 @@ export class Plugins {
     }
   }
 
-  /** Connects to a plugin, and follows it from then on. @throws Error in upstream's words */
+  /** Connects to a plugin and starts to follow it. @throws Error in upstream's wording */
   async connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
     this.#checkRoom(resource, socketPath);
-    if (socketPath.length > MAX_SHOWN) throw new Error(`no socket has a path as long as ${shown(socketPath)}`);
+    if (socketPath.length > MAX_SHOWN) throw new Error(`socket path is too long: ${shown(socketPath)}`);
     const turn = ++this.#turn;
     const plugin = new Plugin(this.#transport.client({ clock: this.#clock }, { socketPath }), resource, socketPath);
     try {
@@ -129,7 +132,7 @@ export class Plugins {
     const before = this.#plugins.get(resource);
     if (this.#ending.aborted || (before?.turn ?? 0) > turn) {
       plugin.close();
-      throw new Error(`another device plugin has registered for ${resource} meanwhile`);
+      throw new Error(`another device plugin has registered for ${resource} in the meantime`);
     }
     this.#plugins.set(resource, { plugin, turn });
     before?.plugin.close();
@@ -138,29 +141,29 @@ export class Plugins {
     void this.#follow(plugin);
   }
 
-  /** Names that nobody answers for are counted too, but not without end (K4). */
+  /** Counts registrations of resources that never connect too, up to a limit (K4). */
   #count(resource: string): void {
     if (!this.#counted.has(resource) && this.#counted.size >= MAX_RESOURCES) return;
     this.#counted.add(resource);
     this.#events.asked(resource);
   }
 
-  /** Whoever offers names without end keeps the node's status from being written. */
+  /** Limits the number of resources: too many would make the node's status too large to write. */
   #checkRoom(resource: string, socketPath: string): void {
     if (this.#known.size < MAX_RESOURCES || this.#known.has(resource)) return;
     const whose = `the device plugin of ${resource} at ${shown(socketPath)}`;
-    throw new Error(`${whose} is not taken: device plugins have ${this.#known.size} resources of this node already`);
+    throw new Error(`${whose} was rejected: device plugins already have ${this.#known.size} resources of this node`);
   }
 
-  /** The plugin of this socket, where it is the one that counts, is to be used no more. */
+  /** Closes the current plugin of a resource if it has this socket. */
   disconnect(resource: string, socketPath: string): void {
     const plugin = this.get(resource);
     if (plugin?.socketPath === socketPath) plugin.close();
   }
 
   /**
-   * Each list is all that there is: the newest is taken, whatever was told while nobody could take it. A stream that ends, by an error or
-   * not, is not opened again: the plugin has to register anew (`runClient`, `handler.go`).
+   * Follows a plugin. Each list is complete, so only the newest is processed. A stream that ends, with or without an
+   * error, is not reopened: the plugin must register again (`runClient`, `handler.go`).
    */
   async #follow(plugin: Plugin): Promise<void> {
     const { resource } = plugin;
@@ -175,7 +178,7 @@ export class Plugins {
         const { devices, duplicates } = readDevices(sent);
         if (duplicates.length > 0) {
           const fields = { resource, duplicates: duplicates.slice(0, 10).map(shown), count: duplicates.length };
-          this.#logger.warn(fields, 'Device plugin names devices more than once: the last of a name counts');
+          this.#logger.warn(fields, 'Device plugin reported duplicate device IDs, using the last of each');
         }
         this.#events.told(resource, devices);
         const pauseMs = Math.max(MIN_PAUSE_MS, (sent.length / DEVICES_PER_SECOND) * 1000);
@@ -191,7 +194,7 @@ export class Plugins {
     this.#events.unplugged(resource);
   }
 
-  /** Hears all that a plugin tells, and keeps the newest for who takes it. @returns why it tells no more */
+  /** Receives lists and keeps the newest for processing. @returns why the stream has ended */
   async #hear(plugin: Plugin, newest: CoalescingQueue<string, SentList>): Promise<string> {
     let paidMs = Number.NEGATIVE_INFINITY;
     try {
@@ -211,7 +214,7 @@ export class Plugins {
   }
 }
 
-/** Why a plugin that registers cannot be taken; `undefined` where it can (`Register`, `server.go`). */
+/** Returns why a registration is rejected; `undefined` if it is accepted (`Register`, `server.go`). */
 function registrationProblem(version: string, resource: string): string | undefined {
   if (version !== VERSION) {
     return `requested API version ${JSON.stringify(shown(version))} is not supported by kubelet. Supported version is ["${VERSION}"]`;
@@ -219,7 +222,10 @@ function registrationProblem(version: string, resource: string): string | undefi
   return nameProblem(resource);
 }
 
-/** The same of a plugin that was found (`ValidatePlugin`, `handler.go`). */
+/**
+ * Returns why a plugin that was found by its socket is rejected; `undefined` if it is accepted (`ValidatePlugin`,
+ * `handler.go`).
+ */
 export function foundProblem(versions: readonly string[], resource: string): string | undefined {
   if (!versions.includes(VERSION)) {
     const given = shown(versions.slice(0, MAX_SHOWN).map(shown).join(' '));
@@ -233,7 +239,7 @@ function nameProblem(resource: string): string | undefined {
   return isExtendedResource(resource) ? undefined : `the ResourceName ${JSON.stringify(shown(resource))} is invalid`;
 }
 
-/** What a plugin sends may be of megabytes: neither the log nor the plugin, which is told of it, needs all of that. */
+/** Truncates a plugin's text, which may have megabytes, for logs and errors. */
 function shown(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}...`;
 }

@@ -1,4 +1,4 @@
-/** Devices that are about to be held: a plugin is being asked for them. */
+/** Devices that are reserved while a plugin is being called to allocate them. */
 export class Reservations {
   readonly #taken = new Map<string, Map<readonly string[], string>>();
 
@@ -6,12 +6,12 @@ export class Reservations {
     return [...(this.#taken.get(resource)?.keys() ?? [])].flat();
   }
 
-  /** Whether any is about to be held by a pod. */
+  /** Returns whether a pod has any reserved devices of the resource. */
   has(resource: string, podUid: string): boolean {
     return [...(this.#taken.get(resource)?.values() ?? [])].includes(podUid);
   }
 
-  /** @returns how they are let go */
+  /** Reserves devices. @returns a function that releases them */
   take(resource: string, podUid: string, ids: readonly string[]): () => void {
     const taken = this.#taken.get(resource) ?? new Map<readonly string[], string>();
     this.#taken.set(resource, taken);

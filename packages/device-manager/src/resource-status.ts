@@ -4,9 +4,9 @@ import type { Device } from './device.ts';
 type ResourceStatus = NonNullable<ContainerStatus['allocatedResourcesStatus']>[number];
 
 /**
- * How the devices of a container are, for its status (KEP-4680; `UpdateAllocatedResourcesStatus`, `manager.go`). One that nobody tells of
- * any more counts as healthy, as upstream has it.
- * @param held by resource
+ * Returns the health of a container's devices for its status (KEP-4680; `UpdateAllocatedResourcesStatus`,
+ * `manager.go`). A device that is no longer reported counts as healthy, as in upstream.
+ * @param held device ids by resource
  */
 export function resourcesStatus(
   held: ReadonlyMap<string, ReadonlySet<string>>,

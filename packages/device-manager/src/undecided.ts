@@ -3,13 +3,13 @@ import type { HeldGrant } from './pod-devices.ts';
 
 interface Undecided {
   readonly turn: number;
-  /** What the pod held before it was asked for: it is its again where it is refused. */
+  /** Allocations of the pod before its admission, which are restored if the pod is rejected. */
   readonly before: readonly HeldGrant[];
 }
 
 /**
- * Pods that are being admitted: what they hold may be free again soon. A pod that came after them waits for that rather than be refused
- * for it; none waits for one that came after it, so that no two wait for each other.
+ * Pods in admission, whose devices may become free again soon. A later pod waits for the decision instead of being
+ * rejected. No pod waits for a later one, so that two pods never wait for each other.
  */
 export class UndecidedPods {
   readonly #pods = new Map<string, Undecided>();
@@ -24,7 +24,7 @@ export class UndecidedPods {
     return this.#pods.has(uid);
   }
 
-  /** @returns what it held before; `undefined` where it was not undecided */
+  /** Ends the admission of a pod. @returns its former allocations; `undefined` if the pod was not in admission */
   end(uid: string): readonly HeldGrant[] | undefined {
     const before = this.#pods.get(uid)?.before;
     this.#pods.delete(uid);
@@ -32,13 +32,15 @@ export class UndecidedPods {
     return before;
   }
 
-  /** Whether anybody is undecided who came before this pod, and of whom this holds. @param before what that pod held before */
+  /**
+   * Returns whether any earlier pod in admission satisfies `holds`. @param before the former allocations of that pod
+   */
   anyBefore(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): boolean {
     const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
     return [...this.#pods].some(([other, { turn, before }]) => turn < own && holds(other, before));
   }
 
-  /** Resolves when something was decided. @throws the signal's reason */
+  /** Resolves when the admission of any pod has ended. @throws the signal's reason */
   async change(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);

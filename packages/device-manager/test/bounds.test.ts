@@ -77,10 +77,10 @@ describe('hostile plugins', () => {
   it('W6: one that offers resources without end is refused by name, and those that are known may come back', async () => {
     for (let index = 0; index < 256; index++) await plug(['a'], { resource: resourceOf(index) });
     await expect(plug(['a'], { resource: 'example.com/one-too-many' })).rejects.toThrow(
-      /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock is not taken: device plugins have 256 resources of this node already$/,
+      /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock was rejected: device plugins already have 256 resources of this node$/,
     );
     await expect(manager.registerPlugin('example.com/found', `${directory}/found.sock`, signal)).rejects.toThrow(
-      'the device plugin of example.com/found at /var/lib/kubelet/device-plugins/found.sock is not taken',
+      'the device plugin of example.com/found at /var/lib/kubelet/device-plugins/found.sock was rejected',
     );
     expect(manager.resources().capacity.size).toBe(256);
     const again = new FakeDevicePlugin(
@@ -208,7 +208,7 @@ describe('hostile plugins', () => {
     expect(verdict).toMatchObject({
       reason: 'UnexpectedAdmissionError',
       message: expect.stringMatching(
-        /the device plugin of example.com\/gpu at .*gpu.sock has answered Allocate with 3\d{5} bytes/,
+        /the device plugin of example.com\/gpu at .*gpu.sock returned 3\d{5} bytes for Allocate/,
       ),
     });
     expect(manager.devicesOf('u', 'main').size).toBe(0);
@@ -272,7 +272,7 @@ describe('pods that are being ended', () => {
     await clock.advance(30_000);
     expect([verdict, waits.at(-1)]).toEqual([
       undefined,
-      `next main: ${GPU}: the end of pod old, which has devices until then`,
+      `next main: ${GPU}: termination of pod old, which holds devices until then`,
     ]);
     expect(manager.devicesOf('old', 'main').size).toBe(1);
     ending.clear();
@@ -342,7 +342,7 @@ describe('what is asked of a node', () => {
     await clock.settle();
     expect(waits).toEqual([
       `older main: ${GPU}: Allocate of the device plugin at ${directory}/example.com-gpu.sock`,
-      `younger main: ${GPU}: whether an older pod, which is not admitted yet, keeps its devices`,
+      `younger main: ${GPU}: an older pod that is not admitted yet holds devices`,
     ]);
     ending.abort(new Error('the pod is gone'));
     expect(await Promise.all([older, younger])).toMatchObject([{ admit: false }, { admit: false }]);

@@ -21,7 +21,7 @@ describe('CheckpointFile', () => {
     const devices = new Map(Array.from({ length: 1024 }, (_, node) => [node, [id]]));
     const entry = { podUid: 'u', container: 'main', resource: 'example.com/gpu', devices, response: Buffer.alloc(0) };
     const file = new CheckpointFile(nodeFileSystem, directory, () => ({ entries: [entry], registered: new Map() }));
-    await expect(file.write()).rejects.toThrow('it would have more than 67108864 bytes');
+    await expect(file.write()).rejects.toThrow('the content would exceed 67108864 bytes');
   });
 
   it.each([200, 2_000])(
@@ -35,7 +35,7 @@ describe('CheckpointFile', () => {
       await file.write();
       response = Buffer.alloc(bytes);
       await expect(file.write()).rejects.toThrow(
-        /^failed to write checkpoint file .*: it would have more than 400 bytes$/,
+        /^failed to write checkpoint file .*: the content would exceed 400 bytes$/,
       );
       expect((await file.read())?.entries[0]?.response).toEqual(Buffer.from('small'));
       // As small as before again, it is written again.

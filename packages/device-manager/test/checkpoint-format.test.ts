@@ -90,19 +90,19 @@ describe('the checkpoint', () => {
 
   it.each([
     ['', /JSON/],
-    ['[]', /it is no object/],
-    ['{"Data":null,"Checksum":1}', /Data is no object/],
-    [EMPTY.replace('3467439661', '1'), /its checksum is 3467439661, not 1/],
-    [FULL.replace('"d9"', '"d8"'), /its checksum is/],
-    [FULL.replace('"d9"', '9'), /DeviceIDs\["-1"\] is no list of texts/],
-    [FULL.replace('"-1":["d9"]', '"x":["d9"]'), /"x", which is no NUMA node/],
-    ['{"Data":{"PodDeviceEntries":{}}}', /Data.PodDeviceEntries is no list/],
-    ['{"Data":{"PodDeviceEntries":[7]}}', /Data.PodDeviceEntries\[0\] is no object/],
-    ['{"Data":{"RegisteredDevices":{"a":"b"}}}', /Data.RegisteredDevices\["a"\] is no list of texts/],
-    [FULL.replace('"0a1b"', '7'), /PodDeviceEntries\[0\].PodUID is no text/],
-    [FULL.replace('"c2"', '7'), /PodDeviceEntries\[1\].ContainerName is no text/],
-    [FULL.replace('"ResourceName":"example.com/gpu"', '"ResourceName":[]'), /\[0\].ResourceName is no text/],
-    [FULL.replace('"AllocResp":""', '"AllocResp":0'), /\[1\].AllocResp is no text/],
+    ['[]', /it must be an object/],
+    ['{"Data":null,"Checksum":1}', /Data must be an object/],
+    [EMPTY.replace('3467439661', '1'), /checksum is 3467439661, must be 1/],
+    [FULL.replace('"d9"', '"d8"'), /checksum is/],
+    [FULL.replace('"d9"', '9'), /DeviceIDs\["-1"\] must be a list of strings/],
+    [FULL.replace('"-1":["d9"]', '"x":["d9"]'), /"x", must be a NUMA node/],
+    ['{"Data":{"PodDeviceEntries":{}}}', /Data.PodDeviceEntries must be a list/],
+    ['{"Data":{"PodDeviceEntries":[7]}}', /Data.PodDeviceEntries\[0\] must be an object/],
+    ['{"Data":{"RegisteredDevices":{"a":"b"}}}', /Data.RegisteredDevices\["a"\] must be a list of strings/],
+    [FULL.replace('"0a1b"', '7'), /PodDeviceEntries\[0\].PodUID must be a string/],
+    [FULL.replace('"c2"', '7'), /PodDeviceEntries\[1\].ContainerName must be a string/],
+    [FULL.replace('"ResourceName":"example.com/gpu"', '"ResourceName":[]'), /\[0\].ResourceName must be a string/],
+    [FULL.replace('"AllocResp":""', '"AllocResp":0'), /\[1\].AllocResp must be a string/],
   ])('W3: what no kubelet wrote is refused: %s', (text, message) => {
     expect(() => decodeCheckpoint(text)).toThrow(message);
   });

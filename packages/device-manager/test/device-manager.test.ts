@@ -200,7 +200,7 @@ describe('plugins', () => {
     ],
     ['v1beta1', 'cpu', 'p.sock', 'the ResourceName "cpu" is invalid'],
     ['v1beta1', 'kubernetes.io/gpu', 'p.sock', 'the ResourceName "kubernetes.io/gpu" is invalid'],
-    ['v1beta1', GPU, '../../run/p.sock', 'the endpoint "../../run/p.sock" is no name of a socket in '],
+    ['v1beta1', GPU, '../../run/p.sock', 'endpoint "../../run/p.sock" must be the name of a socket in '],
     ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, "a socket's path has at most 107 bytes"],
   ])('W3: a registration of %s %s at %s is refused', async (version, resourceName, endpoint, message) => {
     await start();
@@ -550,7 +550,7 @@ describe('a kubelet that is killed', () => {
     await start();
     await plug(['a', 'b']);
     const pod = onePod('u');
-    await expect(devicesOf(pod)).rejects.toThrow(`the pod is leaving, and has no ${GPU} for container main`);
+    await expect(devicesOf(pod)).rejects.toThrow(`pod is being removed and has no ${GPU} for container main`);
     active = [pod];
     expect(await devicesOf(pod)).toBe('a');
     active = [];
@@ -611,9 +611,9 @@ describe('hostile plugins', () => {
         );
       }
       const endpoint = `../${'x'.repeat(1e6)}`;
-      await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/the endpoint .{0,400} is no name/);
+      await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/endpoint .{0,400} must be the name/);
       const long = register({ resourceName: GPU, endpoint: 'x'.repeat(1e6) });
-      await expect(long).rejects.toThrow(/^rpc error: .{0,50}no socket has a path as long as .{0,400}$/);
+      await expect(long).rejects.toThrow(/^rpc error: .{0,50}socket path is too long: .{0,400}$/);
     } finally {
       client.close();
     }

@@ -50,7 +50,7 @@ describe('what a plugin tells', () => {
       ...Array.from({ length: count * times }, (_, index) => index % count),
     ];
     expect(devices(near(1024, 3)).get('a')?.numaNodes.length).toBe(1024);
-    expect(() => devices(near(1025, 1))).toThrow('a device is near to 1025 NUMA nodes: no more than 1024 are taken');
+    expect(() => devices(near(1025, 1))).toThrow('a device has 1025 NUMA nodes: at most 1024 are accepted');
   });
 
   it('has a topology without nodes as none', () => {

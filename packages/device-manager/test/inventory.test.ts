@@ -64,7 +64,7 @@ describe('DeviceInventory', () => {
   ])('W6: counts a name %s to the bytes that all may have', (_what, id, nodes) => {
     const numaNodes = Array.from({ length: nodes }, (_, index) => index);
     expect(() => inventory.update(GPU, new Map([[id, { id, healthy: true, numaNodes }]]))).toThrow(
-      /its 1 devices have names of \d{7} bytes, and with those of other plugins no more than 4194304 are taken/,
+      /its 1 devices have names of \d{7} bytes, and with those of other plugins at most 4194304 are accepted/,
     );
     expect(counts()).toEqual([undefined, undefined]);
   });

@@ -2,14 +2,15 @@ import { isCriticalPod, type Pod, podQosClass, type Toleration } from '@node-age
 import { EVICTED, pressureMessage } from './messages.ts';
 import type { PressureCondition } from './signals.ts';
 
-/** The handler's own shape: it is an `AdmitHandler` of kubelet-core. */
+/** Result of {@link admitUnderPressure}; compatible with the result of an `AdmitHandler` of kubelet-core. */
 export type PressureVerdict =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
 
 /**
- * Whether a pod may begin on a node under pressure (`Admit` of `pkg/kubelet/eviction/eviction_manager.go`): critical pods may; others
- * where memory alone is short, if they ask for resources or tolerate the taint of that.
+ * Decides whether a pod is admitted to a node under pressure (`Admit` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * Critical pods are always admitted. If memory is the only resource under pressure, pods that are not BestEffort or
+ * that tolerate the memory-pressure taint are admitted too.
  */
 export function admitUnderPressure(pod: Pod, conditions: readonly PressureCondition[]): PressureVerdict {
   if (conditions.length === 0 || isCriticalPod(pod)) return { admit: true };
@@ -19,7 +20,10 @@ export function admitUnderPressure(pod: Pod, conditions: readonly PressureCondit
   return { admit: false, reason: EVICTED, message: pressureMessage(conditions) };
 }
 
-/** The taint `node.kubernetes.io/memory-pressure:NoSchedule`, which has no value: one that is no number is neither `Lt` nor `Gt` another. */
+/**
+ * Returns whether the toleration tolerates the taint `node.kubernetes.io/memory-pressure:NoSchedule`. The taint has no
+ * value, and an empty value is not a number, so the operators `Lt` and `Gt` never match.
+ */
 function toleratesMemoryPressure({ key = '', operator = '', value = '', effect = '' }: Toleration): boolean {
   if (effect !== '' && effect !== 'NoSchedule') return false;
   if (key !== '' && key !== 'node.kubernetes.io/memory-pressure') return false;

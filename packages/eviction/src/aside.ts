@@ -1,7 +1,10 @@
 import { linkAbort } from '@node-agent/async';
 import { conditionOf, type Signal } from './signals.ts';
 
-/** What is done for disks, limits of local storage among it, and what is done for all else, which does not wait for that. */
+/**
+ * Independent lanes of eviction work. `disk`: disk thresholds and local storage limits. `node`: all other thresholds.
+ * Work in one lane does not wait for work in the other.
+ */
 export type Lane = 'disk' | 'node';
 
 export const LANES: readonly Lane[] = ['disk', 'node'];
@@ -11,8 +14,9 @@ export function laneOf(signal: Signal): Lane {
 }
 
 /**
- * Long pieces of work beside the loop that begins them, one at a time in each lane. They may hang for minutes (an image that the runtime
- * does not remove, a pod that takes its time to end), and who is short of memory has seconds.
+ * Runs long work in the background of the control loop, at most one piece per lane. Such work may take minutes (an
+ * image that the runtime does not remove, a pod that is slow to terminate), while a memory shortage must be handled
+ * within seconds.
  */
 export class Aside {
   readonly #nextLook: (signal: AbortSignal) => Promise<void>;
@@ -20,7 +24,7 @@ export class Aside {
   #failure: { readonly cause: unknown } | undefined;
   #isLookDue = false;
 
-  /** @param nextLook resolves when the loop has to look at the node again, whatever is under way */
+  /** @param nextLook resolves when the control loop must check the node again, whatever work is in progress */
   constructor(nextLook: (signal: AbortSignal) => Promise<void>) {
     this.#nextLook = nextLook;
   }
@@ -29,15 +33,18 @@ export class Aside {
     return this.#underWay.has(lane);
   }
 
-  /** {@link run} has waited for the next look at the node, which is due: what was measured before is old by now. */
+  /**
+   * Whether {@link run} returned because the next check of the node is due. Stats that were taken before are then out
+   * of date.
+   */
   get isLookDue(): boolean {
     return this.#isLookDue;
   }
 
   /**
-   * Begins a piece of work, while none is under way in its lane, and waits as {@link wait} does.
-   * @returns whether it has ended; where not it goes on
-   * @throws what the work does
+   * Starts work in a lane that has none in progress, and waits as {@link wait} does.
+   * @returns whether the work has finished; if not, it continues in the background
+   * @throws the error of the work
    */
   async run(lane: Lane, work: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
     const done = work().finally(() => this.#underWay.delete(lane));
@@ -50,7 +57,10 @@ export class Aside {
     return !this.#isLookDue;
   }
 
-  /** Waits until the next look at the node is due, or something that is under way has ended. @throws the signal's reason, and what work did */
+  /**
+   * Waits until the next check of the node is due, or until any work in progress has finished. @throws the signal's
+   * reason, or the error of failed work
+   */
   async wait(signal: AbortSignal): Promise<void> {
     if (!this.#isLookDue) await this.#endOrLook(signal);
     this.#isLookDue = false;
@@ -72,14 +82,14 @@ export class Aside {
     }
   }
 
-  /** Each failure is thrown once. */
+  /** Returns the failure and clears it, so that each failure is thrown once. */
   #takeFailure(): { readonly cause: unknown } | undefined {
     const failure = this.#failure;
     this.#failure = undefined;
     return failure;
   }
 
-  /** Waits for what is under way, however it ends. */
+  /** Waits until all work in progress has finished or failed. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay.values());
   }

@@ -1,6 +1,6 @@
 import type { EventRecorder, Logger } from '@node-agent/telemetry';
 
-/** Calls what must not keep a node from being watched: that it throws is logged. */
+/** Calls a callback whose exceptions must not stop the control loop; exceptions are logged. */
 export function bear(what: string, call: () => void, logger: Logger): void {
   try {
     call();
@@ -9,7 +9,7 @@ export function bear(what: string, call: () => void, logger: Logger): void {
   }
 }
 
-/** A recorder that does not throw. */
+/** Wraps a recorder so that its exceptions are logged instead of thrown. */
 export function bearing(recorder: EventRecorder, logger: Logger): EventRecorder {
   return { event: (...event) => bear('the event recorder', () => recorder.event(...event), logger) };
 }

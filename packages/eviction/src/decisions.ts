@@ -1,7 +1,7 @@
 import type { Observation } from './observations.ts';
 import type { RankedPod } from './rank.ts';
 
-/** One pod's place in a ranking, and what it follows from. */
+/** Position of a pod in a ranking, with the values that determined it. */
 export interface RankedPodView {
   readonly namespace: string;
   readonly name: string;
@@ -11,33 +11,34 @@ export interface RankedPodView {
   readonly priority: number;
   readonly usage: string;
   readonly request: string;
-  /** Why it was passed over. */
+  /** Reason why the pod was skipped. */
   readonly passedOver?: 'critical' | 'still ending';
 }
 
-/** What was done about a threshold, or a limit of local storage, and why. */
+/** Record of one reaction to a met threshold or an exceeded local storage limit, with its reasons. */
 export interface EvictionDecision {
-  /** By the wall clock. */
+  /** Wall-clock time of the decision. */
   readonly atMs: number;
-  /** `memory.available<100Mi`, `emptydirfs.limit`. */
+  /** The threshold or limit, for example `memory.available<100Mi` or `emptydirfs.limit`. */
   readonly cause: string;
   readonly available?: string;
   readonly capacity?: string;
   /**
-   * `reclaimed`: removing what nobody needs was enough; `unknown`: afterwards there were no figures; `nobody`: no pod may go; `waiting`: not
-   * all pods are known, so that images stay, and pods too.
+   * `evicted`: a pod was evicted. `reclaimed`: removing dead containers and unused images was enough. `unknown`: no
+   * stats were available after the removal. `nobody`: no pod may be evicted. `waiting`: not all pods are known yet, so
+   * neither images nor pods were removed.
    */
   readonly outcome: 'evicted' | 'reclaimed' | 'unknown' | 'nobody' | 'waiting';
-  /** What was removed first. */
+  /** Kinds of resources that were reclaimed before ranking. */
   readonly reclaims: readonly string[];
-  /** Who was to go in which order; empty where it did not come to that. */
+  /** Pods in eviction order; empty if pods were not ranked. */
   readonly ranked: readonly RankedPodView[];
-  /** The UID of who had to go. */
+  /** UID of the evicted pod. */
   readonly evicted?: string;
   readonly message?: string;
 }
 
-/** Keeps the newest decisions, for people who ask. */
+/** Keeps the newest decisions for the explain endpoints. */
 export class Decisions {
   readonly #limit: number;
   #kept: readonly EvictionDecision[] = [];
@@ -50,7 +51,7 @@ export class Decisions {
     this.#kept = [...this.#kept, decision].slice(-this.#limit);
   }
 
-  /** The newest last. */
+  /** Returns the kept decisions, newest last. */
   all(): readonly EvictionDecision[] {
     return this.#kept;
   }

@@ -1,43 +1,46 @@
 import type { Gauge } from './headroom.ts';
 import type { Signal } from './signals.ts';
 
-/** How much of a file system is left, as `statfs(2)` tells it. */
+/** Free space and inodes of a file system, from `statfs(2)`. */
 export interface DiskLeft {
   readonly availableBytes: number;
   readonly freeInodes: number;
 }
 
-/** Who can be asked that; it may hang. `nodeForeignFiles` of host is one. */
+/** Port that reads `statfs(2)`; a call may hang. `nodeForeignFiles` of `@node-agent/host` implements it. */
 export interface GaugeDisks {
   statfs(path: string, signal?: AbortSignal): Promise<DiskLeft>;
 }
 
-/** A path on each of the node's disks; the same one where they are one disk. */
+/** One path on each of the node's file systems; the paths may be equal if the file systems are the same. */
 export interface DiskPlaces {
   readonly nodefs: string;
   readonly imagefs: string;
   readonly containerfs: string;
 }
 
-/** What is written goes through memory, which can be dirtied about that fast. Space that is taken without writing (`fallocate`) has no bound. */
+/**
+ * Upper bound of the fill rate by writing: written data passes through memory, which can be dirtied at about this rate.
+ * Space that is allocated without writing (`fallocate`) has no bound.
+ */
 const BYTES_PER_SECOND = 2 ** 31;
-/** Empty files, made on several CPUs in the memory of a file system. */
+/** Upper bound of the inode rate: empty files created on several CPUs in a file system's cache. */
 const INODES_PER_SECOND = 200_000;
-/** A disk that is nearly full may stay so for months. */
+/** Minimum period while the gauge does not shrink: a disk may stay nearly full for months. */
 const QUIET_MS = 1000;
 
 const DISKS = ['nodefs', 'imagefs', 'containerfs'] as const;
 
 /**
- * Gauges of the node's disks. Those on one disk that are read together ask it once.
- * @param places asked at each reading; it may change, and throw while it is not known yet
+ * Returns gauges for the node's disks. Gauges on the same disk that are read at the same time share one `statfs` call.
+ * @param places called at each read; the result may change, and the call may throw while the paths are not known yet
  */
 export function diskGauges(disks: GaugeDisks, places: () => DiskPlaces): readonly Gauge[] {
   const asked = new Map<string, Promise<DiskLeft>>();
   const left = (path: string): Promise<DiskLeft> => {
     const before = asked.get(path);
     if (before !== undefined) return before;
-    // Who gives up waits for it no longer; the others do.
+    // A caller that times out stops waiting; the shared call continues for the other callers.
     const answer = disks.statfs(path).finally(() => asked.delete(path));
     asked.set(path, answer);
     return answer;

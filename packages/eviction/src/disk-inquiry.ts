@@ -3,7 +3,7 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import type { DiskLayout } from './disk-layout.ts';
 import type { EvictionDisks } from './ports.ts';
 
-/** Asks on which disks the node has what, until that was answered once: one question at a time, and nobody waits for it. */
+/** Queries the disk layout in the background until one query has succeeded; at most one query is in progress. */
 export class DiskInquiry {
   readonly #disks: EvictionDisks;
   readonly #clock: Clock;
@@ -19,7 +19,7 @@ export class DiskInquiry {
       readonly disks: EvictionDisks;
       readonly clock: Clock;
       readonly logger: Logger;
-      /** Called when there is an answer. */
+      /** Called when the layout is known. */
       readonly onAnswer: () => void;
     },
     { timeoutMs }: { readonly timeoutMs: number },
@@ -31,22 +31,22 @@ export class DiskInquiry {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What was answered. */
+  /** The disk layout; `undefined` until a query has succeeded. */
   get layout(): DiskLayout | undefined {
     return this.#layout;
   }
 
-  /** Why there is no answer; `undefined` where there is one, or none is missed yet. */
+  /** Reason why the layout is unknown; `undefined` if it is known or no query has failed yet. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Asks, where there is no answer and no question under way. */
+  /** Starts a query unless the layout is known or a query is in progress. */
   ask(signal: AbortSignal): void {
     if (this.#layout === undefined) this.#underWay ??= this.#ask(signal);
   }
 
-  /** Waits for the question that is under way. */
+  /** Waits for the query in progress. */
   async ended(): Promise<void> {
     await this.#underWay;
   }
@@ -61,9 +61,8 @@ export class DiskInquiry {
       this.#onAnswer();
     } catch (err) {
       if (signal.aborted) return;
-      const problem = `it is not known which disks there are: ${errorText(err)}`;
-      if (problem !== this.#problem)
-        this.#logger.error({ err }, 'Eviction manager: failed to learn which disks there are');
+      const problem = `the disk layout is unknown: ${errorText(err)}`;
+      if (problem !== this.#problem) this.#logger.error({ err }, 'Eviction manager: failed to query the disk layout');
       this.#problem = problem;
     } finally {
       this.#underWay = undefined;

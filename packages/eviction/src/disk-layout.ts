@@ -1,18 +1,19 @@
 import type { Signal } from './signals.ts';
 import { isHard, type Threshold } from './threshold.ts';
 
-/** On which disks the node has what. */
+/** Placement of images and writable layers on the node's disks. */
 export interface DiskLayout {
-  /** Images are on another disk than the kubelet's own directory. */
+  /** Whether images are on another disk than the kubelet's root directory. */
   readonly dedicatedImageFs: boolean;
-  /** Writable layers of containers are on another disk than images (KEP-4191). */
+  /** Whether writable layers of containers are on another disk than images (KEP-4191). */
   readonly splitContainerFs: boolean;
 }
 
 /**
- * The thresholds, with those of `containerfs` as the disks are: writable layers are where images are, or where the kubelet is, so
- * they have the thresholds of that disk, whatever was configured (`UpdateContainerFsThresholds`).
- * @returns `overridden`: the signals that were configured, and are not obeyed
+ * Returns the thresholds with those of `containerfs` replaced. Writable layers share a disk either with images or with
+ * the kubelet's root directory, so `containerfs` takes the thresholds of that disk, whatever was configured for it
+ * (upstream: `UpdateContainerFsThresholds`).
+ * @returns `overridden`: the `containerfs` signals whose configured thresholds are ignored
  */
 export function withContainerFs(
   thresholds: readonly Threshold[],
@@ -33,10 +34,13 @@ export function withContainerFs(
   };
 }
 
-/** What of a pod is on a disk. */
+/** Kinds of pod data on a disk. */
 export type DiskPart = 'images' | 'rootfs' | 'logs' | 'volumes';
 
-/** What counts as a pod's use of the disk of a signal (`buildSignalToRankFunc`). Layers of images are nobody's. */
+/**
+ * Returns the kinds of data that count as a pod's usage of a signal's disk (upstream: `buildSignalToRankFunc`). Image
+ * layers are not attributed to any pod.
+ */
 export function diskPartsOf(signal: Signal, { dedicatedImageFs, splitContainerFs }: DiskLayout): readonly DiskPart[] {
   const isImageFs = signal.startsWith('imagefs.');
   if (!dedicatedImageFs) return ['images', 'rootfs', 'logs', 'volumes'];
@@ -44,10 +48,13 @@ export function diskPartsOf(signal: Signal, { dedicatedImageFs, splitContainerFs
   return signal.startsWith('nodefs.') ? ['logs', 'volumes'] : ['rootfs', 'images'];
 }
 
-/** What can be removed for a signal before a pod has to go. */
+/** Kinds of resources that can be removed before a pod is evicted. */
 export type Reclaim = 'containers' | 'images';
 
-/** In which order what is removed (`buildSignalToNodeReclaimFuncs`); nothing helps against a lack of memory or process ids. */
+/**
+ * Returns what to remove for a signal, in order (upstream: `buildSignalToNodeReclaimFuncs`). For memory and PID
+ * signals, there is nothing to remove.
+ */
 export function reclaimsOf(signal: Signal, { dedicatedImageFs, splitContainerFs }: DiskLayout): readonly Reclaim[] {
   if (!/^(nodefs|imagefs|containerfs)\./.test(signal)) return [];
   if (!dedicatedImageFs) return ['containers', 'images'];

@@ -1,11 +1,14 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** `InvalidOptions`: a threshold, a grace period, a minimum reclaim or another setting makes no sense; the message names the field. */
+/**
+ * Error codes of `EvictionError`. `InvalidOptions`: a threshold, a grace period, a minimum reclaim or another option is
+ * invalid; the message names the field.
+ */
 export type EvictionErrorCode = 'InvalidOptions';
 
 const BRAND = '@node-agent/eviction.EvictionError';
 
-/** What is wrong with what an eviction manager was made with. */
+/** Error for invalid options of an eviction manager. */
 export class EvictionError extends Error {
   static {
     brand(EvictionError, BRAND);
@@ -19,7 +22,7 @@ export class EvictionError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is an `EvictionError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is an `EvictionError`, created by this or another copy of the package. */
   static is(value: unknown): value is EvictionError {
     return hasBrand(value, BRAND);
   }

@@ -2,8 +2,8 @@ import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
 import { EVICTED } from './messages.ts';
 
 /**
- * What an eviction makes of a pod's status: it has failed, and why; one for a lack of resources is a disruption too (KEP-3329), one for
- * the pod's own limits is none.
+ * Returns the function that changes an evicted pod's status to phase `Failed`, with the reason. An eviction for a node
+ * shortage also sets the condition `DisruptionTarget` (KEP-3329); an eviction for the pod's own storage limit does not.
  */
 export function evictedStatus(pod: Pod, message: string, isDisruption: boolean): (status: PodStatus) => PodStatus {
   const { generation } = pod.metadata;
@@ -23,7 +23,7 @@ export function evictedStatus(pod: Pod, message: string, isDisruption: boolean):
   });
 }
 
-/** In the place of the one before it, whose time stays where its status is the same. */
+/** Replaces the condition of the same type; the transition time is kept if the condition's status is unchanged. */
 function withCondition(conditions: readonly PodCondition[], condition: PodCondition): PodCondition[] {
   const before = conditions.find(({ type }) => type === condition.type);
   if (before === undefined) return [...conditions, condition];

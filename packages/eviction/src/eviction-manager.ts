@@ -24,38 +24,43 @@ import {
   seenMeanwhile,
   staleness,
 } from './pressure.ts';
-import { Relief } from './relief.ts';
 import { conditionOf, type PressureCondition } from './signals.ts';
 import { type Figures, Statistics } from './statistics.ts';
 import { endOverLimits, overStorageLimits } from './storage-limits.ts';
 import { formatThreshold, type Threshold } from './threshold.ts';
+import { ThresholdResponder } from './threshold-responder.ts';
 
-/** What an {@link EvictionManager} works with. */
+/** Dependencies of {@link EvictionManager}. */
 export interface EvictionComponents extends Partial<CommonPorts> {
   readonly pods: EvictionPods;
   readonly stats: EvictionStats;
   readonly disks: EvictionDisks;
   readonly reclaim: EvictionReclaim;
-  /** Default: what the statistics say of volumes and writable layers is taken as it is. */
+  /** Measures volumes and writable layers before pods are ranked. If absent, the stats' values are used as they are. */
   readonly diskUsage?: EvictionDiskUsage;
-  /** Looked at between two rounds, so that a threshold is noticed when it is crossed; without any of a signal the next round does it. */
+  /**
+   * Gauges that are read between two rounds, to notice a crossed threshold early. A signal without a gauge is checked
+   * only once per round.
+   */
   readonly gauges?: readonly Gauge[];
-  /** Called when {@link EvictionManager.pressure} is another one. */
+  /** Called when {@link EvictionManager.pressure} has changed. */
   readonly onPressureChanged?: () => void;
 }
 
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
-/** How soon figures are asked for again where those that there are do not count. */
+/** Delay before stats are read again if the current stats cannot be acted on. */
 const RETRY_MS = 1000;
 /**
- * How long who is short of memory waits for pods that are over limits of their own: they have a second to end, and may leave enough. One
- * that takes longer is not waited for.
+ * Maximum wait of a memory or PID shortage for pods that are evicted for exceeding their own storage limits. Such pods
+ * have a grace period of one second, and their termination may resolve the shortage. If their termination takes longer,
+ * the shortage is handled without waiting.
  */
 const OVER_LIMITS_PATIENCE_MS = 2000;
 
 /**
- * Ends pods before the node runs out of something (`pkg/kubelet/eviction/eviction_manager.go`): one at a time, for fresh figures, after
- * dead containers and unused images, and chooses again when the victim is gone (N2).
+ * Evicts pods before the node runs out of memory, disk, inodes or PIDs (`pkg/kubelet/eviction/eviction_manager.go`).
+ * The manager acts only on fresh stats, removes dead containers and unused images first, evicts one pod at a time, and
+ * chooses the next pod after the evicted pod is gone (N2).
  * Metrics: `kubelet_evictions{eviction_signal}`, `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class EvictionManager {
@@ -66,30 +71,33 @@ export class EvictionManager {
   readonly #watch: HeadroomWatch;
   readonly #decisions = new Decisions();
   readonly #aside = new Aside((signal) => this.#nextLook(signal));
-  readonly #relief: Relief;
+  readonly #responder: ThresholdResponder;
   readonly #inquiry: DiskInquiry;
-  /** As of the beginning of this round. */
+  /** The disk layout as of the start of this round. */
   #layout: DiskLayout | undefined;
-  /** Ends the wait for the next look at the node. */
+  /** Ends the wait for the next check of the node when the disk layout becomes known. */
   #disksKnown: (() => void) | undefined;
   #thresholds: readonly Threshold[];
   #state: PressureState = NO_PRESSURE;
   #observations: Observations = new Map();
-  /** Where something went on when this round began, or goes on: figures may be of before its end. */
+  /**
+   * Lanes in which work was in progress when this round began, or is in progress now. The stats may be older than the
+   * end of that work.
+   */
   #busy: ReadonlySet<Lane> = new Set();
-  /** Something is or may be to be done, and there were no figures fresh enough to do it by. */
+  /** Whether a reaction may be needed but the stats were not fresh enough to act on. */
   #isWaitingForFigures = false;
-  /** The longest that the next look at the node may be away. */
+  /** Maximum time until the next check of the node. */
   #patienceMs = Number.POSITIVE_INFINITY;
-  /** Figures of before this instant of the wall clock know nothing of what was done last. */
+  /** Wall-clock time of the last action. Stats up to this time do not reflect the action. */
   #staleUntilMs = 0;
-  /** Why the last round came to nothing; `undefined` where it did not. */
+  /** Error of the last round; `undefined` if the round succeeded. */
   #failure: string | undefined;
-  /** Which of the last figures count for nothing, and why. */
+  /** Reason why some of the last stats are ignored; `undefined` if none are. */
   #staleness: string | undefined;
   readonly #startOnce = new StartOnce('EvictionManager');
 
-  /** @throws EvictionError `InvalidOptions`, naming the field */
+  /** @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid */
   constructor(given: EvictionComponents, options: EvictionOptions) {
     checkOptions('EvictionManager', options, {
       nodeRef: 'object',
@@ -113,7 +121,7 @@ export class EvictionManager {
     this.#components = components;
     this.#options = withOptionDefaults(options);
     checkValues(this.#options);
-    // Until it is known which disks there are, memory and process ids are looked after.
+    // Until the disk layout is known, only memory and PID thresholds are monitored.
     this.#thresholds = options.thresholds.filter(({ signal }) => conditionOf(signal) !== 'DiskPressure');
     const { statsTimeoutMs, podCleanupTimeoutMs, monitoringPeriodMs } = this.#options;
     this.#statistics = new Statistics(components, { timeoutMs: statsTimeoutMs });
@@ -123,10 +131,13 @@ export class EvictionManager {
     this.#watch = new HeadroomWatch({ ...components, gauges: given.gauges ?? [] }, { maxMs: monitoringPeriodMs });
     const seen = (figures: Figures): void => this.#seeMeanwhile(figures);
     const parts = { statistics: this.#statistics, evictor: this.#evictor, decisions: this.#decisions };
-    this.#relief = new Relief({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
+    this.#responder = new ThresholdResponder({ ...components, ...parts, aside: this.#aside, seen }, this.#options);
   }
 
-  /** Watches the node until `signal` is aborted. What `pods` throw is logged, and costs a round; the next one is a second later. */
+  /**
+   * Monitors the node until `signal` is aborted. An exception of the `pods` port is logged and fails the round; the
+   * next round starts one second later.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
@@ -154,19 +165,21 @@ export class EvictionManager {
     }
   }
 
-  /** What the node is short of, for its conditions; each outlasts its cause by the transition period (N3). */
+  /** Returns the node's pressure conditions. Each condition outlasts its cause by the transition period (N3). */
   pressure(): Pressure {
     const conditions = conditionsIn(this.#state);
     const has = (condition: PressureCondition): boolean => conditions.includes(condition);
     return { memory: has('MemoryPressure'), disk: has('DiskPressure'), pid: has('PIDPressure') };
   }
 
-  /** Whether a pod may begin now. */
+  /** Decides whether a pod can be admitted under the current node conditions. */
   admit(pod: Pod): PressureVerdict {
     return admitUnderPressure(pod, conditionsIn(this.#state));
   }
 
-  /** What it sees, and what it did and why. */
+  /**
+   * Returns the observed thresholds and conditions, the current problem, and the latest decisions with their reasons.
+   */
   explain(): EvictionExplanation {
     const nowMs = this.#components.clock.monotonic();
     const problem = this.#failure ?? this.#inquiry.problem ?? this.#statistics.problem ?? this.#staleness;
@@ -186,14 +199,14 @@ export class EvictionManager {
     };
   }
 
-  /** The decisions in which a pod had a place, or was evicted; the newest last. */
+  /** Returns the decisions in which the pod was ranked or evicted, newest last. */
   explainPod(uid: string): readonly EvictionDecision[] {
     return this.#decisions
       .all()
       .filter(({ evicted, ranked }) => evicted === uid || ranked.some((place) => place.uid === uid));
   }
 
-  /** Resolves when there is a reason to look at the node again. */
+  /** Resolves when the node must be checked again. */
   async #nextLook(signal: AbortSignal): Promise<void> {
     const soonMs = this.#isWaitingForFigures ? RETRY_MS : this.#patienceMs;
     const nextMs = untilNextMs(this.#components.clock.monotonic(), this.#options.monitoringPeriodMs);
@@ -208,20 +221,22 @@ export class EvictionManager {
     const crossed = await Promise.race(looks).finally(() => link.abort());
     if (crossed === undefined) return;
     this.#isWaitingForFigures = true;
-    this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold seems to be crossed');
+    this.#components.logger.info({ signal: crossed }, 'Eviction manager: a threshold appears to be crossed');
   }
 
-  /** N2: what was measured until now may know nothing of what was done. Each failure is told once, for as long as it lasts. */
+  /**
+   * Records a failed round. Stats measured so far may not reflect actions of that round (N2). An identical, continuing
+   * failure is logged once.
+   */
   #fail(err: unknown): void {
     const { clock, logger } = this.#components;
-    const failure = `a round has failed: ${errorText(err)}`;
-    if (failure !== this.#failure)
-      logger.error({ err }, 'Eviction manager: a round has failed, the next one comes soon');
+    const failure = `eviction round failed: ${errorText(err)}`;
+    if (failure !== this.#failure) logger.error({ err }, 'Eviction manager: round failed, retrying soon');
     this.#failure = failure;
     this.#staleUntilMs = clock.now();
   }
 
-  /** One look at the node, and what it leads to. @returns whether a pod was evicted */
+  /** Checks the node once and reacts. @returns whether a pod was evicted */
   async #round(signal: AbortSignal): Promise<boolean> {
     this.#evictor.look();
     this.#lookAside();
@@ -232,16 +247,22 @@ export class EvictionManager {
     if (layout !== undefined && (await this.#keepStorageLimits(figures, actionable, signal))) return true;
     let newest = figures;
     for (const threshold of actionable) {
-      // N2: figures of before the wait would be old ones.
+      // Work was waited for, so the stats are out of date (N2).
       if (this.#aside.isLookDue) return false;
       const lane = laneOf(threshold.signal);
       if (this.#busy.has(lane)) {
-        this.#relief.hurry(threshold, signal);
+        this.#responder.hurry(threshold, signal);
         continue;
       }
-      // What helped against one may have helped against the other.
+      // A reaction to an earlier threshold may have resolved this one.
       if (newest !== figures && !isMetBy(threshold, newest.observations, true)) continue;
-      const { outcome, after } = await this.#relief.relieve(threshold, actionable, newest, layout ?? ONE_DISK, signal);
+      const { outcome, after } = await this.#responder.relieve(
+        threshold,
+        actionable,
+        newest,
+        layout ?? ONE_DISK,
+        signal,
+      );
       if (outcome === 'under way') this.#busy = new Set([...this.#busy, lane]);
       this.#isWaitingForFigures ||= outcome === 'unknown' || outcome === 'settling';
       if (outcome === 'unknown' || outcome === 'evicted') return outcome === 'evicted';
@@ -250,14 +271,16 @@ export class EvictionManager {
     return false;
   }
 
-  /** N2: what was measured before the end of what went on aside knows nothing of it. */
+  /**
+   * Marks stats as stale if background work has finished: stats measured before its end do not reflect the work (N2).
+   */
   #lookAside(): void {
     const busy = new Set(LANES.filter((lane) => this.#aside.isUnderWay(lane)));
     if ([...this.#busy].some((lane) => !busy.has(lane))) this.#staleUntilMs = this.#components.clock.now();
     this.#busy = busy;
   }
 
-  /** @returns whether pods were evicted, and are gone */
+  /** @returns whether pods were evicted and are gone */
   async #keepStorageLimits(figures: Figures, actionable: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
     if (!this.#options.localStorageCapacityIsolation || !figures.ofPods || this.#busy.has('disk')) return false;
     const parts = { ...this.#components, evictor: this.#evictor, decisions: this.#decisions };
@@ -266,7 +289,7 @@ export class EvictionManager {
     if (actionable.some((threshold) => laneOf(threshold.signal) === 'node')) this.#patienceMs = OVER_LIMITS_PATIENCE_MS;
     const end = async (): Promise<void> => {
       await endOverLimits(parts, over, signal);
-      this.#relief.podsEnded();
+      this.#responder.podsEnded();
     };
     const hasEnded = await this.#aside.run('disk', end, signal);
     this.#patienceMs = Number.POSITIVE_INFINITY;
@@ -274,13 +297,16 @@ export class EvictionManager {
     return hasEnded;
   }
 
-  /** Most of the time nobody has to be chosen or measured: then it is not found out what each pod takes. */
+  /**
+   * Returns whether stats of the node alone are sufficient. Usually no pod has a storage limit that must be checked;
+   * then the pods are not measured.
+   */
   #looksAtNodeAlone(): boolean {
     if (!this.#statistics.hasNodeAlone) return false;
     return !this.#options.localStorageCapacityIsolation || !this.#components.pods.active().some(hasStorageLimit);
   }
 
-  /** The node, with its pods where one may have to be chosen at once. */
+  /** Reads node stats, with pod stats if a pod may have to be chosen in this round. */
   async #measure(
     signal: AbortSignal,
     of: 'node' | 'pods' = this.#looksAtNodeAlone() ? 'node' : 'pods',
@@ -288,22 +314,25 @@ export class EvictionManager {
     const readings = await this.#watch.read(this.#thresholds, signal);
     const figures = await this.#statistics.take(signal, of);
     if (figures === undefined) return undefined;
-    // Those that count are the figures by which pods are chosen: these would make them old news.
+    // Pods must be chosen by stats that count as new, so these node-only stats must not be recorded as the newest.
     if (!figures.ofPods && this.#mayChoose(figures)) return await this.#measure(signal, 'pods');
     this.#watch.mark(readings, this.#thresholds, figures.observations);
     return figures;
   }
 
-  /** For a disk pods are measured before something is removed, and after that: what a runtime tells of writable layers first may be old. */
+  /**
+   * Returns whether a pod may have to be chosen in this round. For disks, pods are measured both before and after the
+   * removal, because the runtime's first values for writable layers may be old.
+   */
   #mayChoose({ observations }: Figures): boolean {
     const met = this.#thresholds.filter((threshold) => isMetBy(threshold, observations, false));
     return met.length > 0 || this.#state.pressing.length > 0;
   }
 
-  /** Takes in what the figures say of the node. @returns the thresholds for which something is to be done */
+  /** Updates the pressure state from the stats. @returns the thresholds that require a reaction */
   #see(figures: Figures): readonly Threshold[] {
     const { observations, askedAtMs } = figures;
-    // A clock that was set back makes nothing stale for ever.
+    // If the wall clock was set back, the stale limit moves back too, so that stats do not stay stale forever.
     this.#staleUntilMs = Math.min(this.#staleUntilMs, askedAtMs);
     const input = {
       thresholds: this.#thresholds,
@@ -316,20 +345,20 @@ export class EvictionManager {
     const { state, actionable } = step;
     this.#staleness = staleness(step, input);
     this.#observations = observations;
-    this.#relief.settle(figures, [...state.firstMetAt.keys()]);
+    this.#responder.settle(figures, [...state.firstMetAt.keys()]);
     this.#isWaitingForFigures = state.pressing.length > actionable.length;
     this.#remember(state);
     return actionable;
   }
 
-  /** Tells where the node has other conditions by it than before. */
+  /** Stores the state and reports changed node conditions. */
   #remember(state: PressureState): void {
     const before = conditionsIn(this.#state);
     this.#state = state;
     const conditions = conditionsIn(state);
     if (conditions.join() === before.join()) return;
     const { logger, onPressureChanged } = this.#components;
-    logger.info({ conditions }, 'Eviction manager: the node has other conditions');
+    logger.info({ conditions }, 'Eviction manager: node conditions changed');
     if (onPressureChanged !== undefined) bear('onPressureChanged', onPressureChanged, logger);
   }
 
@@ -338,7 +367,10 @@ export class EvictionManager {
     this.#remember(seenMeanwhile(this.#state, { thresholds: this.#thresholds, observations, nowMs }));
   }
 
-  /** N2: memory waits for no disk, nor for who knows which there are. */
+  /**
+   * Returns the disk layout, or `undefined` and starts a query in the background: memory eviction must not wait for the
+   * layout (N2).
+   */
   #disks(signal: AbortSignal): DiskLayout | undefined {
     if (this.#layout !== undefined) return this.#layout;
     this.#inquiry.ask(signal);
@@ -348,7 +380,7 @@ export class EvictionManager {
     if (overridden.length > 0) {
       this.#components.logger.warn(
         { signals: overridden },
-        'Thresholds of containerfs are those of the disk that it is on: ignoring these',
+        'Ignoring thresholds of containerfs: containerfs uses the thresholds of the disk that it is on',
       );
     }
     this.#layout = layout;
@@ -356,7 +388,7 @@ export class EvictionManager {
     return layout;
   }
 
-  /** How long until the first grace period under way is over. */
+  /** Time until the first running grace period ends. */
   #graceEndsInMs(): number {
     const nowMs = this.#components.clock.monotonic();
     const rest = [...this.#state.firstMetAt].map(([{ gracePeriodMs }, sinceMs]) => sinceMs + gracePeriodMs - nowMs);

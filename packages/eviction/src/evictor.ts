@@ -5,12 +5,12 @@ import { evictedStatus } from './evicted-status.ts';
 import type { EvictionMessage } from './messages.ts';
 import type { EvictionKill, EvictionPods } from './ports.ts';
 
-/** Why a pod has to go. */
+/** Reason and parameters of an eviction. */
 export interface EvictionCause extends Partial<Pick<EvictionMessage, 'annotations'>> {
-  /** As the label `eviction_signal` has it. */
+  /** Value of the metric label `eviction_signal`. */
   readonly signal: string;
   readonly message: string;
-  /** For a lack of resources of the node, and not for the pod's own limits. */
+  /** Whether the eviction is caused by a node shortage, rather than by the pod's own storage limit. */
   readonly isDisruption: boolean;
   readonly gracePeriodSeconds: number;
 }
@@ -23,24 +23,24 @@ interface Components {
   readonly recorder: EventRecorder;
 }
 
-/** A pod whose time is not over yet. */
+/** An evicted pod whose termination is still awaited. */
 interface Going {
   readonly pod: Pod;
   readonly cause: EvictionCause;
-  /** Settles once it was given less time, and that is over: it is waited for no longer. */
+  /** Settles when a kill with a shortened grace period has finished; the original kill is then no longer awaited. */
   readonly hurried: PromiseWithResolvers<void>;
 }
 
-/** How long a kill may take beyond twice the grace period; whoever kills has limits of its own. */
+/** Maximum duration of a kill beyond twice the grace period. The port that kills pods has its own timeouts. */
 const KILL_PATIENCE_MS = 60_000;
 const GONE_LOOK_MS = 100;
 
-/** Ends pods, and waits until what they held is free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
+/** Kills pods and waits until their resources are free (N2). Metric: `kubelet_evictions{eviction_signal}`. */
 export class Evictor {
   readonly #components: Components;
   readonly #goneTimeoutMs: number;
   readonly #evictions: Counter<'eviction_signal'>;
-  /** Those that were evicted, and are not gone after all the time that they had. */
+  /** Evicted pods that are not gone yet, including those whose termination is no longer awaited. */
   readonly #ending = new Map<string, Pod>();
   readonly #going = new Map<string, Going>();
 
@@ -49,40 +49,46 @@ export class Evictor {
     this.#goneTimeoutMs = goneTimeoutMs;
     this.#evictions = components.metrics.counter({
       name: 'kubelet_evictions',
-      help: 'How many pods were evicted, by the signal that they were evicted for.',
+      help: 'Pods evicted, by eviction signal.',
       labels: ['eviction_signal'],
     });
   }
 
-  /** Whether a pod was evicted before, and is still ending: to evict it again would free nothing. */
+  /** Returns whether the pod was evicted before and is still terminating. Evicting it again would free nothing. */
   isEnding(pod: Pod): boolean {
     return this.#ending.has(pod.metadata.uid);
   }
 
-  /** Whether a pod was evicted, and has time yet to be gone. */
+  /** Returns whether the pod was evicted and its termination is still awaited. */
   isGoing(pod: Pod): boolean {
     return this.#going.has(pod.metadata.uid);
   }
 
-  /** Gives those that go for something as this less time, where they have more: it has become urgent. Returns at once. */
+  /**
+   * Shortens the grace period of matching pods that are being evicted, because the shortage has become urgent. Returns
+   * without waiting.
+   */
   hurry(isMeant: (cause: EvictionCause, pod: Pod) => boolean, gracePeriodSeconds: number, signal: AbortSignal): void {
     const { logger } = this.#components;
     for (const [uid, { pod, cause, hurried }] of this.#going) {
       if (!isMeant(cause, pod) || cause.gracePeriodSeconds <= gracePeriodSeconds) continue;
       this.#going.set(uid, { pod, cause: { ...cause, gracePeriodSeconds }, hurried });
       const facts = { pod: formatPod(pod), gracePeriodSeconds, had: cause.gracePeriodSeconds };
-      logger.info(facts, 'Eviction manager: a pod that ends has less time');
+      logger.info(facts, 'Eviction manager: shortened the grace period of a terminating pod');
       const how = { statusFn: (status: PodStatus) => status, gracePeriodSeconds };
       this.#kill(pod, how, signal).then(hurried.resolve, hurried.reject);
     }
   }
 
-  /** Forgets those that are gone by now. */
+  /** Removes pods that are gone from the set of terminating pods. */
   look(): void {
     for (const [uid, pod] of this.#ending) if (this.#components.pods.isGone(pod)) this.#ending.delete(uid);
   }
 
-  /** Ends a pod: nothing of it runs then, or that takes too long. What it held may not be free yet. @throws the signal's reason */
+  /**
+   * Kills a pod and waits until its containers have stopped, or until the kill has timed out. The pod's resources may
+   * not be free yet. @throws the signal's reason
+   */
   async end(pod: Pod, cause: EvictionCause, signal: AbortSignal): Promise<void> {
     const { recorder, logger } = this.#components;
     const { message, gracePeriodSeconds, isDisruption } = cause;
@@ -103,14 +109,14 @@ export class Evictor {
     }
   }
 
-  /** @throws where that takes too long; the signal's reason */
+  /** @throws if the kill takes too long; the signal's reason */
   async #kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void> {
     const { pods, clock } = this.#components;
     const limitMs = 2000 * how.gracePeriodSeconds + KILL_PATIENCE_MS;
     await withTimeout(clock, limitMs, (limit) => pods.kill(pod, how, limit), signal);
   }
 
-  /** Waits until pods that were ended are gone, or for so long that the node cannot wait for them any more. @throws the signal's reason */
+  /** Waits until the evicted pods are gone, or until the clean-up timeout has passed. @throws the signal's reason */
   async gone(ended: readonly Pod[], signal: AbortSignal): Promise<void> {
     try {
       await this.#untilGone(ended, signal);

@@ -1,14 +1,14 @@
 import type { EvictionDecision } from './decisions.ts';
 import type { PressureCondition } from './signals.ts';
 
-/** What the node is short of. */
+/** The node's pressure conditions. */
 export interface Pressure {
   readonly memory: boolean;
   readonly disk: boolean;
   readonly pid: boolean;
 }
 
-/** What eviction sees, and what it did. */
+/** Observed state and latest decisions of the eviction manager. */
 export interface EvictionExplanation {
   readonly conditions: readonly PressureCondition[];
   readonly thresholds: readonly {
@@ -16,11 +16,11 @@ export interface EvictionExplanation {
     readonly available?: string;
     readonly capacity?: string;
     readonly met: boolean;
-    /** For how long it has been met, in ms. */
+    /** Time since the threshold was first met, in ms. */
     readonly metForMs?: number;
   }[];
-  /** What keeps it from acting. */
+  /** Reason why the manager cannot act. */
   readonly problem?: string;
-  /** The newest last. */
+  /** Latest decisions, newest last. */
   readonly decisions: readonly EvictionDecision[];
 }

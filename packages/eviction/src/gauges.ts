@@ -1,16 +1,16 @@
 import type { Gauge } from './headroom.ts';
 
-/** What gauges read: files of the kernel, which answer from memory. */
+/** Port that reads kernel files, which are answered from memory. */
 export interface GaugeFiles {
   readFile(path: string): Promise<Uint8Array>;
 }
 
-/** A process can dirty memory about that fast. */
+/** Approximate maximum rate at which a process can dirty memory. */
 const MEMORY_PER_SECOND = 2 ** 31;
-/** A fork bomb makes about as many on one CPU. */
+/** Approximate rate of a fork bomb on one CPU. */
 const PROCESSES_PER_SECOND = 20_000;
 
-/** The memory of the machine: what is free, and what is cached of files and was not used of late. */
+/** Gauge of the machine's available memory: free memory plus inactive file cache. */
 export function nodeMemoryGauge(fs: GaugeFiles): Gauge {
   return {
     signal: 'memory.available',
@@ -22,7 +22,10 @@ export function nodeMemoryGauge(fs: GaugeFiles): Gauge {
   };
 }
 
-/** What pods together have of their group's memory. @param directory the group's; of the memory controller on cgroup v1 */
+/**
+ * Gauge of the memory that all pods together use in their cgroup. @param directory the cgroup's directory; on cgroup
+ * v1, the directory in the memory controller
+ */
 export function cgroupMemoryGauge(fs: GaugeFiles, directory: string, version: 1 | 2): Gauge {
   const usageFile = version === 2 ? 'memory.current' : 'memory.usage_in_bytes';
   const cacheLine = version === 2 ? /^inactive_file (\d+)$/m : /^total_inactive_file (\d+)$/m;
@@ -36,7 +39,7 @@ export function cgroupMemoryGauge(fs: GaugeFiles, directory: string, version: 1 
   };
 }
 
-/** The processes and threads of the machine. */
+/** Gauge of the machine's processes and threads. */
 export function nodeProcessGauge(fs: GaugeFiles): Gauge {
   return {
     signal: 'pid.available',
@@ -51,6 +54,6 @@ async function read(fs: GaugeFiles, path: string): Promise<string> {
 
 function field(text: string, pattern: RegExp): number {
   const [, digits] = pattern.exec(text) ?? [];
-  if (digits === undefined) throw new Error(`${JSON.stringify(text.slice(0, 80))} has nothing like ${pattern.source}`);
+  if (digits === undefined) throw new Error(`${JSON.stringify(text.slice(0, 80))} does not match ${pattern.source}`);
   return Number(digits);
 }

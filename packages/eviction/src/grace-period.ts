@@ -2,10 +2,13 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { EvictionOptions } from './options.ts';
 import { isHard, type Threshold } from './threshold.ts';
 
-/** What a pod that has no time gets. */
+/** Grace period of a pod that is evicted immediately, in seconds. */
 export const IMMEDIATE_GRACE_SECONDS = 1;
 
-/** How long a pod has to end that goes for a threshold: no time for a hard one, its own and not more than the most for a soft one. */
+/**
+ * Returns the grace period of a pod that is evicted for a threshold: one second for a hard threshold; for a soft
+ * threshold the pod's own grace period, limited by `maxPodGracePeriodSeconds`.
+ */
 export function gracePeriodSeconds(
   { spec }: Pick<Pod, 'spec'>,
   threshold: Threshold,

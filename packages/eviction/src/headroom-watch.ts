@@ -5,7 +5,7 @@ import type { Observations } from './observations.ts';
 import type { Signal } from './signals.ts';
 import type { Threshold } from './threshold.ts';
 
-/** What a gauge said, and when by the monotonic clock. */
+/** Value of a gauge, with the monotonic time of the read. */
 export interface Reading {
   readonly value: number;
   readonly atMs: number;
@@ -13,18 +13,21 @@ export interface Reading {
 
 interface Mark {
   readonly headroom: number;
-  /** What the gauge said when that was measured. */
+  /** The gauge's value when `headroom` was measured. */
   readonly reading: Reading;
 }
 
 const MIN_LOOK_MS = 100;
-/** A gauge that takes longer is read at the next round: that of a disk whose server is away must not keep the others. */
+/**
+ * Maximum duration of a gauge read. A slower gauge is read again in the next round, so that a disk whose server does
+ * not answer does not delay other gauges.
+ */
 const READ_PATIENCE_MS = 1000;
 
 /**
- * Looks at gauges between two measurements of the node, the more often the less is left, so that a threshold is noticed when it is
- * crossed and not at the next round: a process can take gigabytes in a second. It notices a crossing once: what follows is the
- * business of whoever is woken. Each gauge is looked at by itself: one that hangs keeps no other from it.
+ * Reads gauges between two measurements of the node, more often as less headroom is left, so that a crossed threshold
+ * is noticed immediately and not only in the next round: a process can allocate gigabytes in a second. Each crossing is
+ * reported once; the caller must react. Gauges are read independently, so a gauge that hangs does not delay the others.
  */
 export class HeadroomWatch {
   readonly #gauges: readonly Gauge[];
@@ -32,9 +35,9 @@ export class HeadroomWatch {
   readonly #logger: Logger;
   readonly #maxMs: number;
   readonly #failed = new Set<Gauge>();
-  /** Those whose crossing was noticed have none, until there are newer figures. */
+  /** Headroom per gauge. A gauge whose crossing was reported has no entry until newer stats arrive. */
   #marks = new Map<Gauge, Mark>();
-  /** By which the speed of what comes next is told. */
+  /** Last reading per gauge, from which the next rate is calculated. */
   readonly #last = new Map<Gauge, Reading>();
 
   constructor(
@@ -47,7 +50,9 @@ export class HeadroomWatch {
     this.#maxMs = maxMs;
   }
 
-  /** What the gauges of these thresholds say now; for {@link mark}, to be called before the statistics are asked. */
+  /**
+   * Reads the gauges of these thresholds. The result is passed to {@link mark}; call `read` before the stats are read.
+   */
   async read(thresholds: readonly Threshold[], signal: AbortSignal): Promise<ReadonlyMap<Gauge, Reading>> {
     const signals = new Set(thresholds.map((threshold) => threshold.signal));
     const readings = await Promise.all(
@@ -58,7 +63,7 @@ export class HeadroomWatch {
     return new Map(readings.flatMap(([gauge, reading]) => (reading === undefined ? [] : [[gauge, reading] as const])));
   }
 
-  /** From now on changes count from these figures. */
+  /** Sets the stats from which further changes of the gauges are counted. */
   mark(readings: ReadonlyMap<Gauge, Reading>, thresholds: readonly Threshold[], observations: Observations): void {
     this.#marks = new Map(
       [...readings].flatMap(([gauge, reading]) => {
@@ -68,7 +73,10 @@ export class HeadroomWatch {
     );
   }
 
-  /** Waits until a threshold seems to be crossed, and names its signal; for `maxMs` at most: `undefined`. @throws the signal's reason */
+  /**
+   * Waits until a threshold appears to be crossed and returns its signal; returns `undefined` after `maxMs`. @throws
+   * the signal's reason
+   */
   async crossed(maxMs: number, signal: AbortSignal): Promise<Signal | undefined> {
     using link = linkAbort(signal);
     const endMs = this.#clock.monotonic() + maxMs;
@@ -85,7 +93,7 @@ export class HeadroomWatch {
     }
   }
 
-  /** @returns `undefined` where it is not to be read again before `endMs` */
+  /** @returns `undefined` if the gauge need not be read again before `endMs` */
   async #crossedBy(gauge: Gauge, mark: Mark, endMs: number, signal: AbortSignal): Promise<Signal | undefined> {
     const limits = { minMs: MIN_LOOK_MS, maxMs: this.#maxMs };
     let left = mark.headroom;
@@ -109,7 +117,7 @@ export class HeadroomWatch {
     }
   }
 
-  /** By how much a gauge has shrunk a second since it was read before; 0 where that is not known. */
+  /** Returns how much the gauge shrank per second since the previous reading; 0 if unknown. */
   #speedAt(gauge: Gauge, newest: Reading): number {
     const before = this.#last.get(gauge);
     this.#last.set(gauge, newest);
@@ -128,7 +136,7 @@ export class HeadroomWatch {
         this.#failed.add(gauge);
         this.#logger.warn(
           { err, signal: gauge.signal },
-          'A gauge cannot be read: until it can be, its signal is looked at at the usual pace',
+          'Failed to read a gauge, checking its signal once per round until the gauge can be read again',
         );
       }
       return undefined;

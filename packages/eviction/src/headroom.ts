@@ -2,31 +2,37 @@ import type { Observations } from './observations.ts';
 import type { Signal } from './signals.ts';
 import { isMet, quantityOf, type Threshold } from './threshold.ts';
 
-/** A figure that is cheap to read: it tells how a signal has changed since the statistics were asked. */
+/** Value that is cheap to read and shows how a signal has changed since the last stats. */
 export interface Gauge {
   readonly signal: Signal;
-  /** How much is left, in the unit of the signal. What it leaves out does not matter as long as that stays the same. */
+  /**
+   * Returns the available amount in the signal's unit. A constant offset from the real value is allowed, because only
+   * changes are used.
+   */
   available(signal: AbortSignal): Promise<number>;
-  /** By how much that can shrink in a second at most. */
+  /** Maximum amount by which the value can shrink per second. */
   readonly perSecond: number;
-  /** How often it is read at most while it is not seen to shrink, in ms; every 100 ms where absent. */
+  /** Minimum period between two reads while the value does not shrink, in ms. Default: 100. */
   readonly quietMs?: number;
 }
 
-/** Between which times a gauge is read again, in ms. */
+/** Minimum and maximum period between two reads of a gauge, in ms. */
 export interface LookLimits {
   readonly minMs: number;
   readonly maxMs: number;
 }
 
-/** How soon a gauge is to be read again: before what is left above the threshold can be used up, but not all the time. */
+/**
+ * Returns the delay until the next read of a gauge: the time in which the headroom above the threshold could be used up
+ * at the maximum rate, within the limits.
+ */
 export function nextLookMs(headroom: number, perSecond: number, { minMs, maxMs }: LookLimits): number {
   return Math.min(Math.max((headroom / perSecond) * 1000, minMs), maxMs);
 }
 
 /**
- * The same of a gauge that was seen to shrink by so much a second: it is read when half of what is left is gone at that speed, or,
- * where nothing is seen, when all of it could be.
+ * Returns the delay until the next read of a gauge whose current rate is known. At that rate, the gauge is read when
+ * half of the headroom is used up; without an observed rate, when all of it could be used up at the maximum rate.
  */
 export function plannedLookMs(
   headroom: number,
@@ -39,8 +45,8 @@ export function plannedLookMs(
 }
 
 /**
- * How much there is above the highest threshold that is not met yet; `undefined` where there is none to wait for. Those that
- * are met are known, and looked at at the usual pace.
+ * Returns the amount left above the highest threshold that is not met yet; `undefined` if no threshold is unmet.
+ * Thresholds that are already met are checked once per round.
  */
 export function headroomOf(
   signal: Signal,

@@ -2,22 +2,23 @@ import { type Pod, parseQuantity, podLimits, Quantity } from '@node-agent/pod-sp
 import { bytes } from './pod-usage.ts';
 import { type EvictionPodStats, isCount } from './summary.ts';
 
-/** A limit of local storage that a pod is over. */
+/** A local storage limit that a pod exceeds. */
 export interface StorageViolation {
-  /** As the label `eviction_signal` has it. */
+  /** Value of the metric label `eviction_signal`. */
   readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
   readonly message: string;
 }
 
 /**
- * The limit of local storage that a pod is over: the size of an emptyDir, then what its containers may have together, then what one of
- * them may (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). `undefined` where it is over none.
+ * Returns the first local storage limit that a pod exceeds: an emptyDir's size limit, then the pod's total limit, then
+ * a container's limit (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). Returns `undefined` if
+ * the pod exceeds none.
  */
 export function storageViolation(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats);
 }
 
-/** Whether {@link storageViolation} could ever say something of a pod. */
+/** Returns whether the pod has any limit that {@link storageViolation} checks. */
 export function hasStorageLimit(pod: Pod): boolean {
   const { volumes = [] } = pod.spec;
   return volumes.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) || podLimits(pod).has('ephemeral-storage');
@@ -50,8 +51,8 @@ function overPod(pod: Pod, stats: EvictionPodStats): StorageViolation | undefine
 }
 
 /**
- * A container's limit is for its writable layer and its logs, whatever disks they are on, as the limit of the pod is. Upstream leaves out the
- * writable layer if images have a disk of their own (kubernetes#139205).
+ * A container's limit applies to its writable layer and its logs, on whichever disks they are, as the pod's limit does.
+ * Upstream leaves out the writable layer if images have a dedicated disk (kubernetes#139205).
  */
 function overContainer(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   const limits = new Map(

@@ -5,16 +5,19 @@ import { type PressureCondition, resourceOf, type StarvedResource } from './sign
 import { type EvictionContainerStats, type EvictionPodStats, isCount } from './summary.ts';
 import { quantityOf, type Threshold } from './threshold.ts';
 
-/** The reason of an evicted pod's status, of its event, and of the refusal of a pod under pressure. */
+/** Reason of an evicted pod's status, of the eviction event, and of the rejection of a pod under pressure. */
 export const EVICTED = 'Evicted';
 
-/** What a pod is told, and what programs are: the annotations of its event. */
+/** Text of an eviction, with the event annotations for programs. */
 export interface EvictionMessage {
   readonly message: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Why a pod is evicted for a threshold, in upstream's words (`evictionMessage` of `pkg/kubelet/eviction/helpers.go`). */
+/**
+ * Returns why a pod is evicted for a threshold, in upstream's wording (`evictionMessage` of
+ * `pkg/kubelet/eviction/helpers.go`).
+ */
 export function evictionMessage(
   pod: Pod,
   stats: EvictionPodStats | undefined,
@@ -71,7 +74,7 @@ function containerUsage(
   return Quantity.of(BigInt(rootfs.usedBytes) + BigInt(logs.usedBytes), 'BinarySI');
 }
 
-/** Why a pod may not begin on a node under pressure. */
+/** Returns why a pod is rejected on a node under pressure. */
 export function pressureMessage(conditions: readonly PressureCondition[]): string {
   return `The node had condition: [${conditions.join(' ')}]. `;
 }

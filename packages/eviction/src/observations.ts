@@ -2,20 +2,20 @@ import { Quantity } from '@node-agent/pod-spec';
 import type { Signal } from './signals.ts';
 import { type EvictionSummary, isCount, type MemoryStats } from './summary.ts';
 
-/** What was left of something at an instant. */
+/** Available amount and capacity of a signal at one time. */
 export interface Observation {
   readonly available: Quantity;
   readonly capacity: Quantity;
-  /** By the wall clock; `undefined` where it was not told. */
+  /** Wall-clock time of the measurement; `undefined` if the stats have none. */
   readonly atMs: number | undefined;
 }
 
 export type Observations = ReadonlyMap<Signal, Observation>;
 
-/** What a summary says of each signal, and what it says that cannot be true. */
+/** Observations per signal, and the implausible values of a summary. */
 export interface Observed {
   readonly observations: Observations;
-  /** Figures that are not believed: their signals have no observation. */
+  /** Descriptions of implausible values; their signals have no observation. */
   readonly faults: readonly string[];
 }
 
@@ -26,8 +26,8 @@ interface Figures {
 }
 
 /**
- * Reads the signals of a summary (`makeSignalObservations`). Figures that are negative, broken, or more than there is in all are
- * not believed: nothing is evicted for them.
+ * Extracts the signals of a summary (upstream: `makeSignalObservations`). Values that are negative, not whole numbers,
+ * or above the capacity are ignored: no pod is evicted for them.
  */
 export function observe(summary: EvictionSummary): Observed {
   const { memory, systemContainers = [], fs, runtime, rlimit } = summary.node;
@@ -35,7 +35,7 @@ export function observe(summary: EvictionSummary): Observed {
   const bytes = (of: typeof fs): Figures | undefined =>
     of && { available: of.availableBytes, capacity: of.capacityBytes, time: of.time };
   const inodes = (of: typeof fs): Figures | undefined =>
-    // A file system that counts none (btrfs) is not short of them.
+    // A file system that reports 0 inodes (btrfs) does not count inodes and cannot run out of them.
     of && of.inodes !== 0 ? { available: of.inodesFree, capacity: of.inodes, time: of.time } : undefined;
   const figures: Readonly<Record<Signal, Figures | undefined>> = {
     'memory.available': memoryFigures(memory),
@@ -58,7 +58,7 @@ export function observe(summary: EvictionSummary): Observed {
     if (of?.available === undefined || of.capacity === undefined) continue;
     const { available, capacity, time } = of;
     if (!isCount(available) || !isCount(capacity) || available > capacity) {
-      faults.push(`${signal}: ${available} of ${capacity} is left`);
+      faults.push(`${signal}: ${available} of ${capacity} available`);
       continue;
     }
     const format = signal.endsWith('.available') && signal !== 'pid.available' ? 'BinarySI' : 'DecimalSI';
@@ -72,17 +72,17 @@ export function observe(summary: EvictionSummary): Observed {
   return { observations, faults };
 }
 
-/** What is there in all is not told apart: it is what is used and what is left. */
+/** The stats do not contain the memory capacity; it is the sum of working set and available bytes. */
 function memoryFigures(of: MemoryStats | undefined): Figures | undefined {
   if (of?.availableBytes === undefined || of.workingSetBytes === undefined) return undefined;
   const { availableBytes: available, workingSetBytes, time } = of;
-  // A working set that is negative makes less than what is left of it, and is found by that.
+  // A negative working set makes the capacity smaller than the available bytes, which the caller detects.
   return { available, capacity: available + workingSetBytes, time };
 }
 
-/** More processes than there can be: none is left. */
+/** Returns the remaining PIDs; 0 if there are more processes than the maximum. */
 function difference(max: number | undefined, current: number | undefined): number | undefined {
   if (max === undefined || current === undefined) return undefined;
-  // Fewer than no processes make more than there can be of what is left, and are found by that.
+  // A negative process count makes the remainder larger than the capacity, which the caller detects.
   return Math.max(0, max - current);
 }

@@ -2,25 +2,28 @@ import type { ObjectReference } from '@node-agent/telemetry';
 import { EvictionError } from './errors.ts';
 import type { Threshold } from './threshold.ts';
 
-/** How an `EvictionManager` is set; the defaults are upstream's. */
+/** Options of `EvictionManager`; the defaults are upstream's. */
 export interface EvictionOptions {
-  /** What events about the node refer to. */
+  /** Reference to the Node object, for node events. */
   readonly nodeRef: ObjectReference;
-  /** From `parseThresholds`. */
+  /** Thresholds, as returned by `parseThresholds`. */
   readonly thresholds: readonly Threshold[];
-  /** The longest grace period of a pod that is evicted for a soft threshold; 0 by default, which is a second. Negative: its own. */
+  /**
+   * Maximum grace period of a pod that is evicted for a soft threshold. If negative, the pod's own grace period
+   * applies. Default: 0, which is treated as one second.
+   */
   readonly maxPodGracePeriodSeconds?: number;
-  /** How long a condition outlasts what made it, in ms; 5 min by default. */
+  /** Time by which a node condition outlasts its cause, in ms. Default: 300,000 (5 min). */
   readonly pressureTransitionMs?: number;
-  /** Whether limits of local storage are kept; true by default. */
+  /** Whether local storage limits are enforced. Default: true. */
   readonly localStorageCapacityIsolation?: boolean;
-  /** How often the node is looked at, in ms; 10 s by default. */
+  /** Period of the node checks, in ms. Default: 10,000. */
   readonly monitoringPeriodMs?: number;
-  /** How long statistics are waited for, in ms; 30 s by default. */
+  /** Timeout of a stats request, in ms. Default: 30,000. */
   readonly statsTimeoutMs?: number;
-  /** How long one removal of what nobody needs may take, in ms; 2 min by default. */
+  /** Timeout of each removal of unused containers or images, in ms. Default: 120,000 (2 min). */
   readonly reclaimTimeoutMs?: number;
-  /** How long it is waited for what an evicted pod held, in ms; 30 s by default. */
+  /** Maximum wait until an evicted pod's resources are free, in ms. Default: 30,000. */
   readonly podCleanupTimeoutMs?: number;
 }
 
@@ -37,7 +40,7 @@ export function withOptionDefaults(options: EvictionOptions): Required<EvictionO
   };
 }
 
-/** @throws EvictionError `InvalidOptions`, naming the field */
+/** @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid */
 export function checkValues(options: Required<EvictionOptions>): void {
   const { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs } = options;
   const durations = { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs };

@@ -3,23 +3,26 @@ import { EvictionError } from './errors.ts';
 import { isSignal, SIGNALS, type Signal } from './signals.ts';
 import { isHard, type Threshold, type ThresholdValue } from './threshold.ts';
 
-/** Thresholds as a kubelet's configuration has them: by signal, as quantities (`100Mi`) or percentages (`10%`). */
+/** Thresholds in the form of the kubelet configuration: by signal, as quantities (`100Mi`) or percentages (`10%`). */
 export interface ThresholdSettings {
-  /** Pods are evicted at once. */
+  /** Hard eviction thresholds (no grace period). */
   readonly evictionHard?: Readonly<Record<string, string>>;
-  /** Pods are evicted after the signal's grace period. */
+  /** Soft eviction thresholds (with the signal's grace period). */
   readonly evictionSoft?: Readonly<Record<string, string>>;
-  /** In ms; each soft threshold needs one. */
+  /** Grace period of each soft threshold, in ms. Each soft threshold needs one. */
   readonly evictionSoftGracePeriodMs?: Readonly<Record<string, number>>;
   readonly evictionMinimumReclaim?: Readonly<Record<string, string>>;
-  /** Whether pods are held to what is allocatable: then hard thresholds of memory hold within that, too. False by default. */
+  /**
+   * Whether node allocatable is enforced on pods. If so, hard memory thresholds also apply to the pods' cgroup.
+   * Default: false.
+   */
   readonly enforcesAllocatable?: boolean;
 }
 
 /**
- * Reads the thresholds of a configuration (`ParseThresholdConfig` of `pkg/kubelet/eviction/helpers.go`), hard ones first.
- * `0%` and `100%` switch one off.
- * @throws EvictionError `InvalidOptions`, naming the field
+ * Parses the thresholds of a configuration (`ParseThresholdConfig` of `pkg/kubelet/eviction/helpers.go`), hard ones
+ * first. The values `0%` and `100%` disable a threshold.
+ * @throws EvictionError `InvalidOptions`, naming the field, if a value is invalid
  */
 export function parseThresholds(settings: ThresholdSettings): readonly Threshold[] {
   const {
@@ -53,7 +56,7 @@ export function parseThresholds(settings: ThresholdSettings): readonly Threshold
     if (value === undefined) return [];
     const gracePeriodMs = graces.get(signal);
     if (gracePeriodMs === undefined) {
-      throw invalid(path, `needs a grace period in evictionSoftGracePeriodMs`);
+      throw invalid(path, `must have a grace period in evictionSoftGracePeriodMs`);
     }
     return [made(signal, value, gracePeriodMs)];
   });
@@ -61,7 +64,7 @@ export function parseThresholds(settings: ThresholdSettings): readonly Threshold
   return settings.enforcesAllocatable ? [...all, ...allocatableOf(all)] : all;
 }
 
-/** What holds for the node's memory holds for what pods can have of it, too. */
+/** Derives thresholds for the memory available to pods from the hard memory thresholds of the node. */
 function allocatableOf(thresholds: readonly Threshold[]): readonly Threshold[] {
   return thresholds.flatMap((threshold) => {
     if (threshold.signal !== 'memory.available' || !isHard(threshold)) return [];
@@ -70,10 +73,10 @@ function allocatableOf(thresholds: readonly Threshold[]): readonly Threshold[] {
 }
 
 function entries<T>(field: string, map: Readonly<Record<string, T>>): readonly (readonly [string, Signal, T])[] {
-  if (typeof map !== 'object' || map === null) throw invalid(field, `is ${String(map)}, and no object`);
+  if (typeof map !== 'object' || map === null) throw invalid(field, `must be an object, not ${String(map)}`);
   return Object.entries(map).map(([name, value]) => {
     const path = `${field}[${JSON.stringify(name)}]`;
-    if (!isSignal(name)) throw invalid(path, `is not an eviction signal; there are ${SIGNALS.join(', ')}`);
+    if (!isSignal(name)) throw invalid(path, `must be an eviction signal: ${SIGNALS.join(', ')}`);
     return [path, name, value];
   });
 }
@@ -84,7 +87,7 @@ function parseValue(path: string, text: string): ThresholdValue | undefined {
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
     if (!(percent >= 0 && percent <= 100))
-      throw invalid(path, `${JSON.stringify(text)} is no percentage from 0% to 100%`);
+      throw invalid(path, `${JSON.stringify(text)} must be a percentage from 0% to 100%`);
     return { fraction: fractionOf(percent) };
   }
   const quantity = quantityAt(path, text);
@@ -97,7 +100,7 @@ function parseReclaim(path: string, text: string): ThresholdValue {
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
     if (!(percent > 0 && percent < Number.POSITIVE_INFINITY)) {
-      throw invalid(path, `${JSON.stringify(text)} is no percentage above 0%`);
+      throw invalid(path, `${JSON.stringify(text)} must be a percentage above 0%`);
     }
     return { fraction: fractionOf(percent) };
   }
@@ -107,12 +110,12 @@ function parseReclaim(path: string, text: string): ThresholdValue {
 }
 
 function checkText(path: string, text: unknown): void {
-  if (typeof text !== 'string') throw invalid(path, `${String(text)} is no text, as "100Mi" or "10%"`);
+  if (typeof text !== 'string') throw invalid(path, `${String(text)} must be a string such as "100Mi" or "10%"`);
 }
 
 function checkPeriod(path: string, periodMs: number): number {
   if (typeof periodMs !== 'number' || !(periodMs >= 0 && periodMs < Number.POSITIVE_INFINITY)) {
-    throw invalid(path, `${periodMs} ms is no grace period from 0 ms`);
+    throw invalid(path, `${periodMs} ms must be a grace period of at least 0 ms`);
   }
   return periodMs;
 }
@@ -121,7 +124,7 @@ function parsePercent(text: string): number {
   return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
 }
 
-/** Go reads it into 32 bits: thresholds show those roundings, to the byte. */
+/** Rounds as upstream does, which parses percentages as 32-bit floats, so that thresholds match to the byte. */
 function fractionOf(percent: number): number {
   return Math.fround(Math.fround(percent) / 100);
 }

@@ -1,16 +1,16 @@
 import { type EvictionSummary, isCount, type MemoryStats } from './summary.ts';
 
-/** A summary without memory figures that cannot be true, and those figures for people. */
+/** A summary without implausible memory values, and descriptions of the values that were removed. */
 export interface PlausibleSummary {
   readonly summary: EvictionSummary;
   readonly faults: readonly string[];
 }
 
 /**
- * Leaves out the memory of the node, of groups, pods and containers whose working set is larger than the machine's memory: a kernel that
- * counts wrong (kubernetes#114332) would make the node short of memory for ever. What is left of memory cannot show that, as it is counted
- * from the working set and never below 0.
- * @param machineBytes `MemTotal`; nothing is left out if it is not known
+ * Removes the memory stats of the node, of cgroups, pods and containers whose working set is larger than the machine's
+ * memory. A kernel that miscounts (kubernetes#114332) would otherwise keep the node under memory pressure forever. The
+ * available bytes cannot reveal the error, because they are derived from the working set and never drop below 0.
+ * @param machineBytes `MemTotal`; if unknown, nothing is removed
  */
 export function withPlausibleMemory(given: EvictionSummary, machineBytes: number | undefined): PlausibleSummary {
   if (!isCount(machineBytes) || machineBytes === 0) return { summary: given, faults: [] };
@@ -18,7 +18,7 @@ export function withPlausibleMemory(given: EvictionSummary, machineBytes: number
   const checked = <T extends { readonly memory?: MemoryStats }>(of: T, name: string): T => {
     const workingSet = of.memory?.workingSetBytes;
     if (workingSet === undefined || workingSet <= machineBytes) return of;
-    faults.push(`${name}: a working set of ${workingSet} bytes on a machine of ${machineBytes}`);
+    faults.push(`${name}: working set of ${workingSet} bytes exceeds the machine's ${machineBytes} bytes`);
     const { memory: _memory, ...rest } = of;
     return rest as T;
   };

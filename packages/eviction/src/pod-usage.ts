@@ -3,10 +3,10 @@ import type { DiskPart } from './disk-layout.ts';
 import type { StarvedResource } from './signals.ts';
 import { type EvictionPodStats, type EvictionSummary, type FsStats, isCount } from './summary.ts';
 
-/** The figures of a pod, where there are any. */
+/** Looks up the stats of a pod; `undefined` if there are none. */
 export type StatsOf = (pod: Pod) => EvictionPodStats | undefined;
 
-/** The figures of each pod of a summary, by its UID. */
+/** Returns a lookup of a summary's pod stats by UID. */
 export function statsByUid({ pods }: Pick<EvictionSummary, 'pods'>): StatsOf {
   const byUid = new Map(pods.map((stats) => [stats.podRef.uid, stats]));
   return ({ metadata }) => byUid.get(metadata.uid);
@@ -20,7 +20,7 @@ export function bytes(count: number | undefined): Quantity {
   return Quantity.of(isCount(count) ? count : 0, 'BinarySI');
 }
 
-/** How much of a disk a pod takes: bytes, or inodes. */
+/** Returns how many bytes or inodes of a disk a pod uses. */
 export function diskUsage(
   pod: Pod,
   stats: EvictionPodStats,
@@ -41,7 +41,7 @@ export function diskUsage(
   return Quantity.of(sum, resource === 'inodes' ? 'DecimalSI' : 'BinarySI');
 }
 
-/** The volumes whose content is on the node's own disk, or may be (`localVolumeNames`). */
+/** Returns the volumes whose data is, or may be, on the node's own disk (upstream: `localVolumeNames`). */
 function localVolumes({ spec }: Pod): readonly string[] {
   return (spec.volumes ?? []).flatMap((volume) => {
     const emptyDir = volume.emptyDir != null && (volume.emptyDir.medium ?? '') === '';
@@ -50,7 +50,10 @@ function localVolumes({ spec }: Pod): readonly string[] {
   });
 }
 
-/** What a pod asks for; its overhead counts where it asks for anything (`GetResourceRequestQuantity`). */
+/**
+ * Returns a pod's request for a resource; the overhead is included only if the pod requests the resource (upstream:
+ * `GetResourceRequestQuantity`).
+ */
 export function requestOf(pod: Pod, resource: StarvedResource): Quantity {
   const own = podRequests(pod, { excludeOverhead: true }).get(resource);
   if (own === undefined || own.isZero) return Quantity.zero;

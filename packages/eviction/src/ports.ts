@@ -2,61 +2,75 @@ import type { Pod, PodStatus } from '@node-agent/pod-spec';
 import type { DiskLayout } from './disk-layout.ts';
 import type { EvictionSummary } from './summary.ts';
 
-/** How a pod is to be ended. */
+/** Parameters of a pod kill. */
 export interface EvictionKill {
-  /** To be applied to the pod's status while it ends: it has failed, and why. */
+  /** Applied to the pod's status while the pod terminates: sets phase `Failed` and the reason. */
   readonly statusFn: (status: PodStatus) => PodStatus;
-  /** It may get less, never more. */
+  /** Grace period in seconds. The pod may get less, never more. */
   readonly gracePeriodSeconds: number;
 }
 
-/** Who knows the pods of the node, and ends them. */
+/** Port to the node's pods. */
 export interface EvictionPods {
-  /** Those that hold resources of the node. */
+  /** Returns the pods that hold resources of the node. */
   active(): readonly Pod[];
   /**
-   * Whether all pods of the node are known: until then images that somebody wants may look unused. They stay, and nobody goes for a disk on
-   * which they are. Default: they are known.
+   * Returns whether all pods of the node are known. Until then, images that are needed may look unused, so no image is
+   * removed and no pod is evicted for a disk that holds images. If absent, all pods count as known.
    */
   areKnown?(): boolean;
-  /** Whether the node must not lose it: it is never evicted. */
+  /** Returns whether the pod is critical for the node; critical pods are never evicted. */
   isCritical(pod: Pod): boolean;
-  /** Resolves when nothing of it runs any more; rejects where that takes too long. The kill goes on then. */
+  /**
+   * Kills a pod. Resolves when none of its containers run; rejects if that takes too long, while the kill continues.
+   */
   kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void>;
-  /** Whether all that it held is free: its volumes too. */
+  /** Returns whether all resources of the pod, including its volumes, are free. */
   isGone(pod: Pod): boolean;
 }
 
-/** Who measures the node and its pods. */
+/** Port to the stats of the node and its pods. */
 export interface EvictionStats {
-  /** Measured now, as far as that can be. Figures say themselves of which instant they are. */
+  /** Returns stats measured now, as far as possible. Each value has its own time. */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
-   * The same of the node alone, asked for while it is short of nothing and no pod has a limit of local storage: most of the time.
-   * {@link summary} is asked for instead where absent.
+   * Returns fresh stats of the node without pods. Used while there is no shortage and no pod has a local storage limit,
+   * which is most of the time. If absent, {@link summary} is used.
    */
   nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
-  /** The machine's memory (`MemTotal`) in bytes, as of the last summary: no more can be in use. Absent or `undefined`: every figure is believed. */
+  /**
+   * Returns the machine's memory (`MemTotal`) in bytes as of the last summary; no larger usage is plausible. If absent
+   * or `undefined`, all memory values are accepted.
+   */
   machineMemoryBytes?(): number | undefined;
 }
 
-/** Who removes what nobody needs. What rejects is logged, and the figures decide. */
+/** Port that removes unused resources. Rejections are logged; the next stats show the effect. */
 export interface EvictionReclaim {
   /**
-   * All dead containers, those of ended pods among them. Resolves to how many were removed: a runtime frees what they wrote some time later, so that
-   * nobody goes for a disk until then.
+   * Removes all dead containers, including those of terminated pods. Resolves to the number of removed containers. The
+   * runtime frees their disk space some time later, so no pod is evicted for a disk until then.
    */
   deleteUnusedContainers(signal: AbortSignal): Promise<number>;
   deleteUnusedImages(signal: AbortSignal): Promise<unknown>;
 }
 
-/** Who measures what pods take of disks as far as that takes too long to be a part of all statistics: volumes, writable layers. */
+/**
+ * Port that measures the disk usage of pods that is too slow to measure for each stats request: volumes and writable
+ * layers.
+ */
 export interface EvictionDiskUsage {
-  /** Measures all of it anew; {@link EvictionStats} tell what was found from then on. Asked before pods are ranked by what they take of a disk. */
+  /**
+   * Measures all volumes and writable layers; later results of {@link EvictionStats} contain the new values. Called
+   * before pods are ranked by disk usage.
+   */
   measure(signal: AbortSignal): Promise<unknown>;
 }
 
-/** Who knows on which disks the node has what. Asked until it has answered once; memory and process ids are looked after meanwhile. */
+/**
+ * Port to the disk layout. It is queried until one query has succeeded; until then, only memory and PID thresholds are
+ * monitored.
+ */
 export interface EvictionDisks {
   layout(signal: AbortSignal): Promise<DiskLayout>;
 }

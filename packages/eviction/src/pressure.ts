@@ -4,14 +4,14 @@ import { isMet, type Threshold } from './threshold.ts';
 
 const CONDITIONS: readonly PressureCondition[] = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** What is remembered from one look at the node to the next. Times are the monotonic clock's where not said otherwise. */
+/** State that is kept between two checks of the node. Times are monotonic unless stated otherwise. */
 export interface PressureState {
-  /** The thresholds that are met, grace period over or not, and since when. */
+  /** Met thresholds with the time since when each is met, whether or not its grace period has passed. */
   readonly firstMetAt: ReadonlyMap<Threshold, number>;
-  /** Those whose grace period is over, and that are met until what is to be reclaimed is there. */
+  /** Thresholds whose grace period has passed. They stay met until their minimum reclaim is available. */
   readonly pressing: readonly Threshold[];
   readonly conditionSeenAt: ReadonlyMap<PressureCondition, number>;
-  /** Of which instant of the wall clock the last figures of each signal that has thresholds were. */
+  /** Wall-clock time of the last values of each signal that has thresholds. */
   readonly figuresAt: ReadonlyMap<Signal, number>;
 }
 
@@ -22,36 +22,37 @@ export const NO_PRESSURE: PressureState = {
   figuresAt: new Map(),
 };
 
-/** What {@link nextPressure} goes by. */
+/** Input of {@link nextPressure}. */
 export interface PressureInput {
   readonly thresholds: readonly Threshold[];
   readonly observations: Observations;
-  /** The monotonic clock. */
+  /** Monotonic time of the check. */
   readonly nowMs: number;
-  /** Figures of this instant of the wall clock, or of an earlier one, know nothing of what was done last. */
+  /** Wall-clock time of the last action. Values up to this time do not reflect the action. */
   readonly staleUntilMs: number;
-  /** How long a condition outlasts what made it. */
+  /** Time by which a condition outlasts its cause. */
   readonly transitionMs: number;
 }
 
-/** What one look at the node led to. */
+/** Result of one check of the node. */
 export interface PressureStep {
   readonly state: PressureState;
-  /** In a fixed order. */
+  /** Conditions, in a fixed order. */
   readonly conditions: readonly PressureCondition[];
-  /** The thresholds for which something is to be done now, what is to be done first at first. */
+  /** Thresholds that require a reaction now, most urgent first. */
   readonly actionable: readonly Threshold[];
 }
 
 /**
- * The rule of eviction (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`). A condition holds from the first time a
- * threshold is met to a transition period after the last (N3). Something is done about a threshold once it was met for its grace
- * period, until its minimum is reclaimed, and only for figures that are newer than those it was done for before (N2).
+ * Computes the next pressure state (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`). A condition holds
+ * from the first time a threshold is met until the transition period after the last time (N3). A threshold requires a
+ * reaction once it has been met for its grace period and until its minimum reclaim is available, and only if its values
+ * are newer than those that were acted on before (N2).
  */
 export function nextPressure(before: PressureState, input: PressureInput): PressureStep {
   const { thresholds, observations, nowMs, transitionMs } = input;
   const met = thresholds.filter((threshold) => isMetBy(threshold, observations, false));
-  // What was to be reclaimed, and is not yet, is still met.
+  // A threshold whose minimum reclaim is not available yet still counts as met.
   const unresolved = before.pressing.filter(
     (threshold) => !met.includes(threshold) && isMetBy(threshold, observations, true),
   );
@@ -65,7 +66,7 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
     .filter(([{ gracePeriodMs }, sinceMs]) => nowMs - sinceMs >= gracePeriodMs)
     .map(([threshold]) => threshold);
   const figuresAt = new Map(before.figuresAt);
-  // What no threshold is of was looked at by nobody: there may be thresholds of it at the next look.
+  // Signals without thresholds were not evaluated; thresholds for them may be added by the next check.
   for (const { signal } of thresholds) {
     const atMs = observations.get(signal)?.atMs;
     if (atMs !== undefined) figuresAt.set(signal, atMs);
@@ -78,14 +79,15 @@ export function nextPressure(before: PressureState, input: PressureInput): Press
   };
 }
 
-/** The conditions that hold as of what is remembered, in a fixed order. */
+/** Returns the conditions that hold in a state, in a fixed order. */
 export function conditionsIn({ conditionSeenAt }: PressureState): readonly PressureCondition[] {
   return CONDITIONS.filter((condition) => conditionSeenAt.has(condition));
 }
 
 /**
- * What is remembered once more figures have come before the next look at the node: what they say begins, and how long it lasts, counts
- * from them (N3); and a lack that is over by them has to last for its grace period anew (N2). One of which they tell nothing is as it was.
+ * Updates the state from additional stats that were read between two checks of the node. The start and duration of
+ * shortages count from these stats (N3), and a shortage that these stats show as over must last for its grace period
+ * again (N2). Signals without values in the stats are unchanged.
  */
 export function seenMeanwhile(
   state: PressureState,
@@ -106,19 +108,22 @@ export function seenMeanwhile(
   };
 }
 
-/** Whether a threshold is met by what is known. @param withMinReclaim with what is to be reclaimed beside */
+/**
+ * Returns whether a threshold is met by the observations. @param withMinReclaim whether the minimum reclaim is added to
+ * the threshold
+ */
 export function isMetBy(threshold: Threshold, observations: Observations, withMinReclaim: boolean): boolean {
   const observed = observations.get(threshold.signal);
   return observed !== undefined && isMet(threshold, observed, withMinReclaim);
 }
 
-/** Figures without a time may be of any. */
+/** Values without a time are never fresh, because their age is unknown. */
 function isFresh(signal: Signal, before: PressureState, { observations, staleUntilMs }: PressureInput): boolean {
   const atMs = observations.get(signal)?.atMs;
   return atMs !== undefined && atMs > (before.figuresAt.get(signal) ?? staleUntilMs) && atMs > staleUntilMs;
 }
 
-/** Why figures count for nothing, by the signals that there are thresholds of; `undefined` where all count. */
+/** Returns why values are ignored, by signal; `undefined` if none are ignored. */
 export function staleness(
   { state: { pressing }, actionable }: PressureStep,
   { thresholds, observations }: Pick<PressureInput, 'thresholds' | 'observations'>,
@@ -130,15 +135,16 @@ export function staleness(
   const old = pressing.filter((threshold) => !actionable.includes(threshold) && !ofNoTime.includes(threshold));
   const list = (all: readonly Threshold[]): string => [...new Set(all.map(({ signal }) => signal))].join(', ');
   const texts = [
-    ...(ofNoTime.length > 0 ? [`the figures of ${list(ofNoTime)} are of no time`] : []),
-    ...(old.length > 0
-      ? [`the figures of ${list(old)} are no newer than what was done last, or than the last ones`]
-      : []),
+    ...(ofNoTime.length > 0 ? [`the stats of ${list(ofNoTime)} have no time`] : []),
+    ...(old.length > 0 ? [`the stats of ${list(old)} are not newer than the last action or the previous stats`] : []),
   ];
-  return texts.length > 0 ? `nobody is evicted: ${texts.join('; ')}` : undefined;
+  return texts.length > 0 ? `no pod is evicted: ${texts.join('; ')}` : undefined;
 }
 
-/** Memory first: a node without it dies first. Otherwise as configured, hard ones first. */
+/**
+ * Sorts memory thresholds first, because a node without memory fails first. The other thresholds stay in configured
+ * order, hard ones first.
+ */
 function inOrder(thresholds: readonly Threshold[]): readonly Threshold[] {
   const rank = ({ signal }: Threshold): number => Number(conditionOf(signal) !== 'MemoryPressure');
   return [...thresholds].sort((one, other) => rank(one) - rank(other));

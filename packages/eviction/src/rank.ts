@@ -4,24 +4,24 @@ import { diskUsage, memoryUsage, requestOf, type StatsOf } from './pod-usage.ts'
 import { resourceOf, type Signal } from './signals.ts';
 import { type EvictionPodStats, isCount } from './summary.ts';
 
-/** A pod, and what its place among others follows from. */
+/** A pod with the values that determine its rank. */
 export interface RankedPod {
   readonly pod: Pod;
-  /** Whether there are figures of it. Who has none goes first, as nothing speaks for it. */
+  /** Whether the pod has stats. Pods without stats are evicted first. */
   readonly hasStats: boolean;
   readonly priority: number;
-  /** Bytes, inodes or processes. */
+  /** Usage in bytes, inodes or processes. */
   readonly usage: Quantity;
-  /** Nothing of inodes and processes. */
+  /** Request. Zero for inode and PID signals. */
   readonly request: Quantity;
-  /** Whether it uses more than it asked for; this does not count for processes. */
+  /** Whether the usage exceeds the request; not used for PID signals. */
   readonly exceedsRequest: boolean;
 }
 
 /**
- * The pods in the order in which they are to go for a signal (`rankMemoryPressure`, `rankDiskPressureFunc`, `rankPIDPressure` of
- * `pkg/kubelet/eviction/helpers.go`): those that use more than they asked for, then by priority, the lowest first, then by how much
- * more; for processes by priority and their number. Where that decides nothing the youngest goes first, then by UID.
+ * Sorts pods into eviction order for a signal (`rankMemoryPressure`, `rankDiskPressureFunc`, `rankPIDPressure` of
+ * `pkg/kubelet/eviction/helpers.go`): pods that exceed their requests first, then lowest priority, then largest excess.
+ * For PIDs: lowest priority, then most processes. Ties are broken by age, youngest first, then by UID.
  */
 export function rankPods(
   signal: Signal,

@@ -4,8 +4,8 @@ import type { Reclaim } from './disk-layout.ts';
 import type { EvictionDiskUsage, EvictionReclaim } from './ports.ts';
 
 /**
- * Removes what nobody needs, one kind after another; what fails is logged, and the others go on.
- * @returns whether there is something that may become free later: what removed containers wrote
+ * Removes unused resources, one kind after another. A failure is logged, and the next kind is removed.
+ * @returns whether disk space may become free later, because containers were removed
  * @throws the signal's reason
  */
 export async function reclaim(
@@ -14,7 +14,7 @@ export async function reclaim(
     readonly reclaim: EvictionReclaim;
     readonly clock: Pick<Clock, 'setTimer'>;
     readonly logger: Logger;
-    /** What one kind may take. */
+    /** Timeout of each kind of removal. */
     readonly timeoutMs: number;
   },
   signal: AbortSignal,
@@ -32,7 +32,7 @@ export async function reclaim(
       await withTimeout(clock, timeoutMs, removals[what], signal);
     } catch (err) {
       signal.throwIfAborted();
-      // It is not told what was removed until then.
+      // The failed removal may have removed some containers.
       mayFree ||= what === 'containers';
       logger.warn({ err, what }, 'Eviction manager: unexpected error when attempting to reduce resource pressure');
     }
@@ -40,13 +40,16 @@ export async function reclaim(
   return mayFree;
 }
 
-/** N2: what pods take of a disk was found out up to a minute ago, in which one may have filled it. @throws the signal's reason */
+/**
+ * Measures the disk usage of pods. The last measurement is up to a minute old, and a pod may have filled a disk since
+ * (N2). @throws the signal's reason
+ */
 export async function measureDiskUsage(
   components: {
     readonly diskUsage?: EvictionDiskUsage;
     readonly clock: Pick<Clock, 'setTimer'>;
     readonly logger: Logger;
-    /** What it may take. */
+    /** Timeout of the measurement. */
     readonly timeoutMs: number;
   },
   signal: AbortSignal,
@@ -57,6 +60,6 @@ export async function measureDiskUsage(
     await withTimeout(clock, timeoutMs, (limit) => diskUsage.measure(limit), signal);
   } catch (err) {
     signal.throwIfAborted();
-    logger.warn({ err }, 'Eviction manager: what pods take of disks could not be measured, what was found last counts');
+    logger.warn({ err }, 'Eviction manager: failed to measure disk usage of pods, using the last measurement');
   }
 }

@@ -1,16 +1,18 @@
 import type { Observation } from './observations.ts';
 
 /**
- * How long at most it is waited for what was removed to be free: as long as upstream lies between two looks. containerd frees what a removed
- * container wrote on the next round of its own collection, a second later or, where those rounds take long, a few.
+ * Maximum wait for removed data to become free; equal to upstream's period between two checks. containerd frees the
+ * data of a removed container in its next garbage collection: after a second, or after a few seconds if its collections
+ * take long.
  */
 export const SETTLING_MS = 10_000;
-/** Where no more is left than what is used up in this time, nothing can be waited for. */
+/** If the disk would be full within this time at the current rate, there is no wait. */
 const HORIZON_MS = 30_000;
 
 /**
- * Whether a disk that is still short after something was removed can be given time to become free: not where it goes on filling.
- * @param before what was left earlier; the time between them tells how fast that changes
+ * Returns whether a disk that is still short after a removal can be given time to become free. It cannot if the disk
+ * keeps filling fast.
+ * @param before an earlier observation, from which the fill rate is calculated
  */
 export function maySettle(before: Observation, now: Observation): boolean {
   if (before.atMs === undefined || now.atMs === undefined) return true;

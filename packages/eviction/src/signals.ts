@@ -1,10 +1,10 @@
-/** The node's conditions that say what it is short of. */
+/** Node conditions that report a shortage. */
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
 
-/** What is short, as messages, annotations and upstream's logs name it. */
+/** Resource that is short, as named in messages, annotations and upstream's logs. */
 export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes' | 'pids';
 
-/** What a threshold can be about (`pkg/kubelet/eviction/api/types.go`). All of them are of the kind "less than". */
+/** Eviction signals (`pkg/kubelet/eviction/api/types.go`). All thresholds have the operator "less than". */
 export type Signal =
   | 'memory.available'
   | 'allocatableMemory.available'

@@ -6,17 +6,17 @@ import { type StatsOf, statsByUid } from './pod-usage.ts';
 import type { EvictionStats } from './ports.ts';
 import type { EvictionSummary } from './summary.ts';
 
-/** What is believed of one answer of the statistics. */
+/** Accepted values of one stats response. */
 export interface Figures {
   readonly observations: Observations;
   readonly statsOf: StatsOf;
-  /** Whether pods were measured, too. */
+  /** Whether the response includes pod stats. */
   readonly ofPods: boolean;
-  /** The wall clock, before they were asked for. */
+  /** Wall-clock time before the stats were requested. */
   readonly askedAtMs: number;
 }
 
-/** Asks for statistics, and believes no answer that comes too late, is older than the last, or says what cannot be. */
+/** Requests stats. Rejects a response that times out or is older than the last one, and removes implausible values. */
 export class Statistics {
   readonly #stats: EvictionStats;
   readonly #clock: Clock;
@@ -35,19 +35,19 @@ export class Statistics {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What is wrong with the last answer; `undefined` where nothing is. */
+  /** Problem with the last response; `undefined` if there is none. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Whether the node can be asked about without its pods. */
+  /** Whether stats of the node without its pods are available. */
   get hasNodeAlone(): boolean {
     return this.#stats.nodeSummary !== undefined;
   }
 
   /**
-   * @param of without the pods where `node` and that is known
-   * @returns `undefined` where there is nothing to go by; {@link problem} says why then. @throws the signal's reason
+   * @param of `node` requests stats without pods, if the port supports that
+   * @returns `undefined` if there are no usable stats; {@link problem} then has the reason. @throws the signal's reason
    */
   async take(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<Figures | undefined> {
     const askedAtMs = this.#clock.now();
@@ -64,26 +64,26 @@ export class Statistics {
       const faults = [...ofMemory, ...ofSignals];
       const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);
       const newestMs = times.length === 0 ? undefined : Math.max(...times);
-      // The clock was set back: what was newest tells nothing any more.
+      // The clock was set back, so the newest time is no longer meaningful.
       if (this.#newestMs !== undefined && this.#newestMs > askedAtMs) this.#newestMs = undefined;
       if (newestMs !== undefined && this.#newestMs !== undefined && newestMs < this.#newestMs) {
-        this.#tell('the statistics are older than the last ones');
+        this.#tell('the stats are older than the previous ones');
         return undefined;
       }
       this.#newestMs = newestMs ?? this.#newestMs;
-      this.#tell(faults.length > 0 ? `figures that cannot be: ${faults.join('; ')}` : undefined);
+      this.#tell(faults.length > 0 ? `implausible values: ${faults.join('; ')}` : undefined);
       return { observations, statsOf: statsByUid(summary), ofPods, askedAtMs };
     } catch (err) {
       signal.throwIfAborted();
-      this.#tell(`no statistics: ${err instanceof Error ? err.message : String(err)}`);
+      this.#tell(`no stats: ${err instanceof Error ? err.message : String(err)}`);
       return undefined;
     }
   }
 
-  /** Each problem once, for as long as it lasts. */
+  /** Records the problem. A continuing problem is logged once. */
   #tell(problem: string | undefined): void {
     if (problem !== undefined && problem !== this.#problem) {
-      this.#logger.error({ problem }, 'Eviction manager: failed to get summary stats, nothing is evicted for them');
+      this.#logger.error({ problem }, 'Eviction manager: failed to get summary stats, ignoring them for eviction');
     }
     this.#problem = problem;
   }

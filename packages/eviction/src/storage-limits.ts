@@ -8,7 +8,7 @@ import { type StorageViolation, storageViolation } from './local-storage.ts';
 import type { EvictionPods } from './ports.ts';
 import type { Figures } from './statistics.ts';
 
-/** What limits of local storage are kept with. */
+/** Dependencies of the enforcement of local storage limits. */
 export interface StorageLimitsParts {
   readonly pods: EvictionPods;
   readonly evictor: Evictor;
@@ -17,12 +17,12 @@ export interface StorageLimitsParts {
   readonly logger: Logger;
 }
 
-/** A pod that is over a limit of its own. */
+/** A pod that exceeds one of its storage limits. */
 export interface OverLimit extends StorageViolation {
   readonly pod: Pod;
 }
 
-/** The pods that have to go for limits of their own. */
+/** Returns the pods that must be evicted because they exceed their own storage limits. */
 export function overStorageLimits(
   { pods, evictor, logger }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'logger'>,
   { statsOf }: Pick<Figures, 'statsOf'>,
@@ -38,8 +38,8 @@ export function overStorageLimits(
 }
 
 /**
- * Ends them one after another, then waits for all of them together. One that was evicted for the node's sake while those before it were
- * ended is not ended twice. @throws the signal's reason
+ * Evicts the pods one after another, then waits for all of them together. A pod that was evicted for a node shortage
+ * while earlier pods were terminating is skipped. @throws the signal's reason
  */
 export async function endOverLimits(
   { pods, evictor, decisions, clock }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'decisions' | 'clock'>,
@@ -50,8 +50,8 @@ export async function endOverLimits(
   for (const { pod, signal: cause, message } of over) {
     if (evictor.isEnding(pod) || pods.isGone(pod)) continue;
     ended.push(pod);
-    const told = { cause, outcome: 'evicted', reclaims: [], ranked: [], evicted: pod.metadata.uid, message } as const;
-    decisions.add({ ...told, atMs: clock.now() });
+    const record = { cause, outcome: 'evicted', reclaims: [], ranked: [], evicted: pod.metadata.uid, message } as const;
+    decisions.add({ ...record, atMs: clock.now() });
     const how = { isDisruption: false, gracePeriodSeconds: IMMEDIATE_GRACE_SECONDS };
     await evictor.end(pod, { signal: cause, message, ...how }, signal);
   }

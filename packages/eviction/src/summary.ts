@@ -1,6 +1,6 @@
 import type { ContainerStats, FsStats, NodeStats, PodStats } from '@node-agent/contracts';
 
-/** The part of a `/stats/summary` answer (`NodeSummary`) that eviction reads. Counts are whole numbers. */
+/** The part of a `/stats/summary` response (`NodeSummary`) that eviction reads. Counts are whole numbers. */
 export interface EvictionSummary {
   readonly node: EvictionNodeStats;
   readonly pods: readonly EvictionPodStats[];
@@ -19,7 +19,7 @@ export type EvictionContainerStats = Pick<ContainerStats, 'name' | 'memory' | 'r
 
 export type { FsStats, MemoryStats } from '@node-agent/contracts';
 
-/** Whether a figure is one at all: there, and a whole number that is not negative. */
+/** Returns whether a value is present, a whole number and not negative. */
 export function isCount(value: number | undefined): value is number {
   return value !== undefined && Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,31 +1,37 @@
 import { Quantity } from '@node-agent/pod-spec';
 import type { Signal } from './signals.ts';
 
-/** An amount, or a part of the capacity. */
+/** Absolute amount, or fraction of the capacity. */
 export type ThresholdValue = { readonly quantity: Quantity } | { readonly fraction: number };
 
-/** Of what how little may be left. Two of them are the same only where they are the same object. */
+/**
+ * Eviction threshold: the minimum amount of a signal that must be available. Thresholds are compared by object
+ * identity.
+ */
 export interface Threshold {
   readonly signal: Signal;
   readonly value: ThresholdValue;
-  /** How long less must have been left before pods are evicted, in ms. 0: the threshold is a hard one. */
+  /** Time for which the threshold must be met before pods are evicted, in ms. 0 for a hard threshold. */
   readonly gracePeriodMs: number;
-  /** How much more than the threshold must be left until it counts as met no longer; nothing where absent. */
+  /** Additional amount that must be available until the threshold no longer counts as met. Default: none. */
   readonly minReclaim?: ThresholdValue;
 }
 
-/** Pods have no time then: they get a second. */
+/** Returns whether the threshold is hard: pods are evicted with a grace period of one second. */
 export function isHard({ gracePeriodMs }: Pick<Threshold, 'gracePeriodMs'>): boolean {
   return gracePeriodMs === 0;
 }
 
-/** What a value is where there is this much in all (`GetThresholdQuantity`). */
+/** Converts a threshold value into a quantity for this capacity (upstream: `GetThresholdQuantity`). */
 export function quantityOf(value: ThresholdValue, capacity: Quantity): Quantity {
   if ('quantity' in value) return value.quantity;
   return Quantity.of(Math.trunc(Number(capacity.value()) * value.fraction), 'BinarySI');
 }
 
-/** Whether less is left than the threshold asks for. @param withMinReclaim whether what is to be reclaimed is asked for too */
+/**
+ * Returns whether less is available than the threshold requires. @param withMinReclaim whether the minimum reclaim is
+ * added to the threshold
+ */
 export function isMet(
   { value, minReclaim }: Pick<Threshold, 'value' | 'minReclaim'>,
   { available, capacity }: { readonly available: Quantity; readonly capacity: Quantity },
@@ -36,7 +42,7 @@ export function isMet(
   return wanted.add(more).compare(available) > 0;
 }
 
-/** For people: `memory.available<100Mi`, `nodefs.available<10% for 90s`. */
+/** Formats a threshold for logs: `memory.available<100Mi`, `nodefs.available<10% for 90s`. */
 export function formatThreshold({ signal, value, gracePeriodMs }: Threshold): string {
   const text = 'quantity' in value ? String(value.quantity) : `${Number((value.fraction * 100).toFixed(4))}%`;
   return `${signal}<${text}${gracePeriodMs > 0 ? ` for ${gracePeriodMs / 1000}s` : ''}`;

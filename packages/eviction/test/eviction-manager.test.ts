@@ -485,7 +485,7 @@ describe('a node that runs out of disk', () => {
     };
     await world.clock.advance(60_000);
     expect(world.log).toEqual(['containers', 'images']);
-    expect(manager.explain()).toMatchObject({ problem: 'no statistics: away', decisions: [{ outcome: 'unknown' }] });
+    expect(manager.explain()).toMatchObject({ problem: 'no stats: away', decisions: [{ outcome: 'unknown' }] });
   });
 
   test('N2: figures of before the removal are no reason to evict anybody: newer ones are waited for', async () => {
@@ -612,7 +612,7 @@ describe('a node that runs out of disk', () => {
     world.disk.available = 90 * MI;
     await world.clock.advance(60_000);
     expect(world.log).toEqual([]);
-    expect(manager.explain().problem).toBe('it is not known which disks there are: not yet');
+    expect(manager.explain().problem).toBe('the disk layout is unknown: not yet');
     expect(manager.pressure()).toEqual({ memory: false, disk: false, pid: false });
     known = true;
     await world.clock.advance(20_000);
@@ -676,7 +676,7 @@ describe('N2: while nobody says which disks there are', () => {
     await world.clock.advance(14_999);
     expect(manager.explain().problem).toBeUndefined();
     await world.clock.advance(1);
-    expect(manager.explain().problem).toBe('it is not known which disks there are: timed out after 15000 ms');
+    expect(manager.explain().problem).toBe('the disk layout is unknown: timed out after 15000 ms');
     expect(asked).toBe(1);
     await world.clock.advance(5000);
     expect(asked).toBe(2);
@@ -716,7 +716,7 @@ describe('a working set above the memory of the machine', () => {
     await world.clock.advance(120_000);
     expect(world.log).toEqual([]);
     expect(manager.pressure().memory).toBe(false);
-    const problem = `memory.available: a working set of ${2 ** 50} bytes on a machine of ${MACHINE_BYTES}`;
+    const problem = `memory.available: working set of ${2 ** 50} bytes exceeds the machine's ${MACHINE_BYTES} bytes`;
     expect(JSON.stringify(manager.explain())).toContain(problem);
   });
 
@@ -779,14 +779,14 @@ describe('statistics that cannot be relied on', () => {
     expect(world.log.slice(0, 2)).toEqual(['kill big', 'gone big']);
   });
 
-  const noTime = 'nobody is evicted: the figures of memory.available are of no time';
+  const noTime = 'no pod is evicted: the stats of memory.available have no time';
   test.each([
     ['of no time', null, noTime],
     ['of a time that is none', 'garbage', noTime],
     [
       'of always the same time',
       '2020-01-01T00:00:00Z',
-      'nobody is evicted: the figures of memory.available are no newer than what was done last, or than the last ones',
+      'no pod is evicted: the stats of memory.available are not newer than the last action or the previous stats',
     ],
   ])('N2: where they are %s, the explanation says so, until they are not', async (_title, time, problem) => {
     world.memory.available = 1 * MI;
@@ -1021,8 +1021,8 @@ describe('ports that throw', () => {
     await world.clock.advance(20_000);
     world.memory.available = 1 * MI;
     await world.clock.advance(20_000);
-    expect(manager.explain().problem).toBe('a round has failed: boom');
-    expect(errors).toEqual(['Eviction manager: a round has failed, the next one comes soon']);
+    expect(manager.explain().problem).toBe('eviction round failed: boom');
+    expect(errors).toEqual(['Eviction manager: round failed, retrying soon']);
     isBroken = false;
     await world.clock.advance(40_000);
     expect(world.killed()).toContain('big');
@@ -1037,7 +1037,7 @@ describe('ports that throw', () => {
     world.memory.available = 1 * MI;
     await world.clock.advance(20_000);
     expect(world.killed()).toContain('big');
-    expect(manager.explain().problem).toBe('it is not known which disks there are: the answer is null');
+    expect(manager.explain().problem).toBe('the disk layout is unknown: the answer is null');
     world.layout = ONE_DISK;
     await world.clock.advance(20_000);
     expect(manager.explain().problem).toBeUndefined();

@@ -181,7 +181,7 @@ describe('settings of thresholds', () => {
 
   test('a wrong one is told with what there is, and with its cause only where it has one', () => {
     const unknown = caught({ evictionHard: { memory: '1' } });
-    expect(unknown.message).toContain('there are memory.available, allocatableMemory.available, nodefs.available, ');
+    expect(unknown.message).toContain('must be an eviction signal: memory.available, allocatableMemory.available, nodefs.available, ');
     expect(unknown).not.toHaveProperty('cause');
     expect(caught({ evictionHard: { 'memory.available': 'lots' } }).cause).toBeInstanceOf(Error);
   });
@@ -189,7 +189,7 @@ describe('settings of thresholds', () => {
   test('what is to be reclaimed may be a small part, and is no endless one', () => {
     const reclaim = (text: string) => ({ evictionMinimumReclaim: { 'memory.available': text } });
     expect(() => parseThresholds(reclaim('0.5%'))).not.toThrow();
-    expect(caught(reclaim('1e999%')).message).toContain('"1e999%" is no percentage above 0%');
+    expect(caught(reclaim('1e999%')).message).toContain('"1e999%" must be a percentage above 0%');
   });
 });
 

@@ -11,21 +11,24 @@ import { errorText, type Logger, silentLogger } from '@node-agent/telemetry';
 import { NodeShutdownError } from './errors.ts';
 import type { Logind, LogindSession } from './logind.ts';
 
-/** What a {@link DbusLogind} works with. */
+/** Dependencies of a {@link DbusLogind}. */
 export interface DbusLogindComponents {
-  /** Opens a stream to a socket; one that cannot be opened emits `error`. `net.connect` of Node.js is one. */
+  /** Opens a stream to a socket; the stream emits `error` if that fails. `net.connect` of Node.js implements it. */
   readonly connect: (path: string) => ByteStream;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: silent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** How a {@link DbusLogind} is set. */
+/** Options of a {@link DbusLogind}. */
 export interface DbusLogindOptions {
-  /** As whom it speaks: the process's own user id. */
+  /** User id of this process, for authentication. */
   readonly userId: number;
-  /** The socket of the system bus; `/run/dbus/system_bus_socket` by default. `SystemdInhibit` goes by DBUS_SYSTEM_BUS_ADDRESS. */
+  /**
+   * Socket of the system bus. Default: `/run/dbus/system_bus_socket`. `SystemdInhibit` uses DBUS_SYSTEM_BUS_ADDRESS
+   * instead.
+   */
   readonly busPath?: string;
 }
 
@@ -37,10 +40,10 @@ const SYSTEMD = 'org.freedesktop.systemd1';
 const LOGIND_UNIT = 'systemd-logind.service';
 const SIGHUP = 1;
 const SIGNAL = 'PrepareForShutdown';
-/** Whoever it comes from, as upstream has it. */
+/** Matches the signal from any sender, as in upstream. */
 const MATCH = `type='signal',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
 
-/** logind over the system bus (`pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go`). */
+/** Client of logind over the system bus (`pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go`). */
 export class DbusLogind implements Logind {
   readonly #components: Required<DbusLogindComponents>;
   readonly #options: Required<DbusLogindOptions>;
@@ -56,7 +59,7 @@ export class DbusLogind implements Logind {
   async connect(signal: AbortSignal): Promise<LogindSession> {
     const { connect, clock, logger } = this.#components;
     const { userId, busPath } = this.#options;
-    // However much is said while nobody takes it, what is said last counts.
+    // Only the latest value counts if several arrive before the reader takes one.
     const shutdowns = new CoalescingQueue<typeof SIGNAL, boolean>();
     const onSignal = (message: DbusMessage): void => {
       const [isShuttingDown] = message.body;
@@ -76,7 +79,7 @@ export class DbusLogind implements Logind {
     } catch (err) {
       connection.close();
       signal.throwIfAborted();
-      throw new NodeShutdownError('Logind', `the system bus ${busPath} cannot be used: ${errorText(err)}`, {
+      throw new NodeShutdownError('Logind', `cannot use the system bus ${busPath}: ${errorText(err)}`, {
         cause: err,
       });
     }

@@ -5,15 +5,15 @@ import { NodeShutdownError } from './errors.ts';
 const DIRECTORY = '/etc/systemd/logind.conf.d/';
 const FILE = '99-kubelet.conf';
 
-/** What is written below /etc. */
+/** File operations for the override file below /etc. */
 export type OverrideFiles = Pick<FileSystem, 'mkdir' | 'writeFileAtomic'>;
 
-/** What logind is to read so that a shutdown can be delayed for so long (logind.conf(5)). */
+/** Returns the logind configuration that allows this shutdown delay (logind.conf(5)). */
 function delayOverride(delayMs: number): string {
   return `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1000)}\n`;
 }
 
-/** Writes it where logind reads it. @throws NodeShutdownError `Override` */
+/** Writes the override file to logind's configuration directory. @throws NodeShutdownError `Override` */
 export async function writeDelayOverride(fs: OverrideFiles, delayMs: number): Promise<void> {
   await orElse(`failed creating ${DIRECTORY} directory`, () => fs.mkdir(DIRECTORY, { mode: 0o755 }));
   const path = `${DIRECTORY}${FILE}`;

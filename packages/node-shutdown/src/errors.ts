@@ -1,17 +1,17 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why the shutdown of the machine cannot be watched, or is not delayed for long enough:
- * - `Logind`: logind, or the bus to it, is not there, or answers nonsense
+ * Reasons why the machine's shutdown cannot be watched or delayed long enough:
+ * - `Logind`: logind, or the bus to it, is not available or answers incorrectly
  * - `Override`: the delay that logind allows is too short, and its configuration could not be changed
- * - `InhibitDelay`: it was changed, and logind does not follow
- * - `Inhibit`: no inhibitor lock was given
+ * - `InhibitDelay`: the configuration was changed, but logind does not apply it
+ * - `Inhibit`: no inhibitor lock was granted
  */
 export type NodeShutdownErrorCode = 'Logind' | 'Override' | 'InhibitDelay' | 'Inhibit';
 
 const BRAND = '@node-agent/node-shutdown.NodeShutdownError';
 
-/** What keeps a node from ending its pods before the machine does. */
+/** Error that prevents a node from terminating its pods before the machine shuts down. */
 export class NodeShutdownError extends Error {
   static {
     brand(NodeShutdownError, BRAND);
@@ -25,7 +25,7 @@ export class NodeShutdownError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `NodeShutdownError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `NodeShutdownError`, created by this or another copy of the package. */
   static is(value: unknown): value is NodeShutdownError {
     return hasBrand(value, BRAND);
   }

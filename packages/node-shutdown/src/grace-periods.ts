@@ -1,31 +1,31 @@
-/** How long the pods of one priority, and of those up to the next one, may take to end. */
+/** Grace period of the pods of one priority, and of those up to the next entry's priority. */
 export interface PriorityGracePeriod {
-  /** The lowest priority that it is for. */
+  /** Lowest priority that the period applies to. */
   readonly priority: number;
   readonly shutdownGracePeriodSeconds: number;
 }
 
-/** What a kubelet is configured with. */
+/** Settings of the kubelet configuration. */
 export interface ShutdownSettings {
-  /** For all pods together; 0: the shutdown is not delayed. */
+  /** Total shutdown grace period; with 0, the shutdown is not delayed. */
   readonly shutdownGracePeriodMs: number;
-  /** The part of it that is left to critical pods: not more than the whole. */
+  /** Part of the total that is reserved for critical pods; at most the total. */
   readonly shutdownGracePeriodCriticalPodsMs: number;
-  /** In place of the two others, where it is not empty. */
+  /** Replaces the two other settings if it is not empty. */
   readonly shutdownGracePeriodByPodPriority: readonly PriorityGracePeriod[];
-  /** Gate GracefulNodeShutdownBasedOnPodPriority: where it is off, the list is not looked at. */
+  /** Feature gate GracefulNodeShutdownBasedOnPodPriority; if off, the list is ignored. */
   readonly byPodPriority: boolean;
 }
 
-/** `DefaultPriorityWhenNoDefaultClassExists` of `pkg/apis/scheduling`. */
+/** Priority of pods without a priority class (`DefaultPriorityWhenNoDefaultClassExists` of `pkg/apis/scheduling`). */
 const DEFAULT_PRIORITY = 0;
-/** `SystemCriticalPriority` of `pkg/apis/scheduling`. */
+/** Priority of critical pods (`SystemCriticalPriority` of `pkg/apis/scheduling`). */
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
 /**
- * The grace periods by priority that settings mean, from the lowest priority up; none where the shutdown is not delayed
- * (`newPodManager` of `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`): where the part of critical pods is more than the whole, too, as upstream, whose
- * configuration is checked before.
+ * Returns the grace periods by priority, lowest first; empty if the shutdown is not delayed (`newPodManager` of
+ * `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`). As in upstream, the result is also empty if the critical part
+ * exceeds the total; the configuration's validation rejects that earlier.
  */
 export function gracePeriodsOf(settings: ShutdownSettings): readonly PriorityGracePeriod[] {
   const { shutdownGracePeriodMs, shutdownGracePeriodCriticalPodsMs, shutdownGracePeriodByPodPriority } = settings;
@@ -36,7 +36,9 @@ export function gracePeriodsOf(settings: ShutdownSettings): readonly PriorityGra
   return periods.toSorted((a, b) => a.priority - b.priority);
 }
 
-/** One period for all pods, and the end of it for critical ones, as periods by priority; whole seconds, cut as upstream cuts them. */
+/**
+ * Converts the total and the critical part to grace periods by priority, in whole seconds, truncated as in upstream.
+ */
 export function migrateSettings(totalMs: number, criticalMs: number): readonly PriorityGracePeriod[] {
   const othersMs = totalMs - criticalMs;
   if (totalMs === 0 || othersMs < 0 || criticalMs < 0) return [];
@@ -47,7 +49,7 @@ export function migrateSettings(totalMs: number, criticalMs: number): readonly P
   ];
 }
 
-/** For how long the shutdown has to be delayed, for each group to have its time. */
+/** Returns the total shutdown delay that all groups need. */
 export function periodRequestedMs(periods: readonly PriorityGracePeriod[]): number {
   return periods.reduce((sum, { shutdownGracePeriodSeconds }) => sum + shutdownGracePeriodSeconds, 0) * 1000;
 }

@@ -1,16 +1,18 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { PriorityGracePeriod } from './grace-periods.ts';
 
-/** Pods that end together. */
+/** Pods that are terminated together. */
 export interface ShutdownGroup extends PriorityGracePeriod {
   readonly pods: readonly Pod[];
 }
 
 /**
- * Which pods end together, the lowest priorities first; groups without pods are among them. A pod belongs to the highest period
- * that its priority reaches, and to the lowest one where it reaches none. Without a priority it has 0. Of periods of one priority
- * the first has the pods of exactly that priority, and the last those above it.
- * @param periods from the lowest priority up @see `groupByPriority` of `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`
+ * Groups the pods by grace period, lowest priority first; groups without pods are included. A pod belongs to the
+ * highest period whose priority it reaches, or to the lowest period if it reaches none. A pod without a priority has
+ * priority 0. If several periods have the same priority, the first gets the pods of exactly that priority, and the last
+ * those above it.
+ * @param periods sorted by priority, lowest first @see `groupByPriority` of
+ * `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`
  */
 export function groupByPriority(
   periods: readonly PriorityGracePeriod[],
@@ -27,7 +29,7 @@ function groupIndex(periods: readonly PriorityGracePeriod[], priority: number): 
   return reached > 0 && periods[reached]?.priority !== priority ? reached - 1 : reached;
 }
 
-/** How long a pod gets, in seconds: no more than its group has, and no more than it asks for itself. */
+/** Returns a pod's grace period in seconds: the minimum of the group's and the pod's own. */
 export function gracePeriodSeconds(pod: Pod, group: PriorityGracePeriod): number {
   const { terminationGracePeriodSeconds: own } = pod.spec;
   return Math.min(own ?? group.shutdownGracePeriodSeconds, group.shutdownGracePeriodSeconds);

@@ -16,31 +16,37 @@ import type { ShutdownPods, ShutdownVolumes } from './ports.ts';
 import { ShutdownTimesRecord } from './shutdown-times.ts';
 import type { StateFiles } from './state-file.ts';
 
-/** What a {@link NodeShutdownManager} works with. */
+/** Dependencies of a {@link NodeShutdownManager}. */
 export interface NodeShutdownComponents
   extends Partial<Pick<CommonPorts, 'clock' | 'logger' | 'metrics' | 'recorder'>> {
-  /** `DbusLogind` of this package. */
+  /** logind, for example a `DbusLogind` of this package. */
   readonly logind: Logind;
-  /** `SystemdInhibit` of this package. */
+  /** Takes inhibitor locks, for example a `SystemdInhibit` of this package. */
   readonly inhibitor: Inhibitor;
   readonly pods: ShutdownPods;
   readonly volumes: ShutdownVolumes;
   readonly fs: OverrideFiles & StateFiles;
-  /** A shutdown has begun, or was cancelled: the node's status says another thing now. */
+  /** Called when a shutdown has begun or was cancelled, because the node's status changes. */
   readonly onShutdownChanged?: () => void;
 }
 
-/** How a {@link NodeShutdownManager} is set. */
+/** Options of a {@link NodeShutdownManager}. */
 export interface NodeShutdownOptions {
-  /** What events about the machine refer to. */
+  /** Object of the events about the machine. */
   readonly nodeRef: ObjectReference;
-  /** Of `gracePeriodsOf`, or of one's own, in any order; where there are none, nothing is watched, and the shutdown not delayed. */
+  /**
+   * Grace periods, for example from `gracePeriodsOf`, in any order. If empty, the shutdown is neither watched nor
+   * delayed.
+   */
   readonly gracePeriods: readonly PriorityGracePeriod[];
-  /** Where the times of the last shutdown are kept: the kubelet's own directory. They are neither kept nor shown where absent. */
+  /**
+   * Directory for the times of the last shutdown: the kubelet's root directory. If absent, the times are neither stored
+   * nor loaded.
+   */
   readonly stateDirectory?: string;
 }
 
-/** Whether a pod may run: as kubelet-core's handlers say it. */
+/** Result of admission; compatible with kubelet-core's handlers. */
 export type ShutdownAdmission =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
@@ -49,9 +55,12 @@ interface UnderWay extends Pick<LinkedAbort, 'abort'> {
   readonly done: Promise<void>;
 }
 
-/** `dbusReconnectPeriod` of upstream. */
+/** Delay before reconnecting (upstream: `dbusReconnectPeriod`). */
 const RECONNECT_MS = 1000;
-/** A machine that has no logind will hardly get one; one that was slow, or busy booting, is not given up for it. */
+/**
+ * Retry period if watching never succeeded: a machine without logind rarely gets one, but logind may have been slow
+ * during boot.
+ */
 const BEGIN_AGAIN_MS = 60_000;
 const REFUSAL = {
   admit: false,
@@ -60,7 +69,7 @@ const REFUSAL = {
 } as const;
 
 /**
- * Delays the shutdown of the machine until its pods have ended, in the order of their priorities (KEP-2000, KEP-2712;
+ * Delays the shutdown of the machine until its pods have terminated, in order of priority (KEP-2000, KEP-2712;
  * `pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go`). Metrics: `kubelet_graceful_shutdown_start_time_seconds`,
  * `kubelet_graceful_shutdown_end_time_seconds`. Event: `Shutdown` of the node.
  */
@@ -73,12 +82,12 @@ export class NodeShutdownManager {
   readonly #times: ShutdownTimesRecord | undefined;
   #session: LogindSession | undefined;
   #lock: InhibitorLock | undefined;
-  /** A lock is asked for, beside what logind says. */
+  /** A lock request in progress, which runs independently of logind's signals. */
   #taking: UnderWay | undefined;
   #isShuttingDown = false;
   #underWay: UnderWay | undefined;
   #problem: string | undefined;
-  /** A lock was held once, or a shutdown was told of: what is missing now will be back. */
+  /** Whether a lock was ever held or a shutdown ever signalled: then a lost connection is retried quickly. */
   #everWatched = false;
   readonly #startOnce = new StartOnce('NodeShutdownManager');
 
@@ -108,19 +117,19 @@ export class NodeShutdownManager {
     this.#times = stateDirectory === undefined ? undefined : new ShutdownTimesRecord(this.#components, stateDirectory);
   }
 
-  /** While the node shuts down, no pod may begin. */
+  /** Rejects all pods while the node is shutting down. */
   admit(): ShutdownAdmission {
     return this.#isShuttingDown ? REFUSAL : { admit: true };
   }
 
-  /** Why the node is not ready: that it shuts down, where it does. */
+  /** Returns why the node is not ready: the shutdown, if one is in progress. */
   shutdownErrors(): readonly string[] {
     return this.#isShuttingDown ? ['node is shutting down'] : [];
   }
 
   /**
-   * Watches until `signal` is aborted. Where that cannot begin, it is logged, and the node goes on without, as upstream's does; it is
-   * tried again each minute, and each second where the bus was there and is lost. Never rejects.
+   * Watches until `signal` is aborted. If watching cannot start, that is logged and the node continues without it, as
+   * in upstream; it is retried each minute, or each second if watching had succeeded before. Never rejects.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -147,7 +156,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Begins a session, or logs why there is none. @throws the signal's reason */
+  /** Starts a session, or logs why that failed. @throws the signal's reason */
   async #connect(signal: AbortSignal): Promise<void> {
     this.#session = undefined;
     try {
@@ -158,7 +167,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Once for each problem: it is tried again and again. */
+  /** Logs a continuing problem once. */
   #failed(err: unknown): void {
     const problem = errorText(err);
     if (problem === this.#problem) return;
@@ -178,13 +187,14 @@ export class NodeShutdownManager {
   async #begin(signal: AbortSignal): Promise<void> {
     const { logind } = this.#components;
     const session = await logind.connect(signal);
-    // A lock that is lost from here on closes it.
+    // Stored before a lock is taken, because the loss of a lock closes the session.
     this.#session = session;
     try {
-      // What was said while nobody listened.
+      // The shutdown may have begun before the session listened.
       const isPreparing = await session.isPreparingForShutdown(signal);
       if (isPreparing !== this.#isShuttingDown) await this.#changed(isPreparing, signal);
-      // logind gives none while it shuts down: the one that there is is held, or was given back when all pods had ended.
+      // During a shutdown, logind grants no lock: the existing lock is held, or was released when all pods had
+      // terminated.
       if (this.#isShuttingDown) this.#watches();
       else this.#takeLock(session, signal);
     } catch (err) {
@@ -194,7 +204,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Until the session ends. */
+  /** Processes the session's signals until it ends. */
   async #follow(session: LogindSession, signal: AbortSignal): Promise<void> {
     const { logger } = this.#components;
     const close = (): void => session.close();
@@ -207,7 +217,7 @@ export class NodeShutdownManager {
         await this.#changed(isShuttingDown, signal);
         if (!isShuttingDown && this.#lock === undefined) this.#takeLock(session, signal);
       }
-      // Where there was no lock for it, that is what was told.
+      // If the lock failed, that was already logged.
       if (!signal.aborted && this.#problem === undefined) {
         logger.error({}, 'Ended to watching the node for shutdown events');
       }
@@ -223,8 +233,8 @@ export class NodeShutdownManager {
   }
 
   /**
-   * Sees to it that a lock holds for long enough, asks for one, and goes on meanwhile: who gives it may hang, and a shutdown that begins
-   * then is not to wait for that.
+   * Ensures a sufficient delay and requests a lock in the background: the request may hang, and a shutdown that begins
+   * meanwhile must not wait for it.
    */
   #takeLock(session: LogindSession, signal: AbortSignal): void {
     if (this.#taking !== undefined) return;
@@ -237,7 +247,7 @@ export class NodeShutdownManager {
       done: this.#acquire(session, link.signal)
         .catch(async (err: unknown) => {
           if (link.signal.aborted || (await this.#isRefusedForShutdown(session, link.signal))) return;
-          // Without a lock the session is of no use.
+          // Without a lock, the session is useless.
           this.#failed(err);
           session.close();
         })
@@ -249,7 +259,10 @@ export class NodeShutdownManager {
     this.#taking = taking;
   }
 
-  /** A shutdown has begun since it was asked for, and who follows the session is told of it, or is about to be: logind says so first. */
+  /**
+   * Returns whether the lock was refused because a shutdown has begun; logind signals that first, so the session's
+   * reader handles it.
+   */
   async #isRefusedForShutdown(session: LogindSession, signal: AbortSignal): Promise<boolean> {
     const isPreparing = await session.isPreparingForShutdown(signal).catch(() => false);
     return isPreparing || signal.aborted;
@@ -277,21 +290,21 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Ends the pods, and lets the machine go on, unless it was cancelled. Never rejects. */
+  /** Terminates the pods and then releases the lock, unless the shutdown was cancelled. Never rejects. */
   async #shutDown(cancelled: AbortSignal, signal: AbortSignal): Promise<void> {
     const { clock, logger, pods } = this.#components;
     logger.info({}, 'Shutdown manager processing shutdown event');
     const startMs = clock.now();
-    // Nobody waits for a disk before pods are ended.
+    // Pods are terminated without waiting for the disk.
     const begun = this.#times?.set({ startMs, endMs: undefined });
     try {
       await this.#terminator.terminate(pods.active(), cancelled, signal);
     } catch (err) {
-      logger.error({ err }, 'Shutdown manager failed to end the pods');
+      logger.error({ err }, 'Shutdown manager failed to terminate the pods');
     }
     await begun;
     await this.#times?.set({ startMs, endMs: clock.now() });
-    // The next shutdown may begin before logind gives another lock.
+    // After a cancellation, the lock is kept, because the next shutdown may begin before logind grants another.
     if (cancelled.aborted && !signal.aborted) return;
     await this.#release();
     logger.info({}, 'Shutdown manager completed processing shutdown event, node will shutdown shortly');
@@ -311,10 +324,7 @@ export class NodeShutdownManager {
     void lock.ended.then(() => {
       if (this.#lock !== lock) return;
       this.#lock = undefined;
-      this.#components.logger.error(
-        {},
-        'The lock that delays the shutdown of the machine is gone: another one is taken',
-      );
+      this.#components.logger.error({}, 'Lost the lock that delays the shutdown of the machine, taking another one');
       this.#session?.close();
     });
   }

@@ -13,12 +13,13 @@ interface Components {
   readonly logger: Logger;
 }
 
-/** `podAttachAndMountRetryInterval` of `pkg/kubelet/volumemanager`. */
+/** Period of checking volumes (`podAttachAndMountRetryInterval` of `pkg/kubelet/volumemanager`). */
 const VOLUMES_LOOK_MS = 300;
 
 /**
- * Ends pods, group by group, the lowest priorities first. A group is waited for until its pods have ended and their volumes are
- * unmounted, so that what is needed for that, of a higher priority, still runs; and no longer than the group has time.
+ * Terminates pods group by group, lowest priority first. Each group is waited for until its pods have terminated and
+ * their volumes are unmounted, so that higher-priority pods which are needed for that still run; but not longer than
+ * the group's grace period.
  */
 export class PodTerminator {
   readonly #components: Components;
@@ -30,8 +31,9 @@ export class PodTerminator {
   }
 
   /**
-   * @param cancelled the shutdown is: nobody is waited for any more, and no further group is ended
-   * @param signal ends what is under way
+   * Terminates all groups.
+   * @param cancelled aborted if the shutdown is cancelled: the wait ends and no further group is terminated
+   * @param signal aborts running kills
    */
   async terminate(pods: readonly Pod[], cancelled: AbortSignal, signal: AbortSignal): Promise<void> {
     for (const group of groupByPriority(this.#periods, pods)) {
@@ -62,7 +64,7 @@ export class PodTerminator {
     }
   }
 
-  /** It goes on where the group's time is over. */
+  /** The kill continues after the group's grace period. */
   async #kill(pod: Pod, group: ShutdownGroup, signal: AbortSignal): Promise<void> {
     const { pods, logger } = this.#components;
     const seconds = gracePeriodSeconds(pod, group);

@@ -1,22 +1,24 @@
 import type { Pod, PodStatus } from '@node-agent/pod-spec';
 
-/** How a pod is to be ended. */
+/** Parameters of a pod kill. */
 export interface ShutdownKill {
-  /** To be applied to the pod's status while it ends. */
+  /** Applied to the pod's status while the pod terminates. */
   readonly statusFn: (status: PodStatus) => PodStatus;
   readonly gracePeriodSeconds: number;
 }
 
-/** Who knows the pods of the node, and ends them. */
+/** Port to the node's pods. */
 export interface ShutdownPods {
-  /** Those that may have anything that runs. */
+  /** Returns the pods that may have anything running. */
   active(): readonly Pod[];
-  /** Resolves when nothing of it runs any more; rejects where that takes too long. The kill goes on then. */
+  /**
+   * Kills a pod. Resolves when none of its containers run; rejects if that takes too long, while the kill continues.
+   */
   kill(pod: Pod, how: ShutdownKill, signal: AbortSignal): Promise<void>;
 }
 
-/** Who mounts volumes. */
+/** Port to the volume manager. */
 export interface ShutdownVolumes {
-  /** Whether anything of the pod's volumes is left. */
+  /** Returns whether any volume of the pod is left. */
   podVolumesExist(uid: string): Promise<boolean>;
 }

@@ -9,10 +9,13 @@ interface Components {
   readonly metrics: Metrics;
 }
 
-/** A disk that does not answer must neither keep the node from watching, nor use up the time of a shutdown. */
+/** Timeout of file operations: a disk that hangs must neither prevent watching nor use up the shutdown's time. */
 const TIMEOUT_MS = 5_000;
 
-/** When the last shutdown began and ended: in a file, and as metrics that a restart does not reset. */
+/**
+ * Start and end time of the last shutdown, stored in a file and exposed as metrics, so that a restart does not reset
+ * them.
+ */
 export class ShutdownTimesRecord {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -35,7 +38,7 @@ export class ShutdownTimesRecord {
     this.#show({ startMs: undefined, endMs: undefined });
   }
 
-  /** Shows what was stored last; where that cannot be read, it is logged. */
+  /** Loads the stored times into the metrics; a failure is logged. */
   async load(): Promise<void> {
     try {
       this.#show(await withTimeout(this.#clock, TIMEOUT_MS, () => this.#file.load()));
@@ -44,7 +47,7 @@ export class ShutdownTimesRecord {
     }
   }
 
-  /** Shows and stores; where it cannot be stored, that is logged. */
+  /** Sets the metrics and stores the times; a failure is logged. */
   async set(times: ShutdownTimes): Promise<void> {
     this.#show(times);
     try {

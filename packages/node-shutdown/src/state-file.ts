@@ -1,21 +1,21 @@
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 
-/** When the last shutdown began and ended, in ms since the epoch; `undefined`: not yet. */
+/** Times at which the last shutdown began and ended, in ms since the epoch; `undefined` if not yet. */
 export interface ShutdownTimes {
   readonly startMs: number | undefined;
   readonly endMs: number | undefined;
 }
 
-/** What is done with the file. */
+/** File operations of the state file. */
 export type StateFiles = Pick<FileSystem, 'open' | 'writeFileAtomic'>;
 
-/** `localStorageStateFile` of upstream. */
+/** Name of the file (upstream: `localStorageStateFile`). */
 const NAME = 'graceful_node_shutdown_state';
-/** What Go writes of a time that is not set. */
+/** Go's encoding of an unset time. */
 const NO_TIME = '0001-01-01T00:00:00Z';
 const MAX_BYTES = 4096;
 
-/** The times of the last shutdown, in the kubelet's directory (`pkg/kubelet/nodeshutdown/storage.go`). */
+/** The times of the last shutdown, in the kubelet's root directory (`pkg/kubelet/nodeshutdown/storage.go`). */
 export class StateFile {
   readonly #fs: StateFiles;
   readonly #path: string;
@@ -25,13 +25,16 @@ export class StateFile {
     this.#path = `${directory}/${NAME}`;
   }
 
-  /** @throws what the file system does */
+  /** Stores the times. @throws the file system's error */
   async store(times: ShutdownTimes): Promise<void> {
     const state = { startTime: textOf(times.startMs), endTime: textOf(times.endMs) };
     await this.#fs.writeFileAtomic(this.#path, JSON.stringify(state), { mode: 0o644 });
   }
 
-  /** No times where nothing was stored, or `null` was, as Go reads it. @throws what the file system does; SyntaxError, naming the file, for what is no such state */
+  /**
+   * Loads the times; none if nothing was stored, or `null`, as Go reads it. @throws the file system's error;
+   * SyntaxError, naming the file, if the content is invalid
+   */
   async load(): Promise<ShutdownTimes> {
     let text: string;
     try {
@@ -50,15 +53,16 @@ export class StateFile {
       if (state === null) return {};
       if (typeof state === 'object' && !Array.isArray(state)) return state;
     } catch (cause) {
-      throw new SyntaxError(`${this.#path} is no JSON`, { cause });
+      throw new SyntaxError(`${this.#path} must be JSON`, { cause });
     }
-    throw new SyntaxError(`${this.#path} is no JSON object`);
+    throw new SyntaxError(`${this.#path} must be a JSON object`);
   }
 
   #msOf(time: unknown): number | undefined {
     if (time === undefined || time === null || time === NO_TIME) return undefined;
     const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-    if (Number.isNaN(ms)) throw new SyntaxError(`${this.#path} has a time that is none: ${String(time).slice(0, 40)}`);
+    if (Number.isNaN(ms))
+      throw new SyntaxError(`${this.#path} must contain valid times, not ${String(time).slice(0, 40)}`);
     return ms;
   }
 }

@@ -6,23 +6,23 @@ import type { Inhibitor, InhibitorLock } from './logind.ts';
 
 const TIMEOUT_MS = 25_000;
 const MAX_STDERR = 4096;
-/** What `cat` echoes; whatever else is said before it is no lock. */
+/** Line that `cat` echoes when the lock is held; other output does not prove that. */
 const HELD = 'the lock is held\n';
 
-/** How a {@link SystemdInhibit} is set. */
+/** Options of a {@link SystemdInhibit}. */
 export interface SystemdInhibitOptions {
-  /** The program, looked for on PATH where it is no path; `systemd-inhibit` by default. */
+  /** Program, searched on PATH unless it is a path. Default: `systemd-inhibit`. */
   readonly command?: string;
-  /** Who holds the lock, for people who ask logind (`systemd-inhibit --list`); `kubelet` by default. */
+  /** Holder of the lock, as shown by logind (`systemd-inhibit --list`). Default: `kubelet`. */
   readonly who?: string;
-  /** What for; `Kubelet needs time to handle node shutdown` by default. */
+  /** Reason of the lock. Default: `Kubelet needs time to handle node shutdown`. */
   readonly why?: string;
 }
 
 /**
- * Takes locks by `systemd-inhibit`. logind gives a lock as a file descriptor, over a unix socket: Node.js cannot take one from there, a child
- * process can. The child runs `cat`, which says that the lock is held by echoing a line, and ends with its input: no lock
- * outlives the process that took it, however that ends.
+ * Takes locks with `systemd-inhibit`. logind passes a lock as a file descriptor over a unix socket, which Node.js
+ * cannot receive, but a child process can. The child runs `cat`, which echoes a line when the lock is held, and exits
+ * when its input closes: no lock outlives the process that took it, however that process exits.
  */
 export class SystemdInhibit implements Inhibitor {
   readonly #clock: Clock;
@@ -78,7 +78,7 @@ class ChildLock implements InhibitorLock {
       echoed = `${echoed}${bytes}`.slice(-HELD.length);
       if (echoed === HELD) held.resolve();
     });
-    // It may be gone before it is spoken to; that it is gone is told by its end.
+    // The child may already have exited, which its exit event reports.
     stdin?.on('error', () => undefined);
     stdin?.write(HELD);
     child.once('error', (err) => {
@@ -86,15 +86,15 @@ class ChildLock implements InhibitorLock {
       ended.resolve();
     });
     child.once('exit', () => ended.resolve());
-    // All that it said has arrived then.
+    // All output has been received at that point.
     child.once('close', (code, endedBy) => {
-      held.reject(new Error(said.trim() || `systemd-inhibit ended with ${endedBy ?? code}`));
+      held.reject(new Error(said.trim() || `systemd-inhibit exited with ${endedBy ?? code}`));
     });
   }
 
   async release(): Promise<void> {
     this.#child.stdin?.destroy();
-    // Its descriptor is closed by the kernel, whatever it was about to do; what it runs has no input any more.
+    // The kernel closes the killed child's descriptor; the `cat` process exits because its input is closed.
     this.#child.kill('SIGKILL');
     await this.ended;
   }

@@ -3,7 +3,10 @@ import type { Pod, PodCondition, PodStatus } from '@node-agent/pod-spec';
 const REASON = 'Terminated';
 const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
 
-/** What a shutdown of the node makes of a pod's status: it has failed, where it had not succeeded, and was disrupted (KEP-2000, KEP-3329). */
+/**
+ * Returns the function that changes a pod's status because of a node shutdown: phase `Failed`, unless it had succeeded,
+ * and the condition `DisruptionTarget` (KEP-2000, KEP-3329).
+ */
 export function terminatedStatus(pod: Pod): (status: PodStatus) => PodStatus {
   const { generation } = pod.metadata;
   const condition: PodCondition = {
@@ -22,7 +25,7 @@ export function terminatedStatus(pod: Pod): (status: PodStatus) => PodStatus {
   });
 }
 
-/** In the place of the one before it, whose time stays where its status is the same. */
+/** Replaces the condition of the same type; the transition time is kept if the condition's status is unchanged. */
 function withCondition(conditions: readonly PodCondition[], condition: PodCondition): PodCondition[] {
   const before = conditions.find(({ type }) => type === condition.type);
   if (before === undefined) return [...conditions, condition];

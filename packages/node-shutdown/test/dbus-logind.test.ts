@@ -155,7 +155,7 @@ describe('logind over D-Bus', () => {
     peer.end(new Error('connect ENOENT'));
     await expect(missing).rejects.toMatchObject({
       code: 'Logind',
-      message: expect.stringMatching(/^the system bus \/run\/dbus\/system_bus_socket cannot be used: .*ENOENT/),
+      message: expect.stringMatching(/^cannot use the system bus \/run\/dbus\/system_bus_socket: .*ENOENT/),
     });
     peer = new FakePeer(() => 'nothing');
     const silent = connect();

@@ -105,7 +105,7 @@ describe('a lock by a child process', () => {
       message: 'failed creating systemd inhibitor: Failed to inhibit: Access denied',
     });
     await program('exit 3');
-    await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow('systemd-inhibit ended with 3');
+    await expect(new SystemdInhibit({}, { command }).acquire(never)).rejects.toThrow('systemd-inhibit exited with 3');
   });
 
   test('a machine without systemd has no lock', async () => {

@@ -1,16 +1,18 @@
-/** One record of the kernel log (`Documentation/ABI/testing/dev-kmsg`). */
+/** A record of the kernel log (`Documentation/ABI/testing/dev-kmsg`). */
 export interface KmsgRecord {
   readonly sequence: number;
-  /** Since the machine was booted. */
+  /** Time since boot. */
   readonly uptimeMs: number;
-  /** Whether the kernel wrote it: whoever may write to `/dev/kmsg` can write anything else. */
+  /** Whether the kernel wrote the record; processes that may write to `/dev/kmsg` can write arbitrary other records. */
   readonly isKernel: boolean;
   readonly message: string;
 }
 
 const HEAD = /^(\d{1,9}),(\d{1,16}),(\d{1,16})[^;\n]*;(.*)/;
 
-/** Reads `6,1234,5678901,-;message`, with what follows on lines of their own left out. `undefined` where it is none. */
+/**
+ * Parses `6,1234,5678901,-;message`; continuation lines are ignored. Returns `undefined` if the text is not a record.
+ */
 export function parseKmsgRecord(text: string): KmsgRecord | undefined {
   const [, priority, sequence, uptimeUs, message] = HEAD.exec(text) ?? [];
   if (message === undefined) return undefined;

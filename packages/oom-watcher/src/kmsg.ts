@@ -1,17 +1,23 @@
 import { constants, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/** The kernel log, as it is read. */
+/** The opened kernel log. */
 export interface KmsgFile {
-  /** Reads one record, and never waits. @throws errors with a `code`: `EAGAIN` where there is none yet, `EPIPE` where some were lost */
+  /**
+   * Reads one record without blocking. @throws errors with a `code`: `EAGAIN` if there is no new record, `EPIPE` if
+   * records were lost
+   */
   read(buffer: Uint8Array): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Opens the kernel log, at the oldest record that there is. @throws errors with a `code`: `ENOENT`, `EPERM`, ... */
+/** Opens the kernel log at its oldest record. @throws errors with a `code`: `ENOENT`, `EPERM`, ... */
 export type OpenKmsg = () => Promise<KmsgFile>;
 
-/** Opens `/dev/kmsg`, or a file like it, so that no read of it waits: it is read at once, of the kernel's memory. */
+/**
+ * Opens `/dev/kmsg`, or a similar file, in non-blocking mode. Reads are synchronous, because they only copy from kernel
+ * memory.
+ */
 export async function openKmsg(path = '/dev/kmsg'): Promise<KmsgFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return {

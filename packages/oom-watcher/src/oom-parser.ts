@@ -1,47 +1,53 @@
 import type { KmsgRecord } from './kmsg-record.ts';
 
-/** What the OOM killer has done. */
+/** A kill by the OOM killer. */
 export interface OomKill {
-  /** 0 where the kernel did not tell it. */
+  /** Process id; 0 if the kernel did not report it. */
   readonly pid: number;
-  /** As the process called itself: up to 15 bytes of anything. Empty where the kernel did not tell it. */
+  /** Name that the process gave itself: up to 15 arbitrary bytes. Empty if the kernel did not report it. */
   readonly processName: string;
-  /** The group that the process was in; `/` where it was in none, or that was not told. */
+  /** Cgroup of the process; `/` if it was in none, or the kernel did not report it. */
   readonly group: string;
-  /** The group whose limit was reached; `/` where the machine itself had no memory left; empty where a group had none, and which was not told. */
+  /**
+   * Cgroup whose limit was reached; `/` if the machine itself was out of memory; empty if it was a cgroup that the
+   * kernel did not name.
+   */
   readonly limitGroup: string;
-  /** `CONSTRAINT_NONE`, `CONSTRAINT_CPUSET`, `CONSTRAINT_MEMORY_POLICY` or `CONSTRAINT_MEMCG`; empty before Linux 5.0. */
+  /**
+   * `CONSTRAINT_NONE`, `CONSTRAINT_CPUSET`, `CONSTRAINT_MEMORY_POLICY` or `CONSTRAINT_MEMCG`; empty before Linux 5.0.
+   */
   readonly constraint: string;
-  /** When that was told, since the machine was booted. */
+  /** Time of the record since boot. */
   readonly uptimeMs: number;
 }
 
-/** A report of the kernel that has begun, as far as it came; `undefined` where none has. */
+/** Partially read report of the kernel; `undefined` if none has begun. */
 export type OomReport = Omit<OomKill, 'pid' | 'processName' | 'uptimeMs'> | undefined;
 
 const BEGIN = /invoked oom-killer:/;
-/** What the kernel itself says, before what others have named. */
+/** The kernel's own fixed text, which precedes all names that processes can choose. */
 const HEAD = /^oom-kill:constraint=([A-Z_]+),nodemask=/;
-/** Where the machine itself has no memory left, no group is named whose limit that would be. */
+/** If the machine itself is out of memory, no limiting cgroup is named. */
 const OF_MEMORY_GROUP = 'CONSTRAINT_MEMCG';
 const GLOBAL = ',global_oom,task_memcg=';
 const LIMIT_GROUP = ',oom_memcg=';
 const GROUP = ',task_memcg=';
 const NAME = ',task=';
-/** The last of its kind is the kernel's own: a process may call itself anything, within 15 bytes. */
+/** The last match is the kernel's: a process can choose any name of up to 15 bytes. */
 const TASK = /^(.*),pid=(\d+),uid=\d+$/;
-/** Before Linux 5.0. */
+/** Summary format before Linux 5.0. */
 const OLD_SUMMARY = /Task in (.*) killed as a result of limit of (.*)/;
 const KILLED = /Killed process ([0-9]+) \((.+)\)/;
-/** Before that, where it was no lack of the machine's. */
+/** Prefix of older kernels if a cgroup, not the machine, was out of memory. */
 const OF_A_GROUP = /^Memory cgroup out of memory: /;
 
 const UNKNOWN = { group: '/', limitGroup: '/', constraint: '' };
 
 /**
- * Takes in one more record of the kernel log (cadvisor's `oomparser`): a report begins with who asked for memory, and ends with who
- * had to go; what is between may be hundreds of lines, among which the log loses the first ones. A summary, which Linux 5.0 and newer write,
- * says all by itself: it counts without its beginning, too.
+ * Processes one record of the kernel log (cadvisor's `oomparser`). A report begins with the process that requested
+ * memory and ends with the killed process; between them may be hundreds of lines, of which the log loses the oldest
+ * first. A summary line, which Linux 5.0 and newer write, is complete in itself and is used even without the beginning
+ * of the report.
  */
 export function nextOom(
   report: OomReport,
@@ -55,15 +61,15 @@ export function nextOom(
   if (old !== null) return { report: { ...report, group: rooted(old[1]), limitGroup: rooted(old[2]) } };
   const killed = KILLED.exec(message);
   if (killed === null) return { report };
-  // Long names of groups do not leave room for the summary in one record: then this is all that is told.
+  // Long cgroup names leave no room for the summary in a record; then this line is all that is known.
   const limits = OF_A_GROUP.test(message) && report.limitGroup === '/' ? { limitGroup: '' } : {};
   return ended({ ...report, ...limits, pid: Number(killed[1]), processName: killed[2] ?? '', uptimeMs });
 }
 
 /**
- * Reads a line that ends a report. Names of groups and of the process may hold what looks like another field: whose limit it was is
- * above who had to go, and a group has no `,task=` of its own but where somebody made it to be misread, in which case the shorter
- * name is one above it.
+ * Parses a line that ends a report. Names of cgroups and processes may contain text that looks like another field. The
+ * limiting cgroup is an ancestor of the killed process's cgroup. A cgroup's name contains `,task=` only if it was
+ * chosen to be misread; in that case, the shorter name is that of an ancestor.
  */
 function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
   const constraint = HEAD.exec(message)?.[1];
@@ -73,7 +79,7 @@ function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
     const rest = globalAt === -1 ? undefined : victimOf(message.slice(globalAt + GLOBAL.length), '/');
     return rest && { ...rest, limitGroup: '/', constraint };
   }
-  // A path begins with a slash, which the name of a cpuset before it cannot have.
+  // A path begins with a slash, which the preceding cpuset name cannot contain.
   const limitAt = message.indexOf(`${LIMIT_GROUP}/`);
   if (limitAt === -1) return undefined;
   const from = limitAt + LIMIT_GROUP.length;
@@ -107,7 +113,10 @@ function rooted(path = ''): string {
   return `/${path.replace(/^\/+|\/+$/g, '')}`;
 }
 
-/** What is told of the machine itself, in upstream's words (`pkg/kubelet/oom`); `undefined` where a group was at its limit. */
+/**
+ * Returns the event message in upstream's wording if the machine was out of memory (`pkg/kubelet/oom`); `undefined` if
+ * a cgroup reached its limit.
+ */
 export function systemOomMessage({ limitGroup, processName, pid }: OomKill): string | undefined {
   if (limitGroup !== '/') return undefined;
   const who = processName !== '' && pid !== 0 ? `, victim process: ${processName}, pid: ${pid}` : '';

@@ -10,38 +10,45 @@ import type { KmsgFile, OpenKmsg } from './kmsg.ts';
 import { parseKmsgRecord } from './kmsg-record.ts';
 import { nextOom, type OomKill, type OomReport, systemOomMessage } from './oom-parser.ts';
 
-/** What an {@link OomWatcher} works with. */
+/** Dependencies of an {@link OomWatcher}. */
 export interface OomWatcherComponents extends Partial<Pick<CommonPorts, 'clock' | 'logger' | 'recorder'>> {
-  /** `openKmsg` of this package. */
+  /** Opens the kernel log, for example `openKmsg` of this package. */
   readonly open: OpenKmsg;
-  /** How long ago the machine was booted, in ms, by the clock of the kernel log. */
+  /** Returns the time since boot in ms, by the clock of the kernel log. */
   readonly uptimeMs: () => number;
-  /** Told of every kill, of whatever group. */
+  /** Called for each kill, in any cgroup. */
   readonly onKill?: (kill: OomKill) => void;
 }
 
-/** How an {@link OomWatcher} is set. */
+/** Options of an {@link OomWatcher}. */
 export interface OomWatcherOptions {
-  /** What events about the machine refer to. */
+  /** Object of the events about the machine. */
   readonly nodeRef: ObjectReference;
-  /** How often the log is looked at, in ms; 1 s by default. */
+  /** Period of reading the log, in ms. Default: 1,000. */
   readonly periodMs?: number;
-  /** Kills from before the start are told where they were no longer ago than this, in ms; 10 min by default. */
+  /** Maximum age of kills before the start that are still reported, in ms. Default: 600,000 (10 min). */
   readonly lookBackMs?: number;
 }
 
-/** The kernel's own limit of a record is 1 KiB of text, escaped, with its facts; a longer read fails. */
+/**
+ * Read buffer size: the kernel limits a record to 1 KiB of text, escaped, plus metadata; a read into a smaller buffer
+ * fails.
+ */
 const RECORD_BYTES = 8192;
-/** How many records are read in one go, so that a flood of them does not keep other work waiting. */
+/** Maximum number of records read in one go, so that a flood of records does not block other work. */
 const RECORDS_AT_ONCE = 500;
-/** How long others have then: a report tells of each process of the machine, and the log keeps about a thousand records. */
+/**
+ * Pause between reads during a flood: an OOM report lists each process of the machine, and the log keeps about a
+ * thousand records.
+ */
 const FLOOD_PAUSE_MS = 10;
-/** A log that fails is opened again after this. */
+/** Delay before a failed log is opened again. */
 const REOPEN_MS = 60_000;
 
 /**
- * Watches the kernel log for kills of the OOM killer (`pkg/kubelet/oom`, cadvisor's `oomparser`). Where the machine itself had no memory
- * left, an event `SystemOOM` says which process had to go. A log that cannot be read is told once, and looked for again.
+ * Watches the kernel log for kills by the OOM killer (`pkg/kubelet/oom`, cadvisor's `oomparser`). If the machine itself
+ * was out of memory, an event `SystemOOM` names the killed process. A log that cannot be read is reported once and
+ * opened again later.
  */
 export class OomWatcher {
   readonly #components: WithDefaults<OomWatcherComponents & Pick<CommonPorts, 'clock' | 'logger' | 'recorder'>>;
@@ -49,11 +56,11 @@ export class OomWatcher {
   readonly #buffer = new Uint8Array(RECORD_BYTES);
   #report: OomReport;
   #problem: string | undefined;
-  /** The last record that was taken in: a log that is opened again begins with the oldest. */
+  /** Sequence number of the last processed record: a reopened log starts with the oldest record. */
   #lastSequence = -1;
   readonly #startOnce = new StartOnce('OomWatcher');
 
-  /** @throws RangeError for a period that is not above 0 */
+  /** @throws RangeError if `periodMs` is not positive */
   constructor(components: OomWatcherComponents, options: OomWatcherOptions) {
     const asked = checkOptions('OomWatcher', options, {
       nodeRef: 'object',
@@ -65,7 +72,7 @@ export class OomWatcher {
     this.#options = { periodMs: 1000, lookBackMs: 600_000, ...asked };
   }
 
-  /** Watches until `signal` is aborted. Never rejects for what the log does. */
+  /** Watches until `signal` is aborted. Does not reject if the log fails. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, open } = this.#components;
@@ -87,7 +94,7 @@ export class OomWatcher {
     }
   }
 
-  /** Reads what there is, in parts. @returns whether that is all of it @throws what the log throws */
+  /** Reads the available records, up to a limit. @returns whether all were read @throws the log's error */
   async #read(file: KmsgFile, signal: AbortSignal): Promise<boolean> {
     for (let count = 0; count < RECORDS_AT_ONCE && !signal.aborted; count++) {
       try {
@@ -101,7 +108,8 @@ export class OomWatcher {
           return true;
         }
         if (code !== 'EPIPE') throw err;
-        // Records were overwritten before they were read: what had begun is told by its summary, or not at all.
+        // Records were overwritten before they were read. A report that had begun is only complete if its summary
+        // follows.
         this.#report = undefined;
       }
     }
@@ -126,12 +134,12 @@ export class OomWatcher {
     onKill?.(kill);
   }
 
-  /** Once for each reason. */
+  /** Logs each reason once. */
   #failed(err: unknown): void {
     const problem = codeOf(err) ?? String(err);
     if (problem === this.#problem) return;
     this.#problem = problem;
-    this.#components.logger.error({ err }, 'The kernel log cannot be read: kills of the OOM killer are not told');
+    this.#components.logger.error({ err }, 'Failed to read the kernel log, not reporting kills of the OOM killer');
   }
 }
 

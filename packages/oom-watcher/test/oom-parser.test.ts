@@ -13,8 +13,8 @@ function after(message: string, report: OomReport = { group: '/', limitGroup: '/
   return nextOom(report, { sequence: 1, uptimeMs: 9, isKernel: true, message });
 }
 
-describe('a report of the OOM killer', () => {
-  it('begins where the kernel says so, and nobody else', () => {
+describe('parsing an OOM killer report', () => {
+  it('starts a report only at a record that the kernel wrote', () => {
     const record = { sequence: 1, uptimeMs: 9, message: BEGIN };
     const begun = { group: '/', limitGroup: '/', constraint: '' };
     expect(nextOom(undefined, { ...record, isKernel: true })).toEqual({ report: begun });
@@ -52,7 +52,7 @@ describe('a report of the OOM killer', () => {
     expect(after(message)).toEqual({ report: undefined, kill: { ...kill, uptimeMs: 9 } });
   });
 
-  it('before Linux 5.0 has the groups on a line of their own, with or without slashes around', () => {
+  it('reads the cgroups of kernels before Linux 5.0 from their own line, with or without surrounding slashes', () => {
     const { report } = after('Task in /a/b/ killed as a result of limit of a/');
     expect(report).toEqual({ group: '/a/b', limitGroup: '/a', constraint: '' });
     const killed = 'Memory cgroup out of memory: Killed process 5 (hog)';
@@ -81,7 +81,7 @@ describe('a report of the OOM killer', () => {
   });
 });
 
-describe('what is told of the machine', () => {
+describe('the SystemOOM message', () => {
   const kill: OomKill = { pid: 5, processName: 'hog', group: '/', limitGroup: '/', constraint: '', uptimeMs: 0 };
 
   it.each<[Partial<OomKill>, string | undefined]>([
@@ -96,7 +96,7 @@ describe('what is told of the machine', () => {
   });
 });
 
-describe('a record of the kernel log', () => {
+describe('parsing a kernel log record', () => {
   it.each<[string, ReturnType<typeof parseKmsgRecord>]>([
     ['6,12,3456,-;text', { sequence: 12, uptimeMs: 3.456, isKernel: true, message: 'text' }],
     ['7,1,0,-;', { sequence: 1, uptimeMs: 0, isKernel: true, message: '' }],

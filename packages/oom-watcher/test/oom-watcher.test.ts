@@ -35,10 +35,10 @@ function kills(...messages: readonly string[]): readonly Partial<OomKill>[] {
   });
 }
 
-describe('the rule', () => {
+describe('parsing OOM reports', () => {
   const noise = ['Call Trace:', ' dump_stack+0x45/0x56', 'memory: usage 980kB, limit 980kB, failcnt 4152239'];
 
-  test('reads a report of a group at its limit', () => {
+  test('parses a report of a cgroup at its memory limit', () => {
     expect(kills(BEGIN, ...noise, IN_GROUP, 'Memory cgroup out of memory: Killed process 966 (manager)')).toEqual([
       {
         pid: 966,
@@ -51,13 +51,13 @@ describe('the rule', () => {
     ]);
   });
 
-  test('reads a report of a machine without memory', () => {
+  test('parses a report of a machine that is out of memory', () => {
     const [kill] = kills(BEGIN, ...noise, GLOBAL);
     expect(kill).toMatchObject({ pid: 77, processName: 'hog', group: '/user.slice', limitGroup: '/' });
     expect(systemOomMessage(kill as OomKill)).toBe('System OOM encountered, victim process: hog, pid: 77');
   });
 
-  test('reads what kernels before 5.0 write', () => {
+  test('parses reports of kernels before Linux 5.0', () => {
     const [kill] = kills(
       'memorymonster invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0',
       ...noise,
@@ -86,7 +86,7 @@ describe('the rule', () => {
     ['a group', ',oom_memcg=/kubepods/other,task_memcg=/kubepods/other', 'hog', ''],
     ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,global_oom,task_memcg='],
     ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,oom_memcg=x,task_memcg=x,task=x'],
-  ])('the name of %s does not make the kill another one: %s, %s, %s', (_what, child, task, cpuset) => {
+  ])('a process named %s does not change the parsed kill: %s, %s, %s', (_what, child, task, cpuset) => {
     const group = `${GROUP}/${child}`;
     for (const limitGroup of [POD, group]) {
       const message = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${cpuset},mems_allowed=0,oom_memcg=${limitGroup},task_memcg=${group},task=${task},pid=966,uid=0`;
@@ -98,7 +98,7 @@ describe('the rule', () => {
     }
   });
 
-  test('a group whose names leave no room for the summary is not taken for the machine', () => {
+  test('does not attribute a kill to the machine if long cgroup names leave no room for the summary', () => {
     const [kill] = kills(
       BEGIN,
       IN_GROUP.slice(0, IN_GROUP.indexOf(',task=')),
@@ -112,30 +112,30 @@ describe('the rule', () => {
   });
 
   // In any way that looks back it would take longer than a test may.
-  test('a line made to be misread in every way is read as quickly as any', () => {
+  test('parses a maliciously crafted line as fast as any other', () => {
     const fields = ',nodemask=,cpuset=,mems_allowed=,oom_memcg=/,task_memcg=/,task=,pid=1';
     expect(kills(BEGIN, `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=${fields.repeat(100)}`.slice(0, 8192))).toEqual(
       [],
     );
   });
 
-  test('tells of no kill without a report, and of each report once', () => {
+  test('reports no kill without a report, and each report once', () => {
     const killed = 'Memory cgroup out of memory: Killed process 966 (manager)';
     expect(kills(killed, 'Task in /a killed as a result of limit of /b', killed)).toEqual([]);
     expect(kills(BEGIN, IN_GROUP, killed, BEGIN, GLOBAL, 'Out of memory: Killed process 77 (hog)')).toHaveLength(2);
   });
 
-  test('reads a summary of which the log has lost the beginning, as the list of processes before it is long', () => {
+  test("uses a summary whose report's beginning the log has lost", () => {
     expect(kills(...noise, IN_GROUP)).toMatchObject([{ pid: 966, group: GROUP, limitGroup: POD }]);
     expect(kills(...noise, GLOBAL)).toMatchObject([{ pid: 77, group: '/user.slice', limitGroup: '/' }]);
   });
 
-  test('does not believe what is not from the kernel', () => {
+  test('ignores records that the kernel did not write', () => {
     const record = { sequence: 0, uptimeMs: 0, isKernel: false, message: BEGIN };
     expect(nextOom(undefined, record)).toEqual({ report: undefined });
   });
 
-  test('never fails, whatever is in the log', () => {
+  test('never throws, whatever the log contains', () => {
     const line = fc.oneof(fc.string(), fc.constantFrom(BEGIN, IN_GROUP, GLOBAL, 'Killed process 5 (x)'));
     fc.assert(
       fc.property(fc.array(line), (lines) => {
@@ -147,8 +147,8 @@ describe('the rule', () => {
   });
 });
 
-describe('a record', () => {
-  test('is read with its facts, and without its dictionary', () => {
+describe('parsing a record', () => {
+  test('parses the metadata of a record and ignores its dictionary', () => {
     expect(parseKmsgRecord('6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n')).toEqual({
       sequence: 339,
       uptimeMs: 5140.9,
@@ -159,12 +159,15 @@ describe('a record', () => {
     expect(parseKmsgRecord('6,339,5140900,-,caller=T1;with a caller')?.message).toBe('with a caller');
   });
 
-  test.each(['', 'nonsense', '6,1;x', '-1,2,3,-;x', ' 6,1,2,-;x', '\n6,1,2,-;x'])('%j is none', (text) => {
-    expect(parseKmsgRecord(text)).toBeUndefined();
-  });
+  test.each(['', 'nonsense', '6,1;x', '-1,2,3,-;x', ' 6,1,2,-;x', '\n6,1,2,-;x'])(
+    'returns undefined for %j',
+    (text) => {
+      expect(parseKmsgRecord(text)).toBeUndefined();
+    },
+  );
 });
 
-test('memory.events are read, and what is not told is 0', () => {
+test('parses memory.events, with 0 for missing counters', () => {
   expect(parseMemoryEvents('low 0\nhigh 3\nmax 9\noom 2\noom_kill 4\noom_group_kill 1\n')).toEqual({
     oom: 2,
     oomKill: 4,
@@ -205,7 +208,7 @@ function withCode(code: string): Error {
   return Object.assign(new Error(code), { code });
 }
 
-describe('the watcher', () => {
+describe('OomWatcher', () => {
   async function watching(run: (log: Log, clock: FakeClock) => Promise<void>, fault?: Error) {
     const clock = new FakeClock();
     const log = new Log();
@@ -228,7 +231,7 @@ describe('the watcher', () => {
     return { events: recorder.eventsOf(nodeRef), errors, groups };
   }
 
-  test('tells of a machine without memory, and of each kill in which group it was', async () => {
+  test('sends an event if the machine is out of memory, and reports the cgroup of each kill', async () => {
     const { events, groups } = await watching(async (log, clock) => {
       await clock.advance(500);
       log.add(3_600_500, BEGIN, GLOBAL, BEGIN, IN_GROUP);
@@ -241,7 +244,7 @@ describe('the watcher', () => {
     expect(groups[1]).toBe(GROUP);
   });
 
-  test('tells of kills from shortly before its start, and not of old ones', async () => {
+  test('reports kills from shortly before the start, but no old ones', async () => {
     const { events } = await watching(async (log, clock) => {
       log.add(1_000, BEGIN, GLOBAL.replace('hog', 'old'));
       log.add(3_599_000, BEGIN, GLOBAL);
@@ -250,7 +253,7 @@ describe('the watcher', () => {
     expect(events.map(({ message }) => message)).toEqual(['System OOM encountered, victim process: hog, pid: 77']);
   });
 
-  test('what was told is not told again when the log is opened anew, and begins with its oldest record', async () => {
+  test('does not report kills again when the log is reopened at its oldest record', async () => {
     const { events, groups } = await watching(async (log, clock) => {
       log.add(3_600_000, BEGIN, GLOBAL);
       const all = [...log.records];
@@ -266,7 +269,7 @@ describe('the watcher', () => {
     expect(groups).toHaveLength(2);
   });
 
-  test('a log that is not there is told once, and read when it is', async () => {
+  test('logs a missing log once, and reads it when it appears', async () => {
     const { events, errors } = await watching(async (log, clock) => {
       await clock.advance(600_000);
       log.fault = undefined;
@@ -277,7 +280,7 @@ describe('the watcher', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('records that were lost end the report that had begun, but for its summary', async () => {
+  test('lost records end the current report, unless its summary follows', async () => {
     const { events } = await watching(async (log, clock) => {
       log.add(3_600_000, BEGIN);
       log.records.push(withCode('EPIPE'));
@@ -292,7 +295,7 @@ describe('the watcher', () => {
     ]);
   });
 
-  test('a flood of records is taken in parts, with others between them, and no slower than it comes', async () => {
+  test('reads a flood of records in parts, yielding between them, without falling behind', async () => {
     await watching(async (log, clock) => {
       for (let count = 0; count < 1200; count++) log.add(3_600_000, 'noise');
       await clock.advance(0);
@@ -304,7 +307,7 @@ describe('the watcher', () => {
   });
 });
 
-test('W6: reading a file that never answers waits for nobody', async () => {
+test('W6: reading a file that never answers blocks no other work', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'oom-'));
   try {
     const path = join(directory, 'fifo');
@@ -318,7 +321,7 @@ test('W6: reading a file that never answers waits for nobody', async () => {
   }
 });
 
-test('a period that is nonsense is refused by name', () => {
+test('rejects an invalid period with an error that names the option', () => {
   const made = (options: { readonly periodMs?: number; readonly lookBackMs?: number }): OomWatcher =>
     new OomWatcher({ open: openKmsg, uptimeMs: () => 0 }, { nodeRef: { kind: 'Node', name: 'n1' }, ...options });
   expect(() => made({ periodMs: 0 })).toThrow('periodMs must be above 0, not 0');

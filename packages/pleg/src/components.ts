@@ -3,34 +3,45 @@ import type { Logger, Metrics } from '@node-agent/telemetry';
 import type { PodCache } from './pod-cache.ts';
 import type { PlegRuntime } from './types.ts';
 
-/** What `Pleg` works with. */
+/** Dependencies of `Pleg`. */
 export interface PlegComponents {
   readonly runtime: PlegRuntime;
-  /** Nobody else writes to it. */
+  /** The pod cache. `Pleg` must be its only writer. */
   readonly cache: Pick<PodCache, keyof PodCache>;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
 /** Settings of `Pleg`. */
 export interface PlegOptions {
-  /** From the end of one list of all pods to the next, where the runtime's events cannot be relied upon. Default: 1,000. */
+  /**
+   * Time from the end of one list of all pods to the start of the next while the runtime's event stream is not trusted.
+   * Default: 1,000.
+   */
   readonly relistPeriodMs?: number;
-  /** The same where they can, and lists only repair. Default: 300,000. */
+  /**
+   * Time from the end of one list of all pods to the start of the next while the event stream is trusted; the lists
+   * then only repair missed events. Default: 300,000.
+   */
   readonly repairPeriodMs?: number;
-  /** How long after the next list was due the runtime may be silent before `healthy()` complains. Default: 180,000. */
+  /**
+   * Time that the runtime may be silent after the next list was due before `healthy()` reports an error. Default:
+   * 180,000.
+   */
   readonly relistThresholdMs?: number;
   /**
-   * How long after news that something was made or removed its pod is read, where nobody asks for it before: who starts
-   * containers hints when it has started them. News of an end is read at once. Default: 1,000, as long as upstream may take.
+   * Delay between an event that a container or sandbox was created, started or deleted and the read of its pod, unless
+   * the pod is read earlier. After it has started a pod's containers, the kubelet calls `hint`, which reads the pod
+   * earlier. For events that a container or sandbox stopped, the pod is read without delay. Default: 1,000, the longest
+   * delay that upstream has.
    */
   readonly settleMs?: number;
-  /** How many pods are read at once. Default: 10. */
+  /** Maximum number of pods that are read concurrently. Default: 10. */
   readonly maxConcurrentReads?: number;
 }

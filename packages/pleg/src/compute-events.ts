@@ -4,8 +4,8 @@ import type { PodLifecycleEvent, PodLifecycleEventType } from './types.ts';
 type State = 'running' | 'exited' | 'unknown' | 'created' | 'nonExistent';
 
 /**
- * What happened between two looks at a pod: `computeEvents` of `pkg/kubelet/pleg/generic.go`. A sandbox counts as a container that runs
- * while it is ready.
+ * Computes the lifecycle events between two snapshots of a pod, as upstream's `computeEvents`
+ * (`pkg/kubelet/pleg/generic.go`). A ready sandbox counts as a running container.
  *
  * | old \ new    | running          | exited        | unknown, created | not there                       |
  * |--------------|------------------|---------------|------------------|---------------------------------|
@@ -15,8 +15,9 @@ type State = 'running' | 'exited' | 'unknown' | 'created' | 'nonExistent';
  * | unknown      | ContainerStarted | ContainerDied |                  | ContainerDied, ContainerRemoved |
  * | created      | ContainerStarted | ContainerDied |                  | ContainerRemoved                |
  *
- * Other than upstream, what never started does not die: else a pod whose container cannot be started, and is created
- * anew for each try, would wake its own worker without end, past all back-off (P7).
+ * Difference from upstream: a container that was created but never started causes no ContainerDied when it is removed.
+ * If it did, a pod whose container fails to start, and is recreated for each attempt, would wake its own pod worker in
+ * an endless loop that bypasses the back-off (P7).
  */
 export function computeEvents(podUid: string, before: PodSnapshot, after: PodSnapshot): readonly PodLifecycleEvent[] {
   const ids = new Set([
@@ -34,7 +35,7 @@ export function computeEvents(podUid: string, before: PodSnapshot, after: PodSna
   return events;
 }
 
-/** What `events` and `more` say together: each fact once, in the order of their first coming. */
+/** Merges two lists of events. Each event is kept once, in the order of first occurrence. */
 export function mergeEvents(
   events: readonly PodLifecycleEvent[],
   more: readonly PodLifecycleEvent[],
@@ -62,7 +63,7 @@ function eventTypes(before: State, after: State): readonly PodLifecycleEventType
     case 'created':
       return before === 'unknown' || before === 'created' ? [] : ['ContainerChanged'];
     case 'nonExistent':
-      // That an exited one died has been told already.
+      // ContainerDied has already been sent for an exited container.
       return before === 'exited' || before === 'created' ? ['ContainerRemoved'] : ['ContainerDied', 'ContainerRemoved'];
   }
 }

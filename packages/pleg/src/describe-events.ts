@@ -2,10 +2,11 @@ import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { PodLifecycleEvent } from './types.ts';
 
 /**
- * Adds to events what a reader cannot find in the cache: the pod's name, which goes with the pod, and for a death whose container was
- * removed before its end was read the last status that was read of it.
- * @param before what the cache had before these events; `undefined` if the pod is new
- * @param after what it has now; `undefined` if the pod is gone
+ * Adds data to events that a reader cannot find in the cache: the pod's name and namespace, which leave the cache with
+ * the pod, and, for a container that was removed before its exit was read, the last status that was read of the
+ * container.
+ * @param before the cached status before these events; `undefined` if the pod is new
+ * @param after the cached status now; `undefined` if the pod is gone
  */
 export function describeEvents(
   events: readonly PodLifecycleEvent[],

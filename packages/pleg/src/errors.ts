@@ -1,11 +1,14 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** What can go wrong with the generator itself. `AlreadyStarted`: `start` was called twice. */
+/** Error codes of `PlegError`. `AlreadyStarted`: `start` was called twice. */
 export type PlegErrorCode = 'AlreadyStarted';
 
 const BRAND = '@node-agent/pleg.PlegError';
 
-/** An error of the generator, not of the runtime: those are in the cache, in the log and behind `healthy()`. */
+/**
+ * Error in the use of the PLEG. Errors of the runtime are not thrown: they are stored in the cache, logged and reported
+ * by `healthy()`.
+ */
 export class PlegError extends Error {
   static {
     brand(PlegError, BRAND);
@@ -19,7 +22,7 @@ export class PlegError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `PlegError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `PlegError`, created by this or another copy of the package. */
   static is(value: unknown): value is PlegError {
     return hasBrand(value, BRAND);
   }

@@ -3,8 +3,9 @@ import { mergeEvents } from './compute-events.ts';
 import type { PodLifecycleEvent } from './types.ts';
 
 /**
- * Events on their way to one reader: pod by pod, in the order in which the pods first had something to tell. However slow the reader, each
- * fact is delivered, and a fact that is told again before it was delivered is delivered once.
+ * Queue of events for one reader, grouped by pod in the order in which the pods first had an event. The queue never
+ * drops an event, however slow the reader is. If the same event is pushed again before delivery, the event is delivered
+ * once.
  */
 export class EventQueue implements AsyncIterable<PodLifecycleEvent> {
   readonly #pods = new CoalescingQueue<string, readonly PodLifecycleEvent[]>(mergeEvents);
@@ -13,12 +14,12 @@ export class EventQueue implements AsyncIterable<PodLifecycleEvent> {
     if (events.length > 0) this.#pods.push(podUid, events);
   }
 
-  /** How many pods have something to tell. */
+  /** Number of pods with undelivered events. */
   get size(): number {
     return this.#pods.size;
   }
 
-  /** Ends it; what is there is still delivered. */
+  /** Closes the queue; events that are already queued are still delivered. */
   close(): void {
     this.#pods.close();
   }

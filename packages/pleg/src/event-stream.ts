@@ -7,7 +7,7 @@ const INITIAL_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
 const RETRY_JITTER_FACTOR = 0.5;
 
-/** What {@link EventStream} works with. */
+/** Dependencies of {@link EventStream}. */
 export interface EventStreamComponents {
   readonly runtime: Pick<PlegRuntime, 'containerEvents'>;
   readonly clock: Clock;
@@ -15,11 +15,11 @@ export interface EventStreamComponents {
   readonly logger: Logger;
   readonly metrics: PlegMetrics;
   readonly onEvent: (event: PlegRuntimeEvent) => void;
-  /** Events may be missing from now on. */
+  /** Called when the stream was lost: from then on, events may be missing. */
   readonly onLost: () => void;
 }
 
-/** The runtime's events, over as many streams as it takes. */
+/** Reads the runtime's container events and reopens the stream, with back-off, whenever the stream is lost. */
 export class EventStream {
   readonly #components: EventStreamComponents;
   readonly #unimplementedRetryMs: number;
@@ -27,7 +27,10 @@ export class EventStream {
   readonly #noEvents: LastingProblem;
   #openSinceMs: number | undefined;
 
-  /** @param unimplementedRetryMs how often a runtime that has no events is asked again: it may be replaced by one that has */
+  /**
+   * @param unimplementedRetryMs retry period for a runtime that does not implement events; the runtime may be replaced
+   * by one that does
+   */
   constructor(components: EventStreamComponents, unimplementedRetryMs: number) {
     this.#components = components;
     this.#lost = new LastingProblem(components.logger, {
@@ -42,14 +45,14 @@ export class EventStream {
   }
 
   /**
-   * When the stream that is open now was asked for, by the monotonic clock; `undefined` where none is. A runtime says nothing before the
-   * first event, so that it may not have heard of it yet.
+   * Monotonic time at which the open stream was requested; `undefined` if no stream is open. The runtime sends no
+   * acknowledgement before the first event, so an open stream does not prove that the runtime has received the request.
    */
   get openSinceMs(): number | undefined {
     return this.#openSinceMs;
   }
 
-  /** Reads events until `signal` is aborted; returns at once where the runtime has none. */
+  /** Reads events until `signal` is aborted. Returns immediately if the runtime port has no `containerEvents`. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random, runtime } = this.#components;
     if (runtime.containerEvents === undefined) return;
@@ -64,7 +67,7 @@ export class EventStream {
     }
   }
 
-  /** Reads one stream to its end; whether the runtime has no events. */
+  /** Reads one stream until it ends. Returns whether the runtime reported that events are unimplemented. */
   async #readOnce(signal: AbortSignal): Promise<boolean> {
     const { clock, metrics, onLost } = this.#components;
     this.#openSinceMs = clock.monotonic();
@@ -90,7 +93,7 @@ export class EventStream {
       .containerEvents?.(signal)
       [Symbol.asyncIterator]();
     for (;;) {
-      // Not `for await`: a stream that does not hear the signal must not hold up the end.
+      // `for await` is not used: a stream that ignores the signal must not delay shutdown.
       const next = events && (await abortable(events.next(), signal));
       if (next === undefined || next.done) return;
       const { createdAtMs } = next.value;

@@ -1,13 +1,16 @@
-/** What {@link plegHealth} judges. */
+/** Input of {@link plegHealth}. */
 export interface PlegActivity {
-  /** When the runtime was last known to answer, by the monotonic clock; `undefined` where it never has. */
+  /** Monotonic time at which the runtime last answered; `undefined` if it never has. */
   readonly activeAtMs: number | undefined;
   readonly nowMs: number;
-  /** How long it may be silent, in milliseconds. */
+  /** Maximum silence of the runtime, in milliseconds. */
   readonly thresholdMs: number;
 }
 
-/** `undefined` where all is well, else what is wrong, in upstream's words (`Healthy` of `pkg/kubelet/pleg/generic.go`). */
+/**
+ * Returns `undefined` if the PLEG is healthy, else the reason in upstream's wording (`pkg/kubelet/pleg/generic.go`:
+ * `Healthy`).
+ */
 export function plegHealth({ activeAtMs, nowMs, thresholdMs }: PlegActivity): string | undefined {
   if (activeAtMs === undefined) return 'pleg has yet to be successful';
   const elapsedMs = nowMs - activeAtMs;
@@ -15,7 +18,7 @@ export function plegHealth({ activeAtMs, nowMs, thresholdMs }: PlegActivity): st
   return `pleg was last seen active ${formatDuration(elapsedMs)} ago; threshold is ${formatDuration(thresholdMs)}`;
 }
 
-/** A duration as Go prints it, to the millisecond: `3m0s`, `1h0m2.5s`, `250ms`. */
+/** Formats a duration as Go does, rounded to milliseconds: `3m0s`, `1h0m2.5s`, `250ms`. */
 export function formatDuration(ms: number): string {
   const rounded = Math.round(ms);
   if (rounded < 1000) return rounded === 0 ? '0s' : `${rounded}ms`;

@@ -1,35 +1,41 @@
 import { type Clock, jitter, type Random, Semaphore, type Timer } from '@node-agent/async';
 
-/** A pod whose state cannot be read can neither be started nor ended: it is not left for long, as upstream reads it again with every list. */
+/**
+ * Retry delays after a failed read. They are short because a pod whose state cannot be read can be neither started nor
+ * stopped; upstream reads such a pod again with every relist.
+ */
 const INITIAL_RETRY_MS = 1000;
 const MAX_RETRY_MS = 3000;
 const RETRY_JITTER_FACTOR = 0.5;
 
-/** What {@link Looks} works with. */
+/** Dependencies of {@link Looks}. */
 export interface LooksComponents {
   readonly clock: Clock;
   readonly random: Random;
-  /** Looks at one pod; whether it could. Throws at most the signal's reason. */
+  /** Reads one pod from the runtime. Returns whether the read succeeded. Throws only the signal's reason. */
   readonly look: (uid: string, signal: AbortSignal) => Promise<boolean>;
-  /** The monotonic time after which the look must begin; it is put off until then. */
+  /** Monotonic time that must have passed before the pod's read may start; until then the read is postponed. */
   readonly notBefore: (uid: string) => number | undefined;
-  /** Nothing is left to be done for this pod. */
+  /** Called when no further read of the pod is pending. */
   readonly settled: (uid: string) => void;
 }
 
 interface Look {
   state: 'waiting' | 'running';
-  /** Asked for while one runs, which may have passed what it is about. */
+  /**
+   * Whether another read was requested while a read runs; the running read may miss the change that caused the request.
+   */
   again: boolean;
   failures: number;
   timer: Timer | undefined;
-  /** When the timer is due. */
+  /** Monotonic time at which the timer fires. */
   dueMs: number;
 }
 
 /**
- * Looks at single pods: one at a time of each pod, a few at a time of all. What is asked for before a look begins is answered by that
- * look; what is asked for while it runs, by one more. A look that failed is tried again, until it succeeds.
+ * Schedules reads of single pods ("looks"): at most one at a time per pod, and a limited number in total. Requests made
+ * before a read starts are served by that read; requests made while the read runs cause one more read. Failed reads are
+ * retried until they succeed.
  */
 export class Looks {
   readonly #components: LooksComponents;
@@ -43,42 +49,45 @@ export class Looks {
     this.#turns = new Semaphore(maxConcurrent);
   }
 
-  /** The pods for which a look runs or is to come. */
+  /** UIDs of the pods with a running or pending read. */
   get pending(): ReadonlySet<string> {
     return new Set(this.#looks.keys());
   }
 
-  /** Whether a look of the pod runs or waits its turn. */
+  /** Returns whether a read of the pod runs or waits for a free slot. */
   isRunning(uid: string): boolean {
     return this.#looks.get(uid)?.state === 'running';
   }
 
-  /** Asks for a look that begins from now on. Before {@link start} it is kept. */
+  /** Requests a read that starts after this call. Requests made before {@link start} are kept. */
   request(uid: string): void {
     const look = this.#lookOf(uid);
     if (look.state === 'running') look.again = true;
     this.#begin(uid);
   }
 
-  /** As {@link request}, but from the next turn of the event loop on: what comes in a burst is one look. */
+  /**
+   * Requests a read as {@link request} does, but starts it in the next turn of the event loop, so that a burst of
+   * requests causes one read.
+   */
   requestSoon(uid: string): void {
     const look = this.#lookOf(uid);
     if (look.state === 'running') look.again = true;
     else if (this.#signal !== undefined && look.dueMs > this.#components.clock.monotonic()) this.#beginIn(uid, look, 0);
   }
 
-  /** Tries again at once what waits because it failed. */
+  /** Retries all failed reads now, without waiting for their back-off. */
   retryNow(): void {
     for (const [uid, look] of [...this.#looks]) if (look.failures > 0) this.#begin(uid);
   }
 
-  /** Lets looks begin until `signal` is aborted. */
+  /** Starts pending reads, and allows new ones until `signal` is aborted. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const uid of [...this.#looks.keys()]) this.#begin(uid);
   }
 
-  /** Waits for the looks that run, after the signal was aborted; drops the others. */
+  /** Waits for running reads after the signal was aborted, and drops pending ones. */
   async stopped(): Promise<void> {
     for (const look of this.#looks.values()) look.timer?.cancel();
     this.#looks.clear();

@@ -2,7 +2,7 @@ import type { RuntimeContainerState } from '@node-agent/pod-spec';
 import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 import type { PodSnapshot } from './snapshot.ts';
 
-/** The generator's metrics, under upstream's names (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of the PLEG, with upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface PlegMetrics {
   readonly relistDuration: Histogram;
   readonly relistInterval: Histogram;
@@ -19,7 +19,7 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
   return {
     relistDuration: metrics.histogram({
       name: 'kubelet_pleg_relist_duration_seconds',
-      help: 'Seconds that listing all pods took.',
+      help: 'Duration of listing all pods, in seconds.',
     }),
     relistInterval: metrics.histogram({
       name: 'kubelet_pleg_relist_interval_seconds',
@@ -27,28 +27,28 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
     }),
     podRelistDuration: metrics.histogram({
       name: 'kubelet_pleg_pod_relist_duration_seconds',
-      help: 'Seconds that reading one pod took.',
+      help: 'Duration of reading one pod, in seconds.',
     }),
     lastSeen: metrics.gauge({
       name: 'kubelet_pleg_last_seen_seconds',
-      help: 'Unix time at which the runtime last answered with a list of all pods.',
+      help: 'Unix time of the last successful list of all pods.',
     }),
     connectionErrors: metrics.counter({
       name: 'kubelet_evented_pleg_connection_error_count',
-      help: 'Streams of container events that could not be opened or were lost.',
+      help: 'Container event streams that failed to open or were lost.',
     }),
     connections: metrics.counter({
       name: 'kubelet_evented_pleg_connection_success_count',
-      help: 'Streams of container events that were relied upon.',
+      help: 'Container event streams that became trusted.',
     }),
     connectionLatency: metrics.histogram({
       name: 'kubelet_evented_pleg_connection_latency_seconds',
-      help: 'Seconds from the runtime making an event to its arrival.',
+      help: 'Seconds from the creation of a container event by the runtime to its arrival.',
     }),
     runningPods: metrics.gauge({ name: 'kubelet_running_pods', help: 'Pods with a ready sandbox.' }),
     runningContainers: metrics.gauge({
       name: 'kubelet_running_containers',
-      help: 'Containers that the runtime has, by state.',
+      help: 'Containers known to the runtime, by state.',
       labels: ['container_state'],
     }),
   };
@@ -56,7 +56,7 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
 
 const STATES: readonly RuntimeContainerState[] = ['created', 'running', 'exited', 'unknown'];
 
-/** The two gauges of what runs. They are counted anew at each look at any pod: only what has changed is set. */
+/** Gauges of running pods and containers. The counts are recomputed after each read; only changed gauges are set. */
 export class RunningCounts {
   readonly #metrics: PlegMetrics;
   #pods: number | undefined;

@@ -16,11 +16,12 @@ import { isGone, snapshotOf } from './snapshot.ts';
 import type { PlegRuntimeEvent, PodLifecycleEvent } from './types.ts';
 
 /**
- * The Pod Lifecycle Event Generator: keeps the pod cache as the runtime is, and tells what changed (`pkg/kubelet/pleg`).
+ * Pod Lifecycle Event Generator (`pkg/kubelet/pleg`): keeps the pod cache in step with the runtime and emits an event
+ * for each change.
  *
- * Lists of all pods are the truth. Events of the runtime, hints and those who wait for the cache only spur: they lead to a reading of that pod
- * alone. An event's own content is not used: when it was made is known by the wall clock only, which may jump, so that it can never
- * be proved to be newer than what was read, and a reading costs little.
+ * Lists of all pods are authoritative. Runtime events, hints and callers that wait for the cache only trigger a read of
+ * a single pod. The status inside a runtime event is not used: an event is dated by the wall clock, which may jump, so
+ * an event can never be proved newer than a status that was read; and reading one pod is cheap.
  */
 export class Pleg implements AsyncDisposable {
   readonly #components: WithDefaults<PlegComponents>;
@@ -33,14 +34,17 @@ export class Pleg implements AsyncDisposable {
   readonly #settling: SettlingNews;
   readonly #events = new EventQueue();
   readonly #records = new Map<string, PodRecord>();
-  /** Pods whose last reading failed. */
+  /** UIDs of pods whose last read failed. */
   readonly #failed = new Set<string>();
-  /** Beginnings and ends of looks and lists are counted. */
+  /** Logical clock: incremented at each start and end of a read or list. */
   #count = 0;
-  /** Events have come for long enough to be relied upon: lists only repair. */
+  /** Whether the event stream has been open long enough to be trusted. If trusted, lists only repair missed events. */
   #relying = false;
   #lastRelistOk = false;
-  /** A reading has failed since the last list: the runtime may be ill, its silence is not to be taken for rest. */
+  /**
+   * Whether a read has failed since the last list. The runtime may be failing, so the absence of events does not mean
+   * that nothing changed.
+   */
   #suspicious = false;
   #lastRelistMs: number | undefined;
   #activeAtMs: number | undefined;
@@ -120,22 +124,25 @@ export class Pleg implements AsyncDisposable {
     );
   }
 
-  /** What happened, pod by pod; for one reader. Nothing is dropped, however slow it is. Ends when the generator does. */
+  /**
+   * Lifecycle events, grouped by pod, for one reader. No event is dropped, however slow the reader is. The iteration
+   * ends when the PLEG stops.
+   */
   get events(): AsyncIterable<PodLifecycleEvent> {
     return this.#events;
   }
 
-  /** How many pods the runtime is known to have. */
+  /** Number of pods that the runtime is known to have. */
   get podCount(): number {
     return this.#records.size;
   }
 
-  /** Asks for a look at this pod now. */
+  /** Requests a read of this pod in the next turn of the event loop. */
   hint(uid: string): void {
     this.#looks.requestSoon(uid);
   }
 
-  /** `undefined` where the runtime answers, else what is wrong, in upstream's words. */
+  /** Returns `undefined` if the runtime answers, else the reason in upstream's wording. */
   healthy(): string | undefined {
     const { relistThresholdMs } = this.#options;
     const thresholdMs = this.#relying ? this.#options.repairPeriodMs + relistThresholdMs : relistThresholdMs;
@@ -143,11 +150,11 @@ export class Pleg implements AsyncDisposable {
   }
 
   /**
-   * Watches the runtime until `signal` is aborted; resolves when all readings have ended.
-   * @throws PlegError `AlreadyStarted`
+   * Watches the runtime until `signal` is aborted; resolves when all reads have finished.
+   * @throws PlegError `AlreadyStarted` if the PLEG was started before
    */
   async start(signal: AbortSignal): Promise<void> {
-    if (this.#stop !== undefined) throw new PlegError('AlreadyStarted', 'the generator was started before');
+    if (this.#stop !== undefined) throw new PlegError('AlreadyStarted', 'the PLEG has already been started');
     const stop = new AbortController();
     this.#stop = stop;
     const onAbort = (): void => stop.abort(signal.reason);
@@ -155,7 +162,7 @@ export class Pleg implements AsyncDisposable {
     else signal.addEventListener('abort', onAbort, { once: true });
     this.#looks.start(stop.signal);
     this.#components.cache.onWait((uid) => this.#looks.request(uid));
-    // The stream is opened first: what happens during the first list is news then.
+    // The stream is opened before the first list, so that changes during the first list arrive as events.
     this.#ended = Promise.all([this.#stream.run(stop.signal), this.#relistUntil(stop.signal)]);
     await this.#ended;
     signal.removeEventListener('abort', onAbort);
@@ -165,9 +172,9 @@ export class Pleg implements AsyncDisposable {
     this.#events.close();
   }
 
-  /** Ends what `start` began, and waits for it. */
+  /** Stops the PLEG and waits until `start` has finished. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop?.abort(new DOMException('the generator is being stopped', 'AbortError'));
+    this.#stop?.abort(new DOMException('the PLEG is being stopped', 'AbortError'));
     await this.#ended;
     await this.#looks.stopped();
   }
@@ -200,7 +207,7 @@ export class Pleg implements AsyncDisposable {
     return atRest ? this.#options.repairPeriodMs : this.#options.relistPeriodMs;
   }
 
-  /** Waits, but no longer than until something makes the period shorter. */
+  /** Waits for `ms`, or until a change shortens the relist period. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const poked = new AbortController();
     const end = (): void => poked.abort();
@@ -237,18 +244,19 @@ export class Pleg implements AsyncDisposable {
     this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
     this.#running.set(this.#snapshots());
-    // The runtime is back: what failed while it was away need not wait.
+    // The runtime has recovered: failed reads need not wait for their back-off.
     if (!wasOk) this.#looks.retryNow();
     const openSinceMs = this.#stream.openSinceMs;
     if (!this.#relying && openSinceMs !== undefined && startMs >= openSinceMs + this.#options.relistPeriodMs) {
-      // The stream stood when this list began, and long enough before: nothing can have fallen in between.
+      // The stream was open for at least one relist period before this list began, so no change can be missed between
+      // stream and list.
       this.#relying = true;
       this.#metrics.connections.inc({});
       logger.info({}, 'Relying on the events of the container runtime');
     }
   }
 
-  /** Compares a list with what is known, and has those pods looked at that are not as they were. */
+  /** Compares a list with the known pods and requests a read of each pod that differs. */
   #compare(pods: readonly RuntimePod[], beganAt: number, startMs: number): void {
     const endedAt = ++this.#count;
     const listed = new Map(pods.map((pod) => [pod.uid, pod]));
@@ -272,7 +280,7 @@ export class Pleg implements AsyncDisposable {
     }
   }
 
-  /** Reads one pod; whether it could. */
+  /** Reads one pod. Returns whether the read succeeded. */
   async #look(uid: string, signal: AbortSignal): Promise<boolean> {
     const { clock, runtime, cache, logger } = this.#components;
     const startMs = clock.monotonic();
@@ -305,7 +313,8 @@ export class Pleg implements AsyncDisposable {
     };
     const next = observe(this.#records.get(uid), seen);
     if (next === undefined) {
-      // A list has shown something else meanwhile. What this look saw may be older: it is news for the cache, but proves nothing.
+      // A list that ended during this read showed a different state. This read may be older: its status is stored in
+      // the cache, but no events are derived from it.
       this.#looks.request(uid);
       if (!isGone(seen.snapshot)) this.#remember(status, startMs);
       return true;
@@ -315,7 +324,7 @@ export class Pleg implements AsyncDisposable {
     return true;
   }
 
-  /** Puts into the cache what was seen, then tells what happened. */
+  /** Stores the observed status in the cache, then emits the events. */
   #tell(uid: string, record: PodRecord, status: RuntimePodStatus | undefined, startMs: number): void {
     const before = this.#components.cache.get(uid)?.status;
     if (status === undefined || isGone(record.snapshot)) {
@@ -326,7 +335,7 @@ export class Pleg implements AsyncDisposable {
       this.#remember(status, startMs);
       this.#records.set(uid, { ...record, events: [] });
     }
-    // Nobody uses ContainerChanged; upstream does not send it either.
+    // ContainerChanged has no consumer; upstream does not send it either.
     const events = record.events.filter((event) => event.type !== 'ContainerChanged');
     const recovered = this.#failed.delete(uid);
     if (recovered && record.events.length === 0) events.push({ podUid: uid, type: 'PodSync' });
@@ -358,14 +367,14 @@ export class Pleg implements AsyncDisposable {
 
   #onStreamLost(nowMs: number): void {
     if (!this.#relying) return;
-    // Until now its standing told that the runtime was there. What it would have told from now on, lists must.
+    // Until now, the open stream proved that the runtime was alive. From now on, lists must prove that.
     this.#relying = false;
     this.#sawActive(nowMs);
     this.#relistDue = true;
     this.#poke();
   }
 
-  /** The runtime was there at this time, by the monotonic clock; it may be known already that it was there later. */
+  /** Records that the runtime answered at this monotonic time. An older time than the recorded one is ignored. */
   #sawActive(atMs: number): void {
     if (this.#activeAtMs !== undefined && this.#activeAtMs >= atMs) return;
     this.#activeAtMs = atMs;

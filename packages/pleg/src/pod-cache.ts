@@ -1,12 +1,12 @@
 import { mayRun, type RuntimePod, type RuntimePodStatus } from '@node-agent/pod-spec';
 
-/** What the cache holds of a pod. */
+/** Cached runtime status of one pod. */
 export interface PodCacheEntry {
-  /** The last status that could be read; empty where none could ever be. */
+  /** Last status that was read; empty if no read has ever succeeded. */
   readonly status: RuntimePodStatus;
-  /** Why the newest reading failed; `status` is from before it then. */
+  /** Error of the newest read. If present, `status` is older than this error. */
   readonly error?: Error;
-  /** When the reading began, by the monotonic clock. */
+  /** Monotonic time at which the read began. */
   readonly observedAtMs: number;
 }
 
@@ -16,40 +16,44 @@ interface Waiter {
 }
 
 /**
- * The newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). All that it holds is at least as new as the last list of
- * the runtime, but for the pods that this list showed to have changed: those are as old as their own last reading until the next one.
+ * Newest known runtime status of each pod (`pkg/kubelet/container/cache.go`). All entries are at least as new as the
+ * last list of the runtime, except pods that this list showed as changed: until they are read again, those entries are
+ * as old as their last read.
  *
  * Only `Pleg` calls `set`, `setError`, `delete`, `list`, `updateTime`, `settle` and `onWait`.
  */
 export class PodCache {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
-  /** The pods of the last list that were not read since; `undefined` before the first list. */
+  /** Pods of the last list that have not been read since; `undefined` before the first list. */
   #listed: Map<string, RuntimePod> | undefined;
   #timeMs: number | undefined;
   #changed: ReadonlySet<string> = new Set();
   #wanted: ((uid: string) => void) | undefined;
 
-  /** What is known of a pod now; `undefined` where the runtime was not seen to have it. */
+  /** Returns the cached status of a pod; `undefined` if the runtime was never seen to have the pod. */
   get(uid: string): PodCacheEntry | undefined {
     return this.#entries.get(uid);
   }
 
-  /** Whether the runtime has been asked about the pod, so that it is known to be unknown where {@link get} has nothing. */
+  /**
+   * Returns whether the runtime has been queried for the pod. If so, and {@link get} returns `undefined`, the runtime
+   * does not have the pod.
+   */
   hasSeen(uid: string): boolean {
     return this.#freshness(uid) > Number.NEGATIVE_INFINITY;
   }
 
   /**
-   * The pod's status as it was at some time after `minTimeMs` (monotonic clock), an empty one where the runtime does not have the pod. Where
-   * nothing so new is known, a reading is asked for and waited for.
-   * @throws the error of that reading; the signal's reason
+   * Returns a status of the pod that is newer than `minTimeMs` (monotonic clock); an empty status if the runtime does
+   * not have the pod. If the cache has nothing so new, a read is requested and awaited.
+   * @throws the error of that read, or the signal's reason
    */
   getNewerThan(uid: string, minTimeMs: number, signal?: AbortSignal): Promise<RuntimePodStatus> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const known = this.#entries.get(uid);
-      // An old error says nothing about now.
+      // A cached error does not answer a new request.
       if (known?.error === undefined && this.#freshness(uid) > minTimeMs) {
         resolve(this.#statusOf(uid));
         return;
@@ -74,8 +78,8 @@ export class PodCache {
   }
 
   /**
-   * The UIDs of the pods of this name of which anything runs, or may run, whoever wants them; `undefined` before the
-   * runtime's pods were listed for the first time.
+   * Returns the UIDs of all pods of this name and namespace with a running, or possibly running, container or sandbox,
+   * including pods that the kubelet does not want. Returns `undefined` before the first list of the runtime's pods.
    */
   runningPods(name: string, namespace: string): readonly string[] | undefined {
     if (this.#listed === undefined) return undefined;
@@ -88,44 +92,46 @@ export class PodCache {
     return [...running];
   }
 
-  /** How many wait for a status: a leak check. */
+  /** Number of pending `getNewerThan` calls, for leak checks. */
   get waiting(): number {
     let count = 0;
     for (const waiters of this.#waiters.values()) count += waiters.size;
     return count;
   }
 
-  /** The time that the most demanding of those who wait for a pod's status asks for; `undefined` where nobody waits. */
+  /**
+   * Newest minimum time that any pending `getNewerThan` call of this pod requests; `undefined` if no call is pending.
+   */
   newestAsked(uid: string): number | undefined {
     const waiters = this.#waiters.get(uid);
     return waiters && Math.max(...[...waiters].map((waiter) => waiter.minTimeMs));
   }
 
-  /** A reading that began at `observedAtMs`. One that is older than what is known is dropped. */
+  /** Stores the result of a read that began at `observedAtMs`. A result older than the cached one is dropped. */
   set(uid: string, status: RuntimePodStatus, observedAtMs: number): void {
     this.#put(uid, { status, observedAtMs });
   }
 
-  /** A reading that began at `observedAtMs` failed; the last status stays. */
+  /** Records that a read that began at `observedAtMs` failed; the last status is kept. */
   setError(uid: string, error: Error, observedAtMs: number): void {
     this.#put(uid, { status: this.#entries.get(uid)?.status ?? emptyStatus(uid, observedAtMs), error, observedAtMs });
   }
 
-  /** A look that began at `observedAtMs` did not show the pod. */
+  /** Records that a read that began at `observedAtMs` did not find the pod. */
   delete(uid: string, observedAtMs: number): void {
     if (!this.#put(uid, { status: emptyStatus(uid, observedAtMs), observedAtMs })) return;
-    // Not kept: an unknown pod is as new as the last list.
+    // No entry is kept: an unknown pod counts as known as of the last list.
     this.#entries.delete(uid);
   }
 
-  /** A list showed these pods. */
+  /** Stores the pods of the latest list. */
   list(pods: readonly RuntimePod[]): void {
     this.#listed = new Map(pods.map((pod) => [pod.uid, pod]));
   }
 
   /**
-   * A list that began at `timeMs` showed all pods but the `changed` ones, which are to be read anew, to be as they are known. Where somebody
-   * still waits for one of the others, the writer is told again.
+   * Records that a list that began at `timeMs` confirmed the cached status of all pods except `changed`, which must be
+   * read again. For each of the other pods that a caller still waits for, a read is requested again.
    */
   updateTime(timeMs: number, changed: ReadonlySet<string>): void {
     this.#timeMs = timeMs;
@@ -136,14 +142,17 @@ export class PodCache {
     }
   }
 
-  /** The pod is as it is known: nothing is left to be read. */
+  /** Records that no further read of the pod is pending, so its cached status is current. */
   settle(uid: string): void {
     if (!this.#changed.has(uid)) return;
     this.#changed = new Set([...this.#changed].filter((changed) => changed !== uid));
     if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
   }
 
-  /** Tells `wanted` of each pod whose status somebody begins to wait for, and of those that are waited for now. */
+  /**
+   * Sets the callback that requests reads. The callback is called when a caller starts to wait for a pod's status, and
+   * now for each pod that already has waiting callers.
+   */
   onWait(wanted: ((uid: string) => void) | undefined): void {
     this.#wanted = wanted;
     for (const uid of [...this.#waiters.keys()]) wanted?.(uid);
@@ -158,7 +167,7 @@ export class PodCache {
     return true;
   }
 
-  /** The instant as of which the pod is known; before all times where it is not. */
+  /** Returns the time as of which the pod's state is known; negative infinity if it is unknown. */
   #freshness(uid: string): number {
     const readMs = this.#entries.get(uid)?.observedAtMs ?? Number.NEGATIVE_INFINITY;
     return this.#changed.has(uid) || this.#timeMs === undefined ? readMs : Math.max(readMs, this.#timeMs);
@@ -187,7 +196,7 @@ export class PodCache {
   }
 }
 
-/** What is known of a pod that the runtime does not have. */
+/** Returns the status of a pod that the runtime does not have. */
 function emptyStatus(uid: string, observedAtMs: number): RuntimePodStatus {
   return { uid, name: '', namespace: '', ips: [], sandboxes: [], containers: [], observedAtMs };
 }

@@ -1,9 +1,9 @@
 import type { RuntimePodStatus } from '@node-agent/pod-spec';
 
 /**
- * The addresses that a pod's status shows: those of an ended pod stay known when its sandbox has lost them, because the API shows them
- * for completed pods too. Source: `getPodIPs` of `pkg/kubelet/pleg/generic.go`.
- * @param known what the cache had before
+ * Returns the IPs of a pod's status. A terminated pod keeps its last known IPs after its sandbox has lost them, because
+ * the API shows IPs of completed pods too. Source: `getPodIPs` of `pkg/kubelet/pleg/generic.go`.
+ * @param known the cached status before this read
  */
 export function podIps(status: RuntimePodStatus, known: RuntimePodStatus | undefined): readonly string[] {
   if (status.ips.length > 0) return status.ips;

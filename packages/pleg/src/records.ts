@@ -2,25 +2,26 @@ import { computeEvents, mergeEvents } from './compute-events.ts';
 import { noPod, type PodSnapshot, sameSnapshot } from './snapshot.ts';
 import type { PodLifecycleEvent } from './types.ts';
 
-/** What is known of a pod, and what must be told of it once the cache shows it. */
+/** Known state of a pod, with the events that must be emitted once the cache shows the state. */
 export interface PodRecord {
   readonly name: string;
   readonly namespace: string;
   readonly snapshot: PodSnapshot;
-  /** When the last look or list ended that showed `snapshot`, in the count of {@link Observation}. */
+  /** Logical time at which the last read or list that showed `snapshot` ended; see {@link Observation}. */
   readonly endedAt: number;
   /**
-   * What a list showed and no look has confirmed. Runtimes are known to list containers whose status they do not find: what was not
-   * confirmed once is looked at again, but no news.
+   * State that a list showed and no read has confirmed. Some runtimes list containers whose status they cannot return.
+   * If a read did not confirm the state, the same list entry causes another read but no events.
    */
   readonly claim: PodSnapshot | undefined;
-  /** Happened, but not told yet: the cache may be older still. */
+  /** Events that have not been emitted yet, because the cache may still be older than the events. */
   readonly events: readonly PodLifecycleEvent[];
 }
 
 /**
- * A look at a pod: one status reading, or its place in one list. Beginnings and ends are counted. When in between the runtime looked is
- * unknown: of two observations the one is newer for sure only if it began after the other had ended.
+ * One observation of a pod: a status read, or the pod's entry in a list. Starts and ends are numbered by a logical
+ * clock. When exactly the runtime sampled the state is unknown, so an observation is known to be newer than another
+ * only if it began after the other had ended.
  */
 export interface Observation {
   readonly kind: 'look' | 'list';
@@ -33,9 +34,9 @@ export interface Observation {
 }
 
 /**
- * `record` after an observation; with the same `snapshot` where that shows nothing new. One that began before what is known had been seen
- * proves nothing, nor does a list that repeats what a look did not confirm: where these show something else, `undefined` says that the pod
- * must be looked at again.
+ * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined`,
+ * meaning that the pod must be read again, if the observed state differs and the observation proves nothing: it began
+ * before the known state had been observed, or it is a list that repeats a state which a read did not confirm.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;
@@ -61,7 +62,7 @@ function claimAfter(record: PodRecord | undefined, seen: Observation, same: bool
   if (seen.kind === 'list' && !same) return seen.snapshot;
   const claim = record?.claim;
   if (claim === undefined) return undefined;
-  // A look keeps what it does not confirm in mind; a list that agrees with it has dropped its claim.
+  // A read that does not confirm the claim keeps it. A list that differs from the claim drops it.
   const confirmed = sameSnapshot(claim, seen.snapshot);
   return seen.kind === 'look' ? (confirmed ? undefined : claim) : confirmed ? claim : undefined;
 }

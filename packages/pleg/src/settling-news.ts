@@ -2,24 +2,24 @@ import type { Clock, Timer } from '@node-agent/async';
 import { noPod, type PodSnapshot } from './snapshot.ts';
 import type { PlegRuntimeEvent, PlegRuntimeEventKind } from './types.ts';
 
-/** What {@link SettlingNews} works with. */
+/** Dependencies of {@link SettlingNews}. */
 export interface SettlingNewsComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** What is known of a pod; `undefined` where nothing is. */
+  /** Known snapshot of a pod; `undefined` if the pod is unknown. */
   readonly snapshot: (uid: string) => PodSnapshot | undefined;
-  /** Asks for a look at a pod. */
+  /** Requests a read of a pod. */
   readonly look: (uid: string) => void;
 }
 
 interface Settling {
   readonly timer: Timer;
-  /** What was last told of each container and sandbox; by '' what names none. */
+  /** Kind of the last event of each container or sandbox id; key `''` for events that name none. */
   readonly news: Map<string, PlegRuntimeEventKind | undefined>;
 }
 
 /**
- * Whether what is known shows what the news tells, or what came after it. A container or sandbox never goes back: not to an
- * earlier state, nor into being.
+ * Returns whether a snapshot already shows the state that an event reports, or a later one. Containers and sandboxes
+ * never return to an earlier state, and never reappear after removal.
  */
 export function showsNews(
   { containers, sandboxes }: PodSnapshot,
@@ -43,15 +43,16 @@ export function showsNews(
 }
 
 /**
- * News of the runtime that nobody has to hurry for. The start of a pod makes several of them, of which the look that follows it
- * shows all: only where none begins after them, nor one that was under way has shown them, do they lead to one.
+ * Delays runtime events that are not urgent. Starting a pod causes several events; the read that follows shows them
+ * all. An event causes a read only if no read of the pod begins after the event and the known snapshot does not show
+ * it.
  */
 export class SettlingNews {
   readonly #components: SettlingNewsComponents;
   readonly #settleMs: number;
   readonly #pods = new Map<string, Settling>();
 
-  /** @param settleMs how long after a pod's first news the pod is looked at, where that is still of use */
+  /** @param settleMs delay from a pod's first event to the read of the pod, if that read is still needed */
   constructor(components: SettlingNewsComponents, settleMs: number) {
     this.#components = components;
     this.#settleMs = settleMs;
@@ -63,13 +64,13 @@ export class SettlingNews {
     settling.news.set(containerId, kind);
   }
 
-  /** A look at the pod begins: it will show what was told so far. */
+  /** Drops the pod's delayed events because a read of the pod begins, which will show them. */
   drop(podUid: string): void {
     this.#pods.get(podUid)?.timer.cancel();
     this.#pods.delete(podUid);
   }
 
-  /** Drops what waits. */
+  /** Drops all delayed events. */
   stop(): void {
     for (const { timer } of this.#pods.values()) timer.cancel();
     this.#pods.clear();

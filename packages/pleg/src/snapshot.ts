@@ -1,15 +1,15 @@
 import type { RuntimeContainerState, RuntimePod, RuntimePodStatus, RuntimeSandbox } from '@node-agent/pod-spec';
 
-/** What of a pod can change so that someone must be told: the states of its containers and sandboxes, by id. */
+/** The part of a pod's status from which events are derived: the states of its containers and sandboxes, by id. */
 export interface PodSnapshot {
   readonly containers: ReadonlyMap<string, RuntimeContainerState>;
   readonly sandboxes: ReadonlyMap<string, RuntimeSandbox['state']>;
 }
 
-/** A pod that the runtime does not have. */
+/** Snapshot of a pod that the runtime does not have. */
 export const noPod: PodSnapshot = { containers: new Map(), sandboxes: new Map() };
 
-/** The states that a list or a status shows. */
+/** Returns the states that a list entry or a status shows. */
 export function snapshotOf(
   pod: Pick<RuntimePod | RuntimePodStatus, 'containers' | 'sandboxes'> | undefined,
 ): PodSnapshot {
@@ -20,12 +20,12 @@ export function snapshotOf(
   };
 }
 
-/** Whether the runtime has nothing left of the pod. */
+/** Returns whether the runtime has no container or sandbox of the pod. */
 export function isGone(snapshot: PodSnapshot): boolean {
   return snapshot.containers.size === 0 && snapshot.sandboxes.size === 0;
 }
 
-/** Whether both show the same states of the same containers and sandboxes. */
+/** Returns whether both snapshots have the same containers and sandboxes in the same states. */
 export function sameSnapshot(a: PodSnapshot, b: PodSnapshot): boolean {
   return sameEntries(a.containers, b.containers) && sameEntries(a.sandboxes, b.sandboxes);
 }

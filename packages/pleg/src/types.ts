@@ -2,32 +2,36 @@ import type { RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 
 export type { PodLifecycleEvent, PodLifecycleEventType } from '@node-agent/contracts';
 
-/** What can happen to a container or sandbox. */
+/** Kinds of runtime events for a container or sandbox. */
 export type PlegRuntimeEventKind = 'created' | 'started' | 'stopped' | 'deleted';
 
-/** News of the runtime's event stream: something changed in this pod. What changed is read, not taken from the news. */
+/**
+ * Event of the runtime's stream: something changed in this pod. The change itself is read from the runtime, not taken
+ * from the event.
+ */
 export interface PlegRuntimeEvent {
   readonly podUid: string;
-  /** What happened to a container or sandbox of it; where absent, the pod is read at once. */
+  /** Kind of change of a container or sandbox. If absent, the pod is read without delay. */
   readonly kind?: PlegRuntimeEventKind | undefined;
-  /** The container or sandbox; where absent, the pod is read whatever is known of it. */
+  /** Id of the container or sandbox. If absent, the pod is read regardless of the known state. */
   readonly containerId?: string;
-  /** When the runtime made the news, wall clock, for `kubelet_evented_pleg_connection_latency_seconds`. */
+  /** Wall-clock time at which the runtime created the event, for `kubelet_evented_pleg_connection_latency_seconds`. */
   readonly createdAtMs?: number;
 }
 
-/** What the generator asks of the container runtime. */
+/** Container runtime port of the PLEG. */
 export interface PlegRuntime {
-  /** All pods with all containers and sandboxes, dead ones too. */
+  /** Returns all pods with all their containers and sandboxes, including dead ones. */
   getPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /**
-   * All that the runtime knows of one pod: every container and sandbox that `getPods` would list; none of either where the
-   * pod is not there. `name` and `namespace` are '' where the caller does not know them: the answer has the sandbox's then.
+   * Returns the status of one pod: every container and sandbox that `getPods` would list, or none of either if the pod
+   * does not exist. If the caller does not know `name` and `namespace`, they are '' and the result has the sandbox's
+   * name and namespace.
    */
   getPodStatus(uid: string, name: string, namespace: string, signal: AbortSignal): Promise<RuntimePodStatus>;
   /**
-   * The runtime's events from now on. Must end or throw when the stream is lost: events may be missing then. An error with
-   * the `code` `UNIMPLEMENTED` says that this runtime has no events.
+   * Streams the runtime's events from now on. The iteration must end or throw when the stream is lost, because events
+   * may then be missing. An error with `code` `UNIMPLEMENTED` means that the runtime does not support events.
    */
   containerEvents?(signal: AbortSignal): AsyncIterable<PlegRuntimeEvent>;
 }

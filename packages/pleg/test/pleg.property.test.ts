@@ -179,7 +179,7 @@ function shape({ containers, sandboxes }: Truth): string {
   return JSON.stringify([[...containers].sort(), [...sandboxes].sort()]);
 }
 
-it('once quiet for a repair period the cache is as the runtime is, each death was told, and no status was older than asked', async () => {
+it("after a quiet repair period, the cache equals the runtime's state, each death was reported, and no status was older than requested", async () => {
   const property = fc.asyncProperty(
     fc.array(operation, { minLength: 1, maxLength: 60 }),
     fc.array(callPlan, { minLength: 1, maxLength: 10 }),

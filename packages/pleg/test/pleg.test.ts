@@ -59,17 +59,20 @@ afterEach(async () => {
   expect(cache.waiting).toBe(0);
 });
 
-it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number.NaN }])('refuses %j', (options) => {
-  expect(() => new Pleg({ runtime, cache, clock }, options)).toThrow(
-    expect.objectContaining({
-      code: 'InvalidOptions',
-      message: expect.stringContaining(Object.keys(options)[0] ?? ''),
-    }),
-  );
-});
+it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number.NaN }])(
+  'rejects the options %j',
+  (options) => {
+    expect(() => new Pleg({ runtime, cache, clock }, options)).toThrow(
+      expect.objectContaining({
+        code: 'InvalidOptions',
+        message: expect.stringContaining(Object.keys(options)[0] ?? ''),
+      }),
+    );
+  },
+);
 
-describe('the log', () => {
-  it('has a line for a runtime that is away, and one with a count when it is back', async () => {
+describe('log of runtime failures', () => {
+  it('logs once that the runtime is unavailable, and once with a count when it has recovered', async () => {
     const { logger, lines } = captureLogger();
     make(runtime, logger);
     runtime.plan = (call) => (call === 'getPods' ? { fail: new Error('connection refused') } : {});
@@ -85,7 +88,7 @@ describe('the log', () => {
     expect(told[1]?.fields.failures).toBeGreaterThan(30);
   });
 
-  it('says once of a runtime that it has no events, however often it is asked for them', async () => {
+  it('logs once that a runtime has no events, however often the stream is requested', async () => {
     const { logger, lines } = captureLogger();
     make(runtime, logger);
     runtime.events = 'none';
@@ -96,12 +99,12 @@ describe('the log', () => {
   });
 });
 
-describe('a runtime without events', () => {
+describe('PLEG with a runtime without events', () => {
   beforeEach(() => {
     runtime.events = 'none';
   });
 
-  it('is listed once a second, and only what changed is read', async () => {
+  it('lists the runtime once a second, and reads only changed pods', async () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     runtime.set('b', truth({ b1: 'exited' }));
     start();
@@ -118,7 +121,7 @@ describe('a runtime without events', () => {
     expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
   });
 
-  it('P4: the cache knows of which pods of a name anything runs', async () => {
+  it('P4: the cache knows which pods of a name have anything running', async () => {
     expect(cache.runningPods('name-a', 'default')).toBeUndefined();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     start();
@@ -130,7 +133,7 @@ describe('a runtime without events', () => {
     expect(cache.runningPods('name-a', 'default')).toEqual([]);
   });
 
-  it('a pod that is gone is told of and leaves the cache without being read', async () => {
+  it('reports a removed pod and drops it from the cache without reading it', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(0);
@@ -146,7 +149,7 @@ describe('a runtime without events', () => {
   it.each([
     ['beside others', truth({ a1: 'running' })],
     ['alone', truth({})],
-  ])('a container that is listed but has no status is told of once, not at each list: %s', async (_name, status) => {
+  ])('reports a container once that is listed but has no status, not with each list: %s', async (_name, status) => {
     const listing = truth({ ...Object.fromEntries(status.containers), zombie: 'exited' });
     const listedRuntime: PlegRuntime = {
       getPods: (signal) => runtime.getPods(signal),
@@ -174,7 +177,7 @@ describe('a runtime without events', () => {
     expect(calls()).toEqual(['getPods', 'getPodStatus a']);
   });
 
-  it('K4: a pod that is gone is forgotten: one of its UID is new', async () => {
+  it('K4: forgets a removed pod, so that a pod with the same UID counts as new', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(0);
@@ -186,7 +189,7 @@ describe('a runtime without events', () => {
     expect(news()).toEqual(['a ContainerStarted a2']);
   });
 
-  it('a pod that was read and is gone is known to be unknown, with no list in between', async () => {
+  it('knows that a pod is gone after one read, without a list in between', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(100);
@@ -196,7 +199,7 @@ describe('a runtime without events', () => {
     expect([cache.get('a'), cache.hasSeen('a')]).toEqual([undefined, true]);
   });
 
-  it('a created container makes the pod be read, but nothing told', async () => {
+  it('a created container causes a read of its pod but no event', async () => {
     start();
     await clock.advance(0);
     runtime.set('a', truth({ a1: 'created' }));
@@ -205,7 +208,7 @@ describe('a runtime without events', () => {
     expect(news()).toEqual([]);
   });
 
-  it('is asked for events again after the repair period, in case it was replaced', async () => {
+  it('requests the event stream again after the repair period, in case the runtime was replaced', async () => {
     start();
     await clock.advance(300_000);
     expect(runtime.streams).toBe(1);
@@ -213,7 +216,7 @@ describe('a runtime without events', () => {
     expect(runtime.streams).toBe(2);
   });
 
-  it('the ended pod keeps its addresses', async () => {
+  it('a terminated pod keeps its IPs', async () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     start();
     await clock.advance(0);
@@ -223,7 +226,7 @@ describe('a runtime without events', () => {
   });
 });
 
-describe('a runtime with events', () => {
+describe('PLEG with a runtime with events', () => {
   /** Until the stream is relied upon. */
   async function rely(): Promise<void> {
     start();
@@ -232,7 +235,7 @@ describe('a runtime with events', () => {
     news();
   }
 
-  it('is listed at the repair period only, once the stream has stood for a list', async () => {
+  it('lists only once per repair period after the stream was open during a list', async () => {
     start();
     await clock.advance(999);
     expect(calls()).toEqual(['getPods']);
@@ -244,7 +247,7 @@ describe('a runtime with events', () => {
     expect(calls()).toEqual([]);
   });
 
-  it('an event makes its pod be read at once, and nothing else', async () => {
+  it('a runtime event causes an immediate read of its pod and nothing else', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(0);
@@ -252,7 +255,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1']);
   });
 
-  it('events of one burst are one reading', async () => {
+  it('a burst of events causes one read', async () => {
     await rely();
     runtime.set('a', truth({}, { s: 'ready' }));
     await clock.settle();
@@ -263,7 +266,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerStarted a1', 'a ContainerStarted s']);
   });
 
-  it('news of what was made or removed wait a little, for the hint of who made it', async () => {
+  it('delays reads after creation and removal events, to wait for a hint', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
     for (const kind of ['created', 'started', 'deleted'] as const) runtime.say('a', kind);
@@ -280,7 +283,7 @@ describe('a runtime with events', () => {
   });
 
   it.each([['stopped'], [undefined]] as const)(
-    'news of kind %s are read at once, whatever else is waited for',
+    'reads the pod immediately after an event of kind %s, whatever else is delayed',
     async (kind) => {
       await rely();
       runtime.say('a', 'started');
@@ -293,7 +296,7 @@ describe('a runtime with events', () => {
     },
   );
 
-  it('news of an end that come while a pod is read lead to a reading right after it, those of a start to a later one', async () => {
+  it('a stop event during a read causes another read right after it, a start event a later one', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (const [kinds, waitMs] of [
@@ -315,7 +318,7 @@ describe('a runtime with events', () => {
     }
   });
 
-  it('news that the last reading has shown already are not read again, others are', async () => {
+  it('events that the last read already shows cause no read, other events do', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
     pleg.hint('a');
@@ -339,7 +342,7 @@ describe('a runtime with events', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('news that come while a pod is read wait for what that reading shows', async () => {
+  it('an event during a read is judged by the result of that read', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
@@ -351,7 +354,7 @@ describe('a runtime with events', () => {
     expect(calls()).toEqual([]);
   });
 
-  it('an event does not wait for the back-off of a failed reading, and a flood of them does not put it off', async () => {
+  it('an event skips the back-off of a failed read, and a flood of events does not delay the read', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.say('a');
@@ -368,7 +371,7 @@ describe('a runtime with events', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('events that come before a reading begins are one reading, those that come while it runs one more', async () => {
+  it('events before a read starts share one read, events during it cause one more', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (let i = 0; i < 5; i++) runtime.set('a', truth({ a1: 'running' }));
@@ -381,7 +384,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerDied a1']);
   });
 
-  it('an event after which all is as it was tells nothing', async () => {
+  it('an event without a change of state causes no lifecycle event', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(0);
@@ -392,7 +395,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual([]);
   });
 
-  it('a lost event is made good by the next repair', async () => {
+  it('the next repair list makes up for a lost event', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     await clock.advance(299_999);
@@ -401,7 +404,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a ContainerDied a1']);
   });
 
-  it('a lost stream leads to a list at once, and lists go on every second until it has come back', async () => {
+  it('a lost stream causes an immediate list, and lists every second until the stream is back', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     runtime.cut();
@@ -420,7 +423,7 @@ describe('a runtime with events', () => {
     expect(calls().length).toBeLessThanOrEqual(1);
   });
 
-  it('a stream that ends at once is not asked for in a loop', async () => {
+  it('a stream that ends immediately is not reopened in a tight loop', async () => {
     const ending: PlegRuntime = {
       getPods: (signal) => runtime.getPods(signal),
       getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
@@ -436,7 +439,7 @@ describe('a runtime with events', () => {
     expect(calls().length).toBeGreaterThan(55);
   });
 
-  it('a reading that fails is tried again, and then the pod is to be synced', async () => {
+  it('retries a failed read, and then emits PodSync', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.set('a', truth({ a1: 'running' }));
@@ -455,7 +458,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['a PodSync']);
   });
 
-  it('a reading that goes on failing is tried ever more rarely, with jitter, and the others go on', async () => {
+  it('a read that keeps failing is retried with growing, jittered back-off, without delaying other pods', async () => {
     await rely();
     runtime.plan = (call, uid) => (call === 'getPodStatus' && uid === 'a' ? { fail: new Error('down') } : {});
     runtime.set('a', truth({ a1: 'running' }));
@@ -469,7 +472,7 @@ describe('a runtime with events', () => {
     expect(news()).toEqual(['b ContainerStarted b1']);
   });
 
-  it('K2: when the runtime is back, what had failed is read at once', async () => {
+  it('K2: failed reads are retried immediately when the runtime has recovered', async () => {
     await rely();
     for (const uid of ['a', 'b']) runtime.set(uid, truth({ [`${uid}1`]: 'running' }));
     await clock.advance(0);
@@ -483,8 +486,8 @@ describe('a runtime with events', () => {
   });
 });
 
-describe('those who wait for the cache', () => {
-  it('an unknown pod is answered by the first list, by which it is known to be unknown', async () => {
+describe('callers that wait for the cache', () => {
+  it('the first list answers a caller that waits for an unknown pod', async () => {
     runtime.plan = () => ({ afterMs: 500 });
     start();
     const asked = cache.getNewerThan('x', Number.NEGATIVE_INFINITY, stop.signal);
@@ -498,7 +501,7 @@ describe('those who wait for the cache', () => {
     expect(await asked).toMatchObject({ uid: 'x', containers: [], sandboxes: [] });
   });
 
-  it('one who waits does not wait for the next list', async () => {
+  it('a waiting caller does not wait for the next list', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(1500);
@@ -509,7 +512,7 @@ describe('those who wait for the cache', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('several who wait are one reading', async () => {
+  it('several waiting callers share one read', async () => {
     start();
     await clock.advance(1500);
     calls();
@@ -519,7 +522,7 @@ describe('those who wait for the cache', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('a reading that began before is not taken for one that began after', async () => {
+  it('a read that started before the requested time does not satisfy a caller', async () => {
     start();
     await clock.advance(1500);
     runtime.plan = () => ({ afterMs: 100 });
@@ -531,7 +534,7 @@ describe('those who wait for the cache', () => {
     expect((await status).containers[0]?.state).toBe('exited');
   });
 
-  it('the error of the reading is thrown', async () => {
+  it('getNewerThan throws the error of the read', async () => {
     start();
     await clock.advance(1500);
     runtime.plan = () => ({ fail: new Error('down') });
@@ -544,8 +547,8 @@ describe('those who wait for the cache', () => {
   });
 });
 
-describe('readings and lists that overlap', () => {
-  it('a list that is older than a reading does not undo it', async () => {
+describe('overlapping reads and lists', () => {
+  it('a list that is older than a read does not undo it', async () => {
     runtime.events = 'none';
     start();
     await clock.advance(500);
@@ -561,7 +564,7 @@ describe('readings and lists that overlap', () => {
     expect(cache.get('a')?.status.containers).toHaveLength(1);
   });
 
-  it('a reading that is older than a list is followed by another', async () => {
+  it('a read that is older than a list is followed by another read', async () => {
     runtime.events = 'none';
     runtime.set('a', truth({ a1: 'running' }));
     start();
@@ -580,7 +583,7 @@ describe('readings and lists that overlap', () => {
     expect(news()).toEqual(['a ContainerDied a1']);
   });
 
-  it('a list that may be newer than a reading in its time leads to another reading at once', async () => {
+  it('a list that overlaps a read and may be newer causes another read immediately', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(300_999);
@@ -595,7 +598,7 @@ describe('readings and lists that overlap', () => {
     expect(news()).toEqual(['a ContainerDied a2']);
   });
 
-  it('a pod that a reading has confirmed in the time of a list that misses it is read again, not lost in the cache', async () => {
+  it('a pod that a read confirmed while an overlapping list missed it is read again and stays in the cache', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(300_999);
@@ -610,7 +613,7 @@ describe('readings and lists that overlap', () => {
     expect(cache.get('a')).toBeUndefined();
   });
 
-  it('a pod that is gone from a list is not brought back by a reading from before', async () => {
+  it('an older read does not restore a pod that a list no longer contains', async () => {
     runtime.events = 'none';
     runtime.set('a', truth({ a1: 'running' }));
     start();
@@ -625,7 +628,7 @@ describe('readings and lists that overlap', () => {
     expect(cache.get('a')).toBeUndefined();
   });
 
-  it('one pod that is read slowly holds up neither the others nor the lists', async () => {
+  it('a slow read of one pod delays neither other pods nor lists', async () => {
     runtime.events = 'none';
     runtime.plan = (_call, uid) => (uid === 'slow' ? { hang: true } : {});
     runtime.set('slow', truth({ s: 'running' }));
@@ -637,7 +640,7 @@ describe('readings and lists that overlap', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('a few pods are read at a time, and each one once at a time', async () => {
+  it('limits concurrent reads in total, and to one per pod', async () => {
     runtime.events = 'none';
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 100 } : {});
     for (let i = 0; i < 35; i++) runtime.set(`p${i}`, truth({ [`c${i}`]: 'running' }));
@@ -652,8 +655,8 @@ describe('readings and lists that overlap', () => {
   });
 });
 
-describe('events', () => {
-  it('a slow reader misses nothing, and is told each thing once', async () => {
+describe('event delivery', () => {
+  it('a slow reader gets every event exactly once', async () => {
     runtime.events = 'none';
     ended = pleg.start(stop.signal);
     const events = pleg.events[Symbol.asyncIterator]();
@@ -674,7 +677,7 @@ describe('events', () => {
     reading = Promise.resolve();
   });
 
-  it('when an event is told, the cache shows it already', async () => {
+  it("the cache already shows an event's state when the event is delivered", async () => {
     runtime.events = 'none';
     const shown: (string | undefined)[] = [];
     ended = pleg.start(stop.signal);
@@ -689,8 +692,8 @@ describe('events', () => {
   });
 });
 
-describe('health', () => {
-  it('has yet to be successful before the first list', async () => {
+describe('healthy()', () => {
+  it('reports an error before the first successful list', async () => {
     runtime.plan = () => ({ fail: new Error('down') });
     start();
     await clock.advance(10_000);
@@ -700,7 +703,7 @@ describe('health', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('complains after three minutes of silence, and is well again with the next list', async () => {
+  it('reports an error after three minutes of silence, and recovers with the next list', async () => {
     runtime.events = 'none';
     start();
     await clock.advance(0);
@@ -714,7 +717,7 @@ describe('health', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('W6: does not complain of a runtime that lists its pods because it took long to read one of them', async () => {
+  it('W6: stays healthy while lists succeed, even if reading one pod takes long', async () => {
     runtime.events = 'none';
     runtime.pods.set('a', truth({ c: 'running' }));
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 200_500 } : {});
@@ -726,7 +729,7 @@ describe('health', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('says when it was active as it counts that: a reading of one pod is activity too', async () => {
+  it('counts the read of a single pod as activity', async () => {
     const lastSeen: number[] = [];
     const gauge = ({ name }: { readonly name: string }) => ({
       set: (_labels: object, value: number) => void (name === 'kubelet_pleg_last_seen_seconds' && lastSeen.push(value)),
@@ -742,7 +745,7 @@ describe('health', () => {
     expect(lastSeen.at(-1)).toBe(Math.floor((clock.now() - 1) / 1000));
   });
 
-  it('does not complain of rest between repairs, nor when the stream is lost after it', async () => {
+  it('stays healthy between two repair lists, and when the stream is lost after that', async () => {
     start();
     await clock.advance(299_000);
     expect(pleg.healthy()).toBeUndefined();
@@ -754,7 +757,7 @@ describe('health', () => {
     expect(pleg.healthy()).toContain('pleg was last seen active');
   });
 
-  it('a reading that fails in rest leads to a list soon', async () => {
+  it('a failed read between repair lists causes a list soon', async () => {
     start();
     await clock.advance(10_000);
     calls();
@@ -766,7 +769,7 @@ describe('health', () => {
 });
 
 describe('start and stop', () => {
-  it('what is asked for before start is done then', async () => {
+  it('serves requests made before start after it has started', async () => {
     pleg.hint('a');
     const asked = cache.getNewerThan('b', 5, stop.signal);
     await clock.advance(100);
@@ -777,7 +780,7 @@ describe('start and stop', () => {
     await asked;
   });
 
-  it('stops in the middle of hanging calls', async () => {
+  it('stops although runtime calls hang', async () => {
     runtime.plan = () => ({ hang: true });
     pleg.hint('a');
     start();
@@ -789,13 +792,13 @@ describe('start and stop', () => {
     expect(calls()).toEqual(expect.not.arrayContaining(['getPodStatus b']));
   });
 
-  it('cannot be started twice', async () => {
+  it('throws if it is started twice', async () => {
     start();
     await expect(pleg.start(stop.signal)).rejects.toBeInstanceOf(PlegError);
   });
 });
 
-it('names the pod in each event, and shows the last status of a container that died and was removed between two lists', async () => {
+it("includes the pod's name in each event, and the last status of a container that died and was removed between two lists", async () => {
   const seen: PodLifecycleEvent[] = [];
   runtime.events = 'none';
   ended = pleg.start(stop.signal);

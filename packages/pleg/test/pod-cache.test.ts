@@ -29,7 +29,7 @@ function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: u
 }
 
 describe('runningPods', () => {
-  it('P4: says of which pods of a name anything runs, from the list and what was read since', () => {
+  it('P4: returns the pods of a name with anything running, from the list and later reads', () => {
     const running = (): unknown => cache.runningPods('name-p', 'default');
     expect(running()).toBeUndefined();
     cache.list([{ ...toPod('p', state), name: 'name-p', namespace: 'default' }]);
@@ -60,7 +60,7 @@ describe('getNewerThan', () => {
     expect(wanted).toEqual(outcome === 'waits' ? ['p'] : []);
   });
 
-  it('ends with a reading that is new enough, not with one that is not', async () => {
+  it('resolves with a read that is new enough, not with an older one', async () => {
     const early = ask('p', 10);
     const late = ask('p', 20);
     expect(cache.newestAsked('p')).toBe(20);
@@ -73,7 +73,7 @@ describe('getNewerThan', () => {
     expect([cache.waiting, cache.newestAsked('p')]).toEqual([0, undefined]);
   });
 
-  it('ends with a list that confirms what is known, whose time is the status then', async () => {
+  it("resolves with a list that confirms the known status, with the list's time", async () => {
     cache.set('p', toStatus('p', state, 5), 5);
     const asked = ask('p', 10);
     const unknown = ask('nobody', 10);
@@ -87,7 +87,7 @@ describe('getNewerThan', () => {
     expect(unknown.outcome).toEqual({ containers: 0, observedAtMs: 11 });
   });
 
-  it('does not take the list as word for a pod that changed, until that was read', async () => {
+  it('does not resolve with a list for a changed pod until the pod was read', async () => {
     cache.set('p', toStatus('p', state, 5), 5);
     const asked = ask('p', 10);
     const fresh = ask('new', 10);
@@ -102,7 +102,7 @@ describe('getNewerThan', () => {
     expect(fresh.outcome).toEqual({ containers: 1, observedAtMs: 21 });
   });
 
-  it('throws the error of a reading that failed while it waited', async () => {
+  it('throws the error of a read that failed during the wait', async () => {
     const error = new Error('no runtime');
     const asked = ask('p', 10);
     cache.setError('p', error, 11);
@@ -110,7 +110,7 @@ describe('getNewerThan', () => {
     expect(asked.outcome).toBe(error);
   });
 
-  it('asks again rather than throw an old error, and no list clears it', async () => {
+  it('requests another read instead of throwing an old error, which no list clears', async () => {
     cache.setError('p', new Error('no runtime'), 11);
     const asked = ask('p', 1);
     cache.updateTime(12, new Set(['p']));
@@ -123,7 +123,7 @@ describe('getNewerThan', () => {
     expect(asked.outcome).toEqual({ containers: 1, observedAtMs: 13 });
   });
 
-  it('ends with the abort of its signal, and leaves nothing', async () => {
+  it('rejects when its signal is aborted, and leaves no waiter behind', async () => {
     const abort = new AbortController();
     const asked = ask('p', 10, abort.signal);
     expect(cache.waiting).toBe(1);
@@ -135,7 +135,7 @@ describe('getNewerThan', () => {
     expect(cache.waiting).toBe(0);
   });
 
-  it('tells a new writer of those who wait already', () => {
+  it('reports existing waiters to a new writer', () => {
     cache.onWait(undefined);
     ask('p', 10);
     cache.onWait((uid) => wanted.push(uid));
@@ -143,8 +143,8 @@ describe('getNewerThan', () => {
   });
 });
 
-describe('what it holds', () => {
-  it('a stale reading never replaces a newer one', () => {
+describe('cache content', () => {
+  it('a stale read never replaces a newer one', () => {
     cache.set('p', toStatus('p', state, 10), 10);
     cache.set('p', toStatus('p', truth({}), 9), 9);
     cache.setError('p', new Error('x'), 9);
@@ -153,13 +153,13 @@ describe('what it holds', () => {
     expect(cache.get('p')?.error).toBeUndefined();
   });
 
-  it('an error keeps the last status', () => {
+  it('a failed read keeps the last status', () => {
     cache.set('p', toStatus('p', state, 10), 10);
     cache.setError('p', new Error('x'), 11);
     expect(cache.get('p')).toMatchObject({ error: new Error('x'), status: { containers: [{ id: 'c' }] } });
   });
 
-  it('K4: a pod that is gone leaves nothing', async () => {
+  it('K4: a removed pod leaves nothing in the cache', async () => {
     const asked = ask('p', 5);
     cache.set('p', toStatus('p', state, 5), 5);
     cache.delete('p', 6);

@@ -57,7 +57,7 @@ describe('computeEvents', () => {
     expect(events.every((event) => event.podUid === 'p' && event.containerId === 'c')).toBe(true);
   });
 
-  it('takes a sandbox for a container that runs while it is ready', () => {
+  it('treats a ready sandbox as a running container', () => {
     const ready = snapshotOf(toPod('p', truth({}, { s: 'ready' })));
     const notReady = snapshotOf(toPod('p', truth({}, { s: 'notReady' })));
     expect(computeEvents('p', noPod, ready).map((event) => event.type)).toEqual(['ContainerStarted']);
@@ -65,13 +65,13 @@ describe('computeEvents', () => {
     expect(computeEvents('p', notReady, noPod).map((event) => event.type)).toEqual(['ContainerRemoved']);
   });
 
-  it('shows a list and a status of the same pod as the same', () => {
+  it('gives equal snapshots for a list entry and a status of the same pod', () => {
     const state = truth({ a: 'running', b: 'exited' }, { s: 'ready' });
     expect(computeEvents('p', snapshotOf(toPod('p', state)), snapshotOf(toStatus('p', state, 0)))).toEqual([]);
   });
 });
 
-it('mergeEvents keeps each fact once, in the order of its first coming', () => {
+it('mergeEvents keeps each event once, in order of first occurrence', () => {
   const event = (type: PodLifecycleEvent['type'], containerId: string): PodLifecycleEvent => ({
     podUid: 'p',
     type,
@@ -100,32 +100,32 @@ describe('observe', () => {
   });
   const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
-  it('keeps a record that is as it was seen, whenever that was', () => {
+  it('keeps a record whose observation shows no change, whatever its time', () => {
     expect(observe(first, seen({ a: 'running' }, 3, 4))).toEqual(first);
     expect(observe(first, seen({ a: 'running' }, 6))).toEqual({ ...first, endedAt: 7 });
   });
 
-  it('goes on with what is newer, and gathers what happened', () => {
+  it('accepts a newer observation and collects its events', () => {
     const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '', namespace: '' });
     expect(second).toMatchObject({ name: 'n', namespace: 'ns', endedAt: 7 });
     expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
   });
 
-  it('knows no name of a pod of which nobody has told one', () => {
+  it('has no name for a pod whose name was never observed', () => {
     expect(observe(undefined, { ...seen({}, 6), name: '', namespace: '' })).toMatchObject({ name: '', namespace: '' });
   });
 
-  it('of two looks that overlap neither replaces the other', () => {
+  it('of two overlapping observations that differ, neither replaces the other', () => {
     expect(observe(first, seen({ a: 'exited' }, 2, 9))).toBeUndefined();
     expect(observe(first, seen({ a: 'exited' }, 4, 9))).toBeUndefined();
   });
 
-  it('nor does one replace what was seen again in its time', () => {
+  it('an observation does not replace a state that was confirmed during it', () => {
     const confirmed = observe(first, seen({ a: 'running' }, 8, 9));
     expect(observe(confirmed, seen({}, 7, 10))).toBeUndefined();
   });
 
-  it('a stale look does not replace a newer one: it asks for another', () => {
+  it('a stale read does not replace a newer one but requests another', () => {
     expect(observe(first, seen({ a: 'exited' }, 1))).toBeUndefined();
     expect(observe(first, seen({}, 1))).toBeUndefined();
   });
@@ -135,7 +135,7 @@ describe('observe', () => {
     kind: 'list' as const,
   });
 
-  it('a list that repeats what a look did not confirm proves nothing, until it shows something else', () => {
+  it('ignores a list that repeats an unconfirmed state, until a list shows something else', () => {
     const claimed = observe(first, listed({ a: 'running', zombie: 'exited' }, 6));
     expect(claimed?.events).toHaveLength(2);
     const contradicted = observe(claimed, seen({ a: 'running' }, 8));
@@ -148,14 +148,14 @@ describe('observe', () => {
     expect(observe(agreed, listed({ a: 'running', zombie: 'exited' }, 12))?.snapshot.containers.size).toBe(2);
   });
 
-  it('nor does one that had repeated it before the look', () => {
+  it('ignores a list with an unconfirmed state that was also listed before the read', () => {
     const zombie = { a: 'running', zombie: 'exited' } as const;
     const repeated = observe(observe(first, listed(zombie, 6)), listed(zombie, 8));
     const contradicted = observe(repeated, seen({ a: 'running' }, 10));
     expect(observe(contradicted, listed(zombie, 12))).toBeUndefined();
   });
 
-  it('what a look confirms at last is no longer in doubt', () => {
+  it('a state that a later read confirms is accepted', () => {
     const late = { a: 'running', late: 'created' } as const;
     const contradicted = observe(observe(first, listed(late, 6)), seen({ a: 'running' }, 8));
     const confirmed = observe(contradicted, seen(late, 10));
@@ -164,7 +164,7 @@ describe('observe', () => {
     expect(observe(gone, listed(late, 14))?.snapshot.containers.has('late')).toBe(true);
   });
 
-  it('tells what happened to a pod that was seen once only', () => {
+  it('emits events for a pod that was observed only once', () => {
     const gone: PodRecord | undefined = observe(first, seen({}, 6));
     expect(gone?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied', 'ContainerRemoved']);
   });
@@ -181,7 +181,7 @@ describe('podIps', () => {
   ])('%s', (_name, state, ips, expected) => {
     expect(podIps({ ...toStatus('p', state, 0), ips }, known)).toEqual(expected);
   });
-  it('there may be none before', () => {
+  it('returns no IPs if none are known', () => {
     expect(podIps({ ...toStatus('p', truth({}), 0), ips: [] }, undefined)).toEqual([]);
   });
 });

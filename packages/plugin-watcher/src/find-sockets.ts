@@ -1,22 +1,23 @@
 import { type FileStat, type FileSystem, isMissing } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
-/** What is in a directory of plugins. */
+/** Content of the plugin directory. */
 export interface FoundSockets {
-  /** By path; the value changes when another socket is in the place of one. */
+  /** Sockets by path; the value changes when a socket is replaced. */
   readonly sockets: ReadonlyMap<string, string>;
-  /** The same of links, which may lead to sockets. */
+  /** Links by path, which may lead to sockets; the value changes when a link is replaced. */
   readonly links: ReadonlyMap<string, string>;
-  /** All directories, the first one included. */
+  /** All directories, including the root. */
   readonly directories: readonly string[];
 }
 
-/** A plugin's socket is not further down, and a link that leads up is not followed. */
+/** Maximum depth: plugins' sockets are not deeper, and cycles end here. */
 const MAX_DEPTH = 8;
 
 /**
- * Looks through a directory and those in it; what begins with a dot is nobody's (`pkg/kubelet/pluginmanager/pluginwatcher`).
- * @param before what was found the last time: what cannot be looked at for once is taken to be as it was
+ * Searches a directory and its subdirectories for sockets; names that begin with a dot are ignored
+ * (`pkg/kubelet/pluginmanager/pluginwatcher`).
+ * @param before the previous result: a file that cannot be read now counts as unchanged
  */
 export async function findSockets(
   fs: Pick<FileSystem, 'readdir' | 'lstat'>,
@@ -38,7 +39,7 @@ export async function findSockets(
         (kind === 'socket' ? sockets : links).set(path, identityOf(await fs.lstat(path)));
       } catch (err) {
         if (isMissing(err)) continue;
-        logger.warn({ path, reason: errorText(err) }, 'Could not look at a plugin directory');
+        logger.warn({ path, reason: errorText(err) }, 'Failed to read a plugin directory');
         keep(path, before?.sockets, sockets);
         keep(path, before?.links, links);
       }
@@ -48,14 +49,14 @@ export async function findSockets(
   return { sockets, links, directories };
 }
 
-/** What was at a path, or beneath it, is there still. */
+/** Keeps the previous entries at a path and below it. */
 function keep(path: string, before: ReadonlyMap<string, string> | undefined, now: Map<string, string>): void {
   for (const [known, identity] of before ?? []) {
     if (known === path || known.startsWith(`${path}/`)) now.set(known, identity);
   }
 }
 
-/** What differs where another file is in the place of one. */
+/** Returns a value that differs between two files at the same path. */
 export function identityOf({ device, inode, modifiedAtMs }: FileStat): string {
   return `${device}:${inode}:${modifiedAtMs}`;
 }

@@ -1,20 +1,20 @@
 import { type Service, service } from '@node-agent/grpc';
 import { registrationRpcs } from './generated/services.ts';
 
-/** What a plugin says of itself where it is found by its socket. */
+/** Description of a fake plugin that is found by its socket. */
 export interface FoundPlugin {
-  /** `DevicePlugin`, `CSIPlugin`, `DRAPlugin`. */
+  /** Plugin type: `DevicePlugin`, `CSIPlugin`, `DRAPlugin`. */
   readonly type: string;
-  /** Of a device plugin: its resource. */
+  /** Plugin name; for a device plugin, its resource. */
   readonly name: string;
   readonly versions: readonly string[];
-  /** Where it serves what it is for; the socket that it was found by where absent. */
+  /** Socket of the plugin's service. Default: the socket at which it was found. */
   readonly endpoint?: string;
-  /** Told whether it was taken, or why not. */
+  /** Called with the registration result: the error, or `undefined` on success. */
   readonly onStatus?: (error: string | undefined) => void;
 }
 
-/** The service by which a kubelet learns what it has found (`pluginregistration/v1`), for plugins of tests. */
+/** Returns the registration service of a plugin (`pluginregistration/v1`), for tests. */
 export function foundPlugin({ type, name, versions, endpoint = '', onStatus }: FoundPlugin): Service {
   return service(registrationRpcs, {
     getInfo: async () => ({ type, name, endpoint, supportedVersions: versions }),

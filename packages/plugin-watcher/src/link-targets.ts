@@ -2,16 +2,16 @@ import { type FileStat, type ForeignFiles, isMissing } from '@node-agent/host';
 import { identityOf } from './find-sockets.ts';
 
 interface Link {
-  /** Which link of this path. */
+  /** Identifies the link at this path. */
   readonly identity: string;
-  /** The socket that it leads to, where it leads to one. */
+  /** Identity of the socket that the link leads to, if any. */
   socket: string | undefined;
   isAsked: boolean;
 }
 
 /**
- * Which links lead to sockets: upstream's `IsUnixDomainSocket` follows them. Where one leads may be on a file system that does not answer:
- * nobody waits for it, and each is asked for by itself (W6).
+ * Determines which links lead to sockets; upstream's `IsUnixDomainSocket` follows links too. A link's target may be on
+ * a file system that never answers, so links are resolved independently in the background (W6).
  */
 export class LinkTargets {
   readonly #files: Pick<ForeignFiles, 'stat'>;
@@ -19,14 +19,20 @@ export class LinkTargets {
   readonly #limit: number;
   readonly #links = new Map<string, Link>();
 
-  /** @param onNews {@link sockets} gives something else now @param limit how many links are looked at */
+  /**
+   * @param onNews called when the result of {@link sockets} has changed @param limit maximum number of links that are
+   * resolved
+   */
   constructor(files: Pick<ForeignFiles, 'stat'>, onNews: () => void, limit: number) {
     this.#files = files;
     this.#onNews = onNews;
     this.#limit = limit;
   }
 
-  /** The sockets that these links lead to, as far as it is known; asks anew. @param links which they are, by path */
+  /**
+   * Returns the known sockets that these links lead to, and resolves the links again in the background. @param links
+   * identities by path
+   */
   sockets(links: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     for (const path of this.#links.keys()) if (!links.has(path)) this.#links.delete(path);
     const sockets = new Map<string, string>();
@@ -46,7 +52,7 @@ export class LinkTargets {
   async #ask(path: string, link: Link): Promise<void> {
     link.isAsked = true;
     const before = link.socket;
-    // Where there is no answer for once, the plugin that was there is taken to be there.
+    // If the target cannot be read once, the last known socket is kept.
     link.socket = await this.#files.stat(path).then(socketIn, (err: unknown) => (isMissing(err) ? undefined : before));
     link.isAsked = false;
     if (link.socket !== before && this.#links.get(path) === link) this.#onNews();

@@ -21,65 +21,68 @@ import { registrationRpcs } from './generated/services.ts';
 import { LinkTargets } from './link-targets.ts';
 import type { PluginHandler } from './plugin-handler.ts';
 
-/** What a {@link PluginWatcher} works with. */
+/** Dependencies of a {@link PluginWatcher}. */
 export interface PluginWatcherComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'lstat' | 'watch'>;
-  /** By this links to sockets are followed, as where one leads may not answer. Links are passed over where absent. */
+  /** Resolves links to sockets, whose targets may never answer. If absent, links are ignored. */
   readonly foreignFiles?: Pick<ForeignFiles, 'stat'>;
-  /** Gives the directory the label by which containers may use it, on a node with SELinux. It keeps its own where absent. */
+  /** Gives the directory the SELinux label with which containers may use it. If absent, the label is not changed. */
   readonly labelForContainers?: (directory: string) => Promise<void>;
 }
 
-/** Where plugins are, and who uses them. */
+/** Options of a {@link PluginWatcher}. */
 export interface PluginWatcherOptions {
-  /** `<root>/plugins_registry`. An absolute path. */
+  /** Absolute path of the plugin directory: `<root>/plugins_registry`. */
   readonly directory: string;
-  /** By the type of the plugins: `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. Those of other types are told that nobody uses them. */
+  /** Handlers by plugin type: `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. Plugins of other types are refused. */
   readonly handlers: ReadonlyMap<string, PluginHandler>;
-  /** How many sockets are known at once, and how many directories are watched; what is beyond waits until one goes. Default: 4096. */
+  /** Maximum number of known sockets and of watched directories; further ones wait until one is gone. Default: 4096. */
   readonly maxSockets?: number;
-  /** How many are asked, or being registered, at once. Default: 256. */
+  /** Maximum number of plugins that are queried or registered concurrently. Default: 256. */
   readonly maxAsked?: number;
 }
 
-/** `dialTimeoutDuration`, the deadline of GetInfo, and `notifyTimeoutDuration` of `operation_generator.go`. */
+/**
+ * Timeouts of dialling (`dialTimeoutDuration`), GetInfo, and notification (`notifyTimeoutDuration` of
+ * `operation_generator.go`).
+ */
 const DIAL_MS = 10_000;
 const INFO_MS = 1_000;
 const NOTIFY_MS = 5_000;
-/** Between two attempts with one socket (`goroutinemap/exponentialbackoff`). */
+/** Back-off between two attempts with one socket (`goroutinemap/exponentialbackoff`). */
 const BACK_OFF = { initialMs: 500, maxMs: 122_000 };
-/** Hints of the file system may be merged: it looks for itself too. */
+/** Period of searching the directory without a hint: file system events may be lost or merged. */
 const REPAIR_MS = 10_000;
-/** How far apart two looks are: a directory in which things come and go without end holds up nobody. */
+/** Minimum interval between two searches, so that a continuously changing directory does not block the process. */
 const MIN_PAUSE_MS = 50;
-/** A node has some plugins of each kind: more than this is a mistake, or an attack. */
+/** A node has a few plugins of each kind: more sockets are a mistake or an attack. */
 const MAX_SOCKETS = 4096;
-/** One that nobody serves is tried for 10 s each time. Those that are registered, or wait to be tried again, take nothing. */
+/** A socket without a server costs 10 s per attempt. Registered plugins, and those in back-off, do not count. */
 const MAX_ASKED = 256;
 
 /**
- * What a plugin says of itself may be of megabytes: neither the log nor the plugin, which is told of it, needs all of that. A handler's words,
- * and those of an error, may have it in them.
+ * Maximum lengths of texts in logs and notifications: a plugin's info may have megabytes, and handlers' errors may
+ * contain it.
  */
 const MAX_SHOWN = 317;
 const MAX_WORDS = 1024;
 
-/** The states of `plugin_manager_total_plugins`: the socket is there; its plugin is registered. */
+/** States of `plugin_manager_total_plugins`: the socket exists; the plugin is registered. */
 const DESIRED = 'desired_state_of_world';
 const ACTUAL = 'actual_state_of_world';
 
 interface Known {
-  /** Which socket of this path. */
+  /** Identifies the socket at this path. */
   readonly identity: string;
   readonly stop: LinkedAbort;
 }
 
 /**
- * Finds plugins by their sockets below a directory, asks each what it is, and hands it to the handler of its type
- * (`pkg/kubelet/pluginmanager`). Each socket is dealt with by itself: one that hangs holds up no other (W6).
+ * Finds plugins by their sockets below a directory, queries each plugin and registers it with the handler of its type
+ * (`pkg/kubelet/pluginmanager`). Sockets are handled independently, so one that hangs delays no other (W6).
  */
 export class PluginWatcher {
   readonly #clock: Clock;
@@ -90,7 +93,7 @@ export class PluginWatcher {
   readonly #links: LinkTargets | undefined;
   readonly #plugins: Gauge<'socket_path' | 'state'>;
   readonly #known = new Map<string, Known>();
-  /** The paths of which somebody takes care: of one socket after another. */
+  /** Paths that are being followed, one socket after another. */
   readonly #followed = new Set<string>();
   readonly #watched = new Map<string, LinkedAbort>();
   readonly #asked: Semaphore;
@@ -102,7 +105,7 @@ export class PluginWatcher {
   /** Resolves when the directory has been read once. */
   readonly #looked = Promise.withResolvers<void>();
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(components: PluginWatcherComponents, options: PluginWatcherOptions) {
     const asked = checkOptions('PluginWatcher', options, {
       directory: 'string',
@@ -134,14 +137,14 @@ export class PluginWatcher {
   }
 
   /**
-   * Resolves once the directory exists and has been read: sockets that are made from now on are found.
+   * Resolves when the directory exists and has been read: sockets that are created from now on are found.
    * @throws the signal's reason
    */
   async ready(signal?: AbortSignal): Promise<void> {
     await abortable(this.#looked.promise, signal);
   }
 
-  /** Follows the directory, which is made where it is not there, until the signal is aborted. */
+  /** Watches the directory until the signal is aborted; creates it if it does not exist. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     while (!signal.aborted) {
@@ -153,7 +156,7 @@ export class PluginWatcher {
         await this.#look(signal);
         this.#looked.resolve();
       } catch (err) {
-        this.#logger.error({ err }, 'Could not look for plugins');
+        this.#logger.error({ err }, 'Failed to look for plugins');
       }
       await sleep(this.#clock, MIN_PAUSE_MS, signal).catch(() => {});
       using waiting = linkAbort(signal);
@@ -183,9 +186,9 @@ export class PluginWatcher {
       if (sockets.get(path) === identity) continue;
       this.#known.delete(path);
       this.#count(path, DESIRED, false);
-      stop.abort(new Error(`the socket ${path} is gone`));
+      stop.abort(new Error(`socket ${path} is gone`));
     }
-    // Those that were there first stay: nobody's plugin goes because others come.
+    // Known sockets are kept: no plugin is dropped because others appear.
     for (const [path, identity] of sockets) {
       if (this.#known.has(path)) continue;
       if (this.#known.size >= this.#options.maxSockets) break;
@@ -208,21 +211,18 @@ export class PluginWatcher {
     const { maxSockets } = this.#options;
     const tooMany = found > maxSockets;
     if (tooMany && !this.#tooMany) {
-      this.#logger.error(
-        { found, maxSockets },
-        'There are more sockets of plugins than are known at once: the others wait',
-      );
+      this.#logger.error({ found, maxSockets }, 'Found more plugin sockets than the limit, the others wait');
     }
     this.#tooMany = tooMany;
   }
 
   #watch(directory: string, signal: AbortSignal): void {
-    // What is not watched is found by the next look.
+    // Directories without a watch are covered by the next search.
     if (this.#watched.has(directory) || this.#watched.size >= this.#options.maxSockets) return;
     const stop = linkAbort(signal);
     this.#watched.set(directory, stop);
     const hint = (): void => this.#hinted?.();
-    // It begins anew with the next look where the directory was replaced.
+    // If the directory was replaced, the next search starts another watch.
     const watching = this.#fs.watch(directory, hint, stop.signal).catch(() => {});
     void watching.finally(() => {
       stop[Symbol.dispose]();
@@ -230,7 +230,10 @@ export class PluginWatcher {
     });
   }
 
-  /** One socket of a path after another: a handler that is slow to let go of one does not take the next one back. */
+  /**
+   * Handles the sockets of a path one after another, so that a slow deregistration of one socket does not affect the
+   * next.
+   */
   async #followAll(path: string, ending: AbortSignal): Promise<void> {
     this.#followed.add(path);
     for (let next = this.#known.get(path); next !== undefined && !ending.aborted; next = this.#known.get(path)) {
@@ -239,7 +242,9 @@ export class PluginWatcher {
     this.#followed.delete(path);
   }
 
-  /** Registers the plugin of a socket, again and again until that has succeeded, and takes it back when the socket is gone. */
+  /**
+   * Registers the plugin of a socket, retrying until that has succeeded, and deregisters it when the socket is gone.
+   */
   async #follow(path: string, gone: AbortSignal, ending: AbortSignal): Promise<void> {
     const backOff = new Backoff({ clock: this.#clock }, BACK_OFF);
     while (!gone.aborted) {
@@ -249,19 +254,21 @@ export class PluginWatcher {
         this.#count(path, ACTUAL, true);
         await untilAborted(gone);
         this.#count(path, ACTUAL, false);
-        // A kubelet that ends leaves its plugins as they are.
+        // When the kubelet stops, plugins are left registered.
         if (!ending.aborted) handler.deregister(name, endpoint);
         return;
       } catch (err) {
         if (gone.aborted) return;
-        this.#logger.error({ reason: errorText(err) }, 'Registration of a plugin failed');
+        this.#logger.error({ reason: errorText(err) }, 'Failed to register a plugin');
         backOff.next(path, this.#clock.now());
         await sleep(this.#clock, backOff.delayMs(path), gone).catch(() => {});
       }
     }
   }
 
-  /** @throws Error in upstream's words, once the plugin was told */
+  /**
+   * Queries and registers a plugin and notifies it. @throws Error in upstream's wording, after the plugin was notified
+   */
   async #register(
     socketPath: string,
     signal: AbortSignal,

@@ -77,7 +77,7 @@ async function plugin(
 }
 
 describe('PluginWatcher', () => {
-  it('registers plugins whose sockets are there, come later, or are in directories', async () => {
+  it('registers plugins whose sockets exist, appear later, or are in subdirectories', async () => {
     const first = await plugin('first.sock');
     start();
     await expect.poll(() => first.told).toEqual(['registered']);
@@ -86,7 +86,7 @@ describe('PluginWatcher', () => {
     expect(calls).toEqual(['register example.com/led first.sock', 'register example.com/fan fan.sock']);
   });
 
-  it('takes a plugin back whose socket is gone, and takes one anew that has another', async () => {
+  it('deregisters a plugin whose socket is gone, and registers it again with a new socket', async () => {
     start();
     const { server, told } = await plugin('p.sock');
     await expect.poll(() => told).toEqual(['registered']);
@@ -102,7 +102,7 @@ describe('PluginWatcher', () => {
       { supportedVersions: ['v0'] },
       'RegisterPlugin error -- plugin validation failed with err: example.com/led has not got v1',
     ],
-  ])('tells a plugin why it is not used: %j', async (info, words) => {
+  ])('notifies a plugin why it is not used: %j', async (info, words) => {
     start();
     const { told } = await plugin('p.sock', info);
     await expect.poll(() => told[0]).toContain(words);
@@ -123,24 +123,21 @@ describe('PluginWatcher', () => {
       /^RegisterPlugin error -- plugin registration failed with err: no socket at x+\.\.\.$/,
     ],
     [{ name: 'x'.repeat(1e6) }, /^registered$/],
-  ])(
-    'W6: neither a plugin nor the log is told all of a megabyte that it says of itself: case %#',
-    async (info, words) => {
-      const logged: string[] = [];
-      const log = (fields: object, message: string): void => void logged.push(`${message}: ${JSON.stringify(fields)}`);
-      const logger = { ...silentLogger, info: log, error: log };
-      const register = async (_name: string, endpoint: string): Promise<void> => {
-        if (endpoint.startsWith('x')) throw new Error(`no socket at ${endpoint}`);
-      };
-      start({ register }, { logger });
-      const { told } = await plugin('p.sock', info);
-      await expect.poll(() => told[0]).toMatch(words);
-      await expect.poll(() => logged.length).toBe(1);
-      expect([...told, ...logged].filter(({ length }) => length > 1_200)).toEqual([]);
-    },
-  );
+  ])('W6: truncates a megabyte of plugin info in logs and notifications: case %#', async (info, words) => {
+    const logged: string[] = [];
+    const log = (fields: object, message: string): void => void logged.push(`${message}: ${JSON.stringify(fields)}`);
+    const logger = { ...silentLogger, info: log, error: log };
+    const register = async (_name: string, endpoint: string): Promise<void> => {
+      if (endpoint.startsWith('x')) throw new Error(`no socket at ${endpoint}`);
+    };
+    start({ register }, { logger });
+    const { told } = await plugin('p.sock', info);
+    await expect.poll(() => told[0]).toMatch(words);
+    await expect.poll(() => logged.length).toBe(1);
+    expect([...told, ...logged].filter(({ length }) => length > 1_200)).toEqual([]);
+  });
 
-  it('tries again where a registration fails', async () => {
+  it('retries a failed registration', async () => {
     let fails = true;
     start({
       register: async () => {
@@ -153,7 +150,7 @@ describe('PluginWatcher', () => {
     await expect.poll(() => told.at(-1), { timeout: 5_000 }).toBe('registered');
   });
 
-  it('W6: one that hangs holds up no other; what is no socket, or begins with a dot, is left alone', async () => {
+  it('W6: a plugin that hangs delays no other; other files and names with a dot are ignored', async () => {
     fs.mkdirSync(directory, { recursive: true });
     fs.writeFileSync(path.join(directory, 'a-file'), '');
     const hidden = await plugin('.hidden.sock');
@@ -164,7 +161,7 @@ describe('PluginWatcher', () => {
     expect(hidden.told).toEqual([]);
   });
 
-  it('asks nobody at a path before the one that was there has been taken back', async () => {
+  it('queries a new socket at a path only after the former plugin was deregistered', async () => {
     const ends: (() => void)[] = [];
     start({
       // Its handler heeds no signal.
@@ -184,7 +181,7 @@ describe('PluginWatcher', () => {
     expect(calls).toEqual(['register p.sock', 'deregister example.com/led p.sock', 'register p.sock']);
   });
 
-  it('finds a plugin whose socket a link leads to, and knows when it is gone', async () => {
+  it('registers a plugin whose socket is reached through a link, and notices when the socket is gone', async () => {
     fs.mkdirSync(directory, { recursive: true });
     let failed = 0;
     const stat = async (link: string) => {
@@ -208,7 +205,7 @@ describe('PluginWatcher', () => {
     await expect.poll(() => calls.at(-1)).toBe('deregister example.com/led p.sock');
   });
 
-  it('W6: a link that leads to where nobody answers is asked for once, and holds up no plugin', async () => {
+  it('W6: resolves a link whose target never answers once, without delaying plugins', async () => {
     const asked: string[] = [];
     const stat = (link: string): Promise<never> => {
       asked.push(path.basename(link));
@@ -224,7 +221,7 @@ describe('PluginWatcher', () => {
     expect(asked).toEqual(['a.sock']);
   });
 
-  it('counts the sockets that there are, and those whose plugins are registered', async () => {
+  it('counts existing sockets and registered plugins', async () => {
     const metrics = new MetricsRegistry();
     start({}, { metrics });
     const { server, told } = await plugin('p.sock');
@@ -241,7 +238,7 @@ describe('PluginWatcher', () => {
     await expect.poll(series).toEqual([ofQ]);
   });
 
-  it('W6: a directory that cannot be read for once takes no plugin back', async () => {
+  it('W6: keeps plugins if the directory temporarily cannot be read', async () => {
     let isBroken = false;
     const readdir: typeof nodeFileSystem.readdir = async (path) => {
       if (isBroken && path.endsWith('/vendor'))
@@ -260,7 +257,7 @@ describe('PluginWatcher', () => {
     await expect.poll(() => calls.at(-1)).toBe('deregister example.com/led first.sock');
   });
 
-  it('leaves plugins as they are when the kubelet ends', async () => {
+  it('leaves plugins registered when the kubelet stops', async () => {
     start();
     const { told } = await plugin('p.sock');
     await expect.poll(() => told).toEqual(['registered']);
@@ -269,7 +266,7 @@ describe('PluginWatcher', () => {
     expect(calls).toEqual(['register example.com/led p.sock']);
   });
 
-  it('W3: refuses a directory that is no absolute path, and takes one with a slash at the end', async () => {
+  it('W3: rejects a relative directory, and accepts a trailing slash', async () => {
     const handlers = new Map([['DevicePlugin', recording]]);
     const components = { fs: nodeFileSystem };
     expect(() => new PluginWatcher(components, { directory: 'plugins', handlers })).toThrow(
@@ -284,7 +281,7 @@ describe('PluginWatcher', () => {
     await expect.poll(() => endpoints).toEqual([path.join(directory, 'p.sock')]);
   });
 
-  it('leaves plugins as they are when the kubelet ends while one is being told that it is registered', async () => {
+  it('leaves a plugin registered if the kubelet stops during its notification', async () => {
     start();
     let isTold = false;
     await plugin('p.sock', {}, () => {
@@ -298,7 +295,7 @@ describe('PluginWatcher', () => {
     expect(calls).toEqual(['register example.com/led p.sock']);
   });
 
-  it('W6: a directory that changes without end is not looked at without end', async () => {
+  it('W6: limits the rate of searches in a continuously changing directory', async () => {
     let looks = 0;
     stop = new AbortController();
     const hinting: PluginWatcherComponents['fs'] = {
@@ -319,7 +316,7 @@ describe('PluginWatcher', () => {
     expect(looks).toBeLessThan(15);
   });
 
-  it('W6: more sockets than are known at once wait until one goes, and take nothing from those that were there', async () => {
+  it('W6: sockets above the limit wait until one is gone, without affecting known ones', async () => {
     const errors: unknown[] = [];
     const logger = { ...silentLogger, error: (fields: object) => void errors.push(fields) };
     fs.mkdirSync(directory, { recursive: true });
@@ -343,7 +340,7 @@ describe('PluginWatcher', () => {
     );
   });
 
-  it('W6: no more than so many are asked at once, and each has its turn', async () => {
+  it('W6: limits the number of plugins queried at once, and queries each in turn', async () => {
     const waiting: (() => void)[] = [];
     const register = (name: string): Promise<void> =>
       new Promise((resolve) => {
@@ -360,7 +357,7 @@ describe('PluginWatcher', () => {
     waiting.at(-1)?.();
   });
 
-  it('labels the directory for containers once, and goes on where that fails', async () => {
+  it('labels the directory for containers once, and continues if that fails', async () => {
     const labelled: string[] = [];
     const labelForContainers = async (path: string): Promise<void> => {
       expect(fs.existsSync(path)).toBe(true);

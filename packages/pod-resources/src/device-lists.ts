@@ -8,8 +8,9 @@ interface PlacedDevice {
 }
 
 /**
- * Devices as the API tells them: an entry for each device and NUMA node that it is near to, one for a device that is near to none
- * (`containerDevicesFromResourceDeviceInstances`, `pkg/kubelet/cm/container_manager.go`). In order, which upstream's are not.
+ * Converts devices to API entries: one for each device and NUMA node, or one for a device without a node
+ * (`containerDevicesFromResourceDeviceInstances`, `pkg/kubelet/cm/container_manager.go`). The entries are sorted;
+ * upstream's are not.
  */
 export function containerDevices(devices: readonly PlacedDevice[]): readonly Init<ContainerDevices>[] {
   const key = ({ resource, id }: PlacedDevice): string => `${resource}\0${id}`;
@@ -21,7 +22,7 @@ export function containerDevices(devices: readonly PlacedDevice[]): readonly Ini
     });
 }
 
-/** What a container holds, as {@link containerDevices} takes it. */
+/** Converts a container's devices to the input of {@link containerDevices}. */
 export function placedDevices(
   held: ReadonlyMap<string, ReadonlyMap<number, readonly string[]>>,
 ): readonly PlacedDevice[] {

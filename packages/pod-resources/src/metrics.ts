@@ -2,7 +2,7 @@ import type { Counter, Metrics } from '@node-agent/telemetry';
 
 type ByVersion = Counter<'server_api_version'>;
 
-/** Metrics of the API, as upstream has them (`pkg/kubelet/metrics/metrics.go`). */
+/** Metrics of the API, with upstream's names (`pkg/kubelet/metrics/metrics.go`). */
 export interface PodResourcesMetrics {
   readonly total: ByVersion;
   readonly list: ByVersion;

@@ -21,32 +21,37 @@ import { podResourcesListerRpcs as v1alpha1Rpcs } from './generated/v1alpha1/ser
 import { type PodResourcesMetrics, podResourcesMetrics } from './metrics.ts';
 import type { DeviceHoldings, PodProvider } from './ports.ts';
 
-/** What a {@link PodResourcesServer} tells of. */
+/** Dependencies of a {@link PodResourcesServer}. */
 export interface PodResourcesServerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly fs: Pick<FileSystem, 'mkdir' | 'lstat' | 'remove'>;
   readonly pods: PodProvider;
-  /** Absent where the node has none. */
+  /** The node's devices; absent if the node has no device manager. */
   readonly devices?: DeviceHoldings | undefined;
 }
 
-/** How it is told. */
+/** Options of a {@link PodResourcesServer}. */
 export interface PodResourcesServerOptions {
-  /** `<root>/pod-resources/kubelet.sock`. An absolute path of at most 107 bytes; the directory is made where it is not there. */
+  /**
+   * Absolute path of the socket, at most 107 bytes: `<root>/pod-resources/kubelet.sock`. The directory is created if it
+   * does not exist.
+   */
   readonly socketPath: string;
-  /** Gate KubeletPodResourcesListUseActivePods: v1's List tells of pods that hold something alone; true by default. */
+  /**
+   * Feature gate KubeletPodResourcesListUseActivePods: v1's List returns only pods that hold resources. Default: true.
+   */
   readonly listActive?: boolean;
 }
 
-/** `DefaultQPS` and `DefaultBurstTokens` of `pkg/kubelet/apis/podresources/constants.go`. */
+/** Rate limit (`DefaultQPS` and `DefaultBurstTokens` of `pkg/kubelet/apis/podresources/constants.go`). */
 const RATE = { qps: 100, burst: 10 };
 const RETRY_MS = 5_000;
 
 /**
- * What pods hold, for monitoring agents (`pkg/kubelet/apis/podresources`). CPUs and memory of their own containers have none without the
- * managers of those: the lists are empty, as upstream's are with their policy `none`.
+ * Server of the pod resources API for monitoring agents (`pkg/kubelet/apis/podresources`). Exclusive CPUs and memory
+ * are always empty, because there are no CPU and memory managers; upstream's are empty with policy `none`.
  */
 export class PodResourcesServer {
   readonly #clock: Clock;
@@ -60,7 +65,7 @@ export class PodResourcesServer {
   readonly #startOnce = new StartOnce('PodResourcesServer');
   readonly #listening = Promise.withResolvers<void>();
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(components: PodResourcesServerComponents, options: PodResourcesServerOptions) {
     checkOptions('PodResourcesServer', options, { socketPath: 'string', listActive: 'boolean?' });
     checkComponents('PodResourcesServer', components, {
@@ -82,12 +87,12 @@ export class PodResourcesServer {
     this.#tokens = new TokenBucket({ clock }, RATE);
   }
 
-  /** Resolves once {@link start} listens. @throws the signal's reason */
+  /** Resolves when {@link start} listens. @throws the signal's reason */
   async ready(signal?: AbortSignal): Promise<void> {
     await abortable(this.#listening.promise, signal);
   }
 
-  /** Serves until the signal is aborted. Where it cannot listen, that is logged and tried again. */
+  /** Serves until the signal is aborted. If listening fails, that is logged and retried. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { socketPath } = this.#options;
@@ -159,7 +164,7 @@ export class PodResourcesServer {
     });
   }
 
-  /** Sidecars are told of, init containers that end are not. */
+  /** Includes sidecar containers, but not other init containers. */
   #podResources({ metadata: { name, namespace, uid }, spec }: Pod): Init<PodResources> {
     const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
     const containers = [...sidecars, ...spec.containers].map(
@@ -177,7 +182,7 @@ export class PodResourcesServer {
       : containerDevices(placedDevices(this.#devices.devicesOf(podUid, container)));
   }
 
-  /** Whoever asks too often is told so, and costs nothing. */
+  /** Rejects requests above the rate limit. */
   #limited<Req, Res>(handler: (request: Req) => Promise<Res>): (request: Req) => Promise<Res> {
     return async (request) => {
       if (!this.#tokens.tryAcquire())
@@ -186,7 +191,9 @@ export class PodResourcesServer {
     };
   }
 
-  /** What an earlier process has left, or anybody else: the place is this server's (`CreateListener`, `cri-client/pkg/util`). */
+  /**
+   * Removes the socket of an earlier process, or any other file at its path (`CreateListener`, `cri-client/pkg/util`).
+   */
   async #clear(path: string): Promise<void> {
     try {
       if ((await this.#fs.lstat(path)).kind !== 'directory') await this.#fs.remove(path);

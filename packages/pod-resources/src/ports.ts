@@ -1,19 +1,19 @@
 import type { Pod } from '@node-agent/pod-spec';
 
-/** The pods of a node. */
+/** Port to the pods of a node. */
 export interface PodProvider {
-  /** Those that hold resources of the node. */
+  /** Returns the pods that hold resources of the node. */
   active(): readonly Pod[];
   all(): readonly Pod[];
   byName(namespace: string, name: string): Pod | undefined;
 }
 
-/** Who knows the devices of a node: package `device-manager`. */
+/** Port to the devices of a node; package `device-manager` implements it. */
 export interface DeviceHoldings {
-  /** What is held by pods that are gone is free again. */
+  /** Frees the devices of pods that are gone. */
   freeGone(): void;
-  /** The devices that a container holds: by resource, and by NUMA node, which is below 0 where there is none. */
+  /** Returns the devices of a container by resource and NUMA node; the node is negative for devices without one. */
   devicesOf(podUid: string, container: string): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>>;
-  /** The devices that containers may be given, held or not, by resource. */
+  /** Returns the allocatable devices by resource, allocated or not. */
   allocatableDevices(): ReadonlyMap<string, readonly { readonly id: string; readonly numaNodes: readonly number[] }[]>;
 }

@@ -94,7 +94,7 @@ const heldByMain = [
 ];
 
 describe('PodResourcesServer', () => {
-  it('lists what pods hold that are active, sidecars too, and frees what is held by those that are gone before', async () => {
+  it('lists the devices of active pods, including sidecars, after freeing devices of pods that are gone', async () => {
     const { podResources } = await client.unary(v1.list, {});
     expect(podResources.map(({ name, namespace }) => `${namespace}/${name}`)).toEqual(['ns/holder']);
     expect(podResources[0]?.containers.map(({ name, devices }) => [name, devices])).toEqual([
@@ -104,7 +104,7 @@ describe('PodResourcesServer', () => {
     expect(freed).toBe(1);
   });
 
-  it('lists all pods in the first form of the API', async () => {
+  it('lists all pods in v1alpha1', async () => {
     const { podResources } = await client.unary(v1alpha1.list, {});
     expect(podResources.map(({ name }) => name)).toEqual(['holder', 'ended']);
     expect(podResources[0]?.containers).toEqual([
@@ -112,7 +112,7 @@ describe('PodResourcesServer', () => {
     ]);
   });
 
-  it('tells what there is to hold', async () => {
+  it('returns the allocatable devices', async () => {
     const { devices, cpuIds, memory } = await client.unary(v1.getAllocatableResources, {});
     expect(devices).toEqual([
       { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
@@ -122,7 +122,7 @@ describe('PodResourcesServer', () => {
     expect([cpuIds, memory]).toEqual([[], []]);
   });
 
-  it('tells of one pod, or that there is none', async () => {
+  it('returns one pod, or an error if it does not exist', async () => {
     const { podResources } = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
     expect(podResources?.containers[1]?.devices).toEqual(heldByMain);
     const missing = client.unary(v1.get, { podNamespace: 'ns', podName: 'nobody' });
@@ -130,7 +130,7 @@ describe('PodResourcesServer', () => {
     expect(metrics.text()).toContain('kubelet_pod_resources_endpoint_errors_get{server_api_version="v1"} 1');
   });
 
-  it('refuses who asks too often', async () => {
+  it('rejects requests above the rate limit', async () => {
     const calls = Array.from({ length: 12 }, () => client.unary(v1.getAllocatableResources, {}));
     const ended = await Promise.allSettled(calls);
     const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
@@ -138,7 +138,7 @@ describe('PodResourcesServer', () => {
     expect(reasons[0]).toContain('rpc error: code = ResourceExhausted desc = rejected by rate limit');
   });
 
-  it('K1: takes the place of a socket that was left behind', async () => {
+  it('K1: replaces a socket that an earlier process left', async () => {
     const left = path.join(directory, 'left.sock');
     fs.renameSync(path.join(directory, 'pod-resources/kubelet.sock'), left);
     client.close();
@@ -157,7 +157,7 @@ describe('PodResourcesServer', () => {
   it.each<[string, (socketPath: string) => void]>([
     ['a file', (socketPath) => fs.writeFileSync(socketPath, '')],
     ['a link that leads nowhere', (socketPath) => fs.symlinkSync('nowhere', socketPath)],
-  ])('takes the place of %s', async (_name, make) => {
+  ])('replaces %s at the socket path', async (_name, make) => {
     client.close();
     stop.abort();
     await running;
@@ -168,7 +168,7 @@ describe('PodResourcesServer', () => {
     expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
   });
 
-  it('W3: refuses the path of a socket that is not absolute', () => {
+  it('W3: rejects a relative socket path', () => {
     const pods = { active: () => [], all: () => [], byName: () => undefined };
     expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
       'socketPath: want an absolute path, got "kubelet.sock"',

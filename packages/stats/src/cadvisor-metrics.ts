@@ -9,20 +9,21 @@ import type { MachineFigures } from './machine-figures.ts';
 import { machineMetrics } from './machine-metrics.ts';
 import { rootOf } from './node-summary.ts';
 
-/** What the series of `/metrics/cadvisor` are made of. */
+/** Input of the series of `/metrics/cadvisor`. */
 export interface CadvisorInput {
   readonly machine: MachineFigures;
-  /** `undefined` where they could not be had, which `container_scrape_error` tells. */
+  /** `undefined` if the cgroups could not be read; `container_scrape_error` is then 1. */
   readonly groups: GroupCollection | undefined;
   readonly fileSystems: readonly FileSystemUse[];
-  /** The names of devices by `major:minor`. */
+  /** Device names by `major:minor`. */
   readonly devices: ReadonlyMap<string, string>;
   readonly nowMs: number;
 }
 
 /**
- * The series of `/metrics/cadvisor`, with cAdvisor's names, labels and help (`metrics/prometheus.go`,
- * `metrics/prometheus_machine.go`; labels of containers by `containerPrometheusLabelsFunc`, `pkg/kubelet/server/server.go`).
+ * Returns the series of `/metrics/cadvisor`, with cAdvisor's names, labels and help texts (`metrics/prometheus.go`,
+ * `metrics/prometheus_machine.go`; container labels as in `containerPrometheusLabelsFunc`,
+ * `pkg/kubelet/server/server.go`).
  */
 export function cadvisorMetrics({
   machine,
@@ -44,7 +45,7 @@ export function cadvisorMetrics({
   ];
 }
 
-/** One family where both have it; a series that both have is that of the first. */
+/** Merges families with the same name; if both have the same series, the first family's is kept. */
 function joined(first: readonly MetricFamily[], second: readonly MetricFamily[]): readonly MetricFamily[] {
   const byName = new Map(first.map((family) => [family.name, family]));
   for (const family of second) {

@@ -1,11 +1,11 @@
 import type { GroupCollection } from './group-collection.ts';
 
-/** What cAdvisor calls a group, and the kubelet the pod and container that it is of. */
+/** Labels of a cgroup in cAdvisor's form, with the pod and container that it belongs to. */
 export interface ContainerLabels {
   readonly [label: string]: string;
-  /** The group's path. */
+  /** Path of the cgroup. */
   readonly id: string;
-  /** The runtime's id of the container. */
+  /** Runtime's id of the container. */
   readonly name: string;
   readonly image: string;
   readonly container: string;
@@ -22,7 +22,10 @@ interface Known {
   readonly createdAtMs: number;
 }
 
-/** Finds the labels of groups. All have the same ones, as Prometheus wants it: what does not apply is empty. */
+/**
+ * Looks up the labels of cgroups. All cgroups have the same label names, as Prometheus requires; labels that do not
+ * apply are empty.
+ */
 export class CgroupLabels {
   readonly #byPath = new Map<string, Known>();
 
@@ -48,7 +51,7 @@ export class CgroupLabels {
     return known === undefined ? { id: path, ...NOBODY } : { id: path, ...known };
   }
 
-  /** When the runtime made it; `undefined` where it did not. */
+  /** Returns when the runtime created the container; `undefined` if the runtime did not create it. */
   createdAtMs(path: string): number | undefined {
     return this.#byPath.get(path)?.createdAtMs;
   }

@@ -4,9 +4,9 @@ import type { DeviceIo, InterfaceFigures } from './kernel-text.ts';
 
 type Values = number | readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[] | undefined;
 
-/** One metric of groups: what of their figures it shows. */
+/** A metric of cgroups, with the function that reads it from their stats. */
 export interface ContainerMetric extends Omit<MetricFamily, 'samples'> {
-  /** One number, or one per set of further labels; `undefined` where the group has none. */
+  /** Returns one value, or one per set of additional labels; `undefined` if the cgroup has no value. */
   values(figures: GroupFigures, devices: ReadonlyMap<string, string>): Values;
 }
 
@@ -19,11 +19,11 @@ const gauge = (name: string, help: string, values: ContainerMetric['values']): C
 
 const seconds = (ns: number | undefined): number | undefined => (ns === undefined ? undefined : ns / 1e9);
 
-/** No limit is shown as 0 (`specMemoryValue`). */
+/** No limit is shown as 0 (upstream: `specMemoryValue`). */
 const orZero = (limit: number | undefined): number | undefined =>
   limit === undefined || Number.isFinite(limit) ? limit : 0;
 
-/** Periods and throttling are shown of what has a quota alone. */
+/** Periods and throttling are shown only for cgroups with a CPU quota. */
 const withQuota =
   (value: (cpu: NonNullable<GroupFigures['cpu']>) => number | undefined): ContainerMetric['values'] =>
   ({ cpu }) =>
@@ -56,7 +56,7 @@ const processes =
   ({ processes: figures }) =>
     figures && value(figures);
 
-/** What a group is held to: without times, as nobody has measured it. */
+/** Limits of a cgroup. They have no timestamp, because they are not measured. */
 export const SPEC_METRICS: readonly (readonly [
   name: string,
   help: string,
@@ -86,7 +86,7 @@ export const SPEC_METRICS: readonly (readonly [
   ],
 ];
 
-/** What a group has used: with the times of their readings. */
+/** Usage of a cgroup, with the time of the reading. */
 export const CONTAINER_METRICS: readonly ContainerMetric[] = [
   counter('container_cpu_user_seconds_total', 'Cumulative user cpu time consumed in seconds.', ({ cpu }) =>
     seconds(cpu?.userNs),

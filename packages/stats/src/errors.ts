@@ -1,14 +1,14 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `Unavailable`: a part without which there is no answer could not be read; the message says which, and `cause` why.
- * `InvalidOptions`: an option cannot hold; the message names it.
+ * Error codes of `StatsError`. `Unavailable`: a required part could not be read; the message names the part, and
+ * `cause` is the reason. `InvalidOptions`: an option is invalid; the message names it.
  */
 export type StatsErrorCode = 'Unavailable' | 'InvalidOptions';
 
 const BRAND = '@node-agent/stats.StatsError';
 
-/** Figures that could not be told. The next collection tries again. */
+/** Error of stats that could not be collected. The next collection tries again. */
 export class StatsError extends Error {
   static {
     brand(StatsError, BRAND);
@@ -22,7 +22,7 @@ export class StatsError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `StatsError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `StatsError`, created by this or another copy of the package. */
   static is(value: unknown): value is StatsError {
     return hasBrand(value, BRAND);
   }

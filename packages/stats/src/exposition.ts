@@ -1,4 +1,4 @@
-/** A metric that is made for one scrape: nothing of it is kept, as what it is about comes and goes. */
+/** A metric family that is built for one scrape. Nothing is kept between scrapes, because containers come and go. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
@@ -10,13 +10,13 @@ export interface Sample {
   /** Label values by label name; all samples of a family have the same labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  /** By the wall clock, where the sample has a time of its own. */
+  /** Wall-clock time of the sample, if it has its own. */
   readonly atMs?: number;
 }
 
 /**
- * The text format of Prometheus 0.0.4: families by name, those without samples left out. Of samples with the same labels the first counts,
- * as where Go gathers them: a scraper takes none of them, or complains.
+ * Formats families in the Prometheus text format 0.0.4, sorted by name; families without samples are left out. Of
+ * samples with equal labels, only the first is written, as Go's gatherer does: scrapers reject or ignore duplicates.
  */
 export function expositionText(families: Iterable<MetricFamily>): string {
   const lines: string[] = [];
@@ -41,7 +41,7 @@ function labelText(labels: Readonly<Record<string, string>>): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-/** What containers are called is anybody's word: most of it has nothing to escape. */
+/** Container names may contain any characters; most have nothing to escape. */
 function escaped(text: string): string {
   if (!/[\\"\n]/.test(text)) return text;
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

@@ -3,12 +3,12 @@ import { workingSet } from './group-figures.ts';
 import type { GroupTexts } from './group-files.ts';
 import { blkioStat, count, keyedCounts, limit } from './kernel-text.ts';
 
-/** The kernel tells user and system time in these, whatever its own clock is (USER_HZ). */
+/** Unit of user and system time in the kernel's files, independent of its own clock (USER_HZ). */
 const NS_PER_TICK = 1e7;
 
 type Figures = Pick<GroupFigures, 'cpu' | 'memory' | 'io'>;
 
-/** What cgroup v1's files say of a group (`setCPUStats`, `setMemoryStats` of cAdvisor). */
+/** Parses the files of a cgroup of cgroup v1 (`setCPUStats`, `setMemoryStats` of cAdvisor). */
 export function figuresV1(texts: GroupTexts): Figures {
   const cpu = cpuFigures(texts);
   const memory = memoryFigures(texts);
@@ -70,7 +70,7 @@ export function times(value: number | undefined, factor: number): number | undef
   return value === undefined ? undefined : value * factor;
 }
 
-/** Without what is not known. */
+/** Removes undefined values. */
 export function defined<T extends object>(values: { readonly [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
 }

@@ -8,7 +8,7 @@ const NS_PER_US = 1000;
 
 type Figures = Pick<GroupFigures, 'cpu' | 'memory' | 'io'>;
 
-/** What cgroup v2's files say of a group. */
+/** Parses the files of a cgroup of cgroup v2. */
 export function figuresV2(texts: GroupTexts): Figures {
   const cpu = cpuFigures(texts);
   const memory = memoryFigures(texts);
@@ -42,7 +42,10 @@ function cpuFigures(texts: GroupTexts): CpuFigures | undefined {
   });
 }
 
-/** cAdvisor shows weights (1 to 10000) as shares (2 to 262144), by a line (`convertCPUWeightToCPULimit`). */
+/**
+ * Converts weights (1 to 10000) linearly to shares (2 to 262144), as cAdvisor shows them
+ * (`convertCPUWeightToCPULimit`).
+ */
 function sharesOfWeight(weight: number | undefined): number | undefined {
   if (weight === undefined || weight < 1 || weight > 10_000) return undefined;
   return 2 + Math.floor(((weight - 1) * 262_142) / 9999);
@@ -51,7 +54,7 @@ function sharesOfWeight(weight: number | undefined): number | undefined {
 function memoryFigures(texts: GroupTexts): MemoryFigures | undefined {
   const stat = keyedCounts(texts.get('memory.stat'));
   const of = (name: string): number => stat.get(name) ?? 0;
-  // The root has no such file: what is in use there is told by its parts, as v1 told it.
+  // The root cgroup lacks this file; its usage is the sum of its parts, as on cgroup v1.
   const usageBytes = count(texts.get('memory.current')) ?? (stat.has('anon') ? of('anon') + of('file') : undefined);
   if (usageBytes === undefined) return undefined;
   const inactiveFileBytes = of('inactive_file');

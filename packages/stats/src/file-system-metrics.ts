@@ -6,8 +6,8 @@ type Figure = (use: FileSystemUse) => number | undefined;
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
 
 /**
- * What is told of the machine's file systems, by device, as series of the root's group. Where that counts requests of a device
- * itself, its own count stands.
+ * Series of the machine's file systems, by device, labelled as the root cgroup. If the root cgroup counts a device's
+ * requests itself, its own count is used.
  */
 const METRICS: readonly (readonly [name: string, type: MetricFamily['type'], help: string, figure: Figure])[] = [
   ['container_fs_inodes_free', 'gauge', 'Number of available Inodes', ({ size }) => size.freeInodes],

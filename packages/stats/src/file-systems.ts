@@ -3,9 +3,9 @@ import type { FileSystemSize } from '@node-agent/host';
 import { count } from './kernel-text.ts';
 import type { StatsComponents } from './ports.ts';
 
-/** A file system on a device of the machine: how full it is, and what its device has done. */
+/** A mounted file system with its size, and its device's counters. */
 export interface FileSystemUse {
-  /** `/dev/sda1`. */
+  /** Device path, for example `/dev/sda1`. */
   readonly device: string;
   readonly size: FileSystemSize;
   readonly disk?: DiskFigures;
@@ -36,12 +36,15 @@ interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
   readonly clock: Pick<Clock, 'setTimer'>;
 }
 
-/** More file systems than this are not asked how full they are: each is a call, and a machine may mount thousands. */
+/** Maximum number of file systems that are queried: each costs a call, and a machine may mount thousands. */
 const MAX_FILE_SYSTEMS = 64;
-/** How long one may take to answer: scrapers wait 10 s for all of a page, and would have nothing of it. */
+/** Maximum time for one answer: scrapers wait 10 s for the whole page. */
 const ANSWER_MS = 3000;
 
-/** The file systems on devices that are mounted, each device once; one that does not answer in time is left out. */
+/**
+ * Returns the mounted file systems on devices, each device once. A file system that does not answer in time is left
+ * out.
+ */
 export async function readFileSystems(
   { fs, disks, clock }: Parts,
   signal: AbortSignal,
@@ -69,8 +72,8 @@ export async function readFileSystems(
 }
 
 /**
- * The first place where each block device is mounted. What a process answers for is on none, whatever it is called: many have
- * `/dev/fuse` for their source (cAdvisor has no figures of them either).
+ * Returns the first mount point of each block device. FUSE file systems are skipped although many have `/dev/fuse` as
+ * their source; cAdvisor skips them too.
  */
 export function mountedDevices(mountinfo: string): readonly Mounted[] {
   const byDevice = new Map<string, Mounted>();
@@ -86,7 +89,7 @@ export function mountedDevices(mountinfo: string): readonly Mounted[] {
   return [...byDevice.values()];
 }
 
-/** By `major:minor`. */
+/** Parses `/proc/diskstats`, by `major:minor`. */
 export function diskFigures(diskstats: string): ReadonlyMap<string, DiskFigures> {
   const disks = new Map<string, DiskFigures>();
   for (const line of diskstats.split('\n')) {
@@ -103,12 +106,12 @@ export function diskFigures(diskstats: string): ReadonlyMap<string, DiskFigures>
   return disks;
 }
 
-/** A text of `mountinfo` as it was: blanks, commas, backslashes and the like are octal there. */
+/** Decodes octal escapes of `mountinfo`: blanks, commas, backslashes and similar characters. */
 export function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_match, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 
-/** The names of the machine's block devices by `major:minor`, as `/dev/vda`, of `/proc/partitions`. */
+/** Parses `/proc/partitions` into device names such as `/dev/vda`, by `major:minor`. */
 export function deviceNames(partitions: string): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const line of partitions.split('\n')) {

@@ -1,6 +1,6 @@
 import { errorCode, type FileSystem, isMissing } from '@node-agent/host';
 
-/** What files take of their file system. */
+/** Disk usage of files. */
 export interface FileUse {
   readonly usedBytes: number;
   readonly inodesUsed: number;
@@ -9,8 +9,8 @@ export interface FileUse {
 type Files = Pick<FileSystem, 'readdir' | 'lstat'>;
 
 /**
- * What the files right in a directory take; those in directories below count for themselves (`fileMetricsByDir`,
- * `host_stats_provider.go`). `undefined` where the directory is not there.
+ * Returns the usage of the files directly in a directory; subdirectories are not included (`fileMetricsByDir`,
+ * `host_stats_provider.go`). Returns `undefined` if the directory does not exist.
  */
 export async function useOfFilesIn(fs: Files, directory: string): Promise<FileUse | undefined> {
   const entries = await entriesOf(fs, directory);
@@ -26,7 +26,7 @@ export async function useOfFilesIn(fs: Files, directory: string): Promise<FileUs
   return { usedBytes, inodesUsed };
 }
 
-/** `undefined` where it is not there: files are rotated and removed meanwhile. */
+/** Returns the usage of a file; `undefined` if it does not exist, because files are rotated and removed at any time. */
 export async function useOfFile(fs: Pick<Files, 'lstat'>, path: string): Promise<FileUse | undefined> {
   try {
     return { usedBytes: (await fs.lstat(path)).allocatedBytes, inodesUsed: 1 };
@@ -45,7 +45,7 @@ async function entriesOf(fs: Files, directory: string) {
   }
 }
 
-/** Two uses together; what is not known counts nothing. */
+/** Adds usages; unknown values count as nothing. */
 export function addUse(...uses: readonly (Partial<FileUse> | undefined)[]): Partial<FileUse> {
   const sum = (name: keyof FileUse): number | undefined =>
     uses.reduce<number | undefined>((total, use) => {

@@ -10,41 +10,50 @@ import type { StatsOptions } from './ports.ts';
 import type { ProcessReader } from './process-reader.ts';
 import type { RuntimeReader } from './runtime-reader.ts';
 
-/** How many groups are read side by side: the process has few threads for files, and others wait for them too. */
+/**
+ * Number of cgroups that are read in parallel: the process has few threads for file access, and other readers need them
+ * too.
+ */
 const READERS = 3;
 
-/** A group that is no pod's, by the name that the summary has for it. */
+/** A cgroup that belongs to no pod, with its name in the summary. */
 interface SystemGroup {
   readonly name: 'kubelet' | 'runtime' | 'misc' | 'pods';
   readonly path: string;
 }
 
-/** What groups and the runtime told at one time. A part that could not be read is its error: others are there all the same. */
+/**
+ * Stats of cgroups and of the runtime, collected at one time. A part that could not be read is present as an error; the
+ * other parts are still available.
+ */
 export interface GroupCollection {
   readonly detail: Detail;
   readonly bootedAtMs: number | undefined;
   readonly memoryBytes: number | undefined;
   readonly swapBytes: number | undefined;
-  /** By their paths. */
+  /** Stats by cgroup path. */
   readonly groups: ReadonlyMap<string, GroupFigures>;
   readonly system: readonly SystemGroup[];
   readonly podGroups: PodGroups;
-  /** Billionths of a CPU: by the path of a group, or the id of a container or sandbox of which the runtime told. */
+  /**
+   * CPU usage in billionths of a CPU, by cgroup path, or by id of a container or sandbox whose stats come from the
+   * runtime.
+   */
   readonly rates: ReadonlyMap<string, number>;
   readonly pods: PromiseSettledResult<PodCollection>;
 }
 
 export interface PodCollection {
   readonly pods: readonly ListedPod[];
-  /** What the runtime told of containers, where that was asked for. */
+  /** The runtime's stats of containers, if they were requested. */
   readonly containers: ReadonlyMap<string, ContainerStats>;
-  /** What it told of pods, where pods' figures are its own. */
+  /** The runtime's stats of pods, if pods' stats are taken from the runtime. */
   readonly sandboxes: ReadonlyMap<string, PodSandboxStats> | undefined;
-  /** The names of images by the ids of containers and sandboxes, with the detail `full`. */
+  /** Image names by id of containers and sandboxes; only with detail `full`. */
   readonly images: ReadonlyMap<string, string>;
 }
 
-/** What is there where pods are not looked at. */
+/** Result if pods are not read. */
 const NO_PODS: { readonly groups: PodGroups; readonly listing: PodCollection } = {
   groups: { parents: [], pods: new Map() },
   listing: { pods: [], containers: new Map(), sandboxes: undefined, images: new Map() },
@@ -58,7 +67,7 @@ interface Parts {
   readonly rates: CpuRates;
 }
 
-/** Reads all groups that there is something to say about, and what the runtime says of pods. */
+/** Reads all cgroups that the detail needs, and the runtime's data about pods. */
 export async function collectGroups(
   { reads, reader, processes, runtime, rates }: Parts,
   options: StatsOptions,
@@ -85,7 +94,7 @@ export async function collectGroups(
       [...containers].flatMap(([id, path]) => (sandboxes.has(id) ? [path] : [])),
     ),
   );
-  // Of those that are told of by themselves, it is told when they were made.
+  // The summary contains the creation times of system cgroups.
   const shown = new Set(system.map(({ path }) => path));
   const read = new Map<string, GroupFigures>();
   const queue = [...paths];
@@ -98,12 +107,12 @@ export async function collectGroups(
     }
   };
   await Promise.all(Array.from({ length: READERS }, work));
-  // In an order that does not depend on which was read first.
+  // The order must not depend on which cgroup was read first.
   const groups = new Map([...paths].flatMap((path) => entryOf(read, path)));
   const swapBytes = kibibytes(meminfo, 'SwapTotal');
   const root = withSwapOfMachine(groups.get('/'), swapBytes, kibibytes(meminfo, 'SwapFree'), reader.tree.version);
   if (root !== undefined) {
-    // The first process of the machine sees its interfaces, and so does the node.
+    // Process 1 is in the node's network namespace.
     const network = detail === 'resource' ? undefined : await processes.networkOf('1');
     groups.set('/', { ...root, ...(network && { network }) });
   }
@@ -116,7 +125,10 @@ export async function collectGroups(
   };
 }
 
-/** Of the root cgroup v2 has no file of swap: it uses what the machine does (`rootStatsFromMeminfo` of opencontainers/cgroups). */
+/**
+ * On cgroup v2, the root cgroup has no swap file; its usage is the machine's (`rootStatsFromMeminfo` of
+ * opencontainers/cgroups).
+ */
 function withSwapOfMachine(
   root: GroupFigures | undefined,
   totalBytes: number | undefined,
@@ -138,7 +150,7 @@ async function listed(
     runtime.pods(signal),
     fromRuntime ? runtime.sandboxStats(signal) : undefined,
   ]);
-  // Writable layers only the runtime knows; and of containers that have no group here, it alone knows anything.
+  // Only the runtime knows writable layers, and containers without a visible cgroup.
   const hasGroup = (uid: string, id: string): boolean => groups.get(uid)?.containers.has(id) ?? false;
   const isNeeded =
     detail === 'summary' || pods.some(({ ref, containers }) => containers.some(({ id }) => !hasGroup(ref.uid, id)));
@@ -149,7 +161,10 @@ async function listed(
   return { pods, containers, sandboxes, images };
 }
 
-/** Those that are always shown, and those of pods: of what the runtime knows where less than everything is asked for. */
+/**
+ * Returns the paths of cgroups to read: system cgroups, and pods' cgroups. With less than full detail, only pods that
+ * the runtime lists are read.
+ */
 function wantedPaths(
   { parents, pods }: PodGroups,
   system: readonly SystemGroup[],
@@ -211,7 +226,7 @@ function ratesOf(
     ];
     for (const [id, cpu] of told) {
       if (cpu === null) continue;
-      // A runtime that measures for itself knows better than whoever asks it now and then.
+      // A rate that the runtime measured itself is more exact than one from occasional readings.
       if (cpu.usageNanoCores !== null) found.set(id, cpu.usageNanoCores.value);
       else if (cpu.usageCoreNanoSeconds !== null) take(id, cpu.usageCoreNanoSeconds.value, cpu.timestamp);
     }

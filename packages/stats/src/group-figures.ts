@@ -2,26 +2,26 @@ import type { DeviceIo, InterfaceFigures } from './kernel-text.ts';
 import type { PsiStats } from './summary.ts';
 
 /**
- * How much is read of groups: `resource` is CPU time and memory alone, `summary` what `/stats/summary` shows, `full` what
- * `/metrics/cadvisor` does; `node` is `summary` without pods, nor the runtime asked for them.
+ * Amount of data to read from cgroups. `resource`: CPU time and memory only. `summary`: the data of `/stats/summary`.
+ * `full`: the data of `/metrics/cadvisor`. `node`: as `summary`, but without pods and without queries to the runtime.
  */
 export type Detail = 'resource' | 'node' | 'summary' | 'full';
 
-/** What the kernel counts of one group of processes, at one instant. What it did not tell is absent. */
+/** Kernel counters of one cgroup at one time. Unknown values are absent. */
 export interface GroupFigures {
-  /** Below the mount of its hierarchy: `/kubepods/burstable/pod1234`. */
+  /** Path below the mount of the hierarchy: `/kubepods/burstable/pod1234`. */
   readonly path: string;
-  /** When this was read, by the wall clock. */
+  /** Wall-clock time of the reading. */
   readonly atMs: number;
-  /** The same by the monotonic clock, for rates. */
+  /** Monotonic time of the reading, for rates. */
   readonly monotonicMs: number;
-  /** By the wall clock. */
+  /** Wall-clock creation time. */
   readonly createdAtMs?: number;
   readonly cpu?: CpuFigures;
   readonly memory?: MemoryFigures;
   readonly io?: IoFigures;
   readonly processes?: ProcessFigures;
-  /** Of the network namespace of the group's processes; of sandboxes and of the root alone. */
+  /** Interfaces of the network namespace of the cgroup's processes; only for sandboxes and the root. */
   readonly network?: readonly InterfaceFigures[];
 }
 
@@ -35,7 +35,7 @@ export interface CpuFigures {
   readonly burstPeriods?: number;
   readonly burstNs?: number;
   readonly shares?: number;
-  /** `Infinity`: none. */
+  /** `Infinity` for no quota. */
   readonly quotaUs?: number;
   readonly periodUs?: number;
   readonly psi?: PsiStats;
@@ -54,12 +54,12 @@ export interface MemoryFigures {
   readonly majorPageFaults: number;
   readonly kernelBytes?: number;
   readonly maxUsageBytes?: number;
-  /** How often the limit was hit. */
+  /** Number of times that the limit was hit. */
   readonly limitHits?: number;
   readonly oomKills?: number;
-  /** `Infinity`: none. */
+  /** `Infinity` for no limit. */
   readonly limitBytes?: number;
-  /** Of swap alone with cgroup v2, of memory and swap together with v1, as cAdvisor has it. `Infinity`: none. */
+  /** Limit of swap alone on cgroup v2; of memory plus swap on v1, as in cAdvisor. `Infinity` for no limit. */
   readonly swapLimitBytes?: number;
   readonly reservationBytes?: number;
   readonly psi?: PsiStats;
@@ -71,18 +71,18 @@ interface IoFigures {
 }
 
 export interface ProcessFigures {
-  /** Of the group itself, without those below it. */
+  /** Number of processes in the cgroup itself, without its descendants. */
   readonly processes: number;
   readonly threads?: number;
-  /** `Infinity`: none. */
+  /** `Infinity` for no limit. */
   readonly maxThreads?: number;
   readonly openFiles?: number;
   readonly sockets?: number;
-  /** The soft limit of open files of its first process; `Infinity`: none. */
+  /** Soft limit of open files of the first process; `Infinity` for no limit. */
   readonly maxOpenFiles?: number;
 }
 
-/** The use of memory that cannot be taken back without harm: without the inactive pages of files. */
+/** Returns the memory that cannot be reclaimed without harm: the usage minus inactive file pages. */
 export function workingSet(usageBytes: number, inactiveFileBytes: number): number {
   return Math.max(0, usageBytes - inactiveFileBytes);
 }

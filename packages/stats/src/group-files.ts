@@ -1,13 +1,13 @@
 import type { Detail } from './group-figures.ts';
 
-/** A file of a group: in which v1 hierarchy it is, and what it is called. */
+/** A file of a cgroup: its v1 controller and its name. */
 export interface GroupFile {
-  /** The v1 controller; of no meaning with v2. */
+  /** The v1 controller; unused on v2. */
   readonly controller: string;
   readonly name: string;
 }
 
-/** The texts of a group's files, by their names; what is not there is not in it. */
+/** Contents of a cgroup's files, by name; missing files are absent. */
 export type GroupTexts = ReadonlyMap<string, string>;
 
 const v1 = (controller: string, ...names: readonly string[]): readonly GroupFile[] =>
@@ -41,7 +41,7 @@ const FILES: Readonly<Record<1 | 2, Readonly<Record<Exclude<Detail, 'node'>, rea
   },
 };
 
-/** The files of a group that a detail takes. */
+/** Returns the files of a cgroup that a detail needs. */
 export function groupFiles(version: 1 | 2, detail: Detail): readonly GroupFile[] {
   const { resource, summary, full } = FILES[version];
   if (detail === 'resource') return resource;

@@ -7,7 +7,7 @@ import { type GroupFile, type GroupTexts, groupFiles } from './group-files.ts';
 import type { KernelReads } from './kernel-reads.ts';
 import { firstProcess, type ProcessReader } from './process-reader.ts';
 
-/** Where the machine has its cgroups: what `readHierarchy` of cm-cgroups tells. */
+/** The machine's cgroup mounts, as returned by `readHierarchy` of cm-cgroups. */
 export type CgroupTree =
   | { readonly version: 1; readonly mounts: ReadonlyMap<string, string> }
   | { readonly version: 2; readonly mount: string };
@@ -18,10 +18,13 @@ interface Components {
   readonly processes: ProcessReader;
 }
 
-/** v1 has each directory of a group in every hierarchy; these have what is shown, the first that there is counts. */
+/**
+ * Controllers whose hierarchies are used to list cgroups on v1, where each hierarchy has its own directories; the first
+ * available one is used.
+ */
 const V1_LOOKED_AT = ['memory', 'cpuacct', 'cpu', 'pids'];
 
-/** Reads what the kernel counts of groups. */
+/** Reads the kernel's counters of cgroups. */
 export class GroupReader {
   readonly tree: CgroupTree;
   readonly #reads: KernelReads;
@@ -35,7 +38,7 @@ export class GroupReader {
     this.#processes = processes;
   }
 
-  /** The names of the groups right below one; none where it is not there. */
+  /** Returns the names of a cgroup's direct children; empty if it does not exist. */
   async children(path: string): Promise<readonly string[]> {
     const directory = this.#directory(path);
     if (directory === undefined) return [];
@@ -48,8 +51,9 @@ export class GroupReader {
   }
 
   /**
-   * `undefined` where there is no such group any more, or none of its files can be read.
-   * @param more `network`: of its processes, with a detail above `resource`; `age`: when it was made
+   * Reads a cgroup. Returns `undefined` if it no longer exists or none of its files can be read.
+   * @param more `network`: also read the interfaces of its processes, with a detail above `resource`; `age`: also read
+   * its creation time
    */
   async read(
     path: string,
@@ -72,7 +76,7 @@ export class GroupReader {
     };
   }
 
-  /** The process of a group that began first; `undefined` where none is in it itself. */
+  /** Returns the first process of a cgroup; `undefined` if the cgroup itself has no processes. */
   async firstProcess(path: string): Promise<string | undefined> {
     return firstProcess(await this.#text(path, PROCESSES));
   }
@@ -86,7 +90,10 @@ export class GroupReader {
     return texts;
   }
 
-  /** A controller may be missing, a group may go while it is read, a list of processes may be too long: that is not known then. */
+  /**
+   * Reads a file. Returns `undefined` if the controller is missing, the cgroup disappears, or the process list is too
+   * long.
+   */
   async #text(path: string, { controller, name }: GroupFile): Promise<string | undefined> {
     const mount = this.#mount(controller);
     if (mount === undefined) return undefined;
@@ -98,7 +105,9 @@ export class GroupReader {
     }
   }
 
-  /** A directory's own time changes with what is made in it: one of its files may be older (`GetSpec` of cAdvisor). */
+  /**
+   * A directory's modification time changes with its content, so one of its files may be older (`GetSpec` of cAdvisor).
+   */
   async #createdAtMs(path: string): Promise<number | undefined> {
     const directory = this.#directory(path);
     if (directory === undefined) return undefined;
@@ -126,7 +135,7 @@ export class GroupReader {
 
 const PROCESSES: GroupFile = { controller: 'cpu', name: 'cgroup.procs' };
 
-/** What says something of this process, and nothing of the group. */
+/** Errors that concern this process, not the cgroup. */
 const EXHAUSTED: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
 
 function joined(mount: string, path: string, name: string): string {

@@ -1,17 +1,20 @@
 import { type Clock, sleep } from '@node-agent/async';
 import type { DirectoryEntry, FileSystem, KernelFiles } from '@node-agent/host';
 
-/** So many looks at once keep the process from everything else for a millisecond or two. */
+/** Number of synchronous reads per turn: more would block the process for longer than a millisecond or two. */
 const LOOKS_IN_A_TURN = 128;
 
 interface Components {
-  /** By threads; used where there are no kernel files. */
+  /** Reads files with the thread pool; used if `kernelFiles` is absent. */
   readonly fs: Pick<FileSystem, 'readFile' | 'readdir' | 'readlink' | 'stat'>;
   readonly kernelFiles?: KernelFiles | undefined;
   readonly clock: Pick<Clock, 'setTimer'>;
 }
 
-/** What the kernel tells in files: looked at once where that can be, by threads otherwise. All throw or reject with system errors. */
+/**
+ * Reads kernel files: synchronously if `kernelFiles` is given, else with the thread pool. All methods throw, or reject
+ * with, system errors.
+ */
 export class KernelReads {
   readonly #fs: Components['fs'];
   readonly #now: KernelFiles | undefined;
@@ -30,7 +33,7 @@ export class KernelReads {
     return this.#fs.readFile(path).then((bytes) => new TextDecoder().decode(bytes));
   }
 
-  /** What the machine does not tell is not shown. */
+  /** Reads a file; `undefined` if it cannot be read. */
   async textOrNone(path: string): Promise<string | undefined> {
     try {
       return await this.text(path);
@@ -49,13 +52,13 @@ export class KernelReads {
     return this.#now === undefined ? this.#fs.readlink(path) : this.#now.readlink(path);
   }
 
-  /** When it was made or changed, in ms since 1970. */
+  /** Returns the modification time, in ms since the Unix epoch. */
   async modifiedAtMs(path: string): Promise<number> {
     this.#looks += 1;
     return (await (this.#now === undefined ? this.#fs.stat(path) : this.#now.stat(path))).modifiedAtMs;
   }
 
-  /** Asked for between looks, however many there are: the rest of the process has its turn when it is time. */
+  /** Yields to the event loop after enough reads; call it between reads. */
   async turn(): Promise<void> {
     if (this.#now === undefined || this.#looks < LOOKS_IN_A_TURN) return;
     this.#looks = 0;

@@ -4,13 +4,13 @@ function linesOf(text: string | undefined): readonly string[] {
   return text?.split('\n') ?? [];
 }
 
-/** A count as the kernel writes it; `undefined` where it is none, so that nothing is made of nonsense. */
+/** Parses a count as the kernel writes it; `undefined` if the text is not a count. */
 export function count(text: string | undefined): number | undefined {
   const digits = text?.trim();
   return digits !== undefined && /^\d+$/.test(digits) ? Number(digits) : undefined;
 }
 
-/** A limit: `Infinity` for `max`, for -1, and for what cgroup v1 writes where there is none. */
+/** Parses a limit; `Infinity` for `max`, -1, and cgroup v1's value for no limit. */
 export function limit(text: string | undefined): number | undefined {
   const trimmed = text?.trim();
   if (trimmed === 'max' || trimmed === '-1') return Number.POSITIVE_INFINITY;
@@ -19,7 +19,7 @@ export function limit(text: string | undefined): number | undefined {
   return value !== undefined && value > 2 ** 62 ? Number.POSITIVE_INFINITY : value;
 }
 
-/** Lines of a name and a count: `cpu.stat`, `memory.stat`, `memory.events`. */
+/** Parses lines of a name and a count: `cpu.stat`, `memory.stat`, `memory.events`. */
 export function keyedCounts(text: string | undefined): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const line of linesOf(text)) {
@@ -30,7 +30,7 @@ export function keyedCounts(text: string | undefined): ReadonlyMap<string, numbe
   return counts;
 }
 
-/** Of `cpu.pressure` and its like; `undefined` where the kernel has none, or does not tell all of `some`. */
+/** Parses `cpu.pressure` and similar files; `undefined` if the kernel has none, or the line `some` is incomplete. */
 export function pressure(text: string | undefined): PsiStats | undefined {
   const lines = new Map<string, PsiData>();
   for (const line of linesOf(text)) {
@@ -42,11 +42,11 @@ export function pressure(text: string | undefined): PsiStats | undefined {
   }
   const some = lines.get('some');
   if (some === undefined) return undefined;
-  // Older kernels have no `full` for the CPU.
+  // Older kernels have no `full` line for the CPU.
   return { full: lines.get('full') ?? { total: 0, avg10: 0, avg60: 0, avg300: 0 }, some };
 }
 
-/** What a group has read of and written to one device. */
+/** I/O of a cgroup on one device. */
 export interface DeviceIo {
   readonly major: number;
   readonly minor: number;
@@ -56,7 +56,7 @@ export interface DeviceIo {
   readonly writes: number;
 }
 
-/** Of cgroup v2's `io.stat`: a line per device. */
+/** Parses cgroup v2's `io.stat`, with one line per device. */
 export function ioStat(text: string | undefined): readonly DeviceIo[] {
   return linesOf(text).flatMap((line) => {
     const [, major, minor, rest] = /^(\d+):(\d+)((?: \S+)*)$/.exec(line) ?? [];
@@ -68,7 +68,7 @@ export function ioStat(text: string | undefined): readonly DeviceIo[] {
   });
 }
 
-/** Of cgroup v1's `blkio` files: a line per device and operation, in one file for bytes and one for requests. */
+/** Parses cgroup v1's `blkio` files, with one line per device and operation: one file for bytes, one for requests. */
 export function blkioStat(bytes: string | undefined, requests: string | undefined): readonly DeviceIo[] {
   const devices = new Map<string, { -readonly [K in keyof DeviceIo]: DeviceIo[K] }>();
   const add = (text: string | undefined, read: 'readBytes' | 'reads', write: 'writeBytes' | 'writes'): void => {
@@ -87,7 +87,7 @@ export function blkioStat(bytes: string | undefined, requests: string | undefine
   return [...devices.values()];
 }
 
-/** What went through one interface of the network. */
+/** Traffic of one network interface. */
 export interface InterfaceFigures {
   readonly name: string;
   readonly rxBytes: number;
@@ -100,10 +100,13 @@ export interface InterfaceFigures {
   readonly txDropped: number;
 }
 
-/** Interfaces that tell nothing of who uses the network (`isIgnoredDevice` of cAdvisor): loopback, and ends of other namespaces. */
+/**
+ * Interfaces that do not represent the namespace's own traffic (`isIgnoredDevice` of cAdvisor): loopback, and peers of
+ * other namespaces' interfaces.
+ */
 const IGNORED = /^(?:lo|veth|docker|nerdctl)/i;
 
-/** Of `/proc/<pid>/net/dev`; `undefined` where a line of it is not as it should be: then none of it is to be trusted. */
+/** Parses `/proc/<pid>/net/dev`; `undefined` if any line is malformed, because the rest is then not reliable either. */
 export function netDev(text: string | undefined): readonly InterfaceFigures[] | undefined {
   if (text === undefined) return undefined;
   const interfaces: InterfaceFigures[] = [];
@@ -125,18 +128,21 @@ export function netDev(text: string | undefined): readonly InterfaceFigures[] | 
   return interfaces;
 }
 
-/** How many threads there are, of `/proc/loadavg`: `1.36 3.49 4.53 2/3518 3715089`. */
+/** Parses the number of threads from `/proc/loadavg`: `1.36 3.49 4.53 2/3518 3715089`. */
 export function taskCount(loadavg: string | undefined): number | undefined {
   return count(loadavg?.trim().split(/\s+/)[3]?.split('/')[1]);
 }
 
-/** When the machine was booted, of `/proc/stat`, in ms since the Unix epoch. */
+/** Parses the boot time from `/proc/stat`, in ms since the Unix epoch. */
 export function bootTimeMs(stat: string | undefined): number | undefined {
   const seconds = count(stat?.match(/^btime (\d+)$/m)?.[1]);
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** The group that a process is in, where CPU and memory agree on it (`getContainer`, `pkg/kubelet/cm`), of `/proc/<pid>/cgroup`. */
+/**
+ * Parses the cgroup of a process from `/proc/<pid>/cgroup`; on v1 only if the cpu and memory hierarchies agree
+ * (`getContainer`, `pkg/kubelet/cm`).
+ */
 export function groupOfProcess(text: string | undefined, version: 1 | 2): string | undefined {
   const groups = new Map<string, string>();
   for (const line of linesOf(text)) {

@@ -1,6 +1,6 @@
 import type { StatsComponents } from './ports.ts';
 
-/** What the machine is. What it does not tell is 0 or ''. */
+/** Description of the machine. Unknown values are 0 or ''. */
 export interface MachineFigures {
   readonly machineId: string;
   readonly systemUuid: string;
@@ -18,7 +18,7 @@ type Files = Pick<StatsComponents['fs'], 'readFile' | 'readdir'>;
 
 const CPUS = '/sys/devices/system/cpu';
 
-/** Reads what the machine is, as cAdvisor does (`machine/info.go`, `machine/machine.go`). */
+/** Reads the description of the machine, as cAdvisor does (`machine/info.go`, `machine/machine.go`). */
 export async function readMachineFigures(fs: Files): Promise<MachineFigures> {
   const read = async (path: string): Promise<string> => {
     try {
@@ -27,7 +27,7 @@ export async function readMachineFigures(fs: Files): Promise<MachineFigures> {
         .replaceAll('\0', '')
         .trim();
     } catch {
-      // Each machine lacks some of these.
+      // Every machine lacks some of these files.
       return '';
     }
   };

@@ -9,7 +9,10 @@ const MACHINE: readonly (readonly [name: string, help: string, value: (machine: 
   ['machine_swap_bytes', 'Amount of swap memory available on the machine.', ({ swapBytes }) => swapBytes],
 ];
 
-/** What the machine is (`metrics/prometheus_machine.go` of cAdvisor). What only mainframes and NVM have is not looked for. */
+/**
+ * Returns the machine metrics (`metrics/prometheus_machine.go` of cAdvisor). Metrics for mainframes and NVM are not
+ * implemented.
+ */
 export function machineMetrics(machine: MachineFigures): readonly MetricFamily[] {
   const { machineId, systemUuid, bootId, kernelVersion, osVersion } = machine;
   const labels = { machine_id: machineId, system_uuid: systemUuid, boot_id: bootId };

@@ -9,18 +9,18 @@ import type { PodReference } from './summary.ts';
 import { apiTime, type ContainerStats, type FsStats, type NodeStats, type NodeSummary } from './summary.ts';
 import { ioOfGroup, networkOfGroup, partsOfGroup } from './summary-parts.ts';
 
-/** What a summary is made of beside what was collected. */
+/** Additional input of a summary. */
 export interface SummaryContext {
   readonly nodeName: string;
-  /** When this process began to serve, by the wall clock. */
+  /** Wall-clock time at which this process started. */
   readonly startedAtMs: number;
   readonly volumeUsage: (pod: PodReference) => readonly VolumeFigures[];
   readonly layers: PodStorage['layers'];
 }
 
 /**
- * All of `/stats/summary` (`summaryProviderImpl.Get`, `pkg/kubelet/server/stats/summary.go`).
- * @throws StatsError `Unavailable`: what upstream has no answer without
+ * Builds the response of `/stats/summary` (`summaryProviderImpl.Get`, `pkg/kubelet/server/stats/summary.go`).
+ * @throws StatsError `Unavailable` if a part is missing without which upstream has no response
  */
 export function fullSummary(
   groups: GroupCollection,
@@ -56,7 +56,10 @@ export function fullSummary(
   };
 }
 
-/** Where a runtime has its images, or its writable layers (`ImageFsStats`, `cri_stats_provider.go`, `cadvisor_stats_provider.go`). */
+/**
+ * Returns the stats of the runtime's image or layer file system (`ImageFsStats`, `cri_stats_provider.go`,
+ * `cadvisor_stats_provider.go`).
+ */
 function runtimeFs({ usage, disk }: UsedFs): FsStats {
   return {
     time: apiTime(usage.timestamp / 1e6),
@@ -66,7 +69,7 @@ function runtimeFs({ usage, disk }: UsedFs): FsStats {
   };
 }
 
-/** With `only_cpu_and_memory` (`GetCPUAndMemoryStats`). @throws StatsError `Unavailable` */
+/** Builds the response with `only_cpu_and_memory` (`GetCPUAndMemoryStats`). @throws StatsError `Unavailable` */
 export function resourceSummary(
   groups: GroupCollection,
   { nodeName, startedAtMs }: Pick<SummaryContext, 'nodeName' | 'startedAtMs'>,
@@ -82,10 +85,11 @@ export function resourceSummary(
   return { node, pods: pods.pods.map((pod) => podStats(pod, groups, pods)) };
 }
 
-/** The root has no limit of its own: the machine's memory is. */
+/** Returns the root cgroup. It has no limit of its own, so the machine's memory is used as its limit. */
 export function rootOf({ groups, memoryBytes, swapBytes }: GroupCollection): GroupFigures {
   const root = groups.get('/');
-  if (root === undefined) throw new StatsError('Unavailable', 'failed to get root cgroup stats: it has none');
+  if (root === undefined)
+    throw new StatsError('Unavailable', 'failed to get root cgroup stats: the root cgroup has none');
   if (root.memory === undefined || memoryBytes === undefined) return root;
   const limits = { limitBytes: memoryBytes, ...(swapBytes !== undefined && { swapLimitBytes: swapBytes }) };
   return { ...root, memory: { ...root.memory, ...limits } };

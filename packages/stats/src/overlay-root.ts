@@ -1,20 +1,23 @@
 import { unescaped } from './file-systems.ts';
 
-/** Where containerd, CRI-O and Docker have writable layers: nothing of a path is in what a container writes, so that none of it is a link of its making. */
+/**
+ * Layer directories of containerd, CRI-O and Docker. Every component of such a path is outside of the container's
+ * writable data, so none of them can be a link that the container made.
+ */
 const LAYER = /^(?:(?:snapshots|overlay2?)\/)?[^/]+\/(?:fs|diff)$/;
 
-/** The line of a mount at the root. */
+/** Matches the mountinfo line of a mount at `/`. */
 const AT_ROOT = /^(?:\S+ ){4}\/ /;
-/** What comes after the optional fields of an overlay's line: its type, its source and its options. */
+/** Matches the part after the optional fields of an overlay's line: type, source and options. */
 const UPPER = / - overlay \S+ (?:\S*?,)?upperdir=([^,\s]*)/;
 
 /**
- * The directory in which an overlay keeps what is written to it, where an overlay is what a process has as its root: of the text of
- * `/proc/PID/mountinfo` (proc(5)). Who may mount in a container can make it name any directory: only one that is a writable layer
- * beneath `place`, where the runtime has its layers, is told, be it another container's. `undefined` where there is none.
+ * Returns the upper directory of the overlay that is a process's root, from the text of `/proc/PID/mountinfo`
+ * (proc(5)). A container that may mount can make this text name any directory, so only a writable layer below `place`,
+ * the runtime's layer directory, is returned; it may be another container's. Returns `undefined` if there is none.
  */
 export function upperDirectoryOfRoot(mountinfo: string, place: string): string | undefined {
-  // What was mounted over it later hides it from nobody: a process does not look there for its root.
+  // The first mount at `/` counts: a mount that was stacked on it later does not change the process's root.
   const root = mountinfo.split('\n').find((line) => AT_ROOT.test(line));
   const named = root && UPPER.exec(root)?.[1];
   if (!named) return undefined;

@@ -1,26 +1,26 @@
 import type { GroupReader } from './group-reader.ts';
 import type { StatsOptions } from './ports.ts';
 
-/** The group of a pod, and those of its containers and sandboxes by their ids. */
+/** Cgroup of a pod, with the cgroups of its containers and sandboxes by id. */
 interface PodGroup {
   readonly uid: string;
   readonly path: string;
   readonly containers: ReadonlyMap<string, string>;
 }
 
-/** The groups of all pods. */
+/** Cgroups of all pods. */
 export interface PodGroups {
-  /** Those that pods are in: that of all pods, and those of the classes. */
+  /** Parents of pods' cgroups: the cgroup of all pods, and those of the QoS classes. */
   readonly parents: readonly string[];
   readonly pods: ReadonlyMap<string, PodGroup>;
 }
 
-/** The group that all pods are in, as it is called by now. */
+/** Returns the current path of the cgroup of all pods. */
 export function kubepodsOf({ kubepods = '/kubepods' }: Pick<StatsOptions, 'kubepods'>): string {
   return typeof kubepods === 'string' ? kubepods : kubepods();
 }
 
-/** Looks which groups there are below that of all pods, as cgroupfs or systemd names them. */
+/** Finds the cgroups below that of all pods, with the names of cgroupfs or systemd. */
 export async function readPodGroups(reader: Pick<GroupReader, 'children'>, kubepods: string): Promise<PodGroups> {
   const parents = [kubepods];
   const pods = new Map<string, PodGroup>();
@@ -38,7 +38,7 @@ export async function readPodGroups(reader: Pick<GroupReader, 'children'>, kubep
     if (uid === undefined) continue;
     const path = `${parent}/${name}`;
     const containers = (await reader.children(path))
-      // The process of CRI-O that watches over a container may be in a group that is named after it, and is none of it.
+      // CRI-O's monitor process may have its own cgroup, which is named after the container but does not belong to it.
       .filter((child) => !child.startsWith('crio-conmon-'))
       .map((child) => [containerIdOfGroup(child), `${path}/${child}`] as const);
     pods.set(uid, { uid, path, containers: new Map(containers) });
@@ -50,14 +50,20 @@ function isQosClass(name: string): boolean {
   return /^(?:kubepods-|.+-kubepods-)?(?:burstable|besteffort)(?:\.slice)?$/.test(name);
 }
 
-/** `pod1234-ab` of cgroupfs, `kubepods-burstable-pod1234_ab.slice` of systemd; `undefined` for what is no pod's group. */
+/**
+ * Returns the pod UID from `pod1234-ab` (cgroupfs) or `kubepods-burstable-pod1234_ab.slice` (systemd); `undefined` if
+ * it is not a pod's cgroup.
+ */
 export function podUidOfGroup(name: string): string | undefined {
   const slice = /^(?:.+-)?pod([^-]+)\.slice$/.exec(name);
   if (slice) return slice[1]?.replaceAll('_', '-');
   return /^pod([^/]+)$/.exec(name)?.[1];
 }
 
-/** The container whose group this is: the name itself, or what a runtime's scope ends with (`extractIDFromCgroupPath`). */
+/**
+ * Returns the container id of a cgroup: the name itself, or the end of a runtime's scope name (upstream:
+ * `extractIDFromCgroupPath`).
+ */
 export function containerIdOfGroup(name: string): string {
   if (!name.endsWith('.scope')) return name;
   return name.slice(0, -'.scope'.length).split('-').at(-1) ?? name;

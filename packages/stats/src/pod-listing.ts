@@ -1,7 +1,7 @@
 import { type Container, ContainerState, type PodSandbox, PodSandboxState } from '@node-agent/cri-client';
 import type { PodReference } from './summary.ts';
 
-/** A pod as the runtime has it, with what runs of it. */
+/** A pod of the runtime with its running containers. */
 export interface ListedPod {
   readonly ref: PodReference;
   readonly sandboxId: string;
@@ -13,7 +13,7 @@ export interface ListedContainer {
   readonly id: string;
   readonly name: string;
   readonly createdAtMs: number;
-  /** As it was asked for. */
+  /** Image as requested. */
   readonly image: string;
   readonly imageId: string;
 }
@@ -21,9 +21,10 @@ export interface ListedContainer {
 const NAME_LABEL = 'io.kubernetes.container.name';
 
 /**
- * The pods that count, with their running containers: of sandboxes of one name those that are ready, else the newest
- * (`removeTerminatedPods`, `removeTerminatedContainers`, `cri_stats_provider.go`). Oldest first. A pod that has ended uses nothing, and
- * is left out; upstream leaves out those too whose containers are still to start, of which their volumes and logs are told here.
+ * Returns the current pods with their running containers, oldest first: of several sandboxes with one name, those that
+ * are ready, else the newest (`removeTerminatedPods`, `removeTerminatedContainers`, `cri_stats_provider.go`). A
+ * terminated pod uses nothing and is left out. Difference from upstream: a pod whose containers have not started yet is
+ * included, for its volumes and logs.
  */
 export function listPods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): readonly ListedPod[] {
   const byName = Map.groupBy(sandboxes, ({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);

@@ -13,7 +13,7 @@ const VOLUMES: readonly (readonly [name: string, figure: Figure, help: string])[
 ];
 
 /**
- * What `/metrics` tells of pods: their claims' volumes (`collectors/volume_stats.go`), each claim once, and the logs of their
+ * Returns the pod families of `/metrics`: volumes of PVCs (`collectors/volume_stats.go`), each PVC once, and logs of
  * containers (`collectors/log_metrics.go`).
  */
 export function podMetrics(pods: readonly PodStats[]): readonly MetricFamily[] {

@@ -26,16 +26,19 @@ import {
 } from './summary-parts.ts';
 import type { LayerUse } from './writable-layers.ts';
 
-/** What is told of files: absent where only CPU and memory are asked for. */
+/** File stats; absent if only CPU and memory are requested. */
 export interface PodStorage {
   readonly node: Disk;
   readonly storage: StorageCollection;
   readonly volumes: readonly VolumeFigures[];
-  /** The writable layers that were measured here, by the ids of containers. */
+  /** Writable layers that were measured by this package, by container id. */
   readonly layers: ReadonlyMap<string, LayerUse>;
 }
 
-/** One pod of a summary (`listPodStatsPartiallyFromCRI` and `listPodStatsStrictlyFromCRI`, `cri_stats_provider.go`). */
+/**
+ * Builds the stats of one pod (`listPodStatsPartiallyFromCRI` and `listPodStatsStrictlyFromCRI`,
+ * `cri_stats_provider.go`).
+ */
 export function podStats(
   pod: ListedPod,
   collection: GroupCollection,
@@ -65,7 +68,10 @@ interface PodFigures extends ResourceParts {
   readonly processes?: ProcessStats | undefined;
 }
 
-/** The runtime's own word where pods' figures are its own, else that of the pod's group, else its containers together. */
+/**
+ * Returns a pod's stats: the runtime's if they are used, else those of the pod's cgroup, else the sum of its
+ * containers.
+ */
 function ofPod(
   { ref, sandboxId, containers: listed }: ListedPod,
   { podGroups, groups, rates }: GroupCollection,
@@ -119,7 +125,7 @@ function containerStats(
   };
 }
 
-/** What the runtime tells, or what was measured here where that is newer. */
+/** Returns the runtime's stats of the writable layer, or the measured ones if they are newer. */
 function rootfsStats(
   { writableLayer }: CriContainerStats,
   disks: StorageCollection['disks'],
@@ -136,12 +142,12 @@ function rootfsStats(
   return { time: apiTime(atMs), ...(disk && sizeOf(disk)), ...use };
 }
 
-/** Logs are on the node's own file system. */
+/** Logs are on the node's file system. */
 function logStats({ node }: PodStorage, use: FileUse | undefined): { readonly logs?: FsStats } {
   return use === undefined ? {} : { logs: { time: apiTime(node.atMs), ...sizeOf(node), ...use } };
 }
 
-/** What the pod takes of the node's file system altogether (`calcEphemeralStorage`, `helper.go`). */
+/** Returns the pod's total usage of the node's file system (`calcEphemeralStorage`, `helper.go`). */
 function ephemeralStorage(
   { ref }: ListedPod,
   containers: readonly ContainerStats[],
@@ -153,7 +159,7 @@ function ephemeralStorage(
   return { time: apiTime(node.atMs), ...sizeOf(node), ...use };
 }
 
-/** What is not known of a volume is 0 to upstream, too (`parsePodVolumeStats`). */
+/** Unknown values of a volume are 0, as in upstream (`parsePodVolumeStats`). */
 function volumeStats({ name, observedAtMs, claim, abnormal, isLowerBound, ...figures }: VolumeFigures): VolumeStats {
   return {
     time: apiTime(observedAtMs),

@@ -5,7 +5,7 @@ import type { Logger } from '@node-agent/telemetry';
 import type { CgroupTree } from './group-reader.ts';
 import type { PodReference } from './summary.ts';
 
-/** What is asked of the container runtime. */
+/** Methods of the container runtime that are used. */
 export type StatsCri = Pick<
   RuntimeService & ImageService,
   | 'listPodSandbox'
@@ -19,14 +19,17 @@ export type StatsCri = Pick<
   | 'listImages'
 >;
 
-/** What one volume of a pod uses, as whoever mounts volumes has last found out: nobody waits for that here. */
+/** Usage of a pod's volume as last measured by the volume manager; the stats never wait for a measurement. */
 export interface VolumeFigures {
   readonly name: string;
-  /** When it was looked at, by the wall clock. */
+  /** Wall-clock time of the measurement. */
   readonly observedAtMs: number;
-  /** Whether it lies on the node's own file system and goes with the pod (`IsLocalEphemeralVolume`). */
+  /**
+   * Whether the volume is on the node's own file system and is deleted with the pod (upstream:
+   * `IsLocalEphemeralVolume`).
+   */
   readonly isLocalEphemeral: boolean;
-  /** The claim that it is for. */
+  /** PVC of the volume. */
   readonly claim?: { readonly name: string; readonly namespace: string };
   readonly availableBytes?: number;
   readonly capacityBytes?: number;
@@ -35,55 +38,67 @@ export interface VolumeFigures {
   readonly inodes?: number;
   readonly inodesUsed?: number;
   /**
-   * Whether counting what it uses was cut off: it uses no less than `usedBytes` and `inodesUsed`. Eviction goes by them;
-   * `/stats/summary` and the metrics have neither, since nobody there could tell them from what it uses.
+   * Whether the measurement was cut off, so that `usedBytes` and `inodesUsed` are lower bounds. Eviction uses them;
+   * `/stats/summary` and the metrics omit them, because readers could not distinguish them from exact values.
    */
   readonly isLowerBound?: boolean;
-  /** Whether its driver says that something is wrong with it; absent where it does not say. */
+  /** Whether the volume's driver reports a problem; absent if the driver reports nothing. */
   readonly abnormal?: boolean;
 }
 
-/** What a {@link StatsProvider} is made from. */
+/** Dependencies of {@link StatsProvider}. */
 export interface StatsComponents {
   readonly cri: StatsCri;
   readonly fs: Pick<FileSystem, 'readFile' | 'readdir' | 'readlink' | 'stat' | 'lstat'>;
-  /** How large the file system at a path is; it may hang, and then only its own figures are missing. */
+  /**
+   * Reads the size of the file system at a path. A call may hang; then only the stats of that file system are missing.
+   */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> };
-  /** Where the machine has its cgroups; asked once, and again where that failed. `readHierarchy` of cm-cgroups is one. */
+  /**
+   * Detects the machine's cgroups. Called once, and again after a failure. `readHierarchy` of cm-cgroups implements it.
+   */
   readonly cgroups: () => Promise<CgroupTree>;
   /**
-   * Looks at files that the kernel makes from its own memory, at once: `nodeKernelFiles` of host. Where absent, groups and processes
-   * are looked at by `fs`, at ten times the cost.
+   * Reads kernel-generated files synchronously; `nodeKernelFiles` of host implements it. If absent, cgroups and
+   * processes are read through `fs`, which costs ten times as much.
    */
   readonly kernelFiles?: KernelFiles;
-  /** Measures trees: writable layers, for {@link StatsProvider.measureLayers}. Where absent what the runtime tells of them is all that is known. */
+  /**
+   * Measures directory trees, for {@link StatsProvider.measureLayers}. If absent, only the runtime's values of writable
+   * layers are known.
+   */
   readonly trees?: Pick<FileSystem, 'usage'>;
-  /** What the volumes of a pod use. None where absent. */
+  /** Returns the usage of a pod's volumes. Default: none. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: silent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface StatsOptions {
   readonly nodeName: string;
-  /** The kubelet's directory, whose file system is the node's: `/var/lib/kubelet`. */
+  /** The kubelet's root directory, for example `/var/lib/kubelet`; its file system is the node's. */
   readonly rootDirectory: string;
-  /** `/var/log/pods`. */
+  /** For example `/var/log/pods`. */
   readonly podLogsDirectory: string;
-  /** The group that all pods are in, as the cgroup driver names it: asked each time where that is not known from the start. Default: `/kubepods`. */
+  /**
+   * Path of the cgroup of all pods, in the cgroup driver's notation; a function is called each time. Default:
+   * `/kubepods`.
+   */
   readonly kubepods?: string | (() => string);
-  /** The group of the kubelet itself; by default the one that this process is in. */
+  /** Cgroup of the kubelet. Default: the cgroup of this process. */
   readonly kubeletCgroups?: string;
-  /** The group of the container runtime. Default: not shown. */
+  /** Cgroup of the container runtime. Default: not shown. */
   readonly runtimeCgroups?: string;
-  /** The group of everything else (`misc`). Default: not shown. */
+  /** Cgroup of all other processes (`misc`). Default: not shown. */
   readonly systemCgroups?: string;
-  /** Whether pods' figures are the runtime's own, where it has any (`PodAndContainerStatsFromCRI`). Default: false. */
+  /** Whether pods' stats are taken from the runtime, if it has any (`PodAndContainerStatsFromCRI`). Default: false. */
   readonly fromRuntime?: boolean;
-  /** How old a collection may be that serves another who asks, in ms; 5 s by default. */
+  /** Maximum age of a collection that is reused for further requests, in ms. Default: 5,000. */
   readonly maxAgeMs?: number;
-  /** How long one look at the machine and the runtime may take, in ms; 20 s by default. A whole summary may take twice that. */
+  /**
+   * Timeout of one collection from machine and runtime, in ms. A full summary may take twice as long. Default: 20,000.
+   */
   readonly deadlineMs?: number;
 }

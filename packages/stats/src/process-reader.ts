@@ -4,14 +4,14 @@ import type { KernelReads } from './kernel-reads.ts';
 import { count, type InterfaceFigures, limit, netDev } from './kernel-text.ts';
 
 /**
- * How many open files are looked at for one collection, a process counting as one more: each is a call of the kernel, and a
- * container may have a million of them. Beyond, they are not told.
+ * Maximum number of file descriptors that are read per collection; each process counts as one more. Each costs a system
+ * call, and a container may have a million. Above that, the counts are omitted.
  */
 const BUDGET = 20_000;
-/** A table of open files with more slots than this is not read at all. */
+/** File descriptor tables with more slots are not read. */
 const LARGE_TABLE = 65_536;
 
-/** Reads what the kernel tells of processes, by way of the group that they are in. */
+/** Reads kernel data of processes through their cgroup. */
 export class ProcessReader {
   readonly #reads: KernelReads;
   #budget = BUDGET;
@@ -20,7 +20,7 @@ export class ProcessReader {
     this.#reads = reads;
   }
 
-  /** Begins a collection: with a budget of its own. */
+  /** Starts a collection with a new budget. */
   begin(): void {
     this.#budget = BUDGET;
   }
@@ -39,7 +39,7 @@ export class ProcessReader {
     };
   }
 
-  /** The interfaces that a group's processes see. */
+  /** Returns the network interfaces that a cgroup's processes see. */
   async network(texts: GroupTexts): Promise<readonly InterfaceFigures[] | undefined> {
     const pid = firstProcess(texts.get('cgroup.procs'));
     return pid === undefined ? undefined : await this.networkOf(pid);
@@ -72,9 +72,12 @@ export class ProcessReader {
     };
   }
 
-  /** `undefined` where there are more than the budget has left. Processes end while they are looked at: then there are none. */
+  /**
+   * Returns the descriptors of a process; `undefined` if they exceed the remaining budget. A process that exits during
+   * the read has none.
+   */
   async #descriptors(pid: string): Promise<readonly string[] | undefined> {
-    // How many slots its table has: told without a look at each, by every kernel.
+    // The number of slots in the table, which is known without reading each descriptor.
     const slots =
       count(/^FDSize:\s*(\d+)$/m.exec((await this.#reads.textOrNone(`/proc/${pid}/status`)) ?? '')?.[1]) ?? 0;
     this.#budget -= 1;
@@ -88,7 +91,7 @@ export class ProcessReader {
     }
   }
 
-  /** One that is closed meanwhile is none. */
+  /** Returns whether a descriptor is a socket; false if it was closed. */
   async #isSocket(path: string): Promise<boolean> {
     await this.#reads.turn();
     try {
@@ -99,12 +102,12 @@ export class ProcessReader {
   }
 }
 
-/** The one of a group's that began first, as far as numbers tell. @param procs the text of its `cgroup.procs` */
+/** Returns the process with the lowest id, which probably started first. @param procs text of `cgroup.procs` */
 export function firstProcess(procs = ''): string | undefined {
   return pidsOf(procs).toSorted((one, other) => Number(one) - Number(other))[0];
 }
 
-/** A process of another PID namespace has the number 0 here. */
+/** A process of another PID namespace has the id 0 here. */
 function pidsOf(procs: string): readonly string[] {
   return procs.split('\n').filter((line) => /^[1-9]\d*$/.test(line));
 }

@@ -10,8 +10,8 @@ interface Told {
 const NS_PER_SECOND = 1e9;
 
 /**
- * The series of `/metrics/resource` (`pkg/kubelet/metrics/collectors/resource_metrics.go`).
- * @param summary `undefined` where it could not be had, which `resource_scrape_error` tells
+ * Returns the series of `/metrics/resource` (`pkg/kubelet/metrics/collectors/resource_metrics.go`).
+ * @param summary `undefined` if it could not be collected; `resource_scrape_error` is then 1
  */
 export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricFamily[] {
   const samples = new Map<string, Sample[]>();

@@ -5,8 +5,8 @@ const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 /**
- * The metrics that a runtime makes itself (KEP-2371; `pkg/kubelet/metrics/collectors/cri_metrics.go`). One that its own
- * descriptors do not know, or that no scraper could read, is left out: it would take all others with it.
+ * Converts the runtime's own metrics (KEP-2371; `pkg/kubelet/metrics/collectors/cri_metrics.go`). A metric without a
+ * descriptor, or in a form that scrapers reject, is left out, because it would make the whole page invalid.
  */
 export function runtimeMetrics(
   descriptors: readonly MetricDescriptor[],
@@ -29,7 +29,7 @@ export function runtimeMetrics(
     const { help } = descriptor;
     const type = metric.metricType === MetricType.COUNTER ? 'counter' : 'gauge';
     const family = families.get(metric.name) ?? { help, type, samples: new Map<string, Sample>() };
-    // The same series twice is an error to a scraper, too.
+    // A scraper also rejects duplicate series.
     if (family.type === type) family.samples.set(metric.labelValues.join('\0'), sample);
     families.set(metric.name, family);
   }
@@ -43,11 +43,14 @@ function isReadable({ name, labelKeys }: MetricDescriptor): boolean {
 function sampleOf({ labelValues, value, timestamp }: Metric, { labelKeys }: MetricDescriptor): Sample | undefined {
   if (value === null || labelValues.length !== labelKeys.length) return undefined;
   const labels = Object.fromEntries(labelKeys.map((key, index) => [key, labelValues[index] ?? '']));
-  // 0: it was measured for this answer, and the scraper's own time will do.
+  // 0 means measured for this response; the scraper then uses its own time.
   return { labels, value: value.value, ...(timestamp > 0 && { atMs: timestamp / 1e6 }) };
 }
 
-/** What the runtime tells, and of our own what it does not: no dashboard loses a series (kubernetes/kubernetes#133884). */
+/**
+ * Combines the runtime's families with those of our own that the runtime lacks, so that no dashboard loses a series
+ * (kubernetes/kubernetes#133884).
+ */
 export function preferring(first: readonly MetricFamily[], rest: readonly MetricFamily[]): readonly MetricFamily[] {
   const names = new Set(first.filter(({ samples }) => samples.length > 0).map(({ name }) => name));
   return [...first, ...rest.filter(({ name }) => !names.has(name))];

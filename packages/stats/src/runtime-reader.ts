@@ -5,15 +5,18 @@ import { type ListedPod, listPods } from './pod-listing.ts';
 import type { StatsCri } from './ports.ts';
 import { runtimeMetrics } from './runtime-metrics.ts';
 
-/** How long the runtime may take for one answer: figures are not worth waiting for, and are asked for again. */
+/** Timeout of one runtime call: stats are requested again soon, so a longer wait is not useful. */
 const CALL_TIMEOUT_MS = 10_000;
-/** What sandboxes are made of is asked of each; those that cannot be told in this time have no name until the next collection. */
+/**
+ * Maximum time for reading the images of sandboxes, which takes one call per sandbox. Sandboxes that are not read in
+ * this time have no image name until the next collection.
+ */
 const SANDBOXES_MS = 3000;
 const SANDBOXES_AT_ONCE = 4;
-/** How many images are remembered by their ids. */
+/** Maximum number of cached image names. */
 const MAX_IMAGES = 5000;
 
-/** Asks the container runtime, each question with a deadline. */
+/** Queries the container runtime, with a timeout for each call. */
 export class RuntimeReader {
   readonly #cri: StatsCri;
   readonly #clock: Pick<Clock, 'setTimer'>;
@@ -34,13 +37,13 @@ export class RuntimeReader {
     return listPods(items, containers);
   }
 
-  /** By the containers' ids. */
+  /** Returns the stats of containers, by id. */
   async containerStats(signal: AbortSignal): Promise<ReadonlyMap<string, ContainerStats>> {
     const { stats } = await this.#ask((ending) => this.#cri.listContainerStats({}, ending), signal);
     return new Map(stats.map((one) => [one.attributes?.id ?? '', one]));
   }
 
-  /** By the sandboxes' ids; `undefined` where the runtime has none. */
+  /** Returns the stats of sandboxes, by id; `undefined` if the runtime does not implement them. */
   async sandboxStats(signal: AbortSignal): Promise<ReadonlyMap<string, PodSandboxStats> | undefined> {
     try {
       const { stats } = await this.#ask((ending) => this.#cri.listPodSandboxStats({}, ending), signal);
@@ -51,7 +54,7 @@ export class RuntimeReader {
     }
   }
 
-  /** The metrics that the runtime makes itself; none where it makes none. */
+  /** Returns the runtime's own metrics; none if it does not implement them. */
   async metrics(signal: AbortSignal): Promise<readonly MetricFamily[]> {
     try {
       const [{ descriptors }, { podMetrics }] = await Promise.all([
@@ -65,7 +68,10 @@ export class RuntimeReader {
     }
   }
 
-  /** The first file systems of images and of writable layers that the runtime tells of; `undefined` where it tells of none. */
+  /**
+   * Returns the first file system of images and of writable layers that the runtime reports; `undefined` if it reports
+   * none.
+   */
   async fileSystems(
     signal: AbortSignal,
   ): Promise<{ readonly images: FilesystemUsage | undefined; readonly layers: FilesystemUsage | undefined }> {
@@ -76,7 +82,7 @@ export class RuntimeReader {
     return { images: imageFilesystems[0], layers: containerFilesystems[0] };
   }
 
-  /** The names of images, by the ids of the containers and sandboxes that are made of them. What cannot be told is left out. */
+  /** Returns image names by id of containers and sandboxes; unknown ones are left out. */
   async images(pods: readonly ListedPod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const names = new Map<string, string>();
     await this.#readSandboxImages(pods, signal);
@@ -87,7 +93,10 @@ export class RuntimeReader {
     return names;
   }
 
-  /** Those that hang keep neither the others nor the collection waiting; what was told is kept, so that each time fewer are asked. */
+  /**
+   * Reads the images of new sandboxes. A sandbox that hangs delays neither the others nor the collection; results are
+   * cached, so later calls have fewer to read.
+   */
   async #readSandboxImages(pods: readonly ListedPod[], signal: AbortSignal): Promise<void> {
     const listed = new Set(pods.map(({ sandboxId }) => sandboxId));
     for (const id of this.#sandboxImages.keys()) if (!listed.has(id)) this.#sandboxImages.delete(id);
@@ -112,7 +121,7 @@ export class RuntimeReader {
       await withTimeout(this.#clock, SANDBOXES_MS, all, signal);
     } catch {
       signal.throwIfAborted();
-      // Those that hung are not the first again.
+      // Next time, the read starts with other sandboxes than those that hung.
       this.#nextUnknown += asked;
     }
   }
@@ -125,7 +134,7 @@ export class RuntimeReader {
     this.#imageNames = new Map(named);
   }
 
-  /** Runtimes tell it in words of their own, if at all. */
+  /** Each runtime reports the image in its own format, or not at all. */
   async #sandboxImage(podSandboxId: string, signal: AbortSignal): Promise<string | undefined> {
     try {
       const { info } = await this.#ask(
@@ -136,7 +145,7 @@ export class RuntimeReader {
       return typeof image === 'string' ? image : '';
     } catch {
       signal.throwIfAborted();
-      // It is ill or gone: its figures are shown without.
+      // The sandbox is failing or gone; its stats are shown without an image.
       return undefined;
     }
   }

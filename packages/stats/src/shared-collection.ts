@@ -1,6 +1,6 @@
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
 
-/** What was collected, and when that began, by the monotonic clock. */
+/** A finished collection, with the monotonic time of its start. */
 interface Taken<T> {
   readonly value: T;
   readonly startedAtMs: number;
@@ -11,28 +11,32 @@ interface Running<T> {
   readonly ended: Promise<Taken<T>>;
 }
 
-/** What is asked of a collection. */
+/** Requirements of a caller. */
 export interface Wanted {
-  /** Nothing older will do: only what is collected from now on. */
+  /** Whether only data collected after this call is acceptable. */
   readonly fresh?: boolean;
 }
 
 interface Options {
-  /** How old an answer may be. */
+  /** Maximum age of a reused collection. */
   readonly maxAgeMs: number;
-  /** A collection that takes longer has failed, and the next one begins anew. */
+  /** Timeout of a collection; after that it has failed and the next request starts another. */
   readonly deadlineMs: number;
 }
 
 interface Work<T> {
   collect(signal: AbortSignal): Promise<T>;
-  /** Whether it may serve those who ask later; all do where absent. One that lacks a part serves those who wait for it alone. */
+  /**
+   * Returns whether a result may be reused for later requests. If absent, all results are reused. A result with a
+   * missing part is only returned to the callers that waited for it.
+   */
   isWhole?(value: T): boolean;
 }
 
 /**
- * One collection serves all that ask within its age. Those who ask while one goes on share it; those who want a fresh one share
- * the next. It is nobody's own: who asked may go away, and it goes on for the others, until its deadline.
+ * Shares collections between callers. A collection is reused within its maximum age; callers during a running
+ * collection share it; callers that require fresh data share the next one. A running collection belongs to no caller:
+ * it continues for the others if a caller aborts, until its timeout.
  */
 export class SharedCollection<T> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -48,13 +52,13 @@ export class SharedCollection<T> {
     this.#work = work;
   }
 
-  /** @throws AsyncError `Timeout` past the deadline; the signal's reason; what the collection throws */
+  /** @throws AsyncError `Timeout` after the timeout; the signal's reason; the error of the collection */
   async get({ fresh = false }: Wanted, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     return (await abortable(this.#taken(fresh), signal)).value;
   }
 
-  /** What there is, where it is young enough. */
+  /** Returns the last collection if it is recent enough. */
   peek(): T | undefined {
     const last = this.#last;
     const isYoung = last !== undefined && this.#clock.monotonic() - last.startedAtMs <= this.#options.maxAgeMs;
@@ -68,7 +72,7 @@ export class SharedCollection<T> {
       if (last !== undefined && this.peek() !== undefined) return Promise.resolve(last);
       return running?.ended ?? this.#start();
     }
-    // One that began before now may have read before what the caller wants to see.
+    // A running collection may have been read before the change that the caller wants to see.
     if (running === undefined) return this.#start();
     this.#next ??= running.ended.then(
       () => this.#follow(),
@@ -87,7 +91,7 @@ export class SharedCollection<T> {
     const ended = this.#take(startedAtMs).finally(() => {
       if (this.#running?.startedAtMs === startedAtMs) this.#running = undefined;
     });
-    // Whoever asked may be gone when it fails.
+    // All callers may have aborted when it fails.
     ended.catch(() => {});
     this.#running = { startedAtMs, ended };
     return ended;

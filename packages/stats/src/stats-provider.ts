@@ -25,13 +25,13 @@ import { WritableLayers } from './writable-layers.ts';
 
 const DEFAULT_MAX_AGE_MS = 5000;
 const DEFAULT_DEADLINE_MS = 20_000;
-/** As often as cAdvisor looks what the machine is (`update_machine_info_interval`). */
+/** Period of reading the machine description; equal to cAdvisor's `update_machine_info_interval`. */
 const MACHINE_AGE_MS = 300_000;
 
 /**
- * The figures of a node, its pods and containers (`pkg/kubelet/stats`, `pkg/kubelet/server/stats`): CPU, memory and network from
- * cgroups and `/proc`, writable layers and images from the container runtime. Nothing is read that nobody has asked for, and
- * one collection serves all that ask within its age.
+ * Stats of a node, its pods and containers (`pkg/kubelet/stats`, `pkg/kubelet/server/stats`): CPU, memory and network
+ * from cgroups and `/proc`, writable layers and images from the container runtime. Data is only read on request, and
+ * one collection is reused for all requests within its maximum age.
  */
 export class StatsProvider {
   readonly #components: WithDefaults<StatsComponents>;
@@ -47,7 +47,7 @@ export class StatsProvider {
   #memoryBytes: number | undefined;
   #machine: { readonly figures: MachineFigures; readonly readAtMs: number } | undefined;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(given: StatsComponents, options: StatsOptions) {
     checkOptions('StatsProvider', options, {
       nodeName: 'string',
@@ -109,37 +109,40 @@ export class StatsProvider {
   }
 
   /**
-   * What `/stats/summary` shows. @param wanted `fresh`: nothing that was read before this call
-   * @throws StatsError `Unavailable` where a part is missing that there is no summary without; AsyncError `Timeout`
+   * Returns the data of `/stats/summary`. @param wanted `fresh`: only data that is read after this call
+   * @throws StatsError `Unavailable` if a required part is missing; AsyncError `Timeout`
    */
   async summary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
     return await this.#summaries.summary.get(wanted, signal);
   }
 
-  /** The same of the node alone, without its pods: it costs the same however many there are. @throws as {@link summary} */
+  /**
+   * Returns the summary of the node without pods, whose cost does not depend on the number of pods. @throws as {@link
+   * summary}
+   */
   async nodeSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
     return await this.#summaries.node.get(wanted, signal);
   }
 
-  /** The machine's memory (`MemTotal`) in bytes, as the last summary has found it; `undefined` before the first one. */
+  /** Returns the machine's memory (`MemTotal`) in bytes as of the last summary; `undefined` before the first one. */
   machineMemoryBytes(): number | undefined {
     return this.#memoryBytes;
   }
 
-  /** The same with CPU and memory alone, which takes much less. @throws as {@link summary} */
+  /** Returns the summary with CPU and memory only, which costs much less. @throws as {@link summary} */
   async resourceSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
     const known = wanted.fresh ? undefined : (this.#groups.resource.peek() ?? this.#groups.summary.peek());
     const groups = known ?? (await this.#groups.resource.get(wanted, signal));
     return resourceSummary(groups, this.#context());
   }
 
-  /** The text of `/metrics/resource`. What could not be read is told there, not thrown. */
+  /** Returns the text of `/metrics/resource`. Failures are reported in the text, not thrown. */
   async resourceMetrics(signal: AbortSignal): Promise<string> {
     const summary = await this.#orNone('/metrics/resource', this.resourceSummary({}, signal), signal);
     return expositionText(resourceMetrics(summary));
   }
 
-  /** The text of `/metrics/cadvisor`. What could not be read is told there, not thrown. */
+  /** Returns the text of `/metrics/cadvisor`. Failures are reported in the text, not thrown. */
   async cadvisorMetrics(signal: AbortSignal): Promise<string> {
     const { fs, clock } = this.#components;
     const { fromRuntime = false } = this.#options;
@@ -156,15 +159,17 @@ export class StatsProvider {
     return expositionText(preferring(ofRuntime, own));
   }
 
-  /** What `/metrics` tells of pods: the logs of containers and the volumes of claims; nothing where no summary is to be had. */
+  /**
+   * Returns the pod families of `/metrics`: logs of containers and volumes of PVCs; none if the summary is unavailable.
+   */
   async podMetrics(signal: AbortSignal): Promise<readonly MetricFamily[]> {
     const summary = await this.#orNone('/metrics', this.summary({}, signal), signal);
     return podMetrics(summary?.pods ?? []);
   }
 
   /**
-   * Measures the writable layers of running containers now, as far as that can be done here: what the runtime tells of them may be ten
-   * seconds old and more. Summaries that are asked for later tell what was found. It takes the longer the more is in them.
+   * Measures the writable layers of running containers now, as far as possible: the runtime's values may be more than
+   * ten seconds old. Later summaries contain the results. The duration grows with the size of the layers.
    * @throws CriError, StatsError `Unavailable`; AsyncError `Timeout`
    */
   async measureLayers(signal: AbortSignal): Promise<void> {
@@ -178,7 +183,7 @@ export class StatsProvider {
   }
 
   async #summarise(detail: 'node' | 'summary', signal: AbortSignal): Promise<NodeSummary> {
-    // Its own age is what counts: those who want a fresh one have been told apart by then.
+    // Always fresh: the age of the summary itself is checked before this call.
     const groups = await this.#groups[detail].get({ fresh: true }, signal);
     this.#memoryBytes = groups.memoryBytes ?? this.#memoryBytes;
     const pods = groups.pods.status === 'fulfilled' ? groups.pods.value : undefined;
@@ -196,7 +201,7 @@ export class StatsProvider {
     return await collectGroups(parts, this.#options, detail, signal);
   }
 
-  /** Where the machine has its groups does not change; where that could not be told, it is asked again. */
+  /** The cgroup mounts do not change; they are detected again only after a failure. */
   #readers(): Promise<Readers> {
     this.#reader ??= this.#openReaders().catch((err: unknown) => {
       this.#reader = undefined;
@@ -212,7 +217,7 @@ export class StatsProvider {
     return { processes, reader: new GroupReader({ reads, clock, processes }, await cgroups()) };
   }
 
-  /** CPUs and memory are plugged rarely enough. What could not be read is read again by the next who asks. */
+  /** CPUs and memory rarely change. A failed read is repeated by the next caller. */
   async #machineFigures(): Promise<MachineFigures> {
     const { fs, clock } = this.#components;
     const readAtMs = clock.monotonic();
@@ -229,7 +234,7 @@ export class StatsProvider {
       return await asked;
     } catch (err) {
       signal.throwIfAborted();
-      this.#components.logger.error({ err }, `Error getting figures for ${what}`);
+      this.#components.logger.error({ err }, `Error getting stats for ${what}`);
       return undefined;
     }
   }

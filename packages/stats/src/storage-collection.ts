@@ -8,35 +8,35 @@ import type { ListedPod } from './pod-listing.ts';
 import type { StatsComponents, StatsOptions } from './ports.ts';
 import type { RuntimeReader } from './runtime-reader.ts';
 
-/** How large a file system is, and when that was found out, by the wall clock. */
+/** Size of a file system, with the wall-clock time of the read. */
 export interface Disk extends FileSystemSize {
   readonly atMs: number;
 }
 
-/** What files and file systems take and have, at one time. */
+/** Usage of files and file systems at one time. */
 export interface StorageCollection {
-  /** That of the kubelet's directory. */
+  /** File system of the kubelet's root directory. */
   readonly node: PromiseSettledResult<Disk>;
   readonly runtime: PromiseSettledResult<RuntimeFs>;
-  /** By the places that the runtime names; what did not answer is not in it. */
+  /** File systems by the mount points that the runtime reports; those that did not answer are absent. */
   readonly disks: ReadonlyMap<string, Disk>;
-  /** By the ids of containers. */
+  /** Log usage by container id. */
   readonly logs: ReadonlyMap<string, FileUse>;
-  /** What pods take beside: logs right in their directory, and the hosts file. By UIDs. */
+  /** Other files of pods, by UID: logs directly in the pod's log directory, and the hosts file. */
   readonly podFiles: ReadonlyMap<string, readonly FileUse[]>;
   readonly processes: { readonly atMs: number; readonly max?: number; readonly current?: number };
 }
 
-/** A file system of the runtime's. */
+/** A file system of the runtime. */
 export interface UsedFs {
   readonly usage: FilesystemUsage;
-  /** Absent where its place is not known here, or does not answer. */
+  /** Size; absent if the mount point is unknown here or does not answer. */
   readonly disk?: Disk;
 }
 
 interface RuntimeFs {
   readonly images: UsedFs;
-  /** That of images, where writable layers are there, too. */
+  /** The image file system, if writable layers are on it too. */
   readonly layers: UsedFs;
 }
 
@@ -47,7 +47,7 @@ interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
   readonly runtime: Pick<RuntimeReader, 'fileSystems'>;
 }
 
-/** Looks what files of pods take, and how full the file systems are. @param places where writable layers are */
+/** Reads the usage of pods' files and the sizes of file systems. @param places mount points of writable layers */
 export async function collectStorage(
   parts: Parts,
   options: Pick<StatsOptions, 'rootDirectory' | 'podLogsDirectory'>,
@@ -105,15 +105,15 @@ async function filesOfPods(
 ): Promise<Pick<StorageCollection, 'logs' | 'podFiles'>> {
   const logs = new Map<string, FileUse>();
   const podFiles = new Map<string, readonly FileUse[]>();
-  // One after another: nobody waits for these but who asks for the summary.
+  // Sequential, because only the caller of the summary waits for it.
   for (const { ref, containers } of pods) {
     signal.throwIfAborted();
     const { namespace, name, uid } = ref;
     const directory = `${podLogsDirectory}/${namespace}_${name}_${uid}`;
-    // What cannot be looked at costs its own figures, and nobody else's.
+    // A failure affects only the stats of this file.
     const orNone = (asked: Promise<FileUse | undefined>): Promise<FileUse | undefined> =>
       asked.catch((err: unknown) => {
-        logger.warn({ err, pod: `${namespace}/${name}` }, 'Files of a pod cannot be looked at, and are not counted');
+        logger.warn({ err, pod: `${namespace}/${name}` }, 'Failed to read files of a pod, not counting them');
         return undefined;
       });
     for (const container of containers) {
@@ -129,7 +129,7 @@ async function filesOfPods(
   return { logs, podFiles };
 }
 
-/** `pidlimit.Stats`: the lower of the kernel's two limits, and how many threads there are. */
+/** Reads the lower of the kernel's two process limits and the number of threads (upstream: `pidlimit.Stats`). */
 async function processCounts(reads: KernelReads, clock: { now(): number }): Promise<StorageCollection['processes']> {
   const read = (path: string): Promise<string | undefined> => reads.textOrNone(path);
   const limits = await Promise.all(['pid_max', 'threads-max'].map((name) => read(`/proc/sys/kernel/${name}`)));

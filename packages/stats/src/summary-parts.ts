@@ -22,17 +22,21 @@ import {
   type SwapStats,
 } from './summary.ts';
 
-/** What is told of CPU and memory, of whomever. */
+/** CPU, memory and swap stats of any subject. */
 export interface ResourceParts {
   readonly cpu?: CpuStats;
   readonly memory?: MemoryStats;
   readonly swap?: SwapStats;
 }
 
-/** The interface that upstream takes for a pod's own, whatever the runtime calls it (`defaultNetworkInterfaceName`). */
+/**
+ * Interface that upstream treats as the pod's own, whatever name the runtime reports (`defaultNetworkInterfaceName`).
+ */
 const DEFAULT_INTERFACE = 'eth0';
 
-/** What a group tells of CPU, memory and swap (`cadvisorInfoToCPUandMemoryStats`, `pkg/kubelet/stats/helper.go`). */
+/**
+ * Converts a cgroup's CPU, memory and swap counters (`cadvisorInfoToCPUandMemoryStats`, `pkg/kubelet/stats/helper.go`).
+ */
 export function partsOfGroup({ atMs, cpu, memory }: GroupFigures, rate: number | undefined): ResourceParts {
   const time = apiTime(atMs);
   return {
@@ -69,12 +73,12 @@ function availableOf<K extends string>(limitBytes: number | undefined, usedBytes
   return { [name]: Math.max(0, limitBytes - usedBytes) } as { readonly [P in K]: number };
 }
 
-/** What stalls for input and output; upstream shows it wherever a group has the controller. */
+/** Converts a cgroup's I/O pressure; upstream shows it for every cgroup with the io controller. */
 export function ioOfGroup({ atMs, io }: GroupFigures): IoStats | undefined {
   return io && { time: apiTime(atMs), ...(io.psi && { psi: io.psi }) };
 }
 
-/** What a group's processes see of the network. */
+/** Converts the network counters of a cgroup's processes. */
 export function networkOfGroup({ atMs, network }: GroupFigures): NetworkStats | undefined {
   if (network === undefined || network.length === 0) return undefined;
   return networkStats(atMs, network.map(interfaceStats));
@@ -89,7 +93,7 @@ function interfaceStats({ name, rxBytes, rxErrors, txBytes, txErrors }: Interfac
   return { name, rxBytes, rxErrors, txBytes, txErrors };
 }
 
-/** What a runtime tells of CPU, memory and swap of a container. */
+/** Converts the runtime's CPU, memory and swap stats of a container. */
 export function partsOfRuntime(
   stats: Pick<CriContainerStats, 'cpu' | 'memory'> & { readonly swap?: SwapUsage | null },
   rate: number | undefined,
@@ -136,7 +140,7 @@ export function ioOfRuntime(io: IoUsage | null): IoStats | undefined {
   return io === null ? undefined : defined<IoStats>({ time: apiTime(io.timestamp / 1e6), psi: psiOfRuntime(io.psi) });
 }
 
-/** What a runtime tells of a pod's network. */
+/** Converts the runtime's network stats of a pod. */
 export function networkOfRuntime(network: NetworkUsage | null | undefined): NetworkStats | undefined {
   if (!network) return undefined;
   const { timestamp, defaultInterface, interfaces } = network;
@@ -165,7 +169,7 @@ function psiOfRuntime(psi: CriPsiStats | null): PsiStats | undefined {
   return { full: data(psi.Full), some: data(psi.Some) };
 }
 
-/** Containers together, where a pod has no group of its own (`addPodCPUMemoryStats`, `addSwapStats`). */
+/** Adds the stats of containers, for a pod without a cgroup (upstream: `addPodCPUMemoryStats`, `addSwapStats`). */
 export function sumOfParts(parts: readonly ResourceParts[]): ResourceParts {
   const cpus = parts.flatMap(({ cpu }) => cpu ?? []);
   const memories = parts.flatMap(({ memory }) => memory ?? []);
@@ -188,7 +192,7 @@ function summed<T extends { readonly time: string | null }, K extends keyof T>(
 ) {
   const totals = names.map((name) => {
     const known = values.map((value) => value[name] as number | undefined).filter((value) => value !== undefined);
-    // What one of them does not tell, none tells of all.
+    // A sum is known only if all of its values are.
     return [name, known.length === values.length ? known.reduce((a, b) => a + b, 0) : undefined] as const;
   });
   return defined({ time: values.at(-1)?.time ?? null, ...Object.fromEntries(totals) });

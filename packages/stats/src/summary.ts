@@ -22,18 +22,21 @@ export type {
   VolumeStats,
 } from '@node-agent/contracts';
 
-/** A time of the wall clock as the API has it. @param ms since the Unix epoch; 0 and less: unknown */
+/** Formats a wall-clock time for the API. @param ms since the Unix epoch; 0 or less means unknown */
 export function apiTime(ms: number | undefined): ApiTime {
   if (ms === undefined || !(ms > 0) || ms > MAX_TIME_MS) return null;
   return new Date(ms).toISOString();
 }
 
-/** The end of the year 9999: no later time has four digits of a year, and some that a runtime may tell are no dates at all. */
+/**
+ * End of the year 9999: later times have more than four digits for the year, and some values that a runtime may report
+ * are not valid dates.
+ */
 const MAX_TIME_MS = 253_402_300_799_999;
 
 /**
- * A summary as `/stats/summary` sends it. A number that no count can be is left out, whoever told it: its readers take 64 bits
- * without a sign, and one that is not would cost them the whole answer.
+ * Serializes a summary for `/stats/summary`. Numbers that are not valid counts are left out: clients parse unsigned
+ * 64-bit numbers, and one invalid number would make the whole response unreadable.
  */
 export function summaryJson(summary: NodeSummary): string {
   return JSON.stringify(summary, (key, value: unknown) => {
@@ -43,14 +46,14 @@ export function summaryJson(summary: NodeSummary): string {
   });
 }
 
-/** Without what is known in part. */
+/** Removes lower bounds. */
 function knownOfVolume(volume: VolumeStats): VolumeStats {
   if (!volume.isLowerBound) return volume;
   const { usedBytes: _bytes, inodesUsed: _inodes, isLowerBound, ...known } = volume;
   return known;
 }
 
-/** What is below 0 or has more than 63 bits is a counter of somebody's that went below 0. */
+/** A number below 0, or above 63 bits, is an underflowed counter. */
 function isReadable(value: number): boolean {
   return value >= 0 && value < 2 ** 63;
 }

@@ -8,7 +8,7 @@ import type { KernelReads } from './kernel-reads.ts';
 import { upperDirectoryOfRoot } from './overlay-root.ts';
 import type { PodGroups } from './pod-groups.ts';
 
-/** What a writable layer takes, and when that was found out, by the wall clock. */
+/** Measured usage of a writable layer, with the wall-clock time of the measurement. */
 export interface LayerUse extends FileUse {
   readonly atMs: number;
 }
@@ -25,35 +25,37 @@ interface Measured {
   readonly use: FileUse;
 }
 
-/** How many are measured at once, and how long one may take. */
+/** Number of layers measured in parallel, and timeout for one. */
 const AT_ONCE = 4;
 const DEADLINE_MS = 10_000;
 
 /**
- * Measures writable layers here, for those who have to choose by what they take now: what a runtime tells of them it found out on
- * its last round, ten seconds ago or more (`stats_collect_period` of containerd), and in a second one can fill a disk. It can be done for overlays whose
- * directories are seen from here, of containers that run; what the runtime tells stands for all others.
+ * Measures writable layers, for callers that need current values: the runtime's values are from its last collection,
+ * ten or more seconds ago (`stats_collect_period` of containerd), and a container can fill a disk within a second. Only
+ * overlays of running containers whose directories are visible here can be measured; for all others, the runtime's
+ * values are used.
  */
 export class WritableLayers {
   readonly #components: Components;
-  /** What was found, and when by the monotonic clock. */
+  /** Results with the monotonic time of the measurement. */
   #measured: ReadonlyMap<string, Measured> = new Map();
 
   constructor(components: Components) {
     this.#components = components;
   }
 
-  /** What was measured last, by the ids of containers. */
+  /** Returns the last measurements, by container id. */
   get measured(): ReadonlyMap<string, LayerUse> {
     const { clock } = this.#components;
-    // The wall clock may have been set since: what the runtime tells from then on is newer all the same.
+    // The wall clock may have been set since the measurement. Converting the monotonic time with the current clocks
+    // keeps the order relative to the runtime's newer values.
     const startMs = clock.now() - clock.monotonic();
     return new Map([...this.#measured].map(([id, { use, sinceMs }]) => [id, { ...use, atMs: startMs + sinceMs }]));
   }
 
   /**
-   * Measures all anew. What is known when this is given up counts.
-   * @param told what the runtime says of containers, by their ids: where their layers are
+   * Measures all layers. If aborted, the results so far are kept.
+   * @param told the runtime's stats of containers by id, with the locations of their layers
    * @throws the signal's reason
    */
   async measure(
@@ -87,11 +89,12 @@ export class WritableLayers {
     const sinceMs = clock.monotonic();
     try {
       const { bytes, inodes } = await trees.usage(path, { deadlineMs: DEADLINE_MS });
-      // Not all may have been counted, and who may mount in a container can have a smaller one measured: it takes no less than what is known.
+      // The measurement may be incomplete, and a container that may mount can redirect it to a smaller directory, so
+      // the runtime's value is a lower bound.
       const usedBytes = Math.max(bytes, told.usedBytes?.value ?? 0);
       return { sinceMs, use: { usedBytes, inodesUsed: Math.max(inodes, told.inodesUsed?.value ?? 0) } };
     } catch (err) {
-      logger.debug({ err, path }, 'A writable layer could not be measured: what the runtime tells of it counts');
+      logger.debug({ err, path }, "Failed to measure a writable layer, using the runtime's value");
       return undefined;
     }
   }

@@ -401,7 +401,7 @@ describe('a node', () => {
     ['its own disk', {}, { node: failed }, 'failed to get rootFs stats: no'],
     ['the places of the runtime', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
     ['pods', { pods: failed }, {}, 'failed to list pod stats: no'],
-    ['a root', { groups: new Map() }, {}, 'failed to get root cgroup stats: it has none'],
+    ['a root', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
   ])('has no summary without %s, and says so', (_what, groups, storage, message) => {
     const asked = () => fullSummary(collection([root], groups), stored(storage), context);
     expect(asked).toThrow(message);

@@ -1,15 +1,15 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `InvalidRange`: the IDs that there are for pods cannot be used; the message says what is wrong with them. `Exhausted`: every
- * range has a pod. `InvalidUid`: a UID that is no name of a directory.
- * `InvalidFile`: what is on disk for a pod is not what a kubelet writes, or does not fit the IDs that there are.
+ * Error codes of `UserNamespaceError`. `InvalidRange`: the ID range for pods is invalid; the message gives the reason.
+ * `Exhausted`: all ranges are in use. `InvalidUid`: a pod UID is not a valid directory name. `InvalidFile`: a pod's
+ * file on disk is invalid, or does not fit the ID range.
  */
 export type UserNamespaceErrorCode = 'InvalidRange' | 'Exhausted' | 'InvalidUid' | 'InvalidFile';
 
 const BRAND = '@node-agent/userns.UserNamespaceError';
 
-/** Why a pod cannot have a user namespace, in upstream's words. */
+/** Error of a pod's user namespace; the message is upstream's. */
 export class UserNamespaceError extends Error {
   static {
     brand(UserNamespaceError, BRAND);
@@ -23,7 +23,7 @@ export class UserNamespaceError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `UserNamespaceError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `UserNamespaceError`, created by this or another copy of the package. */
   static is(value: unknown): value is UserNamespaceError {
     return hasBrand(value, BRAND);
   }

@@ -1,23 +1,23 @@
 import { UserNamespaceError } from './errors.ts';
 
-/** IDs of the host, of users as of groups, that follow one another. */
+/** A contiguous range of host IDs, used for both users and groups. */
 export interface IdRange {
   readonly firstId: number;
   readonly length: number;
 }
 
-/** How many IDs a pod gets where nobody says it, and what each number of IDs is a multiple of. */
+/** Default number of IDs per pod; every number of IDs must be a multiple of it. */
 export const DEFAULT_IDS_PER_POD = 65_536;
 
 const ALL_IDS = 2 ** 32;
 
-/** All IDs but those of the host's own users: what pods have where nothing else is set up for them. */
+/** Returns the default range: all IDs except those of the host's own users. */
 export function defaultIdRange(idsPerPod: number = DEFAULT_IDS_PER_POD): IdRange {
   return { firstId: idsPerPod, length: ALL_IDS - idsPerPod };
 }
 
 /**
- * Whether pods can be given their IDs out of a range (`MakeUserNsManager` in `pkg/kubelet/userns/userns_manager.go`).
+ * Checks whether a range can be divided among pods (`MakeUserNsManager` in `pkg/kubelet/userns/userns_manager.go`).
  * @throws UserNamespaceError `InvalidRange`
  */
 export function checkIdRange({ firstId, length }: IdRange, idsPerPod: number, maxPods: number): void {
@@ -28,7 +28,7 @@ export function checkIdRange({ firstId, length }: IdRange, idsPerPod: number, ma
     refuse(`kubelet user namespace length ${idsPerPod} is not a multiple of ${DEFAULT_IDS_PER_POD}`);
   }
   if (firstId % idsPerPod !== 0) refuse(`kubelet user assigned ID ${firstId} is not a multiple of ${idsPerPod}`);
-  // With 0 in it, root in a pod would be root of the host.
+  // If the range contained 0, root in a pod would be root of the host.
   if (firstId < idsPerPod) refuse(`kubelet user assigned ID ${firstId} must be greater or equal to ${idsPerPod}`);
   if (length % idsPerPod !== 0) {
     refuse(`kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`);
@@ -37,7 +37,8 @@ export function checkIdRange({ firstId, length }: IdRange, idsPerPod: number, ma
 }
 
 /**
- * The one range that `getsubids` prints, as `0: kubelet 65536 2147483648` (`parseGetSubIdsOutput` in `pkg/kubelet/kubelet_pods.go`).
+ * Parses the single range that `getsubids` prints, for example `0: kubelet 65536 2147483648` (`parseGetSubIdsOutput` in
+ * `pkg/kubelet/kubelet_pods.go`).
  * @throws UserNamespaceError `InvalidRange`
  */
 export function parseSubIds(output: string): IdRange {

@@ -1,21 +1,21 @@
 import { UserNamespaceError } from './errors.ts';
 import { defaultIdRange, type IdRange, parseSubIds } from './id-range.ts';
 
-/** Who knows the users of the host. */
+/** Port to the users of the host. */
 export interface SubIdComponents {
-  /** Whether the host has a user of this name, in whatever directory of users. @throws where that cannot be told */
+  /** Returns whether the host has a user of this name, in any user database. @throws if that cannot be determined */
   userExists(name: string, signal: AbortSignal): Promise<boolean>;
-  /** Runs a program; `undefined` where there is no such program. @throws where it fails */
+  /** Runs a program and returns its output; `undefined` if the program does not exist. @throws if it fails */
   run(program: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined>;
 }
 
 const KUBELET_USER = 'kubelet';
 
 /**
- * The IDs that pods are given: those that `getsubids` has for the user `kubelet`; all but the host's own where there is no such user, or
- * no such tool. Where there are both, and the tool gives no answer, that is an error: the users may be in a directory that is away
- * (`getKubeletMappings` in `pkg/kubelet/kubelet_pods.go`).
- * @throws UserNamespaceError `InvalidRange`, and what the components throw
+ * Returns the ID range for pods: the range that `getsubids` prints for the user `kubelet`, or the default range if the
+ * user or the tool does not exist. If both exist but the tool fails, that is an error, because the user database may be
+ * temporarily unavailable (`getKubeletMappings` in `pkg/kubelet/kubelet_pods.go`).
+ * @throws UserNamespaceError `InvalidRange`, or the errors of the components
  */
 export async function kubeletIdRange(
   { userExists, run }: SubIdComponents,

@@ -1,17 +1,17 @@
 import { UserNamespaceError } from './errors.ts';
 import type { IdRange } from './id-range.ts';
 
-/** One stretch of IDs: what they are on the host, and in the pod. */
+/** Mapping of a range of host IDs to container IDs. */
 export interface IdMapping {
   readonly hostId: number;
   readonly containerId: number;
   readonly length: number;
 }
 
-/** What a pod's file is called in its directory. */
+/** Name of the file in a pod's directory. */
 export const MAPPINGS_FILE = 'userns';
 
-/** The file of a pod with a range, as upstream's kubelet writes and reads it (`userNamespace` in `pkg/kubelet/userns`). */
+/** Formats a pod's file, as upstream's kubelet does (`userNamespace` in `pkg/kubelet/userns`). */
 export function formatMappings(range: IdRange): string {
   const mappings = [mappingOf(range)];
   return JSON.stringify({ uidMappings: mappings, gidMappings: mappings });
@@ -21,7 +21,7 @@ export function mappingOf({ firstId, length }: IdRange): IdMapping {
   return { hostId: firstId, containerId: 0, length };
 }
 
-/** The range that a file speaks of. @throws UserNamespaceError `InvalidFile`, in upstream's words */
+/** Parses a pod's file. @throws UserNamespaceError `InvalidFile`, in upstream's wording */
 export function parseMappings(text: string): IdRange {
   const refuse = (message: string, cause?: unknown): UserNamespaceError =>
     new UserNamespaceError('InvalidFile', message, { cause });

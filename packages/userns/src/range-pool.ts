@@ -2,21 +2,24 @@ import type { Random } from '@node-agent/async';
 import { UserNamespaceError } from './errors.ts';
 import type { IdRange } from './id-range.ts';
 
-/** Which pod has which part of the host's IDs: all parts are as long, and no two pods have one. */
+/** Divides the host's IDs into slots of equal length and assigns each to at most one pod. */
 export class RangePool {
   readonly #first: number;
   readonly #count: number;
   readonly #idsPerPod: number;
   readonly #random: Random;
-  /** The part of each pod, by its number. */
+  /** Index of each pod's slot. */
   readonly #byPod = new Map<string, number>();
   readonly #taken = new Set<number>();
-  /** What pods may have beside that, each by what its own file says: nobody is given it as long as any of them is there. */
+  /**
+   * Slots that pods may additionally use according to their own files; these slots are not assigned while the pod
+   * exists.
+   */
   readonly #blocked = new Map<string, ReadonlySet<number>>();
-  /** What pods may have of which nobody knows what it is, and why not: nobody is given anything as long as any of them is there. */
+  /** Pods whose IDs are unknown, with the reason. While there is any such pod, no slot is assigned. */
   readonly #unknown = new Map<string, UserNamespaceError>();
 
-  /** @param total a multiple of `idsPerPod` at both ends, as `checkIdRange` has it */
+  /** @param total range whose ends are multiples of `idsPerPod`, as checked by `checkIdRange` */
   constructor(total: IdRange, idsPerPod: number, random: Random) {
     this.#first = total.firstId / idsPerPod;
     this.#count = total.length / idsPerPod;
@@ -24,34 +27,34 @@ export class RangePool {
     this.#random = random;
   }
 
-  /** How many pods have a part. */
+  /** Number of pods with a slot. */
   get size(): number {
     return this.#byPod.size;
   }
 
-  /** Those that have a part, or keep one from others. */
+  /** Returns the pods that have or block a slot. */
   pods(): readonly string[] {
     return [...new Set([...this.#byPod.keys(), ...this.#blocked.keys(), ...this.#unknown.keys()])];
   }
 
-  /** Whether anything is kept for a pod. */
+  /** Returns whether a pod has or blocks a slot. */
   has(uid: string): boolean {
     return this.#byPod.has(uid) || this.#blocked.has(uid) || this.#unknown.has(uid);
   }
 
-  /** The part that a pod has. */
+  /** Returns the range of a pod. */
   rangeOf(uid: string): IdRange | undefined {
     const index = this.#byPod.get(uid);
     return index === undefined ? undefined : this.#rangeAt(index);
   }
 
   /**
-   * A part that nobody has. At random, so that the IDs of a pod that has gone are not soon another's.
-   * @throws UserNamespaceError `Exhausted`; `InvalidFile` where it is not known what a pod has
+   * Assigns a free slot, chosen at random, so that the IDs of a removed pod are not reused soon.
+   * @throws UserNamespaceError `Exhausted`; `InvalidFile` if the IDs of any pod are unknown
    */
   allocate(uid: string): IdRange {
     for (const [other, cause] of this.#unknown) {
-      const message = `it is not known which IDs pod "${other}" has: ${cause.message}`;
+      const message = `the IDs of pod "${other}" are unknown: ${cause.message}`;
       throw new UserNamespaceError('InvalidFile', message, { cause });
     }
     const blocked = new Set([...this.#blocked.values()].flatMap((indexes) => [...indexes]));
@@ -66,7 +69,10 @@ export class RangePool {
     throw new UserNamespaceError('Exhausted', 'could not find an empty slot to allocate a user namespace');
   }
 
-  /** The pod has this range already, by what is on disk. @throws UserNamespaceError `InvalidFile` where it cannot have it */
+  /**
+   * Records the range that a pod has according to its file. @throws UserNamespaceError `InvalidFile` if the pod cannot
+   * have it
+   */
   record(uid: string, { firstId, length }: IdRange): void {
     const refuse = (message: string): UserNamespaceError => new UserNamespaceError('InvalidFile', message);
     if (length !== this.#idsPerPod) throw refuse(`wrong user namespace length ${length}`);
@@ -84,7 +90,7 @@ export class RangePool {
     this.#unknown.delete(uid);
   }
 
-  /** Nobody else is given any of these IDs until the pod is released: it may have them, though it should not. */
+  /** Blocks these IDs until the pod is released, because the pod may be using them although it should not. */
   block(uid: string, { firstId, length }: IdRange): void {
     const blocked = new Set(this.#blocked.get(uid));
     const end = Math.min(Math.ceil((firstId + length) / this.#idsPerPod) - this.#first, this.#count);
@@ -95,7 +101,7 @@ export class RangePool {
     this.#unknown.delete(uid);
   }
 
-  /** The pod may have any of all IDs: nobody is given one until it is released, or it is known what it has. */
+  /** Blocks all IDs until the pod is released or its IDs become known. */
   blockAll(uid: string, cause: UserNamespaceError): void {
     this.#unknown.set(uid, cause);
   }

@@ -6,42 +6,45 @@ import { checkIdRange, DEFAULT_IDS_PER_POD, type IdRange } from './id-range.ts';
 import { formatMappings, type IdMapping, MAPPINGS_FILE, mappingOf, parseMappings } from './mappings-file.ts';
 import { RangePool } from './range-pool.ts';
 
-/** What {@link UserNamespaces} works with. */
+/** Dependencies of {@link UserNamespaces}. */
 export interface UserNamespacesComponents {
   readonly fs: Pick<FileSystem, 'open' | 'readdir' | 'writeFileAtomic' | 'remove'>;
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** What {@link UserNamespaces} is told. */
+/** Options of {@link UserNamespaces}. */
 export interface UserNamespacesOptions {
-  /** `<root>/pods`: the directories of pods, each named by its UID. */
+  /** `<root>/pods`: the directories of pods, named by UID. */
   readonly podsDirectory: string;
-  /** The host's IDs that pods are given. */
+  /** The host IDs for pods. */
   readonly range: IdRange;
-  /** A multiple of 65536, which it is by default. */
+  /** IDs per pod, a multiple of 65536. Default: 65536. */
   readonly idsPerPod?: number;
-  /** How many pods there may be at once: as many as there have to be IDs for. */
+  /** Maximum number of pods, for which there must be enough IDs. */
   readonly maxPods: number;
 }
 
-/** The IDs of a pod, of users as of groups. */
+/** ID mappings of a pod for users and groups. */
 export interface UserNamespaceMappings {
   readonly uids: readonly IdMapping[];
   readonly gids: readonly IdMapping[];
 }
 
-/** Upstream's are of about 150 bytes. */
+/** Maximum file size; upstream's files have about 150 bytes. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** What is there is a directory, a FIFO, a loop of links, or far too long: that is the pod's own trouble, and will not pass. */
+/**
+ * Errors that mean that the path is a directory, a FIFO, a loop of links, or a far too long file. They concern only
+ * this pod and are permanent.
+ */
 const NO_FILE_OF_OURS: ReadonlySet<string> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFBIG', 'ENOTDIR']);
 
 /**
- * The user namespaces of pods (KEP-127): each pod has a range of the host's IDs of its own, which it keeps for as long as it is there.
- * It is in the file `userns` of the pod's directory before anybody is told of it, so that it is the same after a restart
- * (`pkg/kubelet/userns/userns_manager.go`).
+ * Manages the user namespaces of pods (KEP-127): each pod has its own range of host IDs for its whole lifetime. The
+ * range is written to the file `userns` in the pod's directory before it is used, so that it is the same after a
+ * restart (`pkg/kubelet/userns/userns_manager.go`).
  */
 export class UserNamespaces {
   readonly #components: WithDefaults<UserNamespacesComponents>;
@@ -50,7 +53,7 @@ export class UserNamespaces {
   readonly #turns = new KeyedMutex<string>();
   #loading: Promise<void> | undefined;
 
-  /** @throws UserNamespaceError `InvalidRange` where the range does not hold enough for the pods */
+  /** @throws UserNamespaceError `InvalidRange` if the range is invalid or too small for the pods */
   constructor(components: UserNamespacesComponents, options: UserNamespacesOptions) {
     checkOptions('UserNamespaces', options, {
       podsDirectory: 'string',
@@ -66,14 +69,15 @@ export class UserNamespaces {
     this.#pool = new RangePool(range, idsPerPod, this.#components.random);
   }
 
-  /** How many pods have a range. */
+  /** Number of pods with a range. */
   get size(): number {
     return this.#pool.size;
   }
 
   /**
-   * The IDs of a pod, which are made where it has none yet. Its directory has to be there.
-   * @throws UserNamespaceError `Exhausted`, `InvalidUid`, `InvalidFile`; errors of the file system, the pod then having no range
+   * Returns the ID mappings of a pod, assigning a range if it has none. The pod's directory must exist.
+   * @throws UserNamespaceError `Exhausted`, `InvalidUid`, `InvalidFile`; errors of the file system, after which the pod
+   * has no range
    */
   async mappings(uid: string): Promise<UserNamespaceMappings> {
     await this.#loaded();
@@ -83,8 +87,8 @@ export class UserNamespaces {
   }
 
   /**
-   * The pod is gone: its range is free. Never rejects: where its file cannot be removed the pod keeps its range, until
-   * {@link releaseOrphans} is through with it.
+   * Releases the range of a pod that is gone. Never rejects: if the file cannot be removed, the pod keeps its range
+   * until {@link releaseOrphans} succeeds.
    */
   async release(uid: string): Promise<void> {
     await this.#turns.run(uid, async () => {
@@ -93,7 +97,7 @@ export class UserNamespaces {
         await this.#components.fs.remove(this.#pathOf(uid));
       } catch (err) {
         if (!isMissing(err)) {
-          this.#components.logger.error({ podUid: uid, err }, 'The file of a user namespace could not be removed');
+          this.#components.logger.error({ podUid: uid, err }, 'Failed to remove the file of a user namespace');
           return;
         }
       }
@@ -101,13 +105,13 @@ export class UserNamespaces {
     });
   }
 
-  /** Releases what pods have that nobody knows any more. */
+  /** Releases the ranges of unknown pods. */
   async releaseOrphans(isKnown: (uid: string) => boolean): Promise<void> {
     await this.#loaded();
     for (const uid of this.#pool.pods()) if (!isKnown(uid)) await this.release(uid);
   }
 
-  /** What pods of a former kubelet have is not given to others: it is read before anything is given. */
+  /** Loads the ranges of pods of an earlier kubelet before any range is assigned. */
   async #loaded(): Promise<void> {
     this.#loading ??= this.#load().catch((err: unknown) => {
       this.#loading = undefined;
@@ -133,10 +137,10 @@ export class UserNamespaces {
         if (range !== undefined) this.#record(uid, range);
       } catch (err) {
         if (!UserNamespaceError.is(err)) throw err;
-        // Upstream does not start then. Here it costs the pod itself, which is told when it asks for its IDs; and where nobody knows
-        // what it has, nobody is given IDs any more until it is gone: no two pods may have the same.
+        // Upstream does not start in this case. Here, only the pod itself fails, when it requests its IDs. If the pod's
+        // IDs are unknown, no IDs are assigned to any pod until it is gone, because no two pods may share IDs.
         if (range === undefined) this.#pool.blockAll(uid, err);
-        logger.error({ podUid: uid, reason: errorText(err) }, 'The user namespace of a pod cannot be taken over');
+        logger.error({ podUid: uid, reason: errorText(err) }, 'Failed to restore the user namespace of a pod');
       }
     }
   }
@@ -145,7 +149,7 @@ export class UserNamespaces {
     try {
       this.#pool.record(uid, range);
     } catch (err) {
-      // Its containers may run all the same.
+      // The pod's containers may be running nevertheless.
       this.#pool.block(uid, range);
       throw err;
     }
@@ -163,7 +167,7 @@ export class UserNamespaces {
   }
 
   async #make(uid: string): Promise<IdRange> {
-    // Where only the disk has forgotten it, its containers still have what they were given.
+    // If only the file is missing, the pod's containers still use the range.
     const known = this.#pool.rangeOf(uid);
     try {
       const range = known ?? this.#pool.allocate(uid);
@@ -189,13 +193,13 @@ export class UserNamespaces {
 
   #pathOf(uid: string): string {
     if (uid === '' || uid === '.' || uid === '..' || uid.includes('/') || uid.includes('\0')) {
-      throw new UserNamespaceError('InvalidUid', `pod UID ${JSON.stringify(uid)} is no name of a directory`);
+      throw new UserNamespaceError('InvalidUid', `pod UID ${JSON.stringify(uid)} must be usable as a directory name`);
     }
     return `${this.#podsDirectory}/${uid}/${MAPPINGS_FILE}`;
   }
 }
 
-/** As upstream puts before its errors what was to be done. */
+/** Prefixes an error with the operation, as upstream does. */
 function inContext(what: string, err: unknown): unknown {
   if (!UserNamespaceError.is(err)) return err;
   return new UserNamespaceError(err.code, `${what}: ${err.message}`, { cause: err });

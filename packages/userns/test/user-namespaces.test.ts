@@ -207,7 +207,7 @@ describe('what a former kubelet left that does not fit', () => {
     const namespaces = manager();
     expect(await hostIdOf(namespaces, 'a')).toBe(2 * K64);
     await expect(namespaces.mappings('c')).rejects.toThrow(
-      'create user namespace: it is not known which IDs pod "b" has: invalid user namespace mappings file',
+      'create user namespace: the IDs of pod "b" are unknown: invalid user namespace mappings file',
     );
     await namespaces.releaseOrphans((uid) => uid !== 'b');
     expect([K64, 3 * K64]).toContain(await hostIdOf(namespaces, 'c'));

@@ -2,22 +2,24 @@ import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
 /**
- * What went wrong with a volume:
- * - `UnsupportedVolume`, `UnsupportedMount`: a type of volume, or a way to mount it, that this kubelet has not got
- * - `InvalidPath`: a name or path that would lead out of where it belongs
- * - `TypeCheckFailed`: a host path is not what the pod says it is
- * - `MissingObject`: a secret or a configMap, or a key of one, is not there (yet)
- * - `InvalidSource`: what a volume is to be filled with makes no sense
- * - `ClaimUnusable`: a claim, or what it is bound to, is not there (yet), or is not what the pod needs
- * - `WrongNode`: a persistent volume is not to be had on this node
- * - `InUse`: another pod has a volume that one pod alone may have
+ * Error codes of `VolumeError`:
+ * - `UnsupportedVolume`, `UnsupportedMount`: this kubelet does not support the volume type or the kind of mount
+ * - `InvalidPath`: a name or path would lead out of its directory
+ * - `TypeCheckFailed`: a host path does not have the type that the pod declares
+ * - `MissingObject`: a secret or configMap, or a key of one, does not exist (yet)
+ * - `InvalidSource`: the source of a volume is invalid
+ * - `ClaimUnusable`: a PVC, or the persistent volume that it is bound to, does not exist (yet) or does not match the
+ *   pod
+ * - `WrongNode`: a persistent volume's node affinity excludes this node
+ * - `InUse`: another pod uses a ReadWriteOncePod volume
  * - `NotMounted`: volumes of the pod could not be set up
- * - `StillMounted`: volumes of the pod could not be taken away, or what is to be unmounted for the node a pod still has
- * - `TimedOut`: an operation of a volume did not end in time; it goes on
+ * - `StillMounted`: volumes of the pod could not be torn down, or a pod still uses a node volume that should be
+ *   unmounted
+ * - `TimedOut`: an operation of a volume did not finish in time; it continues in the background
  * - `MountFailed`: mount(8) or umount(8) failed
- * - `FileSystemMismatch`: mount(8) failed for a disk that has another file system than it is said to have
- * - `SubPathFailed`: a part of a volume could not be made or mounted; the message tells nothing of the host
- * - `Io`: the file system refused
+ * - `FileSystemMismatch`: mount(8) failed for a disk whose file system type differs from the declared one
+ * - `SubPathFailed`: a subPath could not be created or mounted; the message reveals nothing about the host
+ * - `Io`: a file system operation failed
  */
 export type VolumeErrorCode =
   | 'UnsupportedVolume'
@@ -39,7 +41,7 @@ export type VolumeErrorCode =
 
 const BRAND = '@node-agent/volumes.VolumeError';
 
-/** The one error that this package throws. */
+/** Error class of this package. */
 export class VolumeError extends Error {
   static {
     brand(VolumeError, BRAND);
@@ -47,9 +49,12 @@ export class VolumeError extends Error {
 
   override readonly name = 'VolumeError';
   readonly code: VolumeErrorCode;
-  /** When what failed is tried again, by the monotonic clock: sooner there is no use in asking. */
+  /** Monotonic time of the next retry of the failed operation. Calling earlier has no effect. */
   readonly retryAtMs?: number;
-  /** Whether all that it says is in events of its own, and an event of the whole would only repeat them. */
+  /**
+   * Whether each failure has already been reported by its own event, so that an event for the pod as a whole would only
+   * repeat them.
+   */
   readonly isTold: boolean;
 
   constructor(
@@ -64,12 +69,12 @@ export class VolumeError extends Error {
     this.isTold = isTold;
   }
 
-  /** Whether a value is a `VolumeError`, of this copy of the package or of another one. */
+  /** Returns whether `value` is a `VolumeError`, created by this or another copy of the package. */
   static is(value: unknown): value is VolumeError {
     return hasBrand(value, BRAND);
   }
 
-  /** The error itself, or anything else that was thrown, as `Io`. */
+  /** Returns the error itself if it is a `VolumeError`, else an `Io` error that wraps it. */
   static from(error: unknown): VolumeError {
     if (VolumeError.is(error)) return error;
     return new VolumeError('Io', errorText(error), error);

@@ -77,7 +77,7 @@ describe('commands through a shell', () => {
     const isAlive = () => existsSync(`/proc/${pid}`);
     expect(isAlive()).toBe(true);
     await clock.advance(5_000);
-    expect(await hanging).toBe('Error: it did not end within 5 s');
+    expect(await hanging).toBe('Error: did not finish within 5 s');
     while (isAlive()) await new Promise((resolve) => setImmediate(resolve));
     // The shell tells of its end, then there is room again.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
@@ -91,7 +91,7 @@ describe('commands through a shell', () => {
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000, maxAbandoned: 1 });
     const late = shell.run('sleep', ['60'], signal).catch(String);
     await clock.advance(5_000);
-    expect(await late).toBe('Error: it did not end within 5 s');
+    expect(await late).toBe('Error: did not finish within 5 s');
     // There is room again when it has ended.
     while ((await shell.run('true', [], signal).catch(() => undefined)) === undefined) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -106,7 +106,7 @@ describe('commands through a shell', () => {
     const own = (await children()).filter((pid) => !before.includes(pid));
     expect(own).toHaveLength(1);
     process.kill(Number(own[0]), 'SIGKILL');
-    await expect(hanging).rejects.toThrow('the shell that runs commands: it ended with SIGKILL');
+    await expect(hanging).rejects.toThrow('command shell: exited with SIGKILL');
     expect(await shell.run('true', [], signal)).toEqual({ exitCode: 0, output: '' });
   });
 
@@ -119,7 +119,7 @@ describe('commands through a shell', () => {
     // More than is taken from here: what is left of it cannot be written any more, either.
     const lost = shell.run('true', ['x'.repeat(4 << 20)], signal);
     process.kill(Number(own), 'SIGKILL');
-    await expect(lost).rejects.toThrow('the shell that runs commands');
+    await expect(lost).rejects.toThrow('command shell');
     expect((await shell.run('sh', ['-c', 'sleep 0.2; exit 3'], signal)).exitCode).toBe(3);
   });
 
@@ -136,7 +136,7 @@ describe('commands through a shell', () => {
       process.stdout.write(message + '; then ' + (await run()).exitCode);`;
     const script = 'ulimit -n 100; exec "$0" --input-type=module -e "$1"';
     const { stdout, status } = spawnSync('sh', ['-c', script, process.execPath, program], { timeout: 20_000 });
-    expect([status, `${stdout}`]).toEqual([0, 'the shell that runs commands: too many open files; then 0']);
+    expect([status, `${stdout}`]).toEqual([0, 'command shell: too many open files; then 0']);
   });
 
   test('it keeps no program from ending', () => {

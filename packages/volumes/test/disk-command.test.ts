@@ -61,7 +61,7 @@ describe('what is on a disk', () => {
       expect(() => makeCommand('/dev/sdb', fsType)).toThrow(
         expect.objectContaining({
           code: 'InvalidSource',
-          message: `${JSON.stringify(fsType)} is no type of file systems`,
+          message: `${JSON.stringify(fsType)} must be the name of a file system type`,
         }),
       );
   });

@@ -59,7 +59,7 @@ describe('HostPathPlugin', () => {
     const error = await errorOf(
       plugin.setUp(podOf([]), podVolume({ volume: volume('/no/f', 'FileOrCreate') }), {}, signal),
     );
-    expect(error.message).toBe('hostPath file /no/f cannot be made: the directory /no does not exist');
+    expect(error.message).toBe('failed to create hostPath file /no/f: the directory /no does not exist');
   });
 
   it('gives the path as it is, follows links to tell the type, and asks for no label', async () => {

@@ -40,8 +40,8 @@ describe('hugePageSize', () => {
       ['hugepages-2Mi', 'hugepages-1Gi'],
       "medium: HugePages can't be used if container requests multiple huge page sizes",
     ],
-    ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" is no size of huge pages'],
-    ['HugePages', ['hugepages-big'], 'hugepages-big: "big" is no size of huge pages'],
+    ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" must be a huge page size'],
+    ['HugePages', ['hugepages-big'], 'hugepages-big: "big" must be a huge page size'],
   ])('refuses %s with %j', (medium, names, message) => {
     expect(() => hugePageSize(medium, podOf([], 'u', asking(...names)))).toThrow(
       expect.objectContaining({ code: 'InvalidSource', message }),

@@ -260,12 +260,12 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         .find((line) => words.every((word) => line.includes(word)));
     const script = 'sleep 5; dd if=/dev/zero of=/filled bs=64k count=6144; exec sleep 3600';
     await side.write(pod('filler', script));
-    await until('the log shows DiskPressure', () => logged('the node has other conditions', 'DiskPressure'));
+    await until('the log shows DiskPressure', () => logged('node conditions changed', 'DiskPressure'));
     // On a very slow machine, a synchronize round may detect the threshold before a check between two rounds does.
-    const check = await logged('a threshold seems to be crossed', 'nodefs.available');
+    const check = await logged('a threshold appears to be crossed', 'nodefs.available');
     say(`noticed by ${check === undefined ? 'a round' : 'a check between two rounds'}`);
     // Static pods are critical: the kubelet removes unused containers and images, and then finds no pod to evict.
-    await until('a round', () => logged('the log shows an eviction round'));
+    await until('a round', () => logged('unable to evict any pods from the node'));
     for (const name of [...Object.keys(PARENT), 'filler']) {
       assert.equal((await side.pod(name))?.status?.phase, 'Running', name);
     }

@@ -1,12 +1,12 @@
 import { CgroupError } from '../errors.ts';
 
-/** More CPUs than any machine has; a list that names others is no list of CPUs. */
+/** Exceeds the highest CPU number of any machine; larger numbers make a list invalid. */
 const MAX_CPU = 65_535;
 
 /**
- * A list of CPUs, as in `cpuset.cpus` (`0-3,8`), as systemd takes it: one bit each, the least significant byte first
+ * Converts a CPU list as in `cpuset.cpus` (`0-3,8`) to systemd's form: one bit per CPU, least significant byte first
  * (`RangeToBits` in `systemd/cpuset.go` of opencontainers/cgroups).
- * @throws CgroupError `Refused` for what is no list, or empty
+ * @throws CgroupError `Refused` if the list is invalid or empty
  */
 export function cpuBits(list: string): Uint8Array {
   const bytes: number[] = [];
@@ -26,5 +26,5 @@ export function cpuBits(list: string): Uint8Array {
 }
 
 function invalid(list: string): CgroupError {
-  return new CgroupError('Refused', `${JSON.stringify(list)} is no list of CPUs`);
+  return new CgroupError('Refused', `${JSON.stringify(list)} must be a list of CPUs`);
 }

@@ -20,27 +20,30 @@ import { JobWatch } from './job-watch.ts';
 import type { Systemd, UnitProperty } from './systemd.ts';
 import { parseSystemdVersion } from './version.ts';
 
-/** Where systemd is reached. */
+/** Socket at which systemd is reached. */
 export interface SystemdEndpoint {
-  /** The socket's path. */
+  /** Path of the socket. */
   readonly path: string;
-  /** Whether a bus is there, with systemd as one of many; else it is systemd itself. */
+  /** Whether the socket is a message bus with systemd as one of its peers; if false, it is systemd itself. */
   readonly isBus: boolean;
 }
 
 export interface DbusSystemdComponents {
-  /** Opens a stream to a socket; one that cannot be opened emits `error`. `net.connect` of Node.js is one. */
+  /** Opens a stream to a socket; the stream emits `error` if that fails. `net.connect` of Node.js implements it. */
   readonly connect: (path: string) => ByteStream;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
 export interface DbusSystemdOptions {
-  /** As whom it speaks: the process's own user id. */
+  /** User id of this process, for authentication. */
   readonly userId: number;
-  /** Tried in this order. Default: the system bus, then systemd's own socket, which is there before the bus and without it. */
+  /**
+   * Sockets, tried in this order. Default: the system bus, then systemd's private socket, which exists before the bus
+   * and without it.
+   */
   readonly endpoints?: readonly SystemdEndpoint[];
-  /** How long each answer, and each job, may take. Default: 30 s. */
+  /** Timeout of each reply, and of each job. Default: 30,000 (30 s). */
   readonly timeoutMs?: number;
 }
 
@@ -53,7 +56,7 @@ const DEFAULT_ENDPOINTS: readonly SystemdEndpoint[] = [
   { path: '/run/systemd/private', isBus: false },
 ];
 const TIMEOUT_MS = 30_000;
-/** How often it is asked whether a job is done of whose end nothing was heard: a systemd that starts anew tells nothing. */
+/** Period of polling a job whose end was not signalled: a systemd that re-executes sends no signals. */
 const ASK_MS = 1000;
 const JOB_REMOVED = `type='signal',sender='${NAME}',path='${PATH}',interface='${MANAGER}',member='JobRemoved'`;
 
@@ -63,8 +66,8 @@ interface Joined {
 }
 
 /**
- * systemd over D-Bus, connected when it is first asked, and again where the connection ended: all that is asked can be asked
- * again (`systemd/dbus.go`, `systemd/common.go` of opencontainers/cgroups; org.freedesktop.systemd1(5)).
+ * Client of systemd over D-Bus. It connects at the first call, and reconnects if the connection was closed; all calls
+ * are safe to repeat (`systemd/dbus.go`, `systemd/common.go` of opencontainers/cgroups; org.freedesktop.systemd1(5)).
  */
 export class DbusSystemd implements Systemd {
   readonly #connect: DbusSystemdComponents['connect'];
@@ -73,7 +76,7 @@ export class DbusSystemd implements Systemd {
   #joined: Promise<Joined> | undefined;
   #version: number | undefined;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(components: DbusSystemdComponents, options: DbusSystemdOptions) {
     const asked = checkOptions('DbusSystemd', options, { userId: 'count', endpoints: 'list?', timeoutMs: 'positive?' });
     checkComponents('DbusSystemd', components, { connect: 'function' });
@@ -103,7 +106,7 @@ export class DbusSystemd implements Systemd {
       if (!isRemote(err, 'UnitExists')) throw err;
       const state = await this.#activeState(name, signal);
       if (state === 'active') return;
-      // One that failed, or that was stopped and is remembered by something: it is to run.
+      // The unit failed, or was stopped but is still loaded because something references it; it must be started.
       if (state === 'failed') await this.#resetFailed(name, signal);
       if (state === 'gone') await start();
       else await this.#start(name, 'StartUnit', 'ss', [name, 'replace'], signal);
@@ -118,7 +121,7 @@ export class DbusSystemd implements Systemd {
 
   async stopUnit(name: string, signal?: AbortSignal): Promise<void> {
     try {
-      // How it ended does not count: what is left of the group is removed by whoever asked.
+      // The job's result is ignored: the caller removes what is left of the cgroup.
       await this.#job(name, 'StopUnit', 'ss', [name, 'replace'], signal);
     } catch (err) {
       if (isRemote(err, 'NoSuchUnit')) return;
@@ -136,7 +139,7 @@ export class DbusSystemd implements Systemd {
     );
   }
 
-  /** Of a unit that is not failed, or not there any more, there is nothing to forget. */
+  /** Resets the failed state; does nothing if the unit has not failed or does not exist. */
   async #resetFailed(name: string, signal?: AbortSignal): Promise<void> {
     const call = manager('ResetFailedUnit', 's', [name]);
     await this.#again(({ connection }) => connection.call(call, signal), signal).catch((err: unknown) => {
@@ -158,7 +161,7 @@ export class DbusSystemd implements Systemd {
     throw new DbusError('Remote', message, { remoteName: `${NAME}.JobFailed` });
   }
 
-  /** Asks for a job, and waits until it is over. @returns how it went; `undefined` where that was not heard */
+  /** Starts a job and waits until it has finished. @returns the job's result; `undefined` if it was not signalled */
   async #job(
     unit: string,
     member: string,
@@ -214,7 +217,7 @@ export class DbusSystemd implements Systemd {
     }
   }
 
-  /** What is asked of a systemd that starts anew meanwhile is asked once more. */
+  /** Repeats a call once if the connection was closed, for example because systemd re-executes. */
   async #again<T>(work: (joined: Joined) => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await work(await this.#join(signal));
@@ -224,7 +227,7 @@ export class DbusSystemd implements Systemd {
     }
   }
 
-  /** Everybody who asks meanwhile shares it. */
+  /** Concurrent callers share the connection. */
   async #join(signal?: AbortSignal): Promise<Joined> {
     for (;;) {
       this.#joined ??= this.#joinAny().catch((err: unknown) => {
@@ -247,7 +250,7 @@ export class DbusSystemd implements Systemd {
         problems.push(`${endpoint.path}: ${errorText(err)}`);
       }
     }
-    throw new DbusError('Closed', `systemd cannot be reached: ${problems.join('; ')}`);
+    throw new DbusError('Closed', `cannot reach systemd: ${problems.join('; ')}`);
   }
 
   async #joinOne({ path, isBus }: SystemdEndpoint): Promise<Joined> {
@@ -288,7 +291,7 @@ function variants(properties: readonly UnitProperty[]): readonly DbusValue[] {
 
 function textOf(value: DbusValue | undefined): string {
   const bare = Variant.is(value) ? value.value : value;
-  if (typeof bare !== 'string') throw new DbusError('Protocol', 'systemd answered something else than a text');
+  if (typeof bare !== 'string') throw new DbusError('Protocol', 'systemd must answer with a string');
   return bare;
 }
 

@@ -1,6 +1,9 @@
 import type { DbusMessage } from '@node-agent/dbus';
 
-/** How many ends of jobs are remembered that nobody asked for yet: the signal may overtake the answer that names its job. */
+/**
+ * Maximum number of kept results of jobs that no caller waits for yet: the signal may arrive before the reply that
+ * names the job.
+ */
 const REMEMBERED = 64;
 
 interface Waiting {
@@ -8,19 +11,19 @@ interface Waiting {
   readonly resolve: (result: string) => void;
 }
 
-/** How jobs of systemd ended, by their paths, as its signal `JobRemoved` tells. */
+/** Collects the results of systemd jobs, by job path, from the signal `JobRemoved`. */
 export class JobWatch {
   readonly #waiting = new Map<string, Waiting>();
-  /** Who said it, and what. */
+  /** Sender and result of finished jobs. */
   readonly #ended = new Map<string, readonly [sender: string | undefined, result: string]>();
 
-  /** Takes a signal `JobRemoved`: id, path, unit, result. */
+  /** Processes a signal `JobRemoved`: id, path, unit, result. */
   removed({ sender, body }: DbusMessage): void {
     const [, path, , result] = body;
     if (typeof path !== 'string' || typeof result !== 'string') return;
     const waiting = this.#waiting.get(path);
     if (waiting !== undefined) {
-      // Anybody on the bus may send a signal that looks like it.
+      // Any peer on the bus may send a similar signal, so the sender is checked.
       if (waiting.sender === sender) waiting.resolve(result);
       return;
     }
@@ -29,7 +32,10 @@ export class JobWatch {
     if (this.#ended.size > REMEMBERED && oldest !== undefined) this.#ended.delete(oldest);
   }
 
-  /** @param sender who has to say it: whoever gave the job @returns how it ended, as soon as it is known; to be disposed of */
+  /**
+   * Waits for a job's result. @param sender the peer that must send the signal: the one that created the job @returns
+   * the result when it is known; dispose the object to stop waiting
+   */
   result(path: string, sender: string | undefined): Disposable & { readonly result: Promise<string> } {
     const { promise, resolve } = Promise.withResolvers<string>();
     const ended = this.#ended.get(path);

@@ -3,15 +3,15 @@ import type { ResourceConfig } from '../resource-config.ts';
 import { cpuBits } from './cpu-bits.ts';
 import type { UnitProperty } from './systemd.ts';
 
-/** No limit, in systemd's numbers. */
+/** systemd's value for "no limit". */
 const INFINITY = (1n << 64n) - 1n;
 const DEFAULT_PERIOD_US = 100_000;
-/** systemd holds shares of the CPU as whole percents: 10 ms of each second. */
+/** systemd stores CPU quotas as whole percents: 10 ms per second. */
 const QUOTA_STEP_US = 10_000n;
-/** The versions of systemd that have these properties first. */
+/** First systemd versions with these properties. */
 const HAS_QUOTA_PERIOD = 242;
 const HAS_ALLOWED_CPUS = 244;
-/** The files of cgroup v2 that systemd has properties for, beside those that the fields of a `ResourceConfig` name. */
+/** Cgroup v2 files for which systemd has properties, besides those of `ResourceConfig` fields. */
 const UNIFIED: Readonly<Record<string, string>> = {
   'memory.min': 'MemoryMin',
   'memory.low': 'MemoryLow',
@@ -20,13 +20,16 @@ const UNIFIED: Readonly<Record<string, string>> = {
   'memory.swap.max': 'MemorySwapMax',
 };
 
-/** What a slice is made with, before it has limits (`Apply` in `systemd/v1.go` and `v2.go` of opencontainers/cgroups). */
+/**
+ * Returns the properties with which a slice is created, before its limits (`Apply` in `systemd/v1.go` and `v2.go` of
+ * opencontainers/cgroups).
+ */
 export function sliceProperties(slice: string, parent: string, cgroupVersion: 1 | 2): readonly UnitProperty[] {
   return [
     ['Description', 's', `Kubernetes cgroup ${slice}`],
-    // It is in its parent by its name; this keeps the parent as long.
+    // The slice's name determines its parent; this property keeps the parent loaded as long as the slice.
     ['Wants', 'as', [parent]],
-    // A group that a process enters before its memory is accounted is not accounted as a whole.
+    // Memory of a process is fully accounted only if accounting is enabled before the process enters the cgroup.
     ['MemoryAccounting', 'b', true],
     ['CPUAccounting', 'b', true],
     [cgroupVersion === 2 ? 'IOAccounting' : 'BlockIOAccounting', 'b', true],
@@ -36,10 +39,10 @@ export function sliceProperties(slice: string, parent: string, cgroupVersion: 1 
 }
 
 /**
- * What systemd is told of a group's limits (`genV1ResourcesProperties`, `genV2ResourcesProperties` there). What it has no
- * property for is in the group's files alone: huge pages, `memory.oom.group`.
- * @param config as {@link withWholePercents} gives it
- * @throws CgroupError `Refused` for CPUs that are none
+ * Returns the systemd properties of a cgroup's limits (upstream: `genV1ResourcesProperties`, `genV2ResourcesProperties`
+ * of opencontainers/cgroups). Limits without a property are written into files only: huge pages, `memory.oom.group`.
+ * @param config result of {@link withWholePercents}
+ * @throws CgroupError `Refused` if the CPU list is invalid
  */
 export function resourceProperties(
   config: ResourceConfig,
@@ -61,7 +64,7 @@ export function resourceProperties(
   if (cgroupVersion === 1) return properties;
   for (const [file, value] of Object.entries(unified)) {
     const name = UNIFIED[file];
-    // What is no number is refused by the kernel, by name, when it is written into the file.
+    // Other values are rejected by the kernel when they are written into the file.
     if (name !== undefined && /^(?:\d+|max)$/.test(value)) add(name, value === 'max' ? INFINITY : BigInt(value));
   }
   return properties;
@@ -80,15 +83,16 @@ function quotaProperties(
   ];
 }
 
-/** Rounded up to whole percents. */
+/** Rounds the quota up to whole percents. */
 function quotaPerSecondUs(quotaUs: number, periodUs: number): bigint {
   const exact = (BigInt(quotaUs) * 1_000_000n) / BigInt(periodUs);
   return ((exact + QUOTA_STEP_US - 1n) / QUOTA_STEP_US) * QUOTA_STEP_US;
 }
 
 /**
- * The same limits with the CPU's rounded up to what systemd can hold: the files are to say what systemd will write into
- * them when it thinks of it again, and a container in the group may have its whole limit (`addCPUQuota` there).
+ * Returns the limits with the CPU quota rounded up to what systemd can store. The files must show what systemd will
+ * write when it reloads, and rounding up leaves a container in the cgroup its whole limit (`addCPUQuota` of
+ * opencontainers/cgroups).
  */
 export function withWholePercents(config: ResourceConfig): ResourceConfig {
   const { cpuQuotaUs = 0, cpuPeriodUs } = config;
@@ -99,7 +103,7 @@ export function withWholePercents(config: ResourceConfig): ResourceConfig {
   return { ...config, cpuQuotaUs: Number((quotaPerSecondUs(cpuQuotaUs, periodUs) * BigInt(periodUs)) / 1_000_000n) };
 }
 
-/** Below 0 is none. */
+/** Converts a limit; a negative value means no limit. */
 function limit(bytes: number): bigint {
   return bytes < 0 ? INFINITY : BigInt(bytes);
 }

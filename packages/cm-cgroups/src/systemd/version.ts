@@ -1,4 +1,6 @@
-/** The number in what systemd says of its version: 245 of `v245.4-1.fc32`; 0, older than anything, where there is none. */
+/**
+ * Parses systemd's version number: 245 from `v245.4-1.fc32`. Returns 0, older than any version, if there is no number.
+ */
 export function parseSystemdVersion(text: string): number {
   return Number(/^"?v?(\d+)/.exec(text)?.[1] ?? 0);
 }

@@ -4,23 +4,23 @@ import { usedVolumes } from '../manager/pod-volumes.ts';
 import type { VolumeSpec } from '../manager/resolved-volume.ts';
 import type { ClaimData, PersistentVolumeData } from './claim-source.ts';
 
-/** A claim is held on to under this name as long as a pod uses it. */
+/** Finalizer that keeps a PVC while any pod uses it. */
 const PROTECTION_FINALIZER = 'kubernetes.io/pvc-protection';
-/** Older than `spec.mountOptions`, and before it where both are there. */
+/** Older form of `spec.mountOptions`. If present, it takes precedence. */
 const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options';
 
 const GID_ANNOTATION = 'pv.beta.kubernetes.io/gid';
 
-/** The claim that a volume of a pod is of, in the pod's namespace; `undefined` for a volume without one. */
+/** The PVC of a pod's volume, in the pod's namespace. */
 export interface ClaimReference {
   readonly name: string;
-  /** Whether the pod takes it for reading only. */
+  /** Whether the pod uses the PVC read-only. */
   readonly readOnly: boolean;
-  /** Whether it is made for this pod alone, and goes with it (`ephemeral`). */
+  /** Whether the PVC was created for this pod and is deleted with it (`ephemeral` volume). */
   readonly isEphemeral: boolean;
 }
 
-/** @see ClaimReference */
+/** Returns the PVC of a volume; `undefined` for a volume without one. */
 export function claimOf(pod: Pick<Pod, 'metadata'>, volume: Volume): ClaimReference | undefined {
   const { persistentVolumeClaim, ephemeral, name } = volume;
   if (persistentVolumeClaim !== undefined) {
@@ -32,8 +32,8 @@ export function claimOf(pod: Pick<Pod, 'metadata'>, volume: Volume): ClaimRefere
 }
 
 /**
- * What keeps a claim from being used; `undefined` where nothing does. One that is being deleted is still there for the pods that it is
- * protected for (`getPVCExtractPV`).
+ * Returns why a PVC cannot be used; `undefined` if it can. A PVC that is being deleted can still be used while it has
+ * the protection finalizer (upstream: `getPVCExtractPV`).
  */
 export function claimProblem({ metadata, spec, status }: ClaimData): string | undefined {
   const isProtected = metadata.finalizers?.includes(PROTECTION_FINALIZER);
@@ -42,7 +42,10 @@ export function claimProblem({ metadata, spec, status }: ClaimData): string | un
   return spec?.volumeName ? undefined : 'PVC has empty pvc.Spec.VolumeName';
 }
 
-/** Why a claim is not the one that was made for a pod (`VolumeIsForPod` of `component-helpers/storage/ephemeral`). */
+/**
+ * Returns why a PVC was not created for this pod; `undefined` if it was (`VolumeIsForPod` of
+ * `component-helpers/storage/ephemeral`).
+ */
 export function ownerProblem(
   { metadata: claim }: ClaimData,
   { metadata: pod }: Pick<Pod, 'metadata'>,
@@ -53,7 +56,9 @@ export function ownerProblem(
   return `${names} (pod is not owner)`;
 }
 
-/** What is wrong between a persistent volume and the claim that names it (`getPVSpec`). */
+/**
+ * Returns why a persistent volume is not bound to the PVC that names it; `undefined` if it is (upstream: `getPVSpec`).
+ */
 export function bindingProblem(name: string, { spec }: PersistentVolumeData, claim: ClaimData): string | undefined {
   const { claimRef } = spec ?? {};
   if (claimRef === undefined) {
@@ -64,7 +69,10 @@ export function bindingProblem(name: string, { spec }: PersistentVolumeData, cla
   return `found PV object ${name} but its ${uids}`;
 }
 
-/** A file system is mounted, a block device is mapped: which of them it is must be what containers ask for (`createVolumeSpec`). */
+/**
+ * Returns why the volume mode does not match the containers' use; `undefined` if it does. Volumes of mode `Filesystem`
+ * must be in volumeMounts, volumes of mode `Block` in volumeDevices (upstream: `createVolumeSpec`).
+ */
 export function modeProblem(
   name: string,
   { spec }: PersistentVolumeData,
@@ -80,7 +88,10 @@ export function modeProblem(
   return undefined;
 }
 
-/** @throws VolumeError `WrongNode` for a volume that is not to be had on this node (`CheckNodeAffinity` of `component-helpers/storage/volume`) */
+/**
+ * @throws VolumeError `WrongNode` if the persistent volume's node affinity excludes this node (`CheckNodeAffinity` of
+ * `component-helpers/storage/volume`)
+ */
 export function checkNodeAffinity(
   name: string,
   { spec }: PersistentVolumeData,
@@ -92,14 +103,17 @@ export function checkNodeAffinity(
   throw new VolumeError('WrongNode', message);
 }
 
-/** The options that a persistent volume is to be mounted with (`MountOptionFromSpec`). */
+/** Returns the mount options of a persistent volume (upstream: `MountOptionFromSpec`). */
 export function mountOptionsOf({ metadata, spec }: PersistentVolumeData): readonly string[] {
   const annotation = metadata.annotations?.[MOUNT_OPTIONS_ANNOTATION];
   const options = annotation === undefined ? (spec?.mountOptions ?? []) : annotation.split(',');
   return options.filter((option) => option !== '');
 }
 
-/** The options that a volume is mounted with for a pod: read-only where that takes it so, whatever the persistent volume says. */
+/**
+ * Returns the mount options of a volume for a pod. If the pod uses the volume read-only, `ro` replaces `rw`, whatever
+ * the persistent volume says.
+ */
 export function optionsFor({ persistent, readOnly = false }: VolumeSpec): readonly string[] {
   const options = new Set(persistent && mountOptionsOf(persistent));
   if (readOnly) {
@@ -109,13 +123,16 @@ export function optionsFor({ persistent, readOnly = false }: VolumeSpec): readon
   return [...options].sort();
 }
 
-/** The group that who uses a persistent volume is to be in (`getExtraSupplementalGID`); `undefined` where it asks for none. */
+/**
+ * Returns the supplemental group that a persistent volume requests for the processes that use it; `undefined` if it
+ * requests none (upstream: `getExtraSupplementalGID`).
+ */
 export function volumeGid({ metadata }: PersistentVolumeData): number | undefined {
   const gid = Number(parseInt64(metadata.annotations?.[GID_ANNOTATION] ?? ''));
   return Number.isSafeInteger(gid) ? gid : undefined;
 }
 
-/** Fields of a persistent volume that are no type of it. */
+/** Fields of a persistent volume's spec that do not name its type. */
 const COMMON_FIELDS = new Set([
   'accessModes',
   'capacity',
@@ -128,7 +145,7 @@ const COMMON_FIELDS = new Set([
   'volumeMode',
 ]);
 
-/** The type of a persistent volume: `csi`, `nfs`, `local`, ... */
+/** Returns the type of a persistent volume: `csi`, `nfs`, `local`, ... */
 export function persistentVolumeType({ spec = {} }: PersistentVolumeData): string {
   const found = Object.entries(spec).find(([field, value]) => value !== undefined && !COMMON_FIELDS.has(field));
   return found?.[0] ?? 'unknown';

@@ -1,18 +1,18 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@node-agent/pod-spec/api';
 
-/** A v1 PersistentVolumeClaim, as far as volumes need it. */
+/** The part of a v1 PersistentVolumeClaim that volumes need. */
 export type ClaimData = Pick<PersistentVolumeClaim, 'metadata' | 'spec' | 'status'>;
 
-/** A v1 PersistentVolume, as far as volumes need it. */
+/** The part of a v1 PersistentVolume that volumes need. */
 export type PersistentVolumeData = Pick<PersistentVolume, 'metadata' | 'spec'>;
 
 /**
- * Claims of pods, and the persistent volumes that they are bound to. A node may read those of its own pods, one by one, and neither
- * list nor watch them (NodeAuthorizer). `undefined` is one that does not exist.
+ * Port to PVCs and the persistent volumes that they are bound to. The NodeAuthorizer lets a node get the objects of its
+ * own pods one by one, but not list or watch them. The methods resolve to `undefined` if the object does not exist.
  */
 export interface ClaimSource {
   getClaim(namespace: string, name: string, signal: AbortSignal): Promise<ClaimData | undefined>;
   getPersistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolumeData | undefined>;
-  /** Of the node, which persistent volumes may ask for. */
+  /** Returns the labels of the node, which a persistent volume's node affinity may match. */
   nodeLabels(): Readonly<Record<string, string>>;
 }

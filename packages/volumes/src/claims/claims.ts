@@ -14,8 +14,8 @@ import {
 import type { ClaimSource, PersistentVolumeData } from './claim-source.ts';
 
 /**
- * What claims of pods are bound to (`createVolumeSpec` of `pkg/kubelet/volumemanager/populator`). Each is read anew: who asks does so only
- * until the volume is ready.
+ * Resolves PVCs of pods to persistent volumes (`createVolumeSpec` of `pkg/kubelet/volumemanager/populator`). Each call
+ * reads both objects again; callers stop calling when the volume is ready.
  */
 export class Claims {
   readonly #source: ClaimSource;
@@ -24,14 +24,14 @@ export class Claims {
     this.#source = source;
   }
 
-  /** @throws VolumeError `ClaimUnusable`, `WrongNode`; the signal's reason */
+  /** @throws VolumeError `ClaimUnusable` or `WrongNode`; the signal's reason */
   async specOf(pod: Pod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
     const claim = claimOf(pod, volume);
     if (claim === undefined) return { volume };
     const { namespace } = pod.metadata;
     const persistent = await this.#boundTo(pod, claim, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      // It says for itself whose it is.
+      // The message of an ownership error already names the PVC and the pod.
       if (VolumeError.is(error) && error.code === 'ClaimUnusable') throw error;
       throw unusable(`error processing PVC ${namespace}/${claim.name}: ${errorText(error)}`, error);
     });
@@ -58,7 +58,7 @@ export class Claims {
   }
 }
 
-/** @throws Error for what cannot be had, in upstream's words: `what` it is, and its resource and name */
+/** Awaits a read. @throws Error with upstream's message if the read fails or the object does not exist */
 async function fetched<T>(what: string, resource: string, name: string, reading: Promise<T | undefined>): Promise<T> {
   const why = (text: string): string => `failed to fetch ${what} from API server: ${text}`;
   const found = await reading.catch((error: unknown) => {

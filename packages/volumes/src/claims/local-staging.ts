@@ -12,11 +12,11 @@ import { readDirectory } from '../paths/volumes-on-disk.ts';
 import { optionsFor } from './claim-rule.ts';
 import { fileSystemOf, isDisk, LOCAL_VOLUME, localNodeVolume, localPath } from './local-volume-rule.ts';
 
-/** Disks of this machine. */
+/** Port to the disks of this machine. */
 export interface LocalDevices {
   /**
-   * Mounts a disk, which is first given a file system where it has none at all, and checked where it has one. With `ro` among its options
-   * nothing is written to it. @throws VolumeError `MountFailed`, `FileSystemMismatch`
+   * Mounts a disk. A disk without any data is formatted first; a disk with a file system is checked first. With the
+   * option `ro`, nothing is written to the disk. @throws VolumeError `MountFailed`, `FileSystemMismatch`
    */
   formatAndMount(
     device: string,
@@ -27,7 +27,7 @@ export interface LocalDevices {
   ): Promise<void>;
 }
 
-/** What {@link LocalStaging} works with. */
+/** Dependencies of {@link LocalStaging}. */
 export interface LocalStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
   readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
@@ -38,8 +38,8 @@ export interface LocalStagingComponents {
 }
 
 /**
- * The node level of local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted below
- * `<root>/plugins/kubernetes.io/local-volume/mounts`; for a directory there is nothing to do.
+ * Node level of local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted below
+ * `<root>/plugins/kubernetes.io/local-volume/mounts`. A directory needs no staging.
  */
 export class LocalStaging implements NodeVolumePlugin {
   readonly #components: LocalStagingComponents;
@@ -49,7 +49,7 @@ export class LocalStaging implements NodeVolumePlugin {
   }
 
   async stage({ name, spec }: NodeVolume, signal: AbortSignal): Promise<void> {
-    if (spec === undefined) throw new VolumeError('InvalidSource', `it is not known where volume ${name} is`);
+    if (spec === undefined) throw new VolumeError('InvalidSource', `source of volume ${name} is unknown`);
     const device = localPath(spec);
     if (!isDisk(device, await this.#kindOf(device, signal))) return;
     const { devices } = this.#components;
@@ -68,7 +68,8 @@ export class LocalStaging implements NodeVolumePlugin {
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) {
-      // Nobody may know of a pod that has it: its directory could not be read when the kubelet started.
+      // A pod may use the volume without being known: the pod's directory may have been unreadable when the kubelet
+      // started.
       const inPods = await this.#mountedInPods(name);
       if (inPods.length > 0) {
         throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
@@ -86,7 +87,10 @@ export class LocalStaging implements NodeVolumePlugin {
     return (await readDirectory(fs, paths.stagedDir(LOCAL_VOLUME))).map(({ name }) => localNodeVolume(name));
   }
 
-  /** What is bound into pods: the directory itself, or where the disk is mounted. @throws VolumeError, a system error */
+  /**
+   * Returns the path to bind into pods: the directory itself, or the directory at which the disk is mounted. @throws
+   * VolumeError, a system error
+   */
   async sourceOf(volume: ResolvedVolume, signal: AbortSignal): Promise<string> {
     const path = localPath(volume);
     if (!isDisk(path, await this.#kindOf(path, signal))) return path;
@@ -99,7 +103,10 @@ export class LocalStaging implements NodeVolumePlugin {
     return this.#components.paths.stagedVolumeDir(LOCAL_VOLUME, name);
   }
 
-  /** Where pods have a volume, whoever has mounted it there (`GetDeviceMountRefs`). */
+  /**
+   * Returns the paths in pods' directories at which the volume is mounted, by any process (upstream:
+   * `GetDeviceMountRefs`).
+   */
   async #mountedInPods(name: string): Promise<readonly string[]> {
     const { fs, mounter, paths } = this.#components;
     const someone = await realDirectory(fs, paths.podDir('uid'));
@@ -113,7 +120,7 @@ export class LocalStaging implements NodeVolumePlugin {
     });
   }
 
-  /** Links followed: what local volumes are named by most often is a link to a disk. */
+  /** Follows links: most local volumes name a disk by a link. */
   async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
     try {
       return (await this.#components.foreignFiles.stat(path, signal)).kind;

@@ -5,21 +5,21 @@ import type { NodeVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 /** Upstream's name of the plugin. */
 export const LOCAL_VOLUME = 'kubernetes.io/local-volume';
 
-/** A local volume as the node's, by the name of its persistent volume. */
+/** Returns the node volume of a local persistent volume with this name. */
 export function localNodeVolume(name: string): NodeVolume {
   return { uniqueName: `${LOCAL_VOLUME}/${name}`, name };
 }
 
-/** What a local volume is mounted as where it does not say (`pkg/volume/local`). */
+/** Default file system type of a local volume on a disk (`pkg/volume/local`). */
 const DEFAULT_FILE_SYSTEM = 'ext4';
 
-/** Whether its only access mode is that of one pod alone. */
+/** Returns whether the volume's only access mode is ReadWriteOncePod. */
 export function isReadWriteOncePod({ persistent }: VolumeSpec): boolean {
   const modes = persistent?.spec?.accessModes ?? [];
   return modes.length === 1 && modes[0] === 'ReadWriteOncePod';
 }
 
-/** Where it is on this machine. @throws VolumeError `InvalidPath` */
+/** Returns the volume's path on this machine. @throws VolumeError `InvalidPath` */
 export function localPath({ persistent }: VolumeSpec): string {
   const path = persistent?.spec?.local?.path ?? '';
   if (path === '') throw new VolumeError('InvalidPath', 'local volume source is nil or local path is not set');
@@ -29,7 +29,10 @@ export function localPath({ persistent }: VolumeSpec): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Whether it is a disk that is to be mounted first, or a directory as it is. @throws VolumeError `TypeCheckFailed` */
+/**
+ * Returns whether the path is a disk, which must be mounted first, rather than a directory. @throws VolumeError
+ * `TypeCheckFailed`
+ */
 export function isDisk(path: string, found: FileKind | undefined): boolean {
   if (found === undefined) throw new VolumeError('TypeCheckFailed', `path "${path}" does not exist`);
   if (found === 'directory') return false;
@@ -37,7 +40,7 @@ export function isDisk(path: string, found: FileKind | undefined): boolean {
   throw new VolumeError('TypeCheckFailed', 'only directory and block device are supported');
 }
 
-/** The file system that a disk is mounted as, and made with where it has none. */
+/** Returns the file system type with which a disk is mounted and, if it has no data, formatted. */
 export function fileSystemOf({ persistent }: VolumeSpec): string {
   return persistent?.spec?.local?.fsType || DEFAULT_FILE_SYSTEM;
 }

@@ -14,13 +14,13 @@ import { optionsFor } from './claim-rule.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
 import { isReadWriteOncePod, LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
 
-/** What of foreign files a local volume needs. */
+/** Access to the volumes' own file systems that a local volume needs. */
 export type LocalVolumeFiles = Pick<ForeignFiles, 'stat' | 'statfs'>;
 
-/** What {@link LocalVolumePlugin} works with. */
+/** Dependencies of {@link LocalVolumePlugin}. */
 export interface LocalVolumeComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
-  /** The volumes' own file systems may never answer (W6). */
+  /** Access to the volumes' file systems, which may never answer (W6). */
   readonly foreignFiles: LocalVolumeFiles;
   readonly mounter: Mounter;
   readonly devices: LocalDevices;
@@ -31,8 +31,9 @@ export interface LocalVolumeComponents {
 }
 
 /**
- * Persistent volumes that are a directory or a disk of this machine (`local`, `pkg/volume/local`). A directory is bound into each pod's
- * own; a disk is mounted once for the node, and what shows there is bound. Their content is never removed.
+ * Plugin for persistent volumes that are a directory or a disk of this machine (`local`, `pkg/volume/local`). A
+ * directory is bind-mounted into each pod's directory. A disk is mounted once for the node, and the mount is bound into
+ * pods. The data on the volume is never removed.
  */
 export class LocalVolumePlugin implements VolumePlugin {
   readonly name: string = LOCAL_VOLUME;
@@ -40,7 +41,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   readonly node: NodeVolumePlugin;
   readonly #components: WithDefaults<LocalVolumeComponents>;
   readonly #staging: LocalStaging;
-  /** One pod after another: who comes first gives a volume to its group. */
+  /** Serializes pods per volume: the first pod changes the volume's group ownership. */
   readonly #volumes = new KeyedMutex<string>();
 
   constructor(given: LocalVolumeComponents) {
@@ -85,7 +86,8 @@ export class LocalVolumePlugin implements VolumePlugin {
       directoryName,
       async () => {
         if (await isMountPoint(this.#components, directory)) return;
-        // First, so that what is mounted is the group's: after a crash it is not asked for again.
+        // The ownership is changed before the mount: after a crash, an existing mount shows that the change is
+        // complete, so it is not repeated.
         if (context.fsGroup && !readOnly) await this.#giveToGroup(pod, volume, source, context.fsGroup, signal);
         const { mounter } = this.#components;
         await mountAt(this.#components, directory, () => mounter.bind(source, directory, signal), signal);
@@ -100,7 +102,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     await takeAway(this.#components, this.#components.paths.volumeDir(podUid, LOCAL_VOLUME, directoryName), signal);
   }
 
-  /** What its whole file system takes (`NewMetricsStatFS`). */
+  /** Returns the usage of the volume's whole file system (upstream: `NewMetricsStatFS`). */
   async usage({ hostPath }: MountedVolume): Promise<TreeUsage> {
     const fileSystem = await this.#components.foreignFiles.statfs(hostPath);
     const { totalBytes, freeBytes, inodes, freeInodes } = fileSystem;
@@ -111,13 +113,16 @@ export class LocalVolumePlugin implements VolumePlugin {
     return false;
   }
 
-  /** Also after a crash between the two: it may show already, without its options. */
+  /**
+   * Applies the mount options, also if the directory is already mounted: after a crash between bind and remount, the
+   * mount exists without its options.
+   */
   async #restrict(source: string, directory: string, volume: ResolvedVolume, signal: AbortSignal): Promise<void> {
     const options = optionsFor(volume);
     if (options.length > 0) await this.#components.mounter.rebind(source, directory, options, signal);
   }
 
-  /** By the first pod that has it alone: others would lose it. */
+  /** Changes the group ownership if no other pod uses the volume; otherwise the other pods would lose access. */
   async #giveToGroup(
     pod: Pod,
     { directoryName }: ResolvedVolume,

@@ -2,7 +2,7 @@ import type { Clock } from '@node-agent/async';
 import { VolumeError } from '../errors.ts';
 import { nextBackOffMs } from './volume-state.ts';
 
-/** Why something failed last, and from when on it may be tried again. */
+/** Last failure of an operation, and the time of its next retry. */
 export class BackOff {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #failure: VolumeError | undefined;
@@ -17,12 +17,12 @@ export class BackOff {
     return this.#failure;
   }
 
-  /** By the monotonic clock. */
+  /** Monotonic time of the next retry. */
   get retryAtMs(): number | undefined {
     return this.#retryAtMs;
   }
 
-  /** It has failed once more. @returns for how long it is left alone */
+  /** Records a failure. @returns the back-off in milliseconds */
   failed(error: unknown): number {
     this.#failure = VolumeError.from(error);
     this.#backOffMs = nextBackOffMs(this.#backOffMs);
@@ -30,7 +30,7 @@ export class BackOff {
     return this.#backOffMs;
   }
 
-  /** It has succeeded, or is another thing from now on. */
+  /** Resets the back-off after a success, or if the operation has a different goal from now on. */
   forgive(): void {
     this.#failure = undefined;
     this.#backOffMs = undefined;

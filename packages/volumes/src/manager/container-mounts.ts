@@ -2,21 +2,21 @@ import type { Container, Mount, MountPropagation, Pod, VolumeMount } from '@node
 import { VolumeError } from '../errors.ts';
 import type { MountedVolume } from './plugin.ts';
 
-/** A part of a volume. */
+/** A subPath of a volume. */
 export interface SubPathPlace {
-  /** Relative to the volume. */
+  /** Path relative to the volume. */
   readonly path: string;
-  /** Where it was mounted; absent for an image, of which the runtime mounts it. */
+  /** Host path at which the subPath is mounted. Absent for an image volume, whose subPath the runtime mounts. */
   readonly hostPath?: string;
 }
 
 /**
- * What of a pod's volumes shows in a container, in the order of its `volumeMounts` (`makeMounts` of
+ * Returns the mounts of a container, in the order of its `volumeMounts` (`makeMounts` of
  * `pkg/kubelet/kubelet_pods.go`).
- * @param volumes the pod's volumes that are ready, by name
- * @param recursiveReadOnly whether the runtime can make submounts read-only (KEP-3857)
- * @param subPaths the parts of volumes that mounts show, by the mounts' indices
- * @throws VolumeError `NotMounted` for a volume that is not ready; `UnsupportedMount` for what the runtime cannot do
+ * @param volumes the pod's ready volumes, by name
+ * @param recursiveReadOnly whether the runtime supports recursive read-only mounts (KEP-3857)
+ * @param subPaths the subPaths of the mounts, by index of the mount
+ * @throws VolumeError `NotMounted` if a volume is not ready; `UnsupportedMount` if the runtime does not support a mount
  */
 export function containerMounts(
   container: Pick<Container, 'name' | 'volumeMounts'>,
@@ -38,7 +38,7 @@ export function containerMounts(
   });
 }
 
-/** The volume that a mount shows, or shows a part of. @throws VolumeError `NotMounted` */
+/** Returns the volume of a mount. @throws VolumeError `NotMounted` */
 export function mountedVolume<V extends MountedVolume>(
   container: Pick<Container, 'name'>,
   { name }: Pick<VolumeMount, 'name'>,
@@ -49,7 +49,7 @@ export function mountedVolume<V extends MountedVolume>(
   throw new VolumeError('NotMounted', `cannot find volume "${name}" to mount into container "${container.name}"`);
 }
 
-/** Ways to mount that a pod asks for and this kubelet has not got, one line for each. */
+/** Returns one message for each kind of mount in the pod that this kubelet does not support. */
 export function unsupportedMounts(pod: Pod): readonly string[] {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec;
   return [...initContainers, ...containers, ...ephemeralContainers].flatMap((container) =>

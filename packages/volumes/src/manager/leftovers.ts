@@ -10,7 +10,7 @@ import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import type { VolumeOperations } from './volume-operations.ts';
 
-/** What {@link Leftovers} works with. */
+/** Dependencies of {@link Leftovers}. */
 export interface LeftoversComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'remove'>;
   readonly paths: PodPaths;
@@ -21,7 +21,7 @@ export interface LeftoversComponents {
   readonly subPaths: Pick<SubPathMounts, 'clean'>;
 }
 
-/** What the disk shows of volumes, whoever made them: nothing else has to be remembered across a restart (K1). */
+/** Finds volumes on disk, whichever process created them, so that no other state must survive a restart (K1). */
 export class Leftovers {
   readonly #components: LeftoversComponents;
 
@@ -29,7 +29,10 @@ export class Leftovers {
     this.#components = components;
   }
 
-  /** All that a former process left: nothing of it is touched before its pod is heard of, but what it had begun to remove. */
+  /**
+   * Registers all volumes that a former process left. A volume is not changed before its pod is known, unless the
+   * former process had begun to remove the volume.
+   */
   async takeIn(signal: AbortSignal): Promise<void> {
     await takeInFromDisk(
       {
@@ -41,14 +44,14 @@ export class Leftovers {
     );
   }
 
-  /** Whatever there is of a pod is to go. */
+  /** Removes all volumes of a pod. */
   async remove(podUid: string): Promise<void> {
     const { fs, paths, operations, subPaths } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
       operations.remove(key, await this.#actions(podUid, volume));
     }
-    // Volumes that leave nothing else on the disk may have been mounted by a former process.
+    // A former process may have mounted subPaths of volumes that leave no directory below `volumes`.
     for (const directoryName of await subPathVolumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName, id: `volume-subpaths/${directoryName}` };
       operations.remove(key, volumeActions(subPaths, { podUid, directoryName, plugin: undefined }));
@@ -61,14 +64,14 @@ export class Leftovers {
     if (plugin === undefined) return;
     if (plugin.isRemoving(volume.name)) {
       await plugin.tearDown(podUid, volume.name, signal);
-      logger.info({ podUid, volume: volume.name }, 'Volume is removed whose removal had been cut short');
+      logger.info({ podUid, volume: volume.name }, 'Finished an interrupted removal of a volume');
       return;
     }
     const key = { podUid, directoryName: volume.name, id: `${volume.plugin}/${volume.name}` };
     operations.found(key, await this.#actions(podUid, volume));
   }
 
-  /** Once it is known which pods may have them: what none has is unstaged. */
+  /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
   async #takeInStaged(): Promise<void> {
     for (const { name, node: plugin } of this.#components.plugins) {
       for (const volume of (await plugin?.staged()) ?? []) {

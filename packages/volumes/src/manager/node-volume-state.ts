@@ -1,35 +1,35 @@
 import type { VolumeState } from './volume-state.ts';
 
 /**
- * What is known of a volume that several pods of the node may have, as a disk that is mounted once for all of them.
+ * State of a volume that several pods of the node may share, for example a disk that is mounted once for all of them.
  *
- * | a pod wants it | a pod has it, or may | presence          | step                                             |
- * |----------------|----------------------|-------------------|--------------------------------------------------|
- * | yes            | -                    | absent, uncertain | stage it                                         |
- * | yes            | -                    | staged            | nothing                                          |
- * | no             | yes                  | -                 | nothing: it is in use until the last one is gone |
- * | no             | no                   | staged, uncertain | unstage it                                       |
- * | no             | no                   | absent            | forget it                                        |
+ * | wanted by a pod | in use, or possibly  | presence          | step                                             |
+ * |-----------------|----------------------|-------------------|--------------------------------------------------|
+ * | yes             | -                    | absent, uncertain | stage it                                         |
+ * | yes             | -                    | staged            | nothing                                          |
+ * | no              | yes                  | -                 | nothing: it is in use until the last pod is gone |
+ * | no              | no                   | staged, uncertain | unstage it                                       |
+ * | no              | no                   | absent            | forget it                                        |
  *
- * Nothing is begun while an operation of it runs, nor before the end of the back-off of one that failed. That a pod wants it is known
- * here before anything is mounted for the pod.
+ * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed. A
+ * pod's wish for the volume is recorded here before anything is mounted for the pod.
  * Source: `pkg/kubelet/volumemanager` (`unmountDetachDevices`; `MountDevice` in the operation executor).
  */
 export interface NodeVolumeState {
   readonly wanted: boolean;
   readonly inPods: boolean;
-  /** `uncertain`: it may be staged, by an operation that failed or by a former process. */
+  /** `uncertain`: a failed operation or a former process may have staged the volume. */
   readonly presence: 'absent' | 'uncertain' | 'staged';
-  /** Whether an operation runs. */
+  /** Whether an operation is in progress. */
   readonly busy: boolean;
-  /** When an operation may be tried again that failed, by the monotonic clock. */
+  /** Monotonic time of the next retry after a failure. */
   readonly retryAtMs: number | undefined;
 }
 
-/** What is to be done about a node volume now. */
+/** Next operation of a node volume. */
 export type NodeVolumeStep = 'stage' | 'unstage' | 'forget' | 'wait' | 'none';
 
-/** The rule of {@link NodeVolumeState}'s table. `wait`: the step is due at `retryAtMs`. */
+/** Implements the table of {@link NodeVolumeState}. `wait`: the step is due at `retryAtMs`. */
 export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeVolumeStep {
   if (state.busy) return 'none';
   const step = dueStep(state);
@@ -43,10 +43,13 @@ function dueStep({ wanted, inPods, presence }: NodeVolumeState): NodeVolumeStep 
   return presence === 'absent' ? 'forget' : 'unstage';
 }
 
-/** How one pod stands to a node volume. */
+/** Use of a node volume by one pod. */
 export type NodeVolumeUse = Pick<NodeVolumeState, 'wanted' | 'inPods'>;
 
-/** As its own volume tells: what was found on the disk is in use until its pod is heard of. */
+/**
+ * Derives the use from the state of the pod's own volume. A volume that was found on disk counts as in use until its
+ * pod is known.
+ */
 export function nodeVolumeUse({ wanted, presence }: Pick<VolumeState, 'wanted' | 'presence'>): NodeVolumeUse {
   return { wanted: wanted === true, inPods: presence !== 'absent' };
 }

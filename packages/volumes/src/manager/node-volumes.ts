@@ -7,25 +7,25 @@ import type { NodeVolumePlugin } from './plugin.ts';
 import type { NodeVolume } from './resolved-volume.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
-/** A node volume, and who stages and unstages it. */
+/** A node volume with the plugin that stages and unstages it. */
 export interface StagedVolume {
   readonly volume: NodeVolume;
   readonly pluginName: string;
   readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage'>;
 }
 
-/** What {@link NodeVolumes} works with. */
+/** Dependencies of {@link NodeVolumes}. */
 export interface NodeVolumesComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'operation'>;
-  /** An operation of a node volume has ended. */
+  /** Called when an operation of a node volume has finished. */
   readonly onChange: (uniqueName: string) => void;
 }
 
 interface Entry {
   staged: StagedVolume;
-  /** How pods stand to it, those alone that it is anything to. */
+  /** Uses by pods; only pods that want or use the volume are listed. */
   readonly users: Map<string, NodeVolumeUse>;
   presence: NodeVolumeState['presence'];
   busy: boolean;
@@ -34,8 +34,8 @@ interface Entry {
 }
 
 /**
- * Runs the operations of the volumes that are made ready once for the node: one at a time for each, none waiting for another's (C7),
- * and none for a pod's end. What is to be done is {@link nextNodeVolumeStep}'s to say.
+ * Runs the operations of node volumes: one at a time per volume. Operations of different volumes are independent (C7),
+ * and an operation does not delay the termination of a pod. {@link nextNodeVolumeStep} decides which operation is next.
  */
 export class NodeVolumes {
   readonly #components: NodeVolumesComponents;
@@ -46,24 +46,24 @@ export class NodeVolumes {
     this.#components = components;
   }
 
-  /** How a pod stands to a node volume from now on. @param user tells pods' volumes apart */
+  /** Records how a pod uses a node volume from now on. @param user identifies the pod's volume */
   note(staged: StagedVolume, user: string, use: NodeVolumeUse): void {
     const isUse = use.wanted || use.inPods;
-    // One that is in a pod already was staged by a former process.
+    // If the volume is already in a pod, a former process staged it.
     const presence = use.inPods ? 'uncertain' : 'absent';
     const entry = isUse ? this.#entry(staged, presence) : this.#entries.get(staged.volume.uniqueName);
     if (entry === undefined) return;
     const wasWanted = isWanted(entry);
     if (isUse) entry.users.set(user, use);
     else entry.users.delete(user);
-    // Who wants it knows what it is made from.
+    // Only a pod that wants the volume has its full spec.
     if (use.wanted) entry.staged = staged;
-    // What failed before was another thing.
+    // The recorded failure belongs to an operation with a different goal.
     if (isWanted(entry) !== wasWanted) entry.backOff.forgive();
     this.#step(entry);
   }
 
-  /** One is staged, or may be: a former process has left it. */
+  /** Records that a former process staged the volume, or may have. */
   found(staged: StagedVolume): void {
     const entry = this.#entry(staged, 'uncertain');
     if (!entry.busy && entry.presence === 'absent') entry.presence = 'uncertain';
@@ -74,19 +74,19 @@ export class NodeVolumes {
     return this.#entries.get(uniqueName)?.presence === 'staged';
   }
 
-  /** Why it is not staged, and when that is tried again; `undefined` while it is being tried. */
+  /** Returns why the volume is not staged, and the time of the next retry; `undefined` while staging is in progress. */
   stageFailure(uniqueName: string): Pick<BackOff, 'failure' | 'retryAtMs'> | undefined {
     const { busy, backOff, presence } = this.#entries.get(uniqueName) ?? {};
     return busy || presence === 'staged' ? undefined : backOff;
   }
 
-  /** Whether another pod has it, or may have it, than the one of `user`. */
+  /** Returns whether the volume is, or may be, in another pod than that of `user`. */
   isInAnotherPod(uniqueName: string, user: string): boolean {
     const users = this.#entries.get(uniqueName)?.users ?? [];
     return [...users].some(([other, { inPods }]) => inPods && other !== user);
   }
 
-  /** Ends everything: nothing is begun any more, and what runs is aborted. */
+  /** Stops: starts no more operations and aborts running ones. */
   close(reason: unknown): void {
     this.#life.abort(reason);
     for (const { timer } of this.#entries.values()) timer?.cancel();
@@ -135,7 +135,7 @@ export class NodeVolumes {
     entry.busy = false;
     if (signal.aborted) return;
     const tookMs = clock.monotonic() - startedAtMs;
-    // Staging is a part of the pod's mounting, which counts itself where it gets that far.
+    // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
     if (step === 'unstage') metrics.operation(pluginName, 'unmount_device', failure === undefined, tookMs);
     else if (failure !== undefined) metrics.operation(pluginName, 'volume_mount', false, tookMs);
     if (failure === undefined) {
@@ -145,7 +145,7 @@ export class NodeVolumes {
       const backOffMs = entry.backOff.failed(failure);
       logger.warn({ err: failure, volume: volume.uniqueName, backOffMs, step }, 'Node volume operation failed');
     } else {
-      // It was about what is not to be any more.
+      // The failed operation is no longer needed.
       entry.backOff.forgive();
     }
     this.#step(entry);

@@ -5,69 +5,89 @@ import type { NodeVolume, ResolvedVolume, VolumeSpec } from './resolved-volume.t
 
 /** A volume that is ready for containers. */
 export interface MountedVolume {
-  /** '' for an image. */
+  /** Path on the host; '' for an image volume. */
   readonly hostPath: string;
-  /** Whether the runtime mounts it, from an image; `false` where absent. */
+  /** Whether the runtime mounts the volume from an image. Default: false. */
   readonly isImage?: boolean;
-  /** Whether no container may write to it, whatever its mount says. */
+  /** Whether the volume is read-only for all containers, whatever their mounts say. */
   readonly readOnly: boolean;
-  /** Whether the kubelet owns it, so that its files may be given a pod's SELinux label. */
+  /** Whether the kubelet owns the volume, so that its files may be relabelled with the pod's SELinux label. */
   readonly selinuxRelabel: boolean;
-  /** Whether its file system is not the kubelet's own, and may never answer (W6); `false` where absent. */
+  /**
+   * Whether the volume is on a file system that the kubelet does not own and that may never answer (W6). Default:
+   * false.
+   */
   readonly foreign?: boolean;
 }
 
-/** One type of volume. */
+/** Implementation of one volume type. */
 export interface VolumePlugin {
-  /** Upstream's name of it, as `kubernetes.io/empty-dir`: the directories below `volumes` are called so. */
+  /**
+   * Upstream's plugin name, for example `kubernetes.io/empty-dir`. Directories below `volumes` use this name in escaped
+   * form.
+   */
   readonly name: string;
-  /** Whether the volume is of this type. */
+  /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
-  /** What of a volume of this type this kubelet has not got, in words; nothing where absent. */
+  /** Returns what this kubelet does not support about a volume of this type. If absent, everything is supported. */
   unsupported?(volume: Volume): string | undefined;
   /**
-   * Whether {@link setUp} renews what is in the volume (`RequiresRemount` upstream). Where that fails, a volume that was
-   * ready stays so, as it was; `false` where absent.
+   * Whether {@link setUp} updates the content of a ready volume (upstream: `RequiresRemount`). If an update fails, the
+   * volume stays ready with its old content. Default: false.
    */
   readonly refreshes?: boolean;
   /**
-   * Finds out what the volume is, before anything of it is wanted. Where absent it is in the pod alone, in a directory of its own
-   * name (`podVolume`). @throws VolumeError
+   * Determines the volume's identity before it is set up. If absent, the volume belongs to the pod alone, in a
+   * directory with the volume's name (`podVolume`). @throws VolumeError
    */
   resolve?(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume>;
-  /** Whether persistent volumes of this type may say what they are mounted with; `false` where absent. */
+  /** Whether persistent volumes of this type may have mount options. Default: false. */
   readonly takesMountOptions?: boolean;
-  /** What is done once for the node; of types whose volumes have a node level. */
+  /** Node-level operations, for types whose volumes are staged once per node. */
   readonly node?: NodeVolumePlugin;
   /**
-   * Makes the volume ready, and its node volume is staged by then. Does nothing where it is ready already, so it may be called at each
-   * sync of the pod, and after a crash half-way.
+   * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready, because it
+   * may be called at each sync of the pod and after a crash in the middle.
    */
   setUp(pod: Pod, volume: ResolvedVolume, context: MountContext, signal: AbortSignal): Promise<MountedVolume>;
   /**
-   * Takes away what {@link setUp} left on disk under this name, whether or not this process set it up; no error where
-   * there is nothing. Not called for types that leave nothing in the pod's directory.
+   * Removes what {@link setUp} left on disk under this name, also if another process set it up. Must not fail if there
+   * is nothing. Not called for types that leave nothing in the pod's directory.
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void>;
-  /** What a volume takes that is ready; where absent, volumes of this type are not measured. @throws VolumeError, a system error */
+  /**
+   * Returns the usage of a ready volume. If absent, volumes of this type are not measured. @throws VolumeError, a
+   * system error
+   */
   usage?(mounted: MountedVolume): Promise<TreeUsage>;
-  /** Whether a directory of this name is what a removal left that was cut short. */
+  /** Returns whether a directory with this name is the remainder of an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }
 
-/** The node level of a type of volume: each call does nothing where it is done already, also after a crash half-way. */
+/**
+ * Node-level operations of a volume type. Each must do nothing if it is already done, also after a crash in the middle.
+ */
 export interface NodeVolumePlugin {
-  /** Makes the volume ready for all pods of this node (`MountDevice`). @throws VolumeError */
+  /** Makes the volume ready for all pods of this node (upstream: `MountDevice`). @throws VolumeError */
   stage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
-  /** Ends that; no pod has it any more (`UnmountDevice`). What is on the volume stays. @throws VolumeError */
+  /**
+   * Reverts {@link stage} after the last pod has released the volume (upstream: `UnmountDevice`). The data on the
+   * volume stays. @throws VolumeError
+   */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
-  /** The node volume that a directory in a pod's is of, which a former process made. @throws VolumeError, a system error */
+  /**
+   * Returns the node volume of a directory in a pod's directory that a former process created. @throws VolumeError, a
+   * system error
+   */
   reconstruct(podUid: string, directoryName: string): Promise<NodeVolume>;
-  /** What a former process staged, whether or not a pod has it. @throws VolumeError, a system error */
+  /**
+   * Returns the volumes that a former process staged, whether or not a pod uses them. @throws VolumeError, a system
+   * error
+   */
   staged(): Promise<readonly NodeVolume[]>;
 }
 
-/** The type of a volume as the pod says it: `emptyDir`, `hostPath`, `configMap`, ... */
+/** Returns the type of a volume, as named in the pod: `emptyDir`, `hostPath`, `configMap`, ... */
 export function volumeType(volume: Volume): string {
   return Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined)?.[0] ?? 'unknown';
 }

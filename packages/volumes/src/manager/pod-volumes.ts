@@ -1,12 +1,15 @@
 import type { Pod, Volume } from '@node-agent/pod-spec';
 
-/** The names of a pod's volumes that its containers use, of any kind of container: as file systems, and as block devices. */
+/**
+ * Names of a pod's volumes that any of its containers uses: as file systems (`mounts`) and as block devices
+ * (`devices`).
+ */
 export interface UsedVolumes {
   readonly mounts: ReadonlySet<string>;
   readonly devices: ReadonlySet<string>;
 }
 
-/** @see UsedVolumes (`GetPodVolumeNames` of `pkg/volume/util`) */
+/** Returns the volumes that a pod's containers use (upstream: `GetPodVolumeNames` of `pkg/volume/util`). */
 export function usedVolumes({ spec }: Pick<Pod, 'spec'>): UsedVolumes {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = spec;
   const mounts = new Set<string>();
@@ -18,7 +21,7 @@ export function usedVolumes({ spec }: Pick<Pod, 'spec'>): UsedVolumes {
   return { mounts, devices };
 }
 
-/** A pod's volumes that at least one of its containers uses: the others need not be there. */
+/** Returns the volumes that at least one container of the pod uses. Unused volumes are not set up. */
 export function mountedVolumes(pod: Pod): readonly Volume[] {
   const { mounts, devices } = usedVolumes(pod);
   return (pod.spec.volumes ?? []).filter(({ name }) => mounts.has(name) || devices.has(name));

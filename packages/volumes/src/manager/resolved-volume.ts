@@ -1,38 +1,44 @@
 import type { Volume } from '@node-agent/pod-spec';
 import type { PersistentVolumeData } from '../claims/claim-source.ts';
 
-/** A volume of a pod: as the pod says it and, where it is a claim's, with what that is bound to (`Spec` of `pkg/volume`). */
+/**
+ * A volume of a pod and, if it refers to a PVC, the persistent volume that the PVC is bound to (`Spec` of
+ * `pkg/volume`).
+ */
 export interface VolumeSpec {
   readonly volume: Volume;
-  /** Absent for a volume without a claim. */
+  /** Persistent volume; absent for a volume without a PVC. */
   readonly persistent?: PersistentVolumeData;
-  /** Whether the pod takes its claim for reading only; `false` where absent. */
+  /** Whether the pod uses its PVC read-only. Default: false. */
   readonly readOnly?: boolean;
-  /** The claim. */
+  /** The PVC. */
   readonly claim?: { readonly namespace: string; readonly name: string };
 }
 
-/** What several pods of a node may have of one volume. */
+/** The node-level part of a volume, which several pods of a node may share. */
 export interface NodeVolume {
-  /** `plugin/handle`: upstream's `UniqueVolumeName`. */
+  /** `plugin/handle`; upstream's `UniqueVolumeName`. */
   readonly uniqueName: string;
-  /** What its directory is called where it is staged: the persistent volume's name. */
+  /** Name of the directory in which the volume is staged: the persistent volume's name. */
   readonly name: string;
-  /** What it is made from; absent for what was found on the disk, as a former process left it. */
+  /** Spec of the volume; absent for a volume that a former process left on disk. */
   readonly spec?: VolumeSpec;
-  /** Whether one pod alone may have it (`ReadWriteOncePod`); `false` where absent. */
+  /** Whether only one pod may use the volume (`ReadWriteOncePod`). Default: false. */
   readonly exclusive?: boolean;
 }
 
-/** A volume of a pod, once it is known what it is. */
+/** A volume of a pod whose identity is known. */
 export interface ResolvedVolume extends VolumeSpec {
-  /** What its directories in the pod's are called, and what events call it (`Spec.Name()`). */
+  /** Name of the volume's directories in the pod's directory, and in events (upstream: `Spec.Name()`). */
   readonly directoryName: string;
-  /** What of it is the node's; absent where it is the pod's alone. */
+  /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: NodeVolume;
 }
 
-/** A volume that is in its pod alone, under its own name or that of its persistent volume: an `emptyDir`, what the kubelet fills, a host path. */
+/**
+ * Returns a volume that belongs to its pod alone, under its own name or that of its persistent volume, for example an
+ * `emptyDir`, a projected volume or a host path.
+ */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
   return { ...spec, directoryName: spec.persistent?.metadata.name ?? spec.volume.name };
 }

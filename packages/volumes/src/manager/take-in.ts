@@ -4,20 +4,24 @@ import type { PodPaths } from '../paths/pod-paths.ts';
 import { podsOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
-/** What {@link takeInFromDisk} works with. */
+/** Dependencies of {@link takeInFromDisk}. */
 export interface TakeInComponents {
   readonly fs: Pick<FileSystem, 'readdir'>;
   readonly paths: PodPaths;
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
-  /** What is staged for the node: after all pods, unless one of them could not be looked at, for it may have it. */
+  /**
+   * Registers staged volumes. Called after all pods, but only if all pods could be read, because an unreadable pod may
+   * use a staged volume.
+   */
   readonly takeInStaged: () => Promise<void>;
 }
 
 /**
- * Goes through all volumes that a former process left, pods side by side: a removal that takes its time holds up no other's (W6). What
- * cannot be looked at or removed now is taken away with the rest of its pod: no reason not to start.
+ * Registers all volumes that a former process left, for all pods in parallel, so that a slow removal in one pod does
+ * not delay other pods (W6). A volume that cannot be read or removed now is removed with its pod later and does not
+ * prevent the start.
  */
 export async function takeInFromDisk(
   { fs, paths, logger, metrics, takeIn, takeInStaged }: TakeInComponents,
@@ -28,7 +32,7 @@ export async function takeInFromDisk(
       await work();
       return true;
     } catch (err) {
-      if (!signal.aborted) logger.warn({ err, ...fields }, 'What a former process left on disk cannot be taken in');
+      if (!signal.aborted) logger.warn({ err, ...fields }, 'Failed to register leftovers of a former process on disk');
       return false;
     }
   };

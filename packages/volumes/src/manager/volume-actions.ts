@@ -7,17 +7,17 @@ import { type VolumePlugin, volumeType } from './plugin.ts';
 import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
 
-/** Whose volume it is that something is done to. */
+/** Identifies a volume of a pod. */
 export interface VolumeOfPod {
   readonly podUid: string;
-  /** What its directories in the pod's are called. */
+  /** Name of the volume's directories in the pod's directory. */
   readonly directoryName: string;
-  /** `undefined` for a type that this kubelet has not got. */
+  /** Plugin of the volume; `undefined` if this kubelet does not support the type. */
   readonly plugin: VolumePlugin | undefined;
   readonly node?: NodeVolume | undefined;
 }
 
-/** What is done to a volume: by its type, but for parts of it that containers see, which go before it. */
+/** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
 export function volumeActions(
   subPaths: Pick<SubPathMounts, 'clean'>,
   { podUid, directoryName, plugin, node }: VolumeOfPod,
@@ -37,7 +37,10 @@ export function volumeActions(
   };
 }
 
-/** What no plugin knows, another program put there: it is told of, and stays, unless it is empty. */
+/**
+ * Returns the operations of a volume directory without a plugin, which another program created. An empty directory is
+ * removed; otherwise the directory is kept and reported.
+ */
 export function foreignActions(
   components: Parameters<typeof removeEmptyVolume>[0],
   podUid: string,
@@ -52,7 +55,7 @@ export function foreignActions(
   };
 }
 
-/** What is said of a volume of a type that there is not. */
+/** Returns the message for an unsupported volume type. */
 export function unsupportedType({ volume }: VolumeSpec): string {
   return `volume ${volume.name}: type ${volumeType(volume)} is not supported by this kubelet`;
 }

@@ -9,58 +9,61 @@ import type { ResolvedVolume } from './resolved-volume.ts';
 import type { CountedVolume } from './volume-metrics.ts';
 import type { VolumeState } from './volume-state.ts';
 
-/** What is done to a volume; each is called again after a failure. */
+/** Operations of a volume; each is called again after a failure. */
 export interface VolumeActions {
-  /** The plugin's name, for metrics; `N/A` where there is none. */
+  /** Name of the plugin, for metrics; `N/A` if there is none. */
   readonly pluginName: string;
-  /** Whether setting it up once more renews its content. */
+  /** Whether calling `setUp` again updates the content. */
   readonly refreshes: boolean;
-  /** What of it is the node's; absent where it is the pod's alone. */
+  /** Node-level part; absent if the volume belongs to the pod alone. */
   readonly node?: StagedVolume;
   setUp(pod: Pod, volume: ResolvedVolume, signal: AbortSignal): Promise<MountedVolume>;
   tearDown(signal: AbortSignal): Promise<void>;
 }
 
-/** Which volume of which pod it is. */
+/** Identifies a volume of a pod. */
 export interface VolumeKey {
   readonly podUid: string;
-  /** What its directories in the pod's are called. */
+  /** Name of the volume's directories in the pod's directory. */
   readonly directoryName: string;
-  /** Tells the volumes of a pod apart, on the disk too. */
+  /** Identifier that is unique within the pod, and on disk. */
   readonly id: string;
 }
 
-/** A volume that is ready, and what it was made from. */
+/** A ready volume with its spec. */
 export interface ReadyVolume extends MountedVolume {
   readonly resolved: ResolvedVolume;
 }
 
-/** One volume of one pod, as it is worked on. */
+/** State of one volume of one pod. */
 export interface VolumeEntry extends VolumeKey {
   actions: VolumeActions;
-  /** What the pod calls it, and whether it is for reading only by that name: several where the pod names a claim several times. */
+  /**
+   * Names by which the pod refers to the volume, with whether that reference is read-only. There are several if the pod
+   * refers to one PVC several times.
+   */
   readonly wantedAs: Map<string, boolean>;
   wanted: boolean | undefined;
-  /** What it is wanted for: the newest that was said. */
+  /** The newest request for the volume. */
   request: { readonly pod: Pod; readonly volume: ResolvedVolume } | undefined;
-  /** What its content was made from last, or is being made from. */
+  /** The pod from which the content was last written, or is being written. */
   filling: Filling | undefined;
   presence: VolumeState['presence'];
   mounted: ReadyVolume | undefined;
   stale: boolean;
   busy: boolean;
   readonly backOff: BackOff;
-  /** Whether it waits for its node volume to be staged, and the last failure of that which its pod was told of. */
+  /** Whether the volume waits until its node volume is staged. */
   waitsForNode: boolean;
   toldFailure: VolumeError | undefined;
   timer: Timer | undefined;
-  /** How it was counted last. */
+  /** The state as last counted in the metrics. */
   counted: CountedVolume | undefined;
-  /** Called when an operation has ended, or it is clear that none is due. */
+  /** Called when an operation has finished, or when no operation is due. */
   readonly waiters: Set<() => void>;
 }
 
-/** One that nothing was done to yet. */
+/** Creates the state of a volume before its first operation. */
 export function newEntry(
   key: VolumeKey,
   actions: VolumeActions,
@@ -87,12 +90,15 @@ export function newEntry(
   };
 }
 
-/** What people know it by. */
+/** Returns the names by which users know the volume. */
 export function namesOf({ wantedAs, wanted, directoryName }: VolumeEntry): readonly string[] {
   return wanted && wantedAs.size > 0 ? [...wantedAs.keys()] : [directoryName];
 }
 
-/** Whether nothing of it is to be waited for: it is as it should be, or has failed and not been forgiven. */
+/**
+ * Returns whether there is nothing to wait for: the volume is in its desired state, or its operation has failed and the
+ * failure was not reset.
+ */
 export function isSettled({ wanted, presence, busy }: VolumeEntry, failure: VolumeError | undefined): boolean {
   if (wanted === undefined) return true;
   const hasFailed = failure !== undefined && !busy;

@@ -30,44 +30,46 @@ import { earliestRetry, VolumeOperations, type VolumeOutcome } from './volume-op
 import { isRefusal, VolumeResolver, volumeId } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 
-/** What {@link VolumeManager} works with. */
+/** Dependencies of {@link VolumeManager}. */
 export interface VolumeManagerComponents {
   readonly fs: Pick<
     FileSystem,
     'mkdir' | 'readdir' | 'writeFile' | 'remove' | 'removeAll' | 'realpath' | 'lstat' | 'holdBeneath'
   >;
-  /** Of file systems that may never answer: parts of host paths are found through it. */
+  /** Access to file systems that may never answer; subPaths of host paths are resolved through it. */
   readonly foreignFiles: SubPathForeignFiles;
   readonly mounter: Mounter;
   readonly paths: PodPaths;
-  /** The types of volumes that there are; a volume goes to the first that can support it. */
+  /** Plugins of the supported volume types; the first that supports a volume is used. */
   readonly plugins: readonly VolumePlugin[];
-  /** Absent where there is no API server: claims are refused by name then. */
+  /**
+   * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
+   */
   readonly claims?: ClaimSource;
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Default: no events. */
   readonly recorder?: EventRecorder;
-  /** Told of a pod with a volume that became ready after its pod had given up waiting: its next sync need not wait. */
+  /** Called when a volume became ready after its pod had stopped waiting, so that the pod can be synced now. */
   readonly onVolumeReady?: (podUid: string) => void;
 }
 
 export interface VolumeManagerOptions {
-  /** Whether the runtime of a pod can make submounts read-only too (KEP-3857); no by default. */
+  /** Returns whether the pod's runtime supports recursive read-only mounts (KEP-3857). Default: no pod's does. */
   readonly supportsRecursiveReadOnly?: (pod: Pod) => boolean;
 }
 
-/** How long a pod waits for an operation that does not end, in milliseconds. */
+/** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
 const WAIT_MS = 123_000;
 
 /**
- * Sets the volumes of pods up and takes them away (`pkg/kubelet/volumemanager`). Volumes of one pod are set up side by
- * side, and none waits for another (C7); what fails is tried again with a back-off of its own. What a former process left
- * is found on the disk, so nothing has to be remembered across a restart (K1).
+ * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
+ * and independently of each other (C7); a failed volume is retried with its own back-off. Volumes of a former process
+ * are found on disk, so no other state must survive a restart (K1).
  */
 export class VolumeManager {
   readonly #components: WithDefaults<VolumeManagerComponents>;
@@ -78,7 +80,7 @@ export class VolumeManager {
   readonly #subPaths: SubPathMounts;
   readonly #usages: VolumeUsages;
   readonly #directories: PodDirectories;
-  /** Since when pods wait for volumes that failed, or when that was told last, by the monotonic clock. */
+  /** Monotonic time since when each pod waits for failed volumes, or of the last event about that. */
   readonly #waitingSince = new Map<string, number>();
   readonly #startOnce = new StartOnce('VolumeManager');
 
@@ -135,40 +137,46 @@ export class VolumeManager {
     });
   }
 
-  /** Takes in what a former process left, and ends the removals that it began; runs until `signal` is aborted. */
+  /**
+   * Registers volumes that a former process left, finishes the removals that it began, and runs until `signal` is
+   * aborted.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
-    // It never rejects, and whoever ends waits for no disk that hangs.
+    // `takeIn` never rejects. Shutdown must not wait for a disk that hangs.
     void this.#leftovers.takeIn(signal);
     await untilAborted(signal);
     this.#operations.close(signal.reason);
   }
 
-  /** What a pod asks for and this kubelet has not got, one line for each; a pod with any of it cannot run here. */
+  /**
+   * Returns one message for each volume and mount of the pod that this kubelet does not support. A pod with any of them
+   * cannot run here.
+   */
   unsupported(pod: Pod): readonly string[] {
     const volumes = mountedVolumes(pod).map((volume) => this.#resolver.unsupported(pod, volume));
     return [...volumes.filter((message) => message !== undefined), ...unsupportedMounts(pod)];
   }
 
   /**
-   * Makes the directories that each pod has, of mode 0750: its own, `volumes` and `plugins`. Where a sweep is about to
-   * remove them it waits for that: a static pod that comes back has the UID that it had.
+   * Creates the pod's own directory, `volumes` and `plugins`, with mode 0750. If a clean-up is removing these
+   * directories, the call waits for it: a recreated static pod has the same UID as before.
    */
   async makePodDataDirs(uid: string): Promise<void> {
     await this.#directories.make(uid);
   }
 
   /**
-   * Sets up all volumes that the pod's containers mount. Those that are ready stay as they are; what the kubelet fills is
-   * brought up to date, which is not waited for. Each that fails has an event of its own, and the others are set up all the
-   * same. What has failed a moment ago is not tried at once: the error says when it will be.
-   * @throws VolumeError `NotMounted`, naming each volume that is missing, and why
+   * Sets up all volumes that the pod's containers mount. Ready volumes stay as they are; the content of projected
+   * volumes is updated in the background. Each failed volume gets its own event, and the other volumes are still set
+   * up. A volume that failed recently is not retried before its back-off has passed; the error contains that time.
+   * @throws VolumeError `NotMounted`, naming each missing volume and the reason
    */
   async waitForAttachAndMount(pod: Pod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
     const startMs = this.#components.clock.monotonic();
     const volumes = mountedVolumes(pod);
-    /** Those of which it is not known what they are. */
+    /** Volumes whose identity could not be determined. */
     const unknown = new Set<string>();
     const outcomes = await this.#inTime(
       signal,
@@ -200,7 +208,10 @@ export class VolumeManager {
     );
   }
 
-  /** Each volume has an event when it fails; one of the pod as a whole follows when it has waited for as long as one waits. */
+  /**
+   * Returns whether an event for the pod as a whole is not due yet. Each volume gets an event when it fails; the pod
+   * gets one after it has waited for the maximum time.
+   */
   #isTold(uid: string, startMs: number): boolean {
     const nowMs = this.#components.clock.monotonic();
     const sinceMs = this.#waitingSince.get(uid) ?? startMs;
@@ -210,25 +221,25 @@ export class VolumeManager {
   }
 
   /**
-   * A secret, a configMap or something else that the pod's volumes are filled with has changed: they are brought up to date
-   * now, and those that could not be set up for want of it are tried again at once.
+   * Updates the content of the pod's volumes after a change of a secret, a configMap or another source. Volumes that
+   * failed because of a missing source are retried now.
    */
   refresh(podUid: string): void {
     this.#operations.refresh(podUid);
   }
 
   /**
-   * Takes all volumes of a pod away that has no container any more, those that a former process set up among them.
-   * @throws VolumeError `StillMounted`, naming each volume that is left, and why
+   * Tears down all volumes of a pod that has no containers any more, including volumes that a former process set up.
+   * @throws VolumeError `StillMounted`, naming each remaining volume and the reason
    */
   async waitForUnmount(pod: Pod, signal: AbortSignal): Promise<void> {
     await this.#tearDown(pod.metadata.uid, signal);
   }
 
   /**
-   * What of the pod's volumes shows in a container; see {@link waitForAttachAndMount} for when they are ready. Parts of volumes
-   * (`subPath`) are mounted now, and stay until the pod's volumes are taken away.
-   * @param environment what `subPathExpr` is expanded from: the container's variables
+   * Returns the mounts of a container; the volumes must be ready, see {@link waitForAttachAndMount}. SubPaths are
+   * mounted by this call and stay mounted until the pod's volumes are torn down.
+   * @param environment the container's environment variables, from which `subPathExpr` is expanded
    * @throws VolumeError `NotMounted`, `UnsupportedMount`, `InvalidPath`, `SubPathFailed`
    */
   async containerMounts(
@@ -256,14 +267,17 @@ export class VolumeManager {
   }
 
   /**
-   * What the pod's volumes take that are ready, those of host paths left out. They are walked now, beside all else; one that
-   * cannot be measured is left out and logged.
+   * Returns the usage of the pod's ready volumes, except host paths. The volumes are measured now; a volume that cannot
+   * be measured is left out and logged.
    */
   volumeUsage(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     return this.#usages.of(pod, signal);
   }
 
-  /** Groups that the pod's persistent volumes ask for beside its own (`GetExtraSupplementalGroupsForPod`); of those that are ready. */
+  /**
+   * Returns the groups that the pod's ready persistent volumes request, except those in the pod's own supplemental
+   * groups (upstream: `GetExtraSupplementalGroupsForPod`).
+   */
   extraSupplementalGroups({ metadata, spec }: Pod): readonly number[] {
     const own = spec.securityContext?.supplementalGroups ?? [];
     const ready = [...this.#operations.allMounted(metadata.uid).values()];
@@ -271,12 +285,12 @@ export class VolumeManager {
     return [...new Set(asked.filter((gid) => gid !== undefined))].filter((gid) => !own.includes(gid));
   }
 
-  /** Where a volume of a pod is that is ready; `undefined` where it is not, and for one made from an image. */
+  /** Returns the host path of a ready volume; `undefined` if the volume is not ready, or is an image volume. */
   volumePath(pod: Pod, volumeName: string): string | undefined {
     return this.#operations.mounted(pod.metadata.uid, volumeName)?.hostPath || undefined;
   }
 
-  /** Whether anything of the pod's volumes is left, or may be: where the disk does not tell, it is. */
+  /** Returns whether any volume of the pod is left, or may be left because the disk could not be read. */
   async podVolumesExist(uid: string): Promise<boolean> {
     if (this.#operations.allMounted(uid).size > 0) return true;
     const { fs, paths, logger } = this.#components;
@@ -284,25 +298,27 @@ export class VolumeManager {
       if ((await subPathVolumesOnDisk(fs, paths, uid)).length > 0) return true;
       return (await volumesOnDisk(fs, paths, uid)).length > 0;
     } catch (err) {
-      logger.error({ err, podUid: uid }, 'Volumes of a pod cannot be looked up on disk');
+      logger.error({ err, podUid: uid }, 'Failed to look up the volumes of a pod on disk');
       return true;
     }
   }
 
   /**
-   * Takes away what is on the disk of pods that nobody knows: first their volumes, then their directories. Pods side by side,
-   * so that one that takes its time keeps no other waiting (W6); of a pod that an earlier call is still busy with nothing is done.
-   * @param isKnown whether a pod is wanted, or has anything that runs; asked right before its directory is touched
-   * @throws VolumeError `StillMounted` after all others were cleaned, naming each pod that could not be
+   * Removes the volumes and then the directories of orphaned pods from disk. Pods are cleaned up in parallel, so that a
+   * slow pod does not delay others (W6). Pods that an earlier call is still cleaning up are skipped.
+   * @param isKnown returns whether a pod is wanted or has anything running; called just before the pod's directory is
+   * changed
+   * @throws VolumeError `StillMounted`, naming each pod that failed, after all others were cleaned up
    */
   async cleanupOrphanedPodDirs(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
     await this.#directories.removeOrphans(isKnown, signal);
   }
 
   /**
-   * What is ready is known, and asked for no more: its pod goes on while the API server is away (K3).
-   * @param unknown has the volume's name until it is known what that is
-   * @returns why that is not known
+   * Requests a volume. A ready volume is not resolved again, so that its pod keeps working while the API server is
+   * unavailable (K3).
+   * @param unknown contains the volume's name until the volume's identity is known
+   * @returns why the identity is unknown
    */
   async #want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
     const { uid } = pod.metadata;
@@ -332,7 +348,7 @@ export class VolumeManager {
     this.#components.recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
   }
 
-  /** Of the persistent volume: whoever made it is the one to mend it. */
+  /** Sends the event to the PersistentVolume, because its creator must fix it. */
   #tellMismatch({ persistent, directoryName }: ResolvedVolume, error: VolumeError): void {
     if (persistent === undefined) return;
     const { name = directoryName, uid } = persistent.metadata;
@@ -358,7 +374,7 @@ export class VolumeManager {
     throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliestRetry(failed) });
   }
 
-  /** How volumes stand; those whose operation does not end in time have failed by that. */
+  /** Waits for volumes; a volume whose operation does not finish in time counts as failed. */
   async #inTime(
     signal: AbortSignal,
     outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,

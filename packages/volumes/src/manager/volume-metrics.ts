@@ -1,24 +1,24 @@
 import type { Counter, Gauge, Histogram, Metrics } from '@node-agent/telemetry';
 
-/** As upstream calls them. */
+/** Upstream's operation names. */
 export type VolumeOperation = 'volume_mount' | 'volume_unmount' | 'unmount_device';
 
 const STATES = ['desired_state_of_world', 'actual_state_of_world'] as const;
 
-/** How a volume counts. */
+/** State of a volume for the metrics. */
 export interface CountedVolume {
   readonly plugin: string;
-  /** By its pod. */
+  /** Whether the pod wants the volume. */
   readonly isWanted: boolean;
-  /** Whether anything of it is there, or may be. */
+  /** Whether any part of the volume exists, or may exist. */
   readonly isThere: boolean;
 }
 
-/** Metrics of volumes, by upstream's names (`pkg/volume/util/metrics.go`, `pkg/kubelet/volumemanager/metrics`). */
+/** Metrics of volumes, with upstream's names (`pkg/volume/util/metrics.go`, `pkg/kubelet/volumemanager/metrics`). */
 export class VolumeMetrics {
   readonly #durations: Histogram<'volume_plugin' | 'operation_name' | 'status' | 'migrated'>;
   readonly #volumes: Gauge<'plugin_name' | 'state'>;
-  /** By plugin. */
+  /** Counts by plugin. */
   readonly #counts = new Map<string, readonly [desired: number, actual: number]>();
   readonly #reconstructions: Counter;
   readonly #reconstructionErrors: Counter;
@@ -26,26 +26,26 @@ export class VolumeMetrics {
   constructor(metrics: Metrics) {
     this.#durations = metrics.histogram({
       name: 'storage_operation_duration_seconds',
-      help: 'How long operations of volumes took, by how they ended.',
+      help: 'Duration of volume operations in seconds, by result.',
       labels: ['volume_plugin', 'operation_name', 'status', 'migrated'],
       buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
     });
     this.#volumes = metrics.gauge({
       name: 'volume_manager_total_volumes',
-      help: 'The number of volumes that pods want, and that there are.',
+      help: 'Number of volumes in the desired and in the actual state of world.',
       labels: ['plugin_name', 'state'],
     });
     this.#reconstructions = metrics.counter({
       name: 'reconstruct_volume_operations_total',
-      help: 'Volumes that were found on the disk at the start and looked at, those that could not be taken in included.',
+      help: 'Volumes found on disk at start-up, including those that could not be registered.',
     });
     this.#reconstructionErrors = metrics.counter({
       name: 'reconstruct_volume_operations_errors_total',
-      help: 'Volumes that were found on the disk at the start and could not be taken in.',
+      help: 'Volumes found on disk at start-up that could not be registered.',
     });
   }
 
-  /** A volume that a former process left was taken in from the disk, or could not be. */
+  /** Counts a volume of a former process that was found on disk. @param succeeded whether it could be registered */
   reconstructed(succeeded: boolean): void {
     this.#reconstructions.inc({});
     if (!succeeded) this.#reconstructionErrors.inc({});
@@ -57,7 +57,7 @@ export class VolumeMetrics {
     this.#durations.observe(labels, durationMs / 1000);
   }
 
-  /** A volume counts otherwise than before. A plugin that had some and has none is shown with 0. */
+  /** Updates the counts for a changed volume. A plugin without volumes keeps its series, with value 0. */
   recount(before: CountedVolume | undefined, after: CountedVolume): void {
     if (before !== undefined) this.#add(before, -1);
     this.#add(after, 1);

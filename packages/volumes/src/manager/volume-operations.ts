@@ -19,30 +19,30 @@ import {
 import type { VolumeMetrics } from './volume-metrics.ts';
 import { nextVolumeStep, type VolumeState } from './volume-state.ts';
 
-/** What {@link VolumeOperations} works with. */
+/** Dependencies of {@link VolumeOperations}. */
 export interface VolumeOperationsComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: VolumeMetrics;
-  /** A volume could not be set up, or `staged` for the node. */
+  /** Called when a volume could not be set up, or its node volume could not be staged. */
   readonly onFailure: (pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage') => void;
-  /** A volume became ready that nobody waits for any more. */
+  /** Called when a volume became ready and no caller waits for it any more. */
   readonly onReady: (podUid: string) => void;
 }
 
-/** How a volume stands, once no first attempt is under way. */
+/** State of a volume after the first attempt of its operation. */
 export interface VolumeOutcome {
   readonly name: string;
-  /** Why it is not as it should be; `undefined` where it is. */
+  /** Reason why the volume is not in its desired state; `undefined` if it is. */
   readonly failure: VolumeError | undefined;
   readonly retryAtMs: number | undefined;
 }
 
 /**
- * Runs the operations of volumes, one at a time for each and no one waiting for another's (C7), and tries again what
- * failed: 500 ms later, then after twice as long, up to 122 s. What is to be done is {@link nextVolumeStep}'s to say, and of
- * what is the node's {@link NodeVolumes}'.
- * An operation outlives those who wait for it, as upstream's do (`pkg/volume/util/operationexecutor`).
+ * Runs the operations of volumes: one at a time per volume. Operations of different volumes are independent (C7). A
+ * failed operation is retried after 500 ms, then after twice as long each time, up to 122 s. {@link nextVolumeStep}
+ * decides which operation is next; {@link NodeVolumes} runs node-level operations.
+ * An operation continues when its callers stop waiting, as upstream's do (`pkg/volume/util/operationexecutor`).
  */
 export class VolumeOperations {
   readonly #components: VolumeOperationsComponents;
@@ -56,7 +56,7 @@ export class VolumeOperations {
     this.#nodes = new NodeVolumes({ ...components, onChange: (uniqueName) => this.#onNodeVolume(uniqueName) });
   }
 
-  /** Wants a volume, and its content up to date. */
+  /** Requests a volume with up-to-date content. */
   want(pod: Pod, volume: ResolvedVolume, id: string, actions: VolumeActions): void {
     const key = { podUid: pod.metadata.uid, directoryName: volume.directoryName, id };
     const entry = this.#entry(key, actions, 'absent');
@@ -68,29 +68,32 @@ export class VolumeOperations {
     this.#step(entry);
   }
 
-  /** A volume is on the disk, and who wants it is not known yet. */
+  /** Registers a volume that was found on disk and whose pod is not known yet. */
   found(key: VolumeKey, actions: VolumeActions): void {
     this.#step(this.#entry(key, actions, 'uncertain'));
   }
 
-  /** A node volume is staged, or may be, whether or not a pod has it. */
+  /** Registers a node volume that is staged, or may be, whether or not a pod uses it. */
   foundStaged(staged: StagedVolume): void {
     this.#nodes.found(staged);
   }
 
-  /** A volume is on the disk, and nobody wants it. */
+  /** Requests the removal of a volume that was found on disk. */
   remove(key: VolumeKey, actions: VolumeActions): void {
     const entry = this.#entry(key, actions, 'uncertain');
     if (entry.presence === 'absent' && !entry.busy) entry.presence = 'uncertain';
     this.#unwant(entry);
   }
 
-  /** Wants nothing of a pod any more. */
+  /** Requests the removal of all volumes of a pod. */
   release(podUid: string): void {
     for (const entry of [...this.#of(podUid)]) this.#unwant(entry);
   }
 
-  /** Something has changed that may cure what failed for a pod, or be news for the content of its volumes: now, not later. */
+  /**
+   * Updates content and retries failed operations of a pod's projected volumes now, because one of their sources has
+   * changed.
+   */
   refresh(podUid: string): void {
     for (const entry of [...this.#of(podUid)]) {
       if (entry.wanted !== true || !entry.actions.refreshes) continue;
@@ -100,14 +103,14 @@ export class VolumeOperations {
     }
   }
 
-  /** A volume that is ready, as the pod calls it. */
+  /** Returns a ready volume by the name that the pod uses. */
   mounted(podUid: string, name: string): ReadyVolume | undefined {
     let found: ReadyVolume | undefined;
     for (const entry of this.#of(podUid)) if (entry.wantedAs.has(name)) found = readyAs(entry, name) ?? found;
     return found;
   }
 
-  /** All volumes of a pod that are ready, by name. */
+  /** Returns all ready volumes of a pod, by name. */
   allMounted(podUid: string): ReadonlyMap<string, ReadyVolume> {
     const ready = new Map<string, ReadyVolume>();
     for (const entry of this.#of(podUid)) {
@@ -119,13 +122,13 @@ export class VolumeOperations {
     return ready;
   }
 
-  /** The volumes of a pod for which something is still to be done before they are as they should be. */
+  /** Returns the names of a pod's volumes that are not in their desired state and whose operation has not failed. */
   unsettled(podUid: string): readonly string[] {
     return [...this.#of(podUid)].filter((entry) => !this.#isSettled(entry)).flatMap(namesOf);
   }
 
   /**
-   * Waits until each volume of a pod is ready, gone, or has failed. That content is brought up to date is not waited for.
+   * Waits until each volume of a pod is ready, gone or failed. Content updates are not awaited.
    * @throws the signal's reason
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
@@ -139,7 +142,7 @@ export class VolumeOperations {
     });
   }
 
-  /** Ends everything: nothing is begun any more, and what runs is aborted. */
+  /** Stops: starts no more operations and aborts running ones. */
   close(reason: unknown): void {
     this.#life.abort(reason);
     this.#nodes.close(reason);
@@ -182,7 +185,7 @@ export class VolumeOperations {
     this.#step(entry);
   }
 
-  /** What failed before was another thing. */
+  /** Sets the goal and resets the back-off, because the recorded failure belongs to the former goal. */
   #begin(entry: VolumeEntry, wanted: boolean): void {
     entry.backOff.forgive();
     entry.wanted = wanted;
@@ -219,13 +222,13 @@ export class VolumeOperations {
     return this.#nodes.isStaged(node.volume.uniqueName) ? 'staged' : 'notStaged';
   }
 
-  /** Before anything is mounted for the pod, and when the last of it is gone. */
+  /** Reports the use of the node volume: before anything is mounted for the pod, and after everything is unmounted. */
   #noteUse(entry: VolumeEntry): void {
     const { node } = entry.actions;
     if (node !== undefined) this.#nodes.note(node, nameOf(entry), nodeVolumeUse(entry));
   }
 
-  /** Each pod that waits is told once of each failure. */
+  /** Reports a staging failure, once for each waiting pod. */
   #tellStageFailure(entry: VolumeEntry): void {
     const { failure } = this.#lastFailure(entry);
     const { request, toldFailure } = entry;
@@ -234,7 +237,7 @@ export class VolumeOperations {
     this.#components.onFailure(request.pod, request.volume, failure, 'stage');
   }
 
-  /** Of itself or, where it waits for that, of its node volume. */
+  /** Returns the last failure of the volume or, if it waits for its node volume, of the node volume. */
   #lastFailure({
     waitsForNode,
     actions: { node },
@@ -254,7 +257,7 @@ export class VolumeOperations {
     const { signal } = this.#life;
     const startedAtMs = clock.monotonic();
     entry.busy = true;
-    // What becomes stale from here on is not seen by this operation.
+    // Changes from here on are not covered by this operation.
     entry.stale = false;
     let failure: VolumeError | undefined;
     try {
@@ -301,7 +304,7 @@ export class VolumeOperations {
     const { logger, onFailure } = this.#components;
     const { request, podUid, directoryName, wanted, backOff } = entry;
     if (step === 'setUp' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
-    // It was about what is not to be any more.
+    // The failed operation is no longer needed.
     if ((step === 'setUp') !== (wanted === true)) {
       backOff.forgive();
       return;
@@ -321,7 +324,9 @@ export class VolumeOperations {
     if (ofPod?.size === 0) this.#byPod.delete(entry.podUid);
   }
 
-  /** That one alone: all of them, with each step of one, would hold up everything else where a pod has thousands. */
+  /**
+   * Recounts this volume only: recounting all volumes at each step would be slow for pods with thousands of volumes.
+   */
   #count(entry: VolumeEntry): void {
     const { counted, actions, wanted, presence } = entry;
     const now = { plugin: actions.pluginName, isWanted: wanted === true, isThere: presence !== 'absent' };
@@ -331,18 +336,18 @@ export class VolumeOperations {
   }
 }
 
-/** A volume by a name that its pod calls it; `undefined` where it is not ready, or not wanted any more. */
+/** Returns a volume by a name that its pod uses; `undefined` if it is not ready or no longer wanted. */
 function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
   if (!wanted || mounted === undefined) return undefined;
   return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };
 }
 
-/** Tells the volumes of all pods apart. */
+/** Returns a key that is unique among the volumes of all pods. */
 function nameOf({ podUid, id }: VolumeKey): string {
   return `${podUid}/${id}`;
 }
 
-/** When the first of those that failed is tried again. */
+/** Returns the earliest retry time of the failed volumes. */
 export function earliestRetry(outcomes: readonly VolumeOutcome[]): number | undefined {
   const times = outcomes.map(({ retryAtMs }) => retryAtMs).filter((time) => time !== undefined);
   return times.length > 0 ? Math.min(...times) : undefined;

@@ -10,43 +10,49 @@ import type { VolumePlugin } from './plugin.ts';
 import { podVolume, type ResolvedVolume, type VolumeSpec } from './resolved-volume.ts';
 import { unsupportedType } from './volume-actions.ts';
 
-/** A volume of a pod, and its type; `undefined` for one that this kubelet has not got. */
+/** A volume of a pod with its plugin; the plugin is `undefined` if the type is not supported. */
 export interface TypedVolume {
   readonly plugin: VolumePlugin | undefined;
   readonly resolved: ResolvedVolume;
 }
 
-/** Tells the volumes of a pod apart, by its directory where there is one. */
+/**
+ * Returns an identifier of the volume that is unique within its pod; it contains the volume's directory if there is
+ * one.
+ */
 export function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
   const type = plugin === undefined ? '' : escapePluginName(plugin.name);
-  // A volume of the pod's own may be called as a persistent one is: neither has a directory.
+  // A pod's own volume and a persistent volume may have the same name; neither has a directory here.
   return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
 }
 
-/** What {@link VolumeResolver} works with. */
+/** Dependencies of {@link VolumeResolver}. */
 export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: readonly VolumePlugin[];
   readonly claims?: ClaimSource | undefined;
-  /** It is known what the volume is, and that this node cannot have it: an event of its own, as upstream's. */
+  /**
+   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for that.
+   */
   readonly onRefused: (pod: Pod, error: VolumeError) => void;
 }
 
-/** Failures of a volume that is known. */
+/** Error codes of volumes whose identity is known. */
 const REFUSALS: ReadonlySet<VolumeErrorCode> = new Set(['WrongNode', 'UnsupportedMount']);
 
-/** Whether a volume that failed is known; there was an event of it then. */
+/** Returns whether the identity of the failed volume is known; an event was then sent for it. */
 export function isRefusal({ code }: VolumeError): boolean {
   return REFUSALS.has(code);
 }
 
 /**
- * Finds out what the volumes of pods are, before anything of them is wanted (`createVolumeSpec` of
- * `pkg/kubelet/volumemanager/populator`). What failed a moment ago is not asked for at once.
+ * Determines the identity of pods' volumes before they are set up (`createVolumeSpec` of
+ * `pkg/kubelet/volumemanager/populator`). A volume that failed recently is not resolved again before its back-off has
+ * passed.
  */
 export class VolumeResolver {
   readonly #components: VolumeResolverComponents;
-  /** Absent where there is nobody to ask for claims: then they are a type that there is not. */
+  /** Absent without a claim source; volumes with a PVC are then an unsupported type. */
   readonly #claims: Claims | undefined;
   readonly #backOffs = new Map<string, Map<string, BackOff>>();
 
@@ -55,21 +61,24 @@ export class VolumeResolver {
     this.#claims = components.claims && new Claims(components.claims);
   }
 
-  /** What of a volume this kubelet has not got, in words, as far as its pod tells; of a claim more is known when it is read. */
+  /**
+   * Returns what this kubelet does not support about a volume, as far as the pod shows. For a volume with a PVC, more
+   * is known when the PVC has been read.
+   */
   unsupported(pod: Pod, volume: Volume): string | undefined {
     if (this.#isClaim(pod, volume)) return undefined;
     const plugin = this.#pluginOf({ volume });
     return plugin === undefined ? unsupportedType({ volume }) : plugin.unsupported?.(volume);
   }
 
-  /** A volume of which nothing has to be found out. */
+  /** Returns the volume if its identity is known from the pod alone. */
   known(pod: Pod, volume: Volume): TypedVolume | undefined {
     if (this.#isClaim(pod, volume)) return undefined;
     const plugin = this.#pluginOf({ volume });
     return plugin?.resolve === undefined ? { plugin, resolved: podVolume({ volume }) } : undefined;
   }
 
-  /** @throws VolumeError with `retryAtMs`; the signal's reason */
+  /** Determines the volume's identity. @throws VolumeError with `retryAtMs`; the signal's reason */
   async resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
     const { clock, onRefused } = this.#components;
     const { uid } = pod.metadata;
@@ -90,7 +99,7 @@ export class VolumeResolver {
     }
   }
 
-  /** The pod goes. */
+  /** Drops the pod's state because the pod is being removed. */
   forget(podUid: string): void {
     this.#backOffs.delete(podUid);
   }

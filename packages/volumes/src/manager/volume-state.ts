@@ -1,38 +1,38 @@
 /**
- * What is known of one volume of one pod: what should be (desired state of the world) beside what is (actual state).
+ * State of one volume of one pod: the desired state of the world beside the actual state.
  *
- * | wanted    | presence          | node level | stale | step                                                   |
- * |-----------|-------------------|------------|-------|--------------------------------------------------------|
- * | yes       | absent, uncertain | not staged | -     | have it staged, which is the node level's to do        |
- * | yes       | absent, uncertain | staged, none | -   | set it up                                              |
- * | yes       | ready             | -          | yes   | set it up again: what is in it is brought up to date   |
- * | yes       | ready             | -          | no    | nothing                                                |
- * | no        | ready, uncertain  | -          | -     | tear it down                                           |
- * | no        | absent            | -          | -     | forget it                                              |
- * | not known | any               | -          | -     | nothing: found on the disk, and its pod not heard of   |
+ * | wanted    | presence          | node level | stale | step                                                      |
+ * |-----------|-------------------|------------|-------|-----------------------------------------------------------|
+ * | yes       | absent, uncertain | not staged | -     | have it staged, which the node level does                 |
+ * | yes       | absent, uncertain | staged, none | -   | set it up                                                 |
+ * | yes       | ready             | -          | yes   | set it up again, which updates its content                |
+ * | yes       | ready             | -          | no    | nothing                                                   |
+ * | no        | ready, uncertain  | -          | -     | tear it down                                              |
+ * | no        | absent            | -          | -     | forget it                                                 |
+ * | not known | any               | -          | -     | nothing: found on disk, and its pod is not known yet      |
  *
- * Nothing is begun while an operation of the volume runs, nor before the end of the back-off of one that failed.
+ * No operation starts while another operation of the volume runs, or before the back-off of a failed one has passed.
  * Source: `pkg/kubelet/volumemanager` (caches and reconciler).
  */
 export interface VolumeState {
-  /** Whether its pod wants it; `undefined` where that is not known yet. */
+  /** Whether the pod wants the volume; `undefined` if that is not known yet. */
   readonly wanted: boolean | undefined;
-  /** `uncertain`: a part of it may be there, of an operation that failed or of a former process. */
+  /** `uncertain`: a failed operation or a former process may have left a part of the volume. */
   readonly presence: 'absent' | 'uncertain' | 'ready';
-  /** How its node volume stands (`nextNodeVolumeStep`): `none` where it is in the pod alone. */
+  /** State of the node volume (`nextNodeVolumeStep`); `none` if the volume belongs to the pod alone. */
   readonly node: 'none' | 'notStaged' | 'staged';
-  /** Whether its content may be out of date. */
+  /** Whether the content may be out of date. */
   readonly stale: boolean;
-  /** Whether an operation runs. */
+  /** Whether an operation is in progress. */
   readonly busy: boolean;
-  /** When an operation may be tried again that failed, by the monotonic clock. */
+  /** Monotonic time of the next retry after a failure. */
   readonly retryAtMs: number | undefined;
 }
 
-/** What is to be done about a volume now. */
+/** Next operation of a volume. */
 export type VolumeStep = 'stage' | 'setUp' | 'tearDown' | 'forget' | 'wait' | 'none';
 
-/** The rule of {@link VolumeState}'s table. `wait`: the step is due at `retryAtMs`. */
+/** Implements the table of {@link VolumeState}. `wait`: the step is due at `retryAtMs`. */
 export function nextVolumeStep(state: VolumeState, nowMs: number): VolumeStep {
   if (state.busy) return 'none';
   const step = dueStep(state);
@@ -50,7 +50,7 @@ function dueStep({ wanted, presence, node, stale }: VolumeState): VolumeStep {
 const INITIAL_BACK_OFF_MS = 500;
 const MAX_BACK_OFF_MS = 122_000;
 
-/** For how long a volume is left alone after one more failure (`pkg/util/goroutinemap/exponentialbackoff`). */
+/** Returns the back-off after one more failure, in milliseconds (`pkg/util/goroutinemap/exponentialbackoff`). */
 export function nextBackOffMs(previousMs: number | undefined): number {
   return previousMs === undefined ? INITIAL_BACK_OFF_MS : Math.min(2 * previousMs, MAX_BACK_OFF_MS);
 }

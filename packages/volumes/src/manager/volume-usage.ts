@@ -5,42 +5,45 @@ import type { Logger } from '@node-agent/telemetry';
 import type { MountedVolume, VolumePlugin } from './plugin.ts';
 import type { ReadyVolume } from './volume-entry.ts';
 
-/** What a volume of a pod takes. */
+/** Usage of a volume of a pod. */
 export interface VolumeUsage {
-  /** As the pod calls it. */
+  /** Name of the volume in the pod. */
   readonly name: string;
-  /** `disk` is the kubelet's own: it counts as local ephemeral storage. Huge pages are memory. `persistent`: what a claim is bound to, all of its file system. */
+  /**
+   * `disk`: on the kubelet's disk, so that it counts as local ephemeral storage. `memory`: tmpfs or huge pages.
+   * `persistent`: the persistent volume of a PVC, with the usage of its whole file system.
+   */
   readonly medium: 'memory' | 'disk' | 'persistent';
-  /** As allocated. */
+  /** Allocated bytes. */
   readonly usedBytes: number;
   readonly inodesUsed: number;
-  /** Whether all of it was counted: where not, it takes more than this. */
+  /** Whether the whole volume was counted; if false, the real usage is larger. */
   readonly complete: boolean;
-  /** The `sizeLimit` of an emptyDir that has one. */
+  /** The `sizeLimit` of an emptyDir, if it has one. */
   readonly limitBytes?: number;
-  /** Of a volume of a claim. */
+  /** The PVC of the volume. */
   readonly claim?: { readonly namespace: string; readonly name: string };
-  /** The file system that it is on. */
+  /** The file system of the volume. */
   readonly fileSystem: TreeUsage['fileSystem'];
-  /** By the wall clock. */
+  /** Wall-clock time of the measurement. */
   readonly measuredAtMs: number;
 }
 
-/** How many volumes are measured at once. */
+/** Maximum number of volumes that are measured concurrently. */
 const AT_ONCE = 4;
 
-/** What {@link VolumeUsages} works with. */
+/** Dependencies of {@link VolumeUsages}. */
 export interface VolumeUsagesComponents {
   readonly plugins: readonly VolumePlugin[];
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** The volumes of a pod that are ready, by name. */
+  /** Returns the ready volumes of a pod, by name. */
   readonly allMounted: (podUid: string) => ReadonlyMap<string, ReadyVolume>;
 }
 
 /**
- * Measures volumes beside all else: no operation of a volume waits for it (W6). Who asks for what is being measured gets the
- * same answer.
+ * Measures volumes in the background: no volume operation waits for a measurement (W6). Concurrent requests for the
+ * same volume share one measurement.
  */
 export class VolumeUsages {
   readonly #components: VolumeUsagesComponents;
@@ -51,7 +54,10 @@ export class VolumeUsages {
     this.#components = components;
   }
 
-  /** Of all volumes of a pod that are ready and can be measured. One that cannot be now is left out, and logged. */
+  /**
+   * Returns the usage of all ready volumes of a pod that can be measured. A volume whose measurement fails is left out
+   * and logged.
+   */
   async of(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     const volumes = pod.spec.volumes ?? [];
     const ready = this.#components.allMounted(pod.metadata.uid);
@@ -81,7 +87,7 @@ export class VolumeUsages {
       };
     } catch (err) {
       signal.throwIfAborted();
-      logger.warn({ err, podUid: uid, volume: volume.name }, 'A volume cannot be measured');
+      logger.warn({ err, podUid: uid, volume: volume.name }, 'Failed to measure a volume');
       return undefined;
     }
   }
@@ -90,14 +96,14 @@ export class VolumeUsages {
     const known = this.#underWay.get(place.hostPath);
     if (known !== undefined) return known;
     const usage = this.#places.run(() => measure(place)).finally(() => this.#underWay.delete(place.hostPath));
-    // Those who wait may all have gone.
+    // All callers may have stopped waiting.
     usage.catch(() => undefined);
     this.#underWay.set(place.hostPath, usage);
     return usage;
   }
 }
 
-/** What counts as local ephemeral storage is on the disk (`IsLocalEphemeralVolume` of `pkg/volume/util`). */
+/** Volumes that count as local ephemeral storage are on the disk (`IsLocalEphemeralVolume` of `pkg/volume/util`). */
 function mediumOf({ emptyDir, configMap }: Volume): VolumeUsage['medium'] {
   return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined ? 'disk' : 'memory';
 }

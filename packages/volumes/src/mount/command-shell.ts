@@ -2,46 +2,50 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, checkNumbers } from '@node-agent/async';
 
-/** How a command ended. */
+/** Result of a command. */
 export interface CommandResult {
   readonly exitCode: number;
-  /** What it printed, on either stream, in one line and not more than some 2,000 bytes; of one that succeeded only where that is asked for. */
+  /**
+   * Output of both streams in one line of at most about 2,000 bytes. Output of a successful command is included only on
+   * request.
+   */
   readonly output: string;
 }
 
 type Shell = ChildProcessByStdio<Writable, Readable, null>;
 
-/** What {@link CommandShell} works with. */
+/** Dependencies of {@link CommandShell}. */
 export interface CommandShellComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
 }
 
 export interface CommandShellOptions {
-  /** After so long a command is killed. Default: 120,000. */
+  /** Time after which a command is killed, in milliseconds. Default: 120,000. */
   readonly deadlineMs?: number;
-  /** How many commands there may be that were killed and did not end, before none is run any more. Default: 16. */
+  /** Number of killed commands that have not exited at which no more commands are run. Default: 16. */
   readonly maxAbandoned?: number;
 }
 
 interface Waiting {
-  /** As the system has it, once the shell has told. */
+  /** Process id of the command, once the shell has reported it. */
   pid: string | undefined;
   readonly resolve: (result: CommandResult) => void;
   readonly reject: (error: Error) => void;
 }
 
 /**
- * Runs commands as children of one small shell. To start a process, a large program is copied first: from a kubelet that takes
- * several milliseconds of its one thread, from a shell none. Commands run side by side. The shell is started with the first of
- * them, again where it has ended, and ends with this process. A command that does not end is killed; one that sleeps in the
- * kernel for good cannot be, and there may be few of these (W6).
+ * Runs commands as children of one small shell. Starting a process forks the parent: from the large kubelet process,
+ * that blocks its single thread for several milliseconds, but from a shell it does not. Commands run in parallel. The
+ * shell is started with the first command, restarted if it has exited, and exits with this process. A command that does
+ * not finish is killed. A command that hangs in the kernel cannot be killed; only a limited number of such commands is
+ * tolerated (W6).
  */
 export class CommandShell {
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #deadlineMs: number;
   readonly #maxAbandoned: number;
   readonly #waiting = new Map<string, Waiting>();
-  /** Commands that were killed and have not ended. */
+  /** Killed commands that have not exited. */
   readonly #abandoned = new Set<string>();
   #shell: Shell | undefined;
   #count = 0;
@@ -57,8 +61,9 @@ export class CommandShell {
   }
 
   /**
-   * Waits for a command's end. A command that is no longer waited for, as `signal` was aborted, runs on.
-   * @throws the signal's reason; Error where it did not end in time, where the shell has ended, or cannot be started
+   * Runs a command and waits for its exit. If `signal` is aborted, the wait ends and the command continues.
+   * @throws the signal's reason; Error if the command did not finish in time, or the shell has exited or cannot be
+   * started
    */
   async run(
     command: string,
@@ -68,7 +73,7 @@ export class CommandShell {
   ): Promise<CommandResult> {
     signal.throwIfAborted();
     if (this.#abandoned.size >= this.#maxAbandoned) {
-      throw new Error(`${this.#abandoned.size} commands hang that cannot be killed`);
+      throw new Error(`${this.#abandoned.size} commands hang and cannot be killed`);
     }
     const shell = this.#running();
     const id = `${this.#count++}`;
@@ -86,7 +91,7 @@ export class CommandShell {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
       this.#waiting.delete(id);
-      // With nothing to wait for, it keeps this process from nothing.
+      // Without pending commands, the shell must not keep this process alive.
       if (this.#waiting.size === 0) hold(shell, false);
     }
   }
@@ -95,21 +100,21 @@ export class CommandShell {
     if (this.#shell !== undefined) return this.#shell;
     const shell = spawn('/bin/sh', [], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, LC_ALL: 'C' } });
     const end = (why: string): void => {
-      // It may be told of twice: who waits by then waits for the next shell.
+      // The end may be reported twice; pending commands may already belong to the next shell.
       if (this.#shell !== shell) return;
       this.#shell = undefined;
-      // Nobody is left to tell of their end.
+      // The shell that would report their exit is gone.
       this.#abandoned.clear();
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the shell that runs commands: ${why}`));
+      for (const { reject } of this.#waiting.values()) reject(new Error(`command shell: ${why}`));
     };
     shell.on('error', ({ message }) => end(message));
-    // Node makes no pipes where there is no file descriptor left for them.
-    if (shell.stdin === undefined) throw new Error('the shell that runs commands: too many open files');
-    shell.on('exit', (code, by) => end(`it ended with ${by ?? `exit code ${code}`}`));
+    // Node creates no pipes if no file descriptors are left.
+    if (shell.stdin === undefined) throw new Error('command shell: too many open files');
+    shell.on('exit', (code, by) => end(`exited with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
     let rest = '';
     shell.stdout.setEncoding('utf8').on('data', (text: string) => {
-      // By line feeds alone: a command may print whatever else ends a line, as the label of a disk.
+      // Lines are split at line feeds only: a command may print other line separators, for example in a disk label.
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) this.#onLine(shell, line);
@@ -121,14 +126,14 @@ export class CommandShell {
   #onDeadline(shell: Shell, id: string, { pid, reject }: Waiting): void {
     this.#abandoned.add(id);
     if (pid !== undefined) kill(shell, pid);
-    reject(new Error(`it did not end within ${this.#deadlineMs / 1000} s`));
+    reject(new Error(`did not finish within ${this.#deadlineMs / 1000} s`));
   }
 
   #onLine(shell: Shell, line: string): void {
     const [, begun = '', pid = ''] = /^\+(\d+) (\d+)$/.exec(line) ?? [];
     const starting = this.#waiting.get(begun);
     if (starting !== undefined) starting.pid = pid;
-    // It was begun so late that its time was over.
+    // The command started after its deadline had passed.
     else if (this.#abandoned.has(begun)) kill(shell, pid);
     const [, id = '', exitCode, output = ''] = /^(\d+) (\d+) ?(.*)$/s.exec(line) ?? [];
     this.#abandoned.delete(id);
@@ -140,7 +145,7 @@ function kill(shell: Shell, pid: string): void {
   shell.stdin.write(`kill -9 ${pid}\n`);
 }
 
-/** Whether a child keeps this process from ending: it and its pipes, which are sockets of Node. */
+/** Sets whether the shell keeps this process alive, including its pipes, which are sockets of Node. */
 function hold(shell: Shell, on: boolean): void {
   for (const part of [shell, shell.stdin, shell.stdout]) {
     if (on && 'ref' in part && typeof part.ref === 'function') part.ref();
@@ -149,8 +154,9 @@ function hold(shell: Shell, on: boolean): void {
 }
 
 /**
- * The command beside the shell, as a grandchild, so that none is left for it to wait for. It tells its process id, with its own
- * after a plus sign, and answers in one line: its id, its exit code, and what it said, short enough to be written at once.
+ * Returns the script that runs a command in the background of the shell, as a grandchild, so that the shell has no
+ * child to wait for. The script reports the process id in one line (plus sign, command id, process id) and the result
+ * in another (command id, exit code, output). Each line is short enough to be written atomically.
  */
 function scriptOf(id: string, command: readonly string[], alwaysTells: boolean): string {
   const run = `${command.map(quoted).join(' ')} 2>&1 </dev/null & echo "+${id} $!" >&3; wait $!`;

@@ -6,19 +6,19 @@ import { CommandShell } from './command-shell.ts';
 import { diskFormat, isBroken, makeCommand, probeArguments } from './disk-format.ts';
 import type { Mounter } from './mounter.ts';
 
-/** What {@link DiskCommand} works with. */
+/** Dependencies of {@link DiskCommand}. */
 export interface DiskCommandComponents {
   readonly mounter: Pick<Mounter, 'mount'>;
   readonly clock?: Pick<Clock, 'setTimer'>;
   readonly logger?: Logger;
 }
 
-/** A file system is made or checked for so long at most, in milliseconds. */
+/** Maximum duration of formatting or checking a file system, in milliseconds. */
 const DEADLINE_MS = 3_600_000;
 
 /**
- * Disks by blkid(8), mkfs(8) and fsck(8), as upstream has them (`SafeFormatAndMount` of `k8s.io/mount-utils`). A disk gets a file system only
- * where it has nothing on it that is known.
+ * Formats, checks and mounts disks with blkid(8), mkfs(8) and fsck(8), as upstream does (`SafeFormatAndMount` of
+ * `k8s.io/mount-utils`). A disk is formatted only if it has no recognizable data.
  */
 export class DiskCommand implements LocalDevices {
   readonly #components: WithDefaults<DiskCommandComponents>;
@@ -46,7 +46,7 @@ export class DiskCommand implements LocalDevices {
     }
     if (format === undefined) await this.#format(device, fsType, signal);
     const isAnother = format !== undefined && format !== fsType;
-    if (isAnother) logger.warn({ device, fsType, format }, 'A disk has another file system than it is said to have');
+    if (isAnother) logger.warn({ device, fsType, format }, 'Disk has another file system type than declared');
     if (format !== undefined && !isReadOnly) await this.#check(device, signal);
     const mounting = mounter.mount(device, target, fsType, [...options, 'defaults'], signal);
     await (isAnother ? mounting.catch(asMismatch) : mounting);
@@ -54,7 +54,7 @@ export class DiskCommand implements LocalDevices {
 
   async #format(device: string, fsType: string, signal: AbortSignal): Promise<void> {
     const [command, args] = makeCommand(device, fsType);
-    this.#components.logger.info({ device, fsType }, 'A disk without anything on it is given a file system');
+    this.#components.logger.info({ device, fsType }, 'Formatting an empty disk');
     const { exitCode, output } = await this.#run(command, args, signal);
     if (exitCode === 0) return;
     const why = `errcode:(${exitCode}) output:(${output})`;
@@ -68,7 +68,7 @@ export class DiskCommand implements LocalDevices {
       const message = `'fsck' found errors on device ${device} but could not correct them: ${output}`;
       throw new VolumeError('MountFailed', message);
     }
-    this.#components.logger.warn({ device, exitCode, output }, 'fsck has something to say of a disk');
+    this.#components.logger.warn({ device, exitCode, output }, 'fsck reported problems of a disk');
   }
 
   async #run(

@@ -1,26 +1,26 @@
 import { VolumeError } from '../errors.ts';
 
-/** What blkid(8) says of a disk. */
+/** Result of blkid(8) for a disk. */
 export interface ProbeResult {
   readonly exitCode: number;
-  /** In one line. */
+  /** Output, in one line. */
   readonly output: string;
 }
 
-/** The arguments that blkid(8) is asked with. */
+/** Arguments of blkid(8). */
 export const probeArguments = (device: string): readonly string[] => [
   ...['-p', '-s', 'TYPE', '-s', 'PTTYPE', '-o', 'export'],
   device,
 ];
 
-/** blkid(8) has found nothing that it knows. */
+/** Exit code of blkid(8) if it recognizes nothing on the disk. */
 const NOTHING_FOUND = 2;
 
 /**
- * The file system that a disk has; `undefined` where it has nothing at all on it, and may be given one (`GetDiskFormat` of
- * `k8s.io/mount-utils`). A partition table is something. The code for nothing found is that for a disk which cannot be opened, too: then
- * more is said.
- * @throws VolumeError `MountFailed` where that cannot be told
+ * Returns the file system type of a disk; `undefined` if the disk has no recognizable data and may be formatted
+ * (`GetDiskFormat` of `k8s.io/mount-utils`). A partition table counts as data. blkid(8) returns the same exit code for
+ * a disk that cannot be opened, but then it prints an error.
+ * @throws VolumeError `MountFailed` if the type cannot be determined
  */
 export function diskFormat(device: string, { exitCode, output }: ProbeResult): string | undefined {
   if (exitCode === NOTHING_FOUND && output === '') return undefined;
@@ -39,25 +39,28 @@ export function diskFormat(device: string, { exitCode, output }: ProbeResult): s
   throw new VolumeError('MountFailed', `failed to get disk format of disk ${device}: blkid returns invalid output`);
 }
 
-/** The options of commands that would ask first, or keep blocks back for the superuser. */
+/** Options that suppress questions, and blocks that are reserved for the superuser. */
 const MAKE_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ext3', ['-F', '-m0']],
   ['ext4', ['-F', '-m0']],
   ['xfs', ['-f']],
 ]);
 
-/** The command that makes a file system, and its arguments. @throws VolumeError `InvalidSource` for what is no name of one */
+/**
+ * Returns the command that formats a disk, with its arguments. @throws VolumeError `InvalidSource` if `fsType` is not a
+ * valid name
+ */
 export function makeCommand(device: string, fsType: string): readonly [command: string, args: readonly string[]] {
   if (!/^[\w.-]+$/.test(fsType)) {
-    throw new VolumeError('InvalidSource', `${JSON.stringify(fsType)} is no type of file systems`);
+    throw new VolumeError('InvalidSource', `${JSON.stringify(fsType)} must be the name of a file system type`);
   }
   return [`mkfs.${fsType}`, [...(MAKE_OPTIONS.get(fsType) ?? []), device]];
 }
 
-/** fsck(8) has found errors that it could not correct. */
+/** Exit code bit of fsck(8) for uncorrected errors. */
 const UNCORRECTED = 4;
 
-/** Whether fsck(8) has found what keeps a disk from being mounted: whatever else it says, the mount tells for itself. */
+/** Returns whether fsck(8) found errors that prevent mounting. Other problems show up when the disk is mounted. */
 export function isBroken(exitCode: number): boolean {
   return exitCode === UNCORRECTED;
 }

@@ -4,7 +4,7 @@ import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { FsGroup } from './mount-context.ts';
 
-/** What {@link giveToGroup} works with. */
+/** Dependencies of {@link giveToGroup}. */
 export interface FsGroupComponents {
   readonly fs: Pick<FileSystem, 'giveToGroup'>;
   readonly clock: Pick<Clock, 'setTimer'>;
@@ -12,33 +12,37 @@ export interface FsGroupComponents {
   readonly recorder: EventRecorder;
 }
 
-/** What is given. */
+/** The volume whose group is changed. */
 export interface GroupVolume {
   readonly pod: Pod;
-  /** Where it is. */
+  /** Path of the volume. */
   readonly path: string;
-  /** Its own directory, as it is. */
+  /** State of the volume's root directory. */
   readonly root: Pick<FileStat, 'kind' | 'mode' | 'gid'>;
-  /** What it is called to the pod's user: below the pod's directory. */
+  /** Path below the pod's directory, for the event. */
   readonly shownAs: string;
 }
 
-/** Read, write and enter for the group, which what is made in it inherits. */
+/** Read, write and execute for the group, with setgid, so that new files inherit the group. */
 const GROUP_DIRECTORY = 0o2770;
-/** When a pod is told that it takes long. */
+/** Time after which the pod gets an event that the change takes long. */
 const TOLD_AFTER_MS = 30_000;
 const HELP =
   'https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods';
 
-/** Whether a volume is to be gone through, or is the group's already as its own directory shows (`skipPermissionChange` of `pkg/volume`). */
+/**
+ * Returns whether the volume must be changed. It need not be with policy `OnRootMismatch` if its root directory already
+ * has the group and mode (upstream: `skipPermissionChange` of `pkg/volume`).
+ */
 export function isForGroup({ kind, mode, gid }: GroupVolume['root'], group: FsGroup): boolean {
   if (group.policy === 'Always') return true;
   return kind !== 'directory' || gid !== group.gid || (mode & GROUP_DIRECTORY) !== GROUP_DIRECTORY;
 }
 
 /**
- * Gives what is in a claim's volume to the pod's group, where its policy asks for that; a pod that waits for it long is told
- * (`pkg/volume/volume_linux.go`). What cannot be changed is logged, and no reason not to use the volume.
+ * Changes the group of a PVC's volume to the pod's fsGroup, if the policy requires that. If the change takes long, the
+ * pod gets an event (`pkg/volume/volume_linux.go`). Files that cannot be changed are logged and do not prevent the use
+ * of the volume.
  * @throws a system error
  */
 export async function giveToGroup(
@@ -55,7 +59,7 @@ export async function giveToGroup(
     const { failed, failure } = await fs.giveToGroup(path, group.gid);
     if (failed === 0) return;
     const fields = { podUid: pod.metadata.uid, path, gid: group.gid, failed, failure };
-    logger.warn(fields, "Some of a volume could not be given to its pod's group");
+    logger.warn(fields, 'Failed to change the group of some files of a volume');
   } finally {
     timer.cancel();
   }

@@ -2,13 +2,16 @@ import type { FileSystem } from '@node-agent/host';
 import type { Logger } from '@node-agent/telemetry';
 import { type TakeAwayComponents, takeAway } from './take-away.ts';
 
-/** What {@link mountAt} works with. */
+/** Dependencies of {@link mountAt}. */
 export type MountAtComponents = TakeAwayComponents & {
   readonly fs: Pick<FileSystem, 'mkdir'>;
   readonly logger: Logger;
 };
 
-/** Makes a directory and has something mounted there; where that fails, the directory goes again. @throws what `mount` does, a system error */
+/**
+ * Creates a directory and mounts a volume there; if the mount fails, the directory is removed. @throws the error of
+ * `mount`, or a system error
+ */
 export async function mountAt(
   components: MountAtComponents,
   directory: string,
@@ -20,7 +23,10 @@ export async function mountAt(
     await mount();
   } catch (error) {
     await takeAway(components, directory, signal).catch((err: unknown) => {
-      components.logger.warn({ err, path: directory }, 'A volume that cannot be mounted is not taken away yet');
+      components.logger.warn(
+        { err, path: directory },
+        'Failed to remove the directory of a volume that could not be mounted',
+      );
     });
     throw error;
   }

@@ -5,7 +5,7 @@ import { VolumeError } from '../errors.ts';
 import { CommandShell } from './command-shell.ts';
 import { type Mounter, readMountInfo } from './mounter.ts';
 
-/** Mounts through mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; needs CAP_SYS_ADMIN. */
+/** Mounts with mount(8) and umount(8), as upstream does (`k8s.io/mount-utils`). Linux only; requires CAP_SYS_ADMIN. */
 export class MountCommand implements Mounter {
   readonly #fs: Pick<FileSystem, 'readFile'>;
   readonly #shell: CommandShell;
@@ -33,7 +33,7 @@ export class MountCommand implements Mounter {
   }
 
   bind(source: string, target: string, signal: AbortSignal): Promise<void> {
-    // As it is: where the handle's link seems to lead is only a name.
+    // Not canonicalized: the path that the handle's link shows is only a name.
     return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', source, target], signal);
   }
 
@@ -42,13 +42,16 @@ export class MountCommand implements Mounter {
     return this.#run('mount', ['--no-canonicalize', '-o', all, '--', source, target], signal);
   }
 
-  /** Mounts a directory on itself, with all that is mounted below it, and shares that with whoever sees it. @throws VolumeError `MountFailed` */
+  /**
+   * Bind-mounts a directory on itself, including mounts below it, and makes that mount shared. @throws VolumeError
+   * `MountFailed`
+   */
   async shareOnItself(directory: string, signal: AbortSignal): Promise<void> {
     await this.#run('mount', ['-o', 'rbind', '--', directory, directory], signal);
     try {
       await this.#run('mount', ['--make-rshared', '--', directory], signal);
     } catch (error) {
-      // Not one on top of the other with each further try.
+      // Removes the mount, so that retries do not stack mounts.
       await this.unmount(directory, signal, { lazy: true }).catch(() => undefined);
       throw error;
     }
@@ -59,7 +62,7 @@ export class MountCommand implements Mounter {
     signal: AbortSignal,
     { lazy = false }: { readonly lazy?: boolean } = {},
   ): Promise<void> {
-    // Without this, what is below would be unmounted wherever it is shared with (mount_namespaces(7)).
+    // Without this, mounts below `target` would be unmounted in all peers that share them (mount_namespaces(7)).
     if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
     await this.#run('umount', [...(lazy ? ['--lazy'] : []), '--', target], signal);
   }

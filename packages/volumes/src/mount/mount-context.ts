@@ -1,19 +1,25 @@
 import type { Pod } from '@node-agent/pod-spec';
 
-/** What a pod asks of all its volumes, whatever their types. */
+/** Settings of a pod that apply to all its volumes, whatever their type. */
 export interface MountContext {
-  /** The group that owns what is in them (`fsGroup`); absent where the pod names none. */
+  /** Group that owns the volumes' content (`fsGroup`); absent if the pod has none. */
   readonly fsGroup?: FsGroup;
 }
 
-/** A pod's group, and when what a claim's volume holds is given to it. */
+/** A pod's fsGroup, and when the ownership of a PVC's volume is changed. */
 export interface FsGroup {
   readonly gid: number;
-  /** Of claims' volumes alone: `OnRootMismatch` leaves one as it is whose own directory is the group's already. */
+  /**
+   * Applies to volumes of PVCs only. `OnRootMismatch`: the volume is not changed if its root directory already belongs
+   * to the group.
+   */
   readonly policy: 'Always' | 'OnRootMismatch';
 }
 
-/** Reads it off the pod's security context, with upstream's default (`GenerateMountVolumeFunc`, `skipPermissionChange`). */
+/**
+ * Reads the settings from the pod's security context, with upstream's default (`GenerateMountVolumeFunc`,
+ * `skipPermissionChange`).
+ */
 export function mountContext({ spec }: Pick<Pod, 'spec'>): MountContext {
   const { fsGroup: gid, fsGroupChangePolicy } = spec.securityContext ?? {};
   if (gid === undefined) return {};

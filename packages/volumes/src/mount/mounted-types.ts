@@ -3,39 +3,43 @@ import type { Clock } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Mounter, realDirectory } from './mounter.ts';
 
-/** What {@link MountedTypes} works with. */
+/** Dependencies of {@link MountedTypes}. */
 export interface MountedTypesComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly fs: Pick<FileSystem, 'realpath' | 'mountId'>;
   readonly mounter: Pick<Mounter, 'mountPoints'>;
 }
 
-/** For how long what was read of the mount table counts: volumes are looked at one after another. */
+/** Validity of the cached mount table in milliseconds: several volumes are usually checked in succession. */
 const TABLE_MS = 1000;
 
 /**
- * Which file systems are mounted at directories of the kubelet's own. What is mounted is not asked, as it may never answer (W6), and
- * the mount table, which grows with the pods, is read once for all that are looked at within a second. As long as it is the same, a
- * mount's id tells whether it is still the same; no longer, as the kernel gives the id of a mount that is gone to the next one.
+ * Finds which file systems are mounted at the kubelet's own directories. The mounted file systems are not accessed,
+ * because they may never answer (W6). The mount table, which grows with the number of pods, is read at most once per
+ * second. While the table is unchanged, an equal mount id proves that the mount is unchanged; after a change it does
+ * not, because the kernel reuses ids of removed mounts.
  */
 export class MountedTypes {
   readonly #components: MountedTypesComponents;
-  /** What was found by the table. */
+  /** Types found in the current mount table, by directory. */
   readonly #known = new Map<string, { readonly mountId: string; readonly type: string }>();
   #table: { readonly readAtMs: number; readonly types: ReadonlyMap<string, string> } | undefined;
-  /** What is read meanwhile may be of before the last one. */
+  /** Number of invalidations: a table read that started before an invalidation is not cached. */
   #changes = 0;
 
   constructor(components: MountedTypesComponents) {
     this.#components = components;
   }
 
-  /** The type of what is mounted at `directory` itself; `undefined` where nothing is, or it is not there. */
+  /**
+   * Returns the type of the file system mounted at `directory` itself; `undefined` if none is mounted or the directory
+   * does not exist.
+   */
   async at(directory: string): Promise<string | undefined> {
     const mountId = await this.#mountId(directory);
     if (mountId !== undefined && this.#known.get(directory)?.mountId === mountId) {
       await this.#types();
-      // Gone with the table that it was found by.
+      // `#types` may have dropped the entry together with an outdated table.
       const known = this.#known.get(directory);
       if (known !== undefined) return known.type;
     }
@@ -43,13 +47,13 @@ export class MountedTypes {
     if (mountId === undefined || mountId === (await this.#mountId(dirname(directory)))) return undefined;
     const real = await realDirectory(this.#components.fs, directory);
     if (real === undefined) return undefined;
-    // One that is not in the table, or was another, may be newer than that.
+    // A mount that is not in the table, or that has changed, may be newer than the table.
     const type = (wasAnother ? undefined : (await this.#types()).get(real)) ?? (await this.#read()).get(real);
     if (type !== undefined && this.#table !== undefined) this.#known.set(directory, { mountId, type });
     return type;
   }
 
-  /** The mount table is read when it is asked next: a directory goes, or its mounts change. */
+  /** Invalidates the cached mount table, because a directory is removed or its mounts change. */
   forget(): void {
     this.#known.clear();
     this.#table = undefined;

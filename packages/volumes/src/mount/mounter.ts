@@ -1,35 +1,38 @@
 import { basename, dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
 
-/** The host's mounts, as far as volumes need them. */
+/** Port to the host's mounts. */
 export interface Mounter {
   /**
-   * What is mounted where: file system types by mount point; of several on one point, the topmost. The very map of the last
-   * call says that the same is mounted at the same places.
+   * Returns the file system types by mount point. If several file systems are mounted on one point, the topmost counts.
+   * If the same map object is returned as in the last call, the mounts have not changed.
    */
   mountPoints(): Promise<ReadonlyMap<string, string>>;
   /** @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * Mounts what is at a path, or what a handle of `holdBeneath` leads to, file or directory, on one of its kind; nothing that is mounted
-   * below it. @throws VolumeError `MountFailed`
+   * Bind-mounts a file or directory, given by path or by a handle of `holdBeneath`, without mounts below it. The target
+   * must be of the same kind. @throws VolumeError `MountFailed`
    */
   bind(source: string, target: string, signal: AbortSignal): Promise<void>;
-  /** Gives one that {@link bind} made options of its own, as `ro`; the same once more change nothing. @throws VolumeError `MountFailed` */
+  /**
+   * Sets options such as `ro` on a mount that {@link bind} made. Repeated calls with the same options change nothing.
+   * @throws VolumeError `MountFailed`
+   */
   rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * Unmounts what is on top at `target`. `lazy`: with all that is mounted below it, even where that is in use; where the same is
-   * mounted elsewhere it stays. @throws VolumeError `MountFailed`
+   * Unmounts the topmost mount at `target`. `lazy`: with all mounts below it, even if they are in use; mounts of the
+   * same file systems elsewhere stay. @throws VolumeError `MountFailed`
    */
   unmount(target: string, signal: AbortSignal, options?: { readonly lazy?: boolean }): Promise<void>;
 }
 
-/** The mount table as text, in Latin 1: it keeps paths that are no UTF-8 apart from each other. */
+/** Reads the mount table as Latin 1 text, which preserves paths that are not UTF-8. */
 export async function readMountInfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
   return Buffer.from(await fs.readFile('/proc/self/mountinfo')).toString('latin1');
 }
 
-/** The mount points at `directory` or below it. */
+/** Returns the mount points at or below `directory`. */
 export async function mountPointsWithin(
   components: { readonly fs: Pick<FileSystem, 'realpath'>; readonly mounter: Pick<Mounter, 'mountPoints'> },
   directory: string,
@@ -40,7 +43,7 @@ export async function mountPointsWithin(
   return points.filter((point) => point === real || point.startsWith(`${real}/`));
 }
 
-/** Whether something is mounted at `directory` itself. */
+/** Returns whether a file system is mounted at `directory` itself. */
 export async function isMountPoint(
   components: Parameters<typeof mountPointsWithin>[0],
   directory: string,
@@ -49,7 +52,9 @@ export async function isMountPoint(
   return real !== undefined && (await components.mounter.mountPoints()).has(real);
 }
 
-/** `directory` as the mount table names it: its parent may be reached through links; it itself is taken as it is. */
+/**
+ * Returns `directory` as the mount table names it: links in its parent path are resolved, but not the last component.
+ */
 export async function realDirectory(fs: Pick<FileSystem, 'realpath'>, directory: string): Promise<string | undefined> {
   try {
     return join(await fs.realpath(dirname(directory)), basename(directory));

@@ -2,25 +2,25 @@ import { posix } from 'node:path';
 import type { Pod } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
 
-/** The directories that volumes need for others, by the name of the volume, relative to it. */
+/** Directories needed as mount points of other volumes: volume name to paths relative to the volume. */
 export type NestedMounts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * What containers of a pod mount below volumes (`getNestedMountpoints` of `pkg/volume/util/nested_volumes.go`): of all volumes in one go,
- * as each of thousands may have the others beside it.
+ * Finds the mount points of containers that are inside volumes (`getNestedMountpoints` of
+ * `pkg/volume/util/nested_volumes.go`), for all volumes in one pass, because a pod may have thousands of volumes.
  */
 export function nestedMounts({
   spec: { initContainers = [], containers, ephemeralContainers = [] },
 }: Pod): NestedMounts {
   const found = new Map<string, Set<string>>();
   for (const { volumeMounts = [] } of [...initContainers, ...containers, ...ephemeralContainers]) {
-    // The runtime takes a relative path from the root. What is mounted, by path, a slash at its end.
+    // Volumes by absolute mount path with a trailing slash. The runtime resolves relative paths against the root.
     const mounted = new Map<string, Set<string>>();
     for (const { name, mountPath } of volumeMounts) {
       const path = posix.resolve('/', mountPath).replace(/\/?$/, '/');
       mounted.set(path, (mounted.get(path) ?? new Set()).add(name));
     }
-    // Who is below another comes right after it and who else is below that: one below another one is that one's to make.
+    // In sorted order, each path follows its parent paths. A nested mount point belongs to the closest parent only.
     const above: string[] = [];
     for (const path of [...mounted.keys()].sort()) {
       while (!path.startsWith(above.at(-1) ?? '')) above.pop();
@@ -35,9 +35,9 @@ export function nestedMounts({
 }
 
 /**
- * The directories that a volume needs for other volumes that containers mount below it, relative to it: it is read-only, so no runtime can
- * make them later.
- * @throws VolumeError `InvalidPath` for one that would lead out of the volume, or into what its writer keeps there (W3)
+ * Returns the directories that a volume needs as mount points of other volumes, relative to the volume. They must be
+ * created with the volume, because the volume is read-only and the runtime cannot create them later.
+ * @throws VolumeError `InvalidPath` if a path leads out of the volume or into the atomic writer's own directories (W3)
  */
 export function nestedMountPoints(mounts: NestedMounts, volumeName: string): readonly string[] {
   const found = [...(mounts.get(volumeName) ?? [])];

@@ -1,14 +1,14 @@
 import type { FileSystem } from '@node-agent/host';
 
 const [MAJOR, MINOR] = [6, 4];
-/** What a process outside of all user namespaces sees. */
+/** Content of uid_map for a process outside of all user namespaces. */
 const WHOLE_UID_MAP = /^\s*0\s+0\s+4294967295\s*$/;
 
 /**
- * Whether a tmpfs can be kept out of swap (`pkg/kubelet/util/swap`): from Linux 6.4 on, and not in a user namespace, where
- * the kernel refuses it (k/k#125137).
- * @param osRelease as `6.1.0-18-amd64`
- * @param uidMap `/proc/self/uid_map`
+ * Returns whether a tmpfs supports the `noswap` option (`pkg/kubelet/util/swap`): on Linux 6.4 or later, and not in a
+ * user namespace, where the kernel rejects it (k/k#125137).
+ * @param osRelease for example `6.1.0-18-amd64`
+ * @param uidMap content of `/proc/self/uid_map`
  */
 export function supportsNoswap(osRelease: string, uidMap: string): boolean {
   const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(osRelease) ?? [];
@@ -16,7 +16,7 @@ export function supportsNoswap(osRelease: string, uidMap: string): boolean {
   return isNewEnough && WHOLE_UID_MAP.test(uidMap);
 }
 
-/** Whether this machine can keep a tmpfs out of swap: from Linux 6.4 on, outside of user namespaces; no where it cannot be told. */
+/** Returns whether this machine supports the tmpfs option `noswap`; false if that cannot be determined. */
 export async function readNoswapSupport(fs: Pick<FileSystem, 'readFile'>): Promise<boolean> {
   try {
     const [osRelease = '', uidMap = ''] = await Promise.all(

@@ -2,18 +2,19 @@ import { type FileSystem, MountTable, parseMounts } from '@node-agent/host';
 import type { MountCommand } from './mount-command.ts';
 import { readMountInfo } from './mounter.ts';
 
-/** What {@link shareDirectory} works with. */
+/** Dependencies of {@link shareDirectory}. */
 export interface SharedDirectoryComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'realpath'>;
   readonly mounter: Pick<MountCommand, 'shareOnItself'>;
 }
 
 /**
- * Sees to it that a directory is in a shared mount, so that mounts below it show in containers that have it mounted, and the other
- * way round (`mountPropagation`). Where it is not, it is mounted on itself and that is shared: the machine's own mounts stay as they
- * are (`MakeRShared` in `pkg/volume/util/hostutil`). What is mounted below it shows there still, which upstream's hides.
- * @returns whether it had to be mounted
- * @throws VolumeError `MountFailed`; Error where the mount table does not tell; system errors
+ * Ensures that a directory is in a shared mount, so that mounts below it propagate to and from containers
+ * (`mountPropagation`). If it is not, the directory is bind-mounted on itself and that mount is made shared; the
+ * machine's other mounts are not changed (`MakeRShared` in `pkg/volume/util/hostutil`). Difference from upstream:
+ * mounts below the directory stay visible; upstream's bind mount hides them.
+ * @returns whether a mount was made
+ * @throws VolumeError `MountFailed`; Error if the mount table does not contain the directory's mount; system errors
  */
 export async function shareDirectory(
   { fs, mounter }: SharedDirectoryComponents,

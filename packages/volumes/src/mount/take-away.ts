@@ -1,25 +1,26 @@
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Mounter, mountPointsWithin } from './mounter.ts';
 
-/** What {@link takeAway} works with. */
+/** Dependencies of {@link takeAway}. */
 export interface TakeAwayComponents {
   readonly fs: Pick<FileSystem, 'remove' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'unmount'>;
 }
 
-/** So many mounts on one another are taken away from a name. */
+/** Maximum number of stacked mounts that are unmounted. */
 const MAX_MOUNTS = 16;
 
 /**
- * Unmounts what is mounted at a name, and removes that; never anything that is in it. No error where it is not there.
- * @throws VolumeError `MountFailed`; ENOTEMPTY where something is in it that was not mounted, EBUSY where it is mounted still
+ * Unmounts all mounts at a path and removes the path, but never its content. Does not fail if the path does not exist.
+ * @throws VolumeError `MountFailed`; ENOTEMPTY if the directory has content that was not mounted; EBUSY if it is still
+ * mounted
  */
 export async function takeAway(components: TakeAwayComponents, target: string, signal: AbortSignal): Promise<void> {
   const { fs, mounter } = components;
   for (let mounts = 0; mounts < MAX_MOUNTS; mounts++) {
     const points = await mountPointsWithin(components, target);
     if (points.length === 0) break;
-    // What is mounted below came from the volume, where it is to stay.
+    // Mounts below came with the volume and must stay there.
     await mounter.unmount(target, signal, { lazy: points.length > 1 });
   }
   await fs.remove(target).catch((error: unknown) => {

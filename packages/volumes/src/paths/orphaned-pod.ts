@@ -4,7 +4,7 @@ import { type Mounter, mountPointsWithin } from '../mount/mounter.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { type VolumeOnDisk, volumesOnDisk } from './volumes-on-disk.ts';
 
-/** What {@link removeOrphanedPod} works with. */
+/** Dependencies of {@link removeOrphanedPod}. */
 export interface OrphanComponents {
   readonly fs: Pick<FileSystem, 'readdir' | 'remove' | 'removeAll' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints'>;
@@ -12,10 +12,10 @@ export interface OrphanComponents {
 }
 
 /**
- * Removes the directory of a pod that nobody knows any more (`cleanupOrphanedPodDirs` of
- * `pkg/kubelet/kubelet_volumes.go`). Its volumes must be gone: where something is mounted anywhere in the directory, it
- * is left alone as a whole; and below `volumes` only empty directories are removed, never a file.
- * @throws VolumeError `StillMounted`, naming what is in the way
+ * Removes the directory of an orphaned pod (`cleanupOrphanedPodDirs` of `pkg/kubelet/kubelet_volumes.go`). Its volumes
+ * must be gone: if anything is mounted in the directory, nothing is removed. Below `volumes`, only empty directories
+ * are removed, never a file.
+ * @throws VolumeError `StillMounted`, naming what prevents the removal
  */
 export async function removeOrphanedPod(components: OrphanComponents, uid: string): Promise<void> {
   const { fs, paths } = components;
@@ -31,8 +31,8 @@ export async function removeOrphanedPod(components: OrphanComponents, uid: strin
 }
 
 /**
- * Removes a volume's directory that no plugin has anything to do with.
- * @throws VolumeError `StillMounted` where it holds anything: its content may be precious to whoever put it there
+ * Removes a volume directory that belongs to no plugin.
+ * @throws VolumeError `StillMounted` if it is not empty: its content may be valuable to the program that put it there
  */
 export async function removeEmptyVolume(
   { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'remove'> },
@@ -40,7 +40,8 @@ export async function removeEmptyVolume(
   { plugin, name, isDirectory }: VolumeOnDisk,
 ): Promise<void> {
   const path = `${paths.volumesDir(uid)}/${plugin}/${name}`;
-  if (!isDirectory) throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it is no directory`);
+  if (!isDirectory)
+    throw new VolumeError('StillMounted', `${path}: no volume plugin matched, and it must be a directory`);
   try {
     await fs.remove(path);
   } catch (error) {

@@ -6,31 +6,36 @@ import { type OrphanComponents, removeOrphanedPod } from './orphaned-pod.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { podsOnDisk } from './volumes-on-disk.ts';
 
-/** What {@link PodDirectories} works with. */
+/** Dependencies of {@link PodDirectories}. */
 export interface PodDirectoriesComponents extends OrphanComponents {
   readonly fs: OrphanComponents['fs'] & Pick<FileSystem, 'mkdir'>;
   readonly paths: PodPaths;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly metrics: Metrics;
-  /** Takes all volumes of a pod away. @throws VolumeError `StillMounted` */
+  /** Tears down all volumes of a pod. @throws VolumeError `StillMounted` */
   readonly tearDown: (uid: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** The directories of how many orphaned pods are taken away at once. */
+/** Maximum number of orphaned pods whose directories are removed concurrently. */
 const ORPHANS_AT_ONCE = 32;
-/** How long the directories of a pod are taken to be there that no sweep has missed, in milliseconds. */
+/** Time for which created directories are assumed to exist, unless a clean-up found them missing, in milliseconds. */
 const MADE_MS = 600_000;
 
-/** Makes the directories of pods, and takes away those of pods that nobody knows. */
+/** Creates the directories of pods and removes those of orphaned pods. */
 export class PodDirectories {
   readonly #components: PodDirectoriesComponents;
-  /** When the directories of pods were asked for: a sweep that began before may not know of them. */
+  /**
+   * Clean-up count at the time each pod's directories were requested: a clean-up that began earlier may not know the
+   * pod.
+   */
   readonly #wanted = new Map<string, number>();
-  /** How many sweeps have begun. */
+  /** Number of clean-ups that have begun. */
   #sweeps = 0;
   readonly #underWay = new Set<number>();
   readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
-  /** When the directories of pods were made last, by the monotonic clock, where each sweep since has seen the pod's own. */
+  /**
+   * Monotonic time at which each pod's directories were created, if every clean-up since has found the pod's directory.
+   */
   readonly #made = new Map<string, number>();
   /** Pods whose directories are being removed. */
   readonly #removals = new Map<string, Promise<unknown>>();
@@ -49,7 +54,7 @@ export class PodDirectories {
     });
   }
 
-  /** As `VolumeManager.makePodDataDirs` has it. */
+  /** Implements `VolumeManager.makePodDataDirs`. */
   async make(uid: string): Promise<void> {
     const { fs, paths, clock } = this.#components;
     this.#wanted.set(uid, this.#sweeps);
@@ -61,7 +66,7 @@ export class PodDirectories {
     this.#made.set(uid, nowMs);
   }
 
-  /** As `VolumeManager.cleanupOrphanedPodDirs` has it. */
+  /** Implements `VolumeManager.cleanupOrphanedPodDirs`. */
   async removeOrphans(isKnown: (uid: string) => boolean, signal?: AbortSignal): Promise<void> {
     const { fs, paths } = this.#components;
     const sweep = ++this.#sweeps;
@@ -71,7 +76,7 @@ export class PodDirectories {
       const madeBefore = [...this.#made.keys()];
       const onDisk = await podsOnDisk(fs, paths);
       const seen = new Set(onDisk);
-      // Somebody else has removed it: the pod's next sync makes it anew.
+      // Another program removed the directory; the pod's next sync creates it again.
       for (const uid of madeBefore) if (!seen.has(uid)) this.#made.delete(uid);
       const isOrphan = (uid: string): boolean =>
         !signal?.aborted && !isKnown(uid) && (this.#wanted.get(uid) ?? -1) < sweep && !this.#removals.has(uid);
@@ -96,7 +101,7 @@ export class PodDirectories {
     }
   }
 
-  /** What no sweep can be mistaken about any more, and what has not been looked at for long. */
+  /** Drops entries that no running clean-up needs, and outdated creation times. */
   #forgetOld(): void {
     const oldest = Math.min(...this.#underWay);
     for (const [uid, since] of this.#wanted) if (since < oldest) this.#wanted.delete(uid);
@@ -107,7 +112,7 @@ export class PodDirectories {
   async #removeAlone(uid: string, signal: AbortSignal): Promise<void> {
     this.#made.delete(uid);
     const removal = this.#remove(uid, signal);
-    // Who waits for it wants it to be over.
+    // Callers wait for the end of the removal, not for its success.
     const over = removal.catch(() => undefined);
     this.#removals.set(uid, over);
     try {

@@ -16,7 +16,7 @@ import { takeAway } from '../mount/take-away.ts';
 import type { PodPaths } from './pod-paths.ts';
 import { readDirectory } from './volumes-on-disk.ts';
 
-/** What {@link SubPathMounts} works with. */
+/** Dependencies of {@link SubPathMounts}. */
 export interface SubPathComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'writeFile' | 'remove' | 'realpath' | 'lstat' | 'holdBeneath'>;
   readonly foreignFiles: SubPathForeignFiles;
@@ -25,36 +25,36 @@ export interface SubPathComponents {
   readonly logger: Logger;
 }
 
-/** What of foreign files sub-paths need. */
+/** Access to foreign file systems that subPaths need. */
 export type SubPathForeignFiles = Pick<ForeignFiles, 'lstat' | 'holdBeneath'>;
 
-/** A part of a volume that one mount of one container shows. */
+/** A subPath of a volume, used by one mount of one container. */
 export interface SubPath {
   readonly podUid: string;
   readonly container: string;
-  /** As the pod calls it. */
+  /** Name of the volume in the pod. */
   readonly volumeName: string;
-  /** What its directories in the pod's are called. */
+  /** Name of the volume's directories in the pod's directory. */
   readonly directoryName: string;
   readonly volume: MountedVolume;
-  /** Which of the container's `volumeMounts` it is. */
+  /** Index in the container's `volumeMounts`. */
   readonly index: number;
-  /** Relative to the volume; see `subPathOf`. */
+  /** Path relative to the volume; see `subPathOf`. */
   readonly path: string;
 }
 
-/** What was found in the volume, and who can tell what it is. */
+/** A path in the volume that is held open, and the function to stat paths on its file system. */
 interface Found {
   readonly place: HeldPlace;
   readonly lstat: (path: string) => Promise<FileStat>;
 }
 
 /**
- * Sub-paths of volumes: what a container is to see of a volume is found name by name through open directories, held, and
- * bound from what is held to `<pod>/volume-subpaths/<volume>/<container>/<index>`, so that nobody who writes in the volume can
- * have anything else mounted (`pkg/volume/util/subpath/subpath_linux.go`; the layout, modes and messages are upstream's).
- * What a former process left is found on the disk and in the mount table: used again where it shows what is wanted, and
- * taken away where not. Those of one pod wait for each other, and for no other pod's.
+ * Mounts subPaths of volumes. The path is resolved component by component through open directories and held open; the
+ * held file is then bind-mounted to `<pod>/volume-subpaths/<volume>/<container>/<index>`. A process that writes to the
+ * volume therefore cannot redirect the mount (`pkg/volume/util/subpath/subpath_linux.go`; layout, modes and messages
+ * are upstream's). Mounts of a former process are found on disk and in the mount table: they are reused if they show
+ * the right file, else removed. Operations of one pod are serialized; different pods are independent.
  */
 export class SubPathMounts {
   readonly #components: SubPathComponents;
@@ -65,10 +65,10 @@ export class SubPathMounts {
   }
 
   /**
-   * Mounts a sub-path; what is missing of it is made as the volume's directory is. Aborted, it is waited for no longer: what
-   * is held is held until its mount has ended.
-   * @returns where it shows
-   * @throws VolumeError `SubPathFailed`, which tells nothing of the host
+   * Mounts a subPath. Missing directories are created with the volume's mode. If `signal` is aborted, the wait ends;
+   * the file stays held until its mount has finished.
+   * @returns the path at which the subPath is mounted
+   * @throws VolumeError `SubPathFailed`, whose message reveals nothing about the host
    */
   async prepare(subPath: SubPath, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
@@ -77,7 +77,7 @@ export class SubPathMounts {
     return await abortable(work, signal);
   }
 
-  /** Takes away all sub-paths of a pod's volume, whoever mounted them. @throws VolumeError, a system error */
+  /** Unmounts all subPaths of a pod's volume, whichever process mounted them. @throws VolumeError, a system error */
   async clean(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     await this.#pods.run(podUid, () => this.#clean(podUid, directoryName, signal), signal);
   }
@@ -85,11 +85,11 @@ export class SubPathMounts {
   async #prepare(subPath: SubPath, abandoned: AbortSignal): Promise<string> {
     const { fs, mounter, paths } = this.#components;
     const { podUid, directoryName, container, index } = subPath;
-    // Whoever waits for its turn behind this may take away what the pod had.
+    // After an abort, the next operation of the pod may unmount its volumes, so nothing must be mounted any more.
     abandoned.throwIfAborted();
     const { place, lstat } = await this.#find(subPath);
     const target = paths.subPathDir(podUid, directoryName, container, index);
-    // A mount is not broken off: it may come late, and then be of what is not held any more.
+    // A mount is never interrupted: it might complete late, when the file is not held any more.
     const { signal } = new AbortController();
     try {
       if (await this.#shows(target, place, lstat)) return target;
@@ -100,12 +100,12 @@ export class SubPathMounts {
       else await fs.writeFile(target, '', { mode: 0o640 });
       await mounter.bind(place.handle, target, signal);
       if (await this.#shows(target, place, lstat)) return target;
-      throw new VolumeError('MountFailed', `${target} does not show what was mounted there`);
+      throw new VolumeError('MountFailed', `${target} does not show the mounted file`);
     } catch (err) {
       await takeAway(this.#components, target, signal).catch((left: unknown) => {
         this.#components.logger.warn(
           { err: left, podUid, path: target },
-          'A sub-path that failed is not taken away yet',
+          'Failed to remove a subPath mount that failed',
         );
       });
       throw this.#failed('prepare subPath', subPath, err);
@@ -121,7 +121,8 @@ export class SubPathMounts {
       try {
         return await this.#hold(fs, subPath);
       } catch (error) {
-        // It leads out, or a container has mounted there what may never answer: that is told there.
+        // The path leads out of the volume, or a container mounted a file system on it that may never answer; the
+        // foreign-files access below reports which.
         if (!(VolumeError.is(error) && errorCode(error.cause) === 'EXDEV')) throw error;
       }
     }
@@ -146,7 +147,7 @@ export class SubPathMounts {
     }
   }
 
-  /** Whether something is mounted at a name, and is what is held. */
+  /** Returns whether the held file is mounted at a path. */
   async #shows(target: string, place: HeldPlace, lstat: Found['lstat']): Promise<boolean> {
     if ((await mountPointsWithin(this.#components, target)).length === 0) return false;
     const { device, inode } = await lstat(target);
@@ -174,11 +175,11 @@ export class SubPathMounts {
     });
   }
 
-  /** What is said tells nothing of the host; the log has it. */
+  /** The error reveals nothing about the host; the log has the details. */
   #failed(what: string, { podUid, container, volumeName }: SubPath, cause: unknown): VolumeError {
     if (VolumeError.is(cause) && cause.code === 'SubPathFailed') return cause;
     const fields = { podUid, container, volume: volumeName, err: cause };
-    this.#components.logger.warn(fields, 'A sub-path of a volume cannot be mounted');
+    this.#components.logger.warn(fields, 'Failed to mount a subPath of a volume');
     const message = `failed to ${what} for volumeMount "${volumeName}" of container "${container}"`;
     return new VolumeError('SubPathFailed', message, cause);
   }

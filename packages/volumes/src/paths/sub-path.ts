@@ -1,16 +1,16 @@
 import { expand, type VolumeMount } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
 
-/** A variable of a container's environment. */
+/** Environment variable of a container. */
 export interface MountVariable {
   readonly name: string;
   readonly value: string;
 }
 
 /**
- * The path in its volume that a mount shows, its expression expanded from the container's environment; '' for all of it
- * (`ExpandContainerVolumeMounts` and `makeMounts` of `pkg/kubelet`).
- * @throws VolumeError `InvalidPath` where a variable has no value, and for a path that is absolute or goes back (W3)
+ * Returns the subPath of a mount, with its expression expanded from the container's environment; '' for the whole
+ * volume (`ExpandContainerVolumeMounts` and `makeMounts` of `pkg/kubelet`).
+ * @throws VolumeError `InvalidPath` if a variable has no value, or the path is absolute or contains `..` (W3)
  */
 export function subPathOf(
   { subPath = '', subPathExpr = '' }: Pick<VolumeMount, 'subPath' | 'subPathExpr'>,
@@ -29,7 +29,7 @@ export function subPathOf(
   return path;
 }
 
-/** An empty value counts as none. */
+/** Expands the expression; an empty value counts as missing. */
 function expanded(expression: string, environment: readonly MountVariable[]): string {
   const values = new Map(environment.map(({ name, value }) => [name, value]));
   const missing = new Set<string>();

@@ -3,20 +3,20 @@ import { escapePluginName, type PodPaths } from './pod-paths.ts';
 
 /** A directory below a pod's `volumes`. */
 export interface VolumeOnDisk {
-  /** The escaped name of its plugin, as `kubernetes.io~empty-dir`. */
+  /** Escaped name of the plugin, for example `kubernetes.io~empty-dir`. */
   readonly plugin: string;
-  /** The name of the directory: the volume's, or what its plugin called it while it removed it. */
+  /** Name of the directory: the volume's name, or the name that its plugin gave it during removal. */
   readonly name: string;
   readonly isDirectory: boolean;
 }
 
-/** The UIDs of all pods that have a directory. */
+/** Returns the UIDs of all pods that have a directory. */
 export async function podsOnDisk(fs: Pick<FileSystem, 'readdir'>, paths: PodPaths): Promise<readonly string[]> {
   const entries = await readDirectory(fs, paths.podsDir);
   return entries.filter(({ kind }) => kind === 'directory').map(({ name }) => name);
 }
 
-/** What there is of a pod's volumes on the disk, whoever made it. */
+/** Returns the volumes of a pod on disk, whichever process created them. */
 export async function volumesOnDisk(
   fs: Pick<FileSystem, 'readdir'>,
   paths: PodPaths,
@@ -30,12 +30,12 @@ export async function volumesOnDisk(
   return found;
 }
 
-/** Whether a directory on disk is the plugin's. */
+/** Returns whether a directory on disk belongs to the plugin. */
 export function isOfPlugin(volume: VolumeOnDisk, plugin: { readonly name: string }): boolean {
   return volume.plugin === escapePluginName(plugin.name);
 }
 
-/** The names of a pod's volumes of which parts are mounted, or may be. */
+/** Returns the names of a pod's volumes that have subPath mounts, or may have. */
 export async function subPathVolumesOnDisk(
   fs: Pick<FileSystem, 'readdir'>,
   paths: PodPaths,
@@ -44,7 +44,7 @@ export async function subPathVolumesOnDisk(
   return (await readDirectory(fs, paths.subPathsDir(uid))).map(({ name }) => name);
 }
 
-/** The entries of a directory; none where it is not there. */
+/** Returns the entries of a directory; none if it does not exist. */
 export async function readDirectory(fs: Pick<FileSystem, 'readdir'>, path: string): Promise<readonly DirectoryEntry[]> {
   try {
     return await fs.readdir(path);

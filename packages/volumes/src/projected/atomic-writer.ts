@@ -4,7 +4,7 @@ import { type DirectoryEntry, type FileSystem, isMissing } from '@node-agent/hos
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { cleanPayload, firstName, type Payload, type ProjectedFile } from './payload.ts';
 
-/** What `AtomicWriter` works with. */
+/** Dependencies of `AtomicWriter`. */
 export interface AtomicWriterComponents {
   readonly fs: Pick<
     FileSystem,
@@ -25,18 +25,19 @@ export interface AtomicWriterComponents {
   readonly random?: Random;
 }
 
-/** The link to the directory of data that counts. */
+/** Name of the link to the current data directory. */
 export const DATA = '..data';
 const NEW_DATA = '..data_tmp';
-/** A directory of data, whoever made it: `..2006_01_02_15_04_05.` and digits. */
+/** Name pattern of data directories of any writer: `..2006_01_02_15_04_05.` and digits. */
 const DATA_DIRECTORY = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$/;
 
 /**
- * Replaces the files of a volume all at once (`pkg/volume/util/atomic_writer.go`; the layout is upstream's, so that
- * either kubelet goes on from the other's): files are links through `..data`, itself a link to a directory that was
- * written in full before the link was renamed over the last one. A reader that opens the directory behind `..data` sees
- * one set of files; a kill between any two steps leaves the old set or the new one, and the next write ends the rest. Links of
- * new files are made before the rename, which upstream does after it, for the sake of Windows.
+ * Replaces all files of a volume atomically (`pkg/volume/util/atomic_writer.go`; the layout is upstream's, so that
+ * either kubelet can continue the other's work). Files are links through `..data`, which is a link to a data directory.
+ * The data directory is written completely before a new link is renamed over `..data`. A reader that opens the
+ * directory behind `..data` sees one consistent set of files. A kill between any two steps leaves the old set or the
+ * new one, and the next write completes the rest. Difference from upstream: links of new files are created before the
+ * rename; upstream creates them after it, because of Windows.
  */
 export class AtomicWriter {
   readonly #components: WithDefaults<AtomicWriterComponents>;
@@ -46,11 +47,11 @@ export class AtomicWriter {
   }
 
   /**
-   * Makes the volume at `target`, a directory that is there, hold these files and no others. The same files once more
-   * write nothing.
-   * @param groupId the group that all of it is to belong to and that may read it (`fsGroup`); none where absent
+   * Makes the volume at `target`, an existing directory, contain exactly these files. If they are already there,
+   * nothing is written.
+   * @param groupId the group (`fsGroup`) that owns all files and may read them; if absent, the group is not changed
    * @returns whether files were written
-   * @throws VolumeError `InvalidPath`, before anything is touched
+   * @throws VolumeError `InvalidPath`, before anything is changed
    */
   async write(target: string, files: Payload, groupId?: number): Promise<boolean> {
     const payload = cleanPayload(files);
@@ -59,9 +60,9 @@ export class AtomicWriter {
     const current = names.has(DATA) ? await this.#currentDirectory(target) : undefined;
     const changed = current === undefined || !(await this.#holds(join(target, current), payload, groupId));
     const wanted = changed ? await this.#replace(target, payload, groupId, names) : current;
-    // Left by a process that was killed, or removed by somebody else.
+    // Links may be missing because a process was killed or another program removed them.
     if (!changed) await this.#show(target, payload, names, []);
-    // The link that a replacement is made through has become the one that counts.
+    // The temporary link has been renamed to `..data`, so it must not be cleaned up.
     const left = changed ? entries.filter(({ name }) => name !== NEW_DATA) : entries;
     await this.#tidy(target, payload, wanted, left);
     return changed;
@@ -70,7 +71,7 @@ export class AtomicWriter {
   async #currentDirectory(target: string): Promise<string | undefined> {
     try {
       const name = await this.#components.fs.readlink(join(target, DATA));
-      // A link that leads anywhere else is not this writer's: it is replaced, and nothing behind it is touched (W3).
+      // A link to any other name was not made by this writer: the link is replaced, and its target is not touched (W3).
       return DATA_DIRECTORY.test(name) ? name : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -78,7 +79,7 @@ export class AtomicWriter {
     }
   }
 
-  /** Whether a directory has exactly these files, as they are to be. */
+  /** Returns whether a directory contains exactly these files, with the right modes and owners. */
   async #holds(directory: string, payload: Payload, groupId: number | undefined): Promise<boolean> {
     const { fs } = this.#components;
     try {
@@ -108,7 +109,7 @@ export class AtomicWriter {
     return found;
   }
 
-  /** Writes a new directory, and makes it the one that counts; where any of it fails, it is as if nothing was tried. */
+  /** Writes a new data directory and makes it the current one. If any step fails, all steps are reverted. */
   async #replace(
     target: string,
     payload: Payload,
@@ -126,12 +127,12 @@ export class AtomicWriter {
       // Left by a process that was killed before its rename.
       if (taken.has(NEW_DATA)) await fs.removeAll(join(target, NEW_DATA));
       await fs.symlink(name, join(target, NEW_DATA));
-      // They lead nowhere until the rename: a new file is there with all others, not after them.
+      // The links dangle until the rename, so that new files appear together with all others.
       await this.#show(target, payload, taken, shown);
       await fs.rename(join(target, NEW_DATA), join(target, DATA));
       return name;
     } catch (error) {
-      // What cannot be removed now goes with the next write that succeeds.
+      // A directory that cannot be removed now is removed by the next successful write.
       for (const path of [name, ...shown]) await fs.removeAll(join(target, path)).catch(() => undefined);
       throw error;
     }
@@ -146,7 +147,7 @@ export class AtomicWriter {
     if (ownerUid === undefined && groupId === undefined) return;
     const { uid, gid } = await fs.stat(join(root, path));
     await fs.chown(join(root, path), ownerUid ?? uid, groupId ?? gid);
-    // The group may read only now that it is the pod's.
+    // The group's read permission is set only after the group is the pod's.
     await fs.chmod(join(root, path), fileMode(mode, groupId));
   }
 
@@ -158,18 +159,18 @@ export class AtomicWriter {
     await fs.chmod(path, 0o2755);
   }
 
-  /** Links for each name that the files begin with. @param made to which each is added that was not there */
+  /** Creates the links of all top-level names. @param made receives each name that was created */
   async #show(target: string, payload: Payload, there: ReadonlySet<string>, made: string[]): Promise<void> {
     const { fs } = this.#components;
     for (const name of new Set(Array.from(payload.keys(), firstName))) {
-      // A directory of this name is the mount point of another volume of the pod.
+      // A directory with this name is the mount point of another volume of the pod.
       if (there.has(name)) continue;
       await fs.symlink(join(DATA, name), join(target, name));
       made.push(name);
     }
   }
 
-  /** Removes links whose files are gone, and data that nothing links to, also of processes that were killed. */
+  /** Removes links without files, and unused data directories, including those of killed processes. */
   async #tidy(target: string, payload: Payload, current: string, entries: readonly DirectoryEntry[]): Promise<void> {
     const { fs } = this.#components;
     const names = new Set(Array.from(payload.keys(), firstName));
@@ -184,7 +185,7 @@ export class AtomicWriter {
   }
 }
 
-/** Members of the pod's group may read whatever is in the volume (`pkg/volume/volume_linux.go`, read-only). */
+/** Adds read permission for the pod's group (`pkg/volume/volume_linux.go`, read-only). */
 function fileMode(mode: number, groupId: number | undefined): number {
   return groupId === undefined ? mode : mode | 0o440;
 }

@@ -9,13 +9,13 @@ import {
 import { VolumeError } from '../errors.ts';
 import type { Payload, ProjectedFile } from './payload.ts';
 
-/** A file of the downward API. */
+/** A file of a downward API volume. */
 export type DownwardApiFile = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
 
 /**
- * The files of a downward API volume (`CollectData` of `pkg/volume/downwardapi`): fields of the pod's metadata, and
- * resources of its containers, where one without a limit is shown what the node has to give.
- * @throws VolumeError `InvalidSource`, naming each file that makes no sense, and why
+ * Returns the files of a downward API volume (`CollectData` of `pkg/volume/downwardapi`): fields of the pod's metadata,
+ * and resources of its containers. For a container without a limit, the node's allocatable resources are used.
+ * @throws VolumeError `InvalidSource`, naming each invalid file and the reason
  */
 export function downwardApiPayload(
   pod: Pod,

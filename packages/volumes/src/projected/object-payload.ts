@@ -2,17 +2,20 @@ import { VolumeError } from '../errors.ts';
 import type { Payload, ProjectedFile } from './payload.ts';
 import type { ConfigMapData, SecretData } from './sources.ts';
 
-/** Which keys of an object become which files; all of them, by their own names, where none are named. */
+/**
+ * Selects which keys of an object become which files. If no keys are selected, all keys become files with the keys'
+ * names.
+ */
 export interface KeySelection {
   readonly items?: readonly { readonly key: string; readonly path: string; readonly mode?: number }[];
-  /** Whether the object, or a key that is named, need not be there. */
+  /** Whether the object, or a selected key, may be missing. */
   readonly optional?: boolean;
 }
 
 /**
- * The files of a configMap (`MakePayload` of `pkg/volume/configmap`). Text wins over binary data where a key is named,
- * and binary data where none is.
- * @throws VolumeError `MissingObject` for an object or a key that is not there, unless it is optional
+ * Returns the files of a configMap (`MakePayload` of `pkg/volume/configmap`). If a key is in both `data` and
+ * `binaryData`, `data` takes precedence for a selected key, and `binaryData` if no keys are selected.
+ * @throws VolumeError `MissingObject` if a required object or key does not exist
  */
 export function configMapPayload(
   name: string,
@@ -28,8 +31,8 @@ export function configMapPayload(
 }
 
 /**
- * The files of a secret (`MakePayload` of `pkg/volume/secret`).
- * @throws VolumeError `MissingObject` for an object or a key that is not there, unless it is optional
+ * Returns the files of a secret (`MakePayload` of `pkg/volume/secret`).
+ * @throws VolumeError `MissingObject` if a required object or key does not exist
  */
 export function secretPayload(
   name: string,
@@ -58,7 +61,7 @@ function select(
   return payload;
 }
 
-/** @param encoding of the values; absent where they are the text itself */
+/** Decodes values. @param encoding encoding of the values; if absent, the values are plain text */
 function entries(data: Readonly<Record<string, string>> | undefined, encoding?: 'base64'): [string, Uint8Array][] {
   return Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)]);
 }

@@ -1,25 +1,25 @@
 import { posix } from 'node:path';
 import { VolumeError } from '../errors.ts';
 
-/** One file of a volume that the kubelet fills. */
+/** A file of a volume that the kubelet fills. */
 export interface ProjectedFile {
   readonly data: Uint8Array;
   /** Permission bits. */
   readonly mode: number;
-  /** Who owns it; the kubelet's own user where absent. */
+  /** User id of the owner. Default: the kubelet's user. */
   readonly ownerUid?: number;
 }
 
-/** The files of a volume by their paths in it. */
+/** Files of a volume, by path in the volume. */
 export type Payload = ReadonlyMap<string, ProjectedFile>;
 
 const PATH_MAX_BYTES = 4096;
 const NAME_MAX_BYTES = 255;
 
 /**
- * A payload with its paths in their shortest form; of two that are the same then, the later one holds.
- * @throws VolumeError `InvalidPath` for a path that leads out of the volume, that the kernel cannot hold, that is the
- *   writer's own (`..data`), or that needs a file to be a directory (W3)
+ * Returns the payload with normalized paths; if two paths are equal after that, the later file is kept.
+ * @throws VolumeError `InvalidPath` if a path leads out of the volume, is too long for the kernel, uses a name reserved
+ * for the writer (`..data`), or has a file as its parent (W3)
  */
 export function cleanPayload(payload: Payload): Payload {
   const clean = new Map<string, ProjectedFile>();
@@ -37,7 +37,7 @@ export function cleanPayload(payload: Payload): Payload {
   return clean;
 }
 
-/** What is wrong with the path of a file in a volume (`validatePath` of `pkg/volume/util/atomic_writer.go`). */
+/** Returns why a path is invalid; `undefined` if it is valid (`validatePath` of `pkg/volume/util/atomic_writer.go`). */
 function payloadPathProblem(path: string): string | undefined {
   if (path === '') return 'must not be empty: ""';
   if (path.startsWith('/')) return `must be relative path: ${path}`;
@@ -53,7 +53,7 @@ function payloadPathProblem(path: string): string | undefined {
   return first === '.' ? `must name a file: ${path}` : undefined;
 }
 
-/** The name in the volume's own directory that a path begins with. */
+/** Returns the first component of a path. */
 export function firstName(path: string): string {
   return path.replace(/\/.*/s, '');
 }

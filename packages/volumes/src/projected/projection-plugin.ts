@@ -22,13 +22,13 @@ import { type Projection, projectionsOf } from './projections.ts';
 import type { ProjectionSources } from './sources.ts';
 import { payloadDigest, WrittenPayloads } from './written-payloads.ts';
 
-/** What the plugins of {@link projectionPlugins} work with. */
+/** Dependencies of the plugins of {@link projectionPlugins}. */
 export interface ProjectionComponents
   extends Omit<ScratchComponents, 'clock'>,
     Omit<AtomicWriterComponents, 'clock' | 'random'> {
-  /** The machine's own where absent. */
+  /** Default: the system clock. */
   readonly clock?: AtomicWriterComponents['clock'];
-  /** The machine's own where absent. */
+  /** Default: the system's random source. */
   readonly random?: AtomicWriterComponents['random'];
   readonly fs: FileSystem;
   readonly paths: PodPaths;
@@ -36,17 +36,18 @@ export interface ProjectionComponents
 }
 
 export interface ProjectionOptions {
-  /** Memory that pods of this node may use: what a volume in memory is held to. */
+  /** Memory of this node that pods may use, in bytes; limits volumes in memory. */
   readonly allocatableMemoryBytes: number;
 }
 
-/** The plugin whose directories these volumes are made of, as upstream remembers them. */
+/** Plugin name under which upstream keeps the state of these volumes' directories. */
 const WRAPPED_PLUGIN = 'kubernetes.io/empty-dir';
 
 /**
- * The plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of objects also
- * `configMap` and `secret`. A projected volume with a part that no source is there for is refused by name.
- * @throws RangeError naming the option that makes no sense
+ * Returns the plugins for volumes that the kubelet fills with files: `downwardAPI` and `projected`; with a source of
+ * objects also `configMap` and `secret`. A projected volume with a part that has no source is refused with a message
+ * that names the part.
+ * @throws RangeError naming the invalid option
  */
 export function projectionPlugins(given: ProjectionComponents, options: ProjectionOptions): readonly VolumePlugin[] {
   checkNumbers(options, { allocatableMemoryBytes: 'notNegative' });
@@ -55,8 +56,9 @@ export function projectionPlugins(given: ProjectionComponents, options: Projecti
 }
 
 /**
- * One type of volume that the kubelet fills: read-only for containers, collected anew at each sync of the pod, and
- * replaced as a whole where anything in it has changed. Where it cannot be collected, what was there stays as it is.
+ * Plugin for one type of volume that the kubelet fills. The volume is read-only for containers; its files are collected
+ * again at each sync of the pod and replaced atomically if any of them has changed. If the files cannot be collected,
+ * the old files stay.
  */
 class ProjectionPlugin implements VolumePlugin {
   readonly name: string;
@@ -67,7 +69,7 @@ class ProjectionPlugin implements VolumePlugin {
   readonly #directories: ScratchDirectories;
   readonly #writer: AtomicWriter;
   readonly #written: WrittenPayloads;
-  /** The directories of volumes that this process has tried to set up. */
+  /** Directories of volumes that this process has tried to set up. */
   readonly #tried = new Set<string>();
   readonly #nestedMounts = oncePer(nestedMounts);
 
@@ -105,7 +107,7 @@ class ProjectionPlugin implements VolumePlugin {
     const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
     const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
     const make = (): Promise<boolean> => this.#directories.make({ ...paths, ...on, fsGroup }, signal);
-    // A mount takes as long as an answer of the API server: at first neither waits for the other.
+    // A mount takes about as long as an API request, so the first time both run in parallel.
     const making = medium === 'Memory' && !this.#tried.has(paths.directory) ? make() : undefined;
     this.#tried.add(paths.directory);
     const payload = await this.#collected(pod, volume, making, signal);
@@ -113,7 +115,7 @@ class ProjectionPlugin implements VolumePlugin {
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     const holds = await this.#written.holds(paths.directory, digest);
-    // What is under way is awaited in any case: nothing of the volume is made once this has ended.
+    // A running mount is always awaited, so that nothing creates the volume after this call has returned.
     if (making !== undefined || !holds) await (making ?? make());
     if (holds) return mounted;
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
@@ -138,8 +140,9 @@ class ProjectionPlugin implements VolumePlugin {
   }
 
   /**
-   * What may be missing: a pod that waits for its secret has no empty volume meanwhile.
-   * @param making of the volume's directory, which is under way; it is for the caller to say what it rejects with
+   * Collects the files. If a source is missing, the volume's directory is removed, so that a pod that waits for its
+   * secret does not get an empty volume.
+   * @param making the running creation of the volume's directory; the caller handles its rejection
    */
   async #collected(
     pod: Pod,
@@ -152,7 +155,7 @@ class ProjectionPlugin implements VolumePlugin {
       return await this.#projection.collect(pod, volume, signal);
     } catch (error) {
       const paths = this.#pathsOf(pod.metadata.uid, volume.name);
-      // What cannot be removed is filled by the next try, or goes with its pod.
+      // A directory that cannot be removed is filled by the next attempt, or removed with its pod.
       if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
       throw error;
     }

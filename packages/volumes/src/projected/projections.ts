@@ -7,23 +7,23 @@ import type { Payload, ProjectedFile } from './payload.ts';
 import type { ObjectSource, ProjectionSources, TokenSource, TrustBundleSource } from './sources.ts';
 import { podUser, tokenMode } from './token-owner.ts';
 
-/** What is special about one type of volume that the kubelet fills with files. */
+/** Type-specific part of volumes that the kubelet fills with files. */
 export interface Projection {
   /** Upstream's name of the plugin. */
   readonly name: string;
-  /** Secrets are never on a disk (W4). */
+  /** Medium of the files. Secrets are never written to a disk (W4). */
   readonly medium: '' | 'Memory';
   canSupport(volume: Volume): boolean;
-  /** What of such a volume this kubelet has not got. */
+  /** Returns the sources of the volume that this kubelet does not support. */
   unsupported(volume: Volume): readonly string[];
-  /** @throws VolumeError `MissingObject`, `InvalidSource`; whatever the sources throw */
+  /** @throws VolumeError `MissingObject`, `InvalidSource`; the errors of the sources */
   collect(pod: Pod, volume: Volume, signal: AbortSignal): Promise<Payload>;
 }
 
-/** Upstream's default for the files of all these volumes. */
+/** Upstream's default file mode of all these volumes. */
 const DEFAULT_MODE = 0o644;
 
-/** The types of volumes that can be filled from these sources. */
+/** Returns the volume types that can be filled from these sources. */
 export function projectionsOf(sources: ProjectionSources): readonly Projection[] {
   const { objects } = sources;
   const ofObjects = objects === undefined ? [] : [configMapProjection(objects), secretProjection(objects)];
@@ -80,7 +80,10 @@ function downwardApiProjection({ nodeAllocatable }: ProjectionSources): Projecti
 
 type ProjectedSource = NonNullable<NonNullable<Volume['projected']>['sources']>[number];
 
-/** Several sources in one volume (`pkg/volume/projected`); of two files of one path, the later source's holds. */
+/**
+ * Combines several sources in one volume (`pkg/volume/projected`). If two sources have the same path, the later
+ * source's file is used.
+ */
 function projectedProjection(sources: ProjectionSources): Projection {
   return {
     name: 'kubernetes.io/projected',
@@ -142,7 +145,7 @@ async function collectPart(
   if (clusterTrustBundle && trustBundles) {
     return trustBundlePayload(pod, clusterTrustBundle, defaultMode, trustBundles, signal);
   }
-  throw new VolumeError('InvalidSource', 'a source of a projected volume names nothing');
+  throw new VolumeError('InvalidSource', 'projected volume source must name a source type');
 }
 
 async function tokenPayload(
@@ -176,7 +179,7 @@ async function trustBundlePayload(
   return ownedPayload(pod, path, defaultMode, anchors);
 }
 
-/** One file that the pod's user owns, where there is one user. */
+/** Returns one file, owned by the pod's user if all containers run as the same user. */
 function ownedPayload(pod: Pod, path: string, defaultMode: number, text: string): Payload {
   const ownerUid = podUser(pod);
   const mode = tokenMode(defaultMode, ownerUid, pod.spec.securityContext?.fsGroup);

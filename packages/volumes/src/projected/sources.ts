@@ -1,45 +1,54 @@
 import type { Pod, ResourceListJson, Volume } from '@node-agent/pod-spec';
 
-/** A v1 Secret, as far as volumes need it. */
+/** The part of a v1 Secret that volumes need. */
 export interface SecretData {
   /** Values in base64, by key. */
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** A v1 ConfigMap, as far as volumes need it. */
+/** The part of a v1 ConfigMap that volumes need. */
 export interface ConfigMapData {
   readonly data?: Readonly<Record<string, string>>;
   /** Values in base64, by key. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
-/** The secrets and configMaps that pods of this node refer to. `undefined` is one that does not exist. */
+/**
+ * Source of the secrets and configMaps that pods of this node refer to. The methods resolve to `undefined` if the
+ * object does not exist.
+ */
 export interface ObjectSource {
   getSecret(namespace: string, name: string, signal: AbortSignal): Promise<SecretData | undefined>;
   getConfigMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMapData | undefined>;
 }
 
-/** What a token is for. */
+/** Parameters of a token request. */
 export interface TokenRequest {
-  /** The API server's own where absent. */
+  /** Default: the API server's audience. */
   readonly audience?: string;
-  /** An hour by the API server's default. */
+  /** Default: the API server's, one hour. */
   readonly expirationSeconds?: number;
 }
 
-/** Tokens of pods' service accounts, bound to the pod. Asked at each sync: a token that holds long enough is kept. */
+/**
+ * Source of service account tokens that are bound to the pod. Called at each sync; the source must cache tokens that
+ * are valid long enough.
+ */
 export interface TokenSource {
   getServiceAccountToken(pod: Pod, request: TokenRequest, signal: AbortSignal): Promise<string>;
 }
 
-/** A label selector, as a pod has it for trust bundles; `undefined` selects none, an empty one all. */
+/** Label selector for cluster trust bundles. `undefined` selects none, an empty selector selects all. */
 export type LabelSelector = NonNullable<ClusterTrustBundleSource['labelSelector']>;
 
 export type ClusterTrustBundleSource = NonNullable<
   NonNullable<NonNullable<Volume['projected']>['sources']>[number]['clusterTrustBundle']
 >;
 
-/** The anchors of cluster trust bundles (KEP-3257), as PEM text; empty where there are none, and there may be none. */
+/**
+ * Source of the trust anchors of cluster trust bundles (KEP-3257), as PEM text; empty if there are none and
+ * `allowMissing` is set.
+ */
 export interface TrustBundleSource {
   byName(name: string, allowMissing: boolean, signal: AbortSignal): Promise<string>;
   bySigner(
@@ -50,11 +59,14 @@ export interface TrustBundleSource {
   ): Promise<string>;
 }
 
-/** Where the kubelet gets what it fills volumes with. A volume that needs what is absent is refused by name. */
+/**
+ * Sources of the files that the kubelet writes to volumes. A volume that needs an absent source is refused with a
+ * message that names the source.
+ */
 export interface ProjectionSources {
   readonly objects?: ObjectSource;
   readonly tokens?: TokenSource;
   readonly trustBundles?: TrustBundleSource;
-  /** What the node has to give to pods: the limit shown of a container that has none. */
+  /** Returns the node's allocatable resources, which are shown as the limit of a container that has none. */
   readonly nodeAllocatable: () => ResourceListJson;
 }

@@ -1,8 +1,8 @@
 import type { Pod } from '@node-agent/pod-spec';
 
 /**
- * The user that all containers of a pod run as (`FsUserFrom` of `pkg/volume/util`), who then owns its tokens;
- * `undefined` where a container does not say, or they differ.
+ * Returns the user that all containers of a pod run as, which then owns the pod's tokens (`FsUserFrom` of
+ * `pkg/volume/util`); `undefined` if a container does not specify a user, or the users differ.
  */
 export function podUser({ spec }: Pod): number | undefined {
   const containers = [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
@@ -12,8 +12,8 @@ export function podUser({ spec }: Pod): number | undefined {
 }
 
 /**
- * What a token's file is allowed: where it has an owner or a group of its own, nobody else may read it; the group's
- * right to read comes with the ownership.
+ * Returns the mode of a token's file. If the file has a specific owner or group, no other user may read it; the group's
+ * read permission is added with the group ownership.
  */
 export function tokenMode(defaultMode: number, ownerUid: number | undefined, fsGroup: number | undefined): number {
   return ownerUid !== undefined || fsGroup !== undefined ? 0o600 : defaultMode;

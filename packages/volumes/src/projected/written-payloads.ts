@@ -5,20 +5,20 @@ import type { FileSystem } from '@node-agent/host';
 import { DATA } from './atomic-writer.ts';
 import type { Payload } from './payload.ts';
 
-/** For how long what was written is taken to be there without reading it again, in milliseconds. */
+/** Time for which written files are assumed to be unchanged without reading them again, in milliseconds. */
 const TRUSTED_MS = 600_000;
 
 interface Written {
   readonly digest: string;
-  /** Where the files are: what the link to them leads to. */
+  /** Data directory of the files: the target of the `..data` link. */
   readonly data: string;
   readonly readAtMs: number;
 }
 
 /**
- * What this process has written to volumes, so that a sync of a pod of which nothing changed reads one link instead of all
- * files. Containers cannot write there; whoever else does is seen by the reading that follows after ten minutes, or by the
- * next change.
+ * Remembers what this process has written to volumes, so that a sync without changes reads one link instead of all
+ * files. Containers cannot write there; a change by another program is detected when the files are read again after ten
+ * minutes, or at the next change.
  */
 export class WrittenPayloads {
   readonly #fs: Pick<FileSystem, 'readlink'>;
@@ -30,16 +30,16 @@ export class WrittenPayloads {
     this.#clock = clock;
   }
 
-  /** Whether a directory holds the files of this digest, as far as one look at it tells. */
+  /** Returns whether a directory contains the files of this digest, judged by its data link. */
   async holds(directory: string, digest: string): Promise<boolean> {
     const written = this.#written.get(directory);
     if (written === undefined || written.digest !== digest) return false;
     if (this.#clock.monotonic() - written.readAtMs >= TRUSTED_MS) return false;
-    // A volume that was taken away, or unmounted, has no such link.
+    // A volume that was removed or unmounted has no such link.
     return (await this.#dataOf(directory)) === written.data;
   }
 
-  /** The files of this digest have just been written, or read and found to be there. */
+  /** Records that the files of this digest have been written, or read and found correct. */
   async remember(directory: string, digest: string): Promise<void> {
     const data = await this.#dataOf(directory);
     if (data !== undefined) this.#written.set(directory, { digest, data, readAtMs: this.#clock.monotonic() });
@@ -55,8 +55,8 @@ export class WrittenPayloads {
 }
 
 /**
- * The same for the same files, owners and permissions, and for no others. The files themselves are not kept: they may be secrets.
- * @param places directories that are to be in the volume beside them
+ * Returns a digest of files, owners and modes. The files themselves are not kept, because they may be secrets.
+ * @param places directories that must be in the volume beside the files
  */
 export function payloadDigest(payload: Payload, places: readonly string[], groupId: number | undefined): string {
   const hash = createHash('sha256').update(JSON.stringify([groupId ?? null, places]));

@@ -16,20 +16,20 @@ import {
   type ScratchPaths,
 } from './scratch-directory.ts';
 
-/** What {@link EmptyDirPlugin} works with. */
+/** Dependencies of {@link EmptyDirPlugin}. */
 export interface EmptyDirComponents extends ScratchComponents {
   readonly paths: PodPaths;
 }
 
 export interface EmptyDirOptions {
-  /** Memory that pods of this node may use: what a volume in memory is held to where nothing smaller is said. */
+  /** Memory of this node that pods may use, in bytes; limits volumes in memory that have no smaller limit. */
   readonly allocatableMemoryBytes: number;
 }
 
 /**
- * `emptyDir` volumes (`pkg/volume/emptydir`): a directory of mode 0777 in the pod's own, on the disk or, with the
- * medium `Memory`, on a tmpfs of its own, with `HugePages` on a hugetlbfs. It lives as long as the pod, through restarts of its containers and of the
- * kubelet.
+ * Plugin for `emptyDir` volumes (`pkg/volume/emptydir`): a directory of mode 0777 in the pod's directory, on disk or,
+ * with medium `Memory`, on its own tmpfs, or with `HugePages` on a hugetlbfs. The volume lives as long as the pod; it
+ * survives restarts of containers and of the kubelet.
  */
 export class EmptyDirPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/empty-dir';
@@ -37,7 +37,7 @@ export class EmptyDirPlugin implements VolumePlugin {
   readonly #directories: ScratchDirectories;
   readonly #options: EmptyDirOptions;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(components: EmptyDirComponents, options: EmptyDirOptions) {
     checkOptions('EmptyDirPlugin', options, { allocatableMemoryBytes: 'notNegative' });
     checkComponents('EmptyDirPlugin', components, {

@@ -7,7 +7,7 @@ import type { MountedVolume, VolumePlugin } from '../manager/plugin.ts';
 import type { ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 
-/** What is to be done for a host path of some type: nothing, making it, or refusing it. */
+/** Action for a host path of some type: none, create it, or refuse it. */
 export type HostPathCheck =
   | { readonly action: 'none' | 'makeDirectory' | 'makeFile' }
   | { readonly action: 'refuse'; readonly message: string };
@@ -29,8 +29,8 @@ const RULES: Readonly<Record<string, HostPathRule>> = {
 };
 
 /**
- * What a `hostPath.type` asks for (`pkg/volume/hostpath/host_path.go`). The empty type asks for nothing at all.
- * @param found what is at the path, links followed; `undefined` where there is nothing
+ * Decides what a `hostPath.type` requires (`pkg/volume/hostpath/host_path.go`). The empty type requires nothing.
+ * @param found kind of the file at the path, with links followed; `undefined` if there is none
  */
 export function checkHostPath(path: string, type: string, found: FileKind | undefined): HostPathCheck {
   if (type === '') return { action: 'none' };
@@ -41,12 +41,12 @@ export function checkHostPath(path: string, type: string, found: FileKind | unde
   return { action: 'refuse', message: `hostPath type check failed: ${path} is not ${rule.words}` };
 }
 
-/** What of foreign files a host path needs. */
+/** Access to foreign file systems that a host path needs. */
 export type HostPathFiles = Pick<ForeignFiles, 'stat' | 'makeDirectory' | 'makeFile'>;
 
 /**
- * `hostPath` volumes, a pod's own and those of claims: what is at a path of the host is shown to containers as it is. Nothing of it is ever removed. Its file
- * system may never answer: it is asked through what ends in time (W6).
+ * Plugin for `hostPath` volumes of pods and of PVCs: a path of the host is shown to containers as it is. Its content is
+ * never removed. Its file system may never answer, so all access has a timeout (W6).
  */
 export class HostPathPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/host-path';
@@ -79,7 +79,7 @@ export class HostPathPlugin implements VolumePlugin {
   }
 
   async tearDown(): Promise<void> {
-    // It has nothing in the pod's directory.
+    // The volume has nothing in the pod's directory.
   }
 
   isRemoving(): boolean {
@@ -100,7 +100,7 @@ export class HostPathPlugin implements VolumePlugin {
       await this.#files.makeFile(path, signal);
     } catch (error) {
       const detail = isMissing(error) ? `: the directory ${dirname(path)} does not exist` : '';
-      throw new VolumeError('TypeCheckFailed', `hostPath file ${path} cannot be made${detail}`, error);
+      throw new VolumeError('TypeCheckFailed', `failed to create hostPath file ${path}${detail}`, error);
     }
   }
 }

@@ -5,14 +5,14 @@ const MEDIUM = 'HugePages';
 const MEDIUM_PREFIX = 'HugePages-';
 const RESOURCE_PREFIX = 'hugepages-';
 
-/** Whether a medium is huge pages: `HugePages`, or of one size, as `HugePages-2Mi`. */
+/** Returns whether a medium is huge pages: `HugePages`, or with a page size such as `HugePages-2Mi`. */
 export function isHugePageMedium(medium: string): boolean {
   return medium === MEDIUM || medium.startsWith(MEDIUM_PREFIX);
 }
 
 /**
- * The page size that a volume of such a medium is mounted with: the medium's, where something in the pod asks for pages of
- * that size, or the only one that the pod asks for (`getPageSizeMountOption` of `pkg/volume/emptydir`).
+ * Returns the page size for a volume with a huge page medium: the medium's size, if the pod requests pages of that
+ * size, or the only size that the pod requests (`getPageSizeMountOption` of `pkg/volume/emptydir`).
  * @throws VolumeError `InvalidSource`
  */
 export function hugePageSize(medium: string, pod: Pod): string {
@@ -39,6 +39,6 @@ function sizeOf(name: string, size: string): Quantity {
   try {
     return parseQuantity(size);
   } catch (cause) {
-    throw new VolumeError('InvalidSource', `${name}: ${JSON.stringify(size)} is no size of huge pages`, cause);
+    throw new VolumeError('InvalidSource', `${name}: ${JSON.stringify(size)} must be a huge page size`, cause);
   }
 }

@@ -2,8 +2,8 @@ import type { MountedVolume, VolumePlugin } from '../manager/plugin.ts';
 import type { VolumeSpec } from '../manager/resolved-volume.ts';
 
 /**
- * Volumes made from images (KEP-4639, `pkg/volume/image`): there is nothing to set up, as the runtime mounts what was pulled
- * when it makes the container.
+ * Plugin for volumes made from images (KEP-4639, `pkg/volume/image`). There is nothing to set up: the runtime mounts
+ * the pulled image when it creates the container.
  */
 export class ImageVolumePlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/image';
@@ -17,7 +17,7 @@ export class ImageVolumePlugin implements VolumePlugin {
   }
 
   async tearDown(): Promise<void> {
-    // It has nothing in the pod's directory.
+    // The volume has nothing in the pod's directory.
   }
 
   isRemoving(): boolean {

@@ -1,8 +1,9 @@
 import { oncePer, type Pod, parseQuantity, podLimits, type Volume } from '@node-agent/pod-spec';
 
 /**
- * The size of an `emptyDir` in memory (`calculateEmptyDirMemorySize`): the least of what pods may use on this node,
- * the pod's memory limit where each of its containers has one, and the volume's own limit; 0 where there is none.
+ * Returns the size of an `emptyDir` in memory (upstream: `calculateEmptyDirMemorySize`): the minimum of the node's
+ * allocatable memory, the pod's memory limit if each container has one, and the volume's own limit; 0 if none of these
+ * is set.
  */
 export function memoryVolumeBytes(pod: Pod, volume: Volume, allocatableBytes: number): number {
   const bounds = [allocatableBytes, podMemoryLimit(pod), bytesOf(volume.emptyDir?.sizeLimit)].filter(
@@ -11,7 +12,7 @@ export function memoryVolumeBytes(pod: Pod, volume: Volume, allocatableBytes: nu
   return bounds.length > 0 ? Math.floor(Math.min(...bounds)) : 0;
 }
 
-/** 0 where a container may use as much as it likes (`ResourceConfigForPod`). */
+/** Memory limit of the pod; 0 if any container has no limit (upstream: `ResourceConfigForPod`). */
 const podMemoryLimit = oncePer((pod: Pod) => {
   const { initContainers = [], containers, resources } = pod.spec;
   const isLimited = [...initContainers, ...containers].every((container) =>
@@ -21,7 +22,7 @@ const podMemoryLimit = oncePer((pod: Pod) => {
   return limit === undefined ? 0 : Number(limit.value());
 });
 
-/** A limit of 0 is none. */
+/** Parses a limit; 0 means no limit. */
 function bytesOf(limit = '0'): number {
   return Number(parseQuantity(limit).value());
 }

@@ -7,7 +7,7 @@ import { MountedTypes } from '../mount/mounted-types.ts';
 import type { Mounter } from '../mount/mounter.ts';
 import { readNoswapSupport } from '../mount/noswap.ts';
 
-/** What `ScratchDirectories` works with. */
+/** Dependencies of `ScratchDirectories`. */
 export interface ScratchComponents {
   readonly clock?: Pick<Clock, 'monotonic'>;
   readonly fs: Pick<
@@ -28,22 +28,22 @@ export interface ScratchComponents {
   readonly mounter: Mounter;
 }
 
-/** Where a directory of a pod is, and where it is remembered that it is ready. */
+/** Path of a directory of a pod, and of the state that records that the directory is ready. */
 export interface ScratchPaths {
   readonly directory: string;
   readonly stateDirectory: string;
 }
 
-/** On the disk, or on a file system of its own: a tmpfs, or a hugetlbfs of one page size, as `2Mi`. */
+/** Medium: the disk, a tmpfs, or a hugetlbfs with a page size such as `2Mi`. */
 export type ScratchMedium =
   | { readonly medium: '' }
-  /** Half of the machine's memory where `sizeBytes` is 0. */
+  /** If `sizeBytes` is 0, the kernel's default of half the machine's memory applies. */
   | { readonly medium: 'Memory'; readonly sizeBytes: number }
   | { readonly medium: 'HugePages'; readonly pageSize: string };
 
 export type ScratchSpec = ScratchPaths &
   ScratchMedium & {
-    /** The group that owns it; the kubelet's where `undefined`. */
+    /** Group that owns the directory; `undefined` for the kubelet's group. */
     readonly fsGroup: number | undefined;
   };
 
@@ -53,24 +53,28 @@ const FILE_SYSTEMS: Readonly<Record<ScratchMedium['medium'], string | undefined>
   HugePages: 'hugetlbfs',
 };
 
-/** What such a directory is for everyone, its file system's own mode where it has one. */
+/** Mode of the directory, by medium. With its own file system, the file system's default mode is used. */
 const MODES: Readonly<Record<ScratchMedium['medium'], number>> = { '': 0o777, Memory: 0o1777, HugePages: 0o755 };
 
-/** So many mounts on one another are taken away from a directory. */
+/** Maximum number of stacked mounts that are unmounted. */
 const MAX_MOUNTS = 16;
-/** Set before a volume's name while it is removed: no volume can be called so. */
+/** Prefix of a volume's directory name during removal; no volume name can begin with it. */
 const REMOVING = 'deleting~';
-/** Read, write and enter for the group, which new files inherit (`pkg/volume/volume_linux.go`). */
+/**
+ * Read, write and execute for the group, with setgid, so that new files inherit the group
+ * (`pkg/volume/volume_linux.go`).
+ */
 const GROUP_MODE = 0o2770;
 
 /**
- * Directories for everyone in a pod's own, on the disk or in memory: an `emptyDir`, or what the kubelet fills with files
- * (`pkg/volume/emptydir`). One is moved aside in one step before its content is removed: it is never seen half empty.
+ * Manages world-writable directories of pods, on disk or in memory: an `emptyDir`, or the directory of a projected
+ * volume (`pkg/volume/emptydir`). A directory is renamed before its content is removed, so that no reader ever sees it
+ * half empty.
  */
 export class ScratchDirectories {
   readonly #components: ScratchComponents;
   readonly #mounted: MountedTypes;
-  /** Found out when the first of them is in memory. */
+  /** Determined when the first volume in memory is mounted. */
   #noswap: Promise<boolean> | undefined;
 
   constructor(components: ScratchComponents) {
@@ -78,7 +82,7 @@ export class ScratchDirectories {
     this.#mounted = new MountedTypes(withDefaults(components));
   }
 
-  /** Makes the directory, or leaves it as it is where it is ready. @returns whether it is new, and nothing was mounted there */
+  /** Creates the directory unless it is ready. @returns whether the directory is new and nothing was mounted there */
   async make(spec: ScratchSpec, signal: AbortSignal): Promise<boolean> {
     const { fs } = this.#components;
     const { directory, stateDirectory, medium, fsGroup } = spec;
@@ -113,22 +117,25 @@ export class ScratchDirectories {
     }
   }
 
-  /** Removes the directory with all that is in it, or what an earlier removal left of it; no error where it is not there. */
+  /**
+   * Removes the directory with its content, or the remainder of an interrupted removal. Does not fail if the directory
+   * does not exist.
+   */
   async remove({ directory, stateDirectory }: ScratchPaths, signal: AbortSignal): Promise<void> {
     const { fs } = this.#components;
     if (isRemovingName(basename(directory))) return fs.removeAll(directory);
-    // First of all it is no longer ready: after a crash from here on it is set up anew, or removed.
+    // The ready state is removed first: after a crash from here on, the volume is set up again or removed.
     await fs.removeAll(stateDirectory);
     const aside = join(dirname(directory), `${REMOVING}${basename(directory)}`);
-    // Left by a removal that was cut short; a rename needs its place.
+    // Left by an interrupted removal; the rename needs this name.
     await fs.removeAll(aside);
     if (await this.#moveAside(directory, aside, signal)) await fs.removeAll(aside);
     this.#mounted.forget();
   }
 
   /**
-   * Measures the directory, or the file system in memory that is mounted there.
-   * @throws VolumeError `Io` where anything else is mounted there: that may never answer (W6)
+   * Measures the directory, or the tmpfs or hugetlbfs that is mounted there.
+   * @throws VolumeError `Io` if another file system is mounted there, which may never answer (W6)
    */
   async usage(directory: string): Promise<TreeUsage> {
     const type = await this.#mounted.at(directory);
@@ -138,9 +145,10 @@ export class ScratchDirectories {
   }
 
   /**
-   * A mount point cannot be moved, which the kernel says without asking what is mounted: only then the mount table is read. A
-   * tmpfs or hugetlbfs is the volume's own, or what a container put on top of it; anything else stays, and is told.
-   * @returns `false` where there is no such directory
+   * Renames the directory. A mount point cannot be renamed; the kernel reports that without accessing the mounted file
+   * system, and only then the mount table is read. A tmpfs or hugetlbfs is the volume's own, or a container mounted it
+   * on top, and is unmounted. Any other mount is kept and reported.
+   * @returns `false` if the directory does not exist
    */
   async #moveAside(directory: string, aside: string, signal: AbortSignal): Promise<boolean> {
     const { fs, mounter } = this.#components;
@@ -159,18 +167,21 @@ export class ScratchDirectories {
     }
   }
 
-  /** Its parents are 0750, the directory is for everyone, and the pod's group owns it where it has one. */
+  /**
+   * Sets mode and owner: the parent directories have mode 0750, the directory itself is accessible to everyone, and the
+   * pod's group owns it if there is one.
+   */
   async #setOwner(directory: string, fsGroup: number | undefined, mode: number): Promise<void> {
     const { fs } = this.#components;
     if (fsGroup === undefined) return fs.chmod(directory, mode);
-    // It is empty as yet: what containers make in it inherits the group, so there is no tree to walk.
+    // The directory is still empty, and files that containers create inherit the group, so no tree must be changed.
     const { uid } = await fs.stat(directory);
     await fs.chown(directory, uid, fsGroup);
     await fs.chmod(directory, mode | GROUP_MODE);
   }
 }
 
-/** Whether a directory of this name is what a removal left that was cut short. */
+/** Returns whether a directory name is that of an interrupted removal. */
 export function isRemovingName(directoryName: string): boolean {
   return directoryName.startsWith(REMOVING);
 }

@@ -27,10 +27,10 @@ interface Components {
   readonly recorder: EventRecorder;
   readonly statistics: Pick<Statistics, 'take'>;
   readonly evictor: Evictor;
-  /** Where everything is done that takes its time. */
+  /** Runs all long work in the background of the control loop. */
   readonly aside: Aside;
   readonly decisions: Decisions;
-  /** Told of the figures that are asked for on the way. */
+  /** Receives the additional stats that are read during a reaction. */
   readonly seen: (figures: Figures) => void;
 }
 
@@ -39,39 +39,43 @@ type Options = Pick<
   'nodeRef' | 'maxPodGracePeriodSeconds' | 'reclaimTimeoutMs' | 'statsTimeoutMs'
 >;
 
-/** What came of it, and the newest figures of the node then. */
+/** Result of a reaction, with the newest stats of the node. */
 export interface Relieved {
   /**
-   * `under way`: it goes on aside, and what comes of it is for a later look; `settling`: what was removed may not be free yet; `going`:
-   * whoever would go is going already.
+   * `under way`: the work continues in the background and a later check handles its result. `settling`: removed data
+   * may not be free yet. `going`: the pod that would be evicted is already being evicted.
    */
   readonly outcome: EvictionDecision['outcome'] | 'under way' | 'settling' | 'going';
   readonly after: Figures;
 }
 
-/** A removal that is over. */
+/** A finished removal. */
 interface Reclaimed {
-  /** By the wall clock. */
+  /** Wall-clock time of the end of the removal. */
   readonly atMs: number;
   readonly reclaims: readonly Reclaim[];
 }
 
 /**
- * Does something about one threshold: removes what nobody needs, and where that is not enough evicts one pod (N2;
- * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). Both are done aside.
+ * Responds to one met threshold: removes unused resources and, if that is not enough, evicts one pod (N2;
+ * `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). Both run in the background
+ * of the control loop.
  * Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
-export class Relief {
+export class ThresholdResponder {
   readonly #components: Components;
   readonly #options: Options;
   readonly #age: Histogram<'eviction_signal'>;
-  /** What was removed, where no figures have told yet what came of that. */
+  /** Removals whose effect no stats have shown yet. */
   readonly #reclaimed = new Map<Threshold, Reclaimed>();
-  /** The last look at each disk that is short; `undefined` where what it tells is over. */
+  /** Last stats of each disk that is short; `undefined` if they must not be used to compute a fill rate. */
   readonly #looks = new Map<Threshold, Figures | undefined>();
-  /** Whether containers were removed, or have ended, since a disk is short: a runtime frees what they wrote some time after their removal. */
+  /**
+   * Whether containers were removed, or have stopped, since a disk is short. The runtime frees their disk space some
+   * time after the removal.
+   */
   #mayFree = false;
-  /** Since when it may, by the monotonic clock. */
+  /** Monotonic time since when disk space may become free. */
   #freeingSinceMs: number | undefined;
 
   constructor(components: Components, options: Options) {
@@ -79,14 +83,15 @@ export class Relief {
     this.#options = options;
     this.#age = components.metrics.histogram({
       name: 'kubelet_eviction_stats_age_seconds',
-      help: 'How old the statistics were that a pod was evicted for, by signal.',
+      help: 'Age of the stats that a pod was evicted for, in seconds, by eviction signal.',
       labels: ['eviction_signal'],
     });
   }
 
   /**
-   * @param actionable all thresholds for which something is to be done, this one among them
-   * @param before by which that is so
+   * Responds to one threshold.
+   * @param actionable all thresholds that require a reaction, including this one
+   * @param before the stats that show them
    * @throws the signal's reason
    */
   async relieve(
@@ -100,7 +105,7 @@ export class Relief {
     const earlier = this.#looks.get(threshold);
     if (isOfDisk(threshold)) this.#looks.set(threshold, before);
     if (this.#isSettling(threshold, earlier, before)) {
-      // What is removed and measured by now is old when the wait is over.
+      // The last removal and measurement will be out of date when the settling time has passed.
       this.#reclaimed.delete(threshold);
       return { outcome: 'settling', after: before };
     }
@@ -120,7 +125,7 @@ export class Relief {
       if (!hasEnded) return { outcome: 'under way', after: before };
       const after = await this.#look(threshold, signal);
       if (after === undefined) {
-        // Nothing is known of what is left: pods stay until it is.
+        // The effect of the removal is unknown, so no pod is evicted until stats are available.
         decisions.add({ ...this.#facts(threshold, reclaims, before), outcome: 'unknown', ranked: [] });
         return { outcome: 'unknown', after: before };
       }
@@ -131,8 +136,9 @@ export class Relief {
       figures = after;
     }
     if (reclaims.length < all.length) {
-      // Images go before pods, and who wants them is not known yet.
-      logger.info({ resource }, 'Eviction manager: unused images and pods stay until all sources of pods have spoken');
+      // Images must be removed before pods are evicted, but while not all pods are known, needed images may look
+      // unused.
+      logger.info({ resource }, 'Eviction manager: keeping unused images and pods until all pod sources are ready');
       decisions.add({ ...this.#facts(threshold, reclaims, figures), outcome: 'waiting', ranked: [] });
       return { outcome: 'waiting', after: figures };
     }
@@ -140,7 +146,8 @@ export class Relief {
     if (this.#isSettling(threshold, earlier ?? before, figures)) return { outcome: 'settling', after: figures };
     const ranked = rankPods(threshold.signal, this.#components.pods.active(), figures.statsOf, layout);
     const first = ranked.find(({ pod }) => !this.#components.pods.isCritical(pod));
-    // For a disk, or for a limit of its own: with it goes what is short here.
+    // The pod is already being evicted, for a disk threshold or its own storage limit. Its termination will also
+    // relieve this shortage.
     if (first !== undefined && this.#components.evictor.isGoing(first.pod)) {
       this.#hurry(threshold, (_cause, pod) => pod.metadata.uid === first.pod.metadata.uid, signal);
       return { outcome: 'going', after: figures };
@@ -160,7 +167,10 @@ export class Relief {
     return { outcome: hasEnded ? 'evicted' : 'under way', after: figures };
   }
 
-  /** What goes on in the lane of this threshold may have begun when it was not as urgent: who has time to end has little from now on. */
+  /**
+   * Shortens the grace period of pods that are being evicted in this threshold's lane, if the threshold is hard. Their
+   * evictions may have started while the shortage was less urgent.
+   */
   hurry(threshold: Threshold, signal: AbortSignal): void {
     const lane = laneOf(threshold.signal);
     this.#hurry(threshold, (cause) => isSignal(cause.signal) && laneOf(cause.signal) === lane, signal);
@@ -170,7 +180,10 @@ export class Relief {
     if (isHard(threshold)) this.#components.evictor.hurry(isMeant, IMMEDIATE_GRACE_SECONDS, signal);
   }
 
-  /** Not again where the figures are those that were missing after the last time, and nothing else may be removed by now. */
+  /**
+   * Returns whether a removal is due. No removal is due if these stats are the first that show the effect of the last
+   * removal and the last removal covered the same kinds.
+   */
   #isToReclaim(threshold: Threshold, figures: Figures, reclaims: readonly Reclaim[]): boolean {
     const last = this.#reclaimed.get(threshold);
     this.#reclaimed.delete(threshold);
@@ -180,7 +193,10 @@ export class Relief {
     return !isTried && (reclaims.length > 0 || hasUsage);
   }
 
-  /** N2: who goes is not chosen while a disk may still become free of what was removed, the last victim's files among it. */
+  /**
+   * Returns whether removed data, including the files of the last evicted pod, may still become free; until then no pod
+   * is chosen for a disk (N2).
+   */
   #isSettling(threshold: Threshold, before: Figures | undefined, now: Figures): boolean {
     if (!isOfDisk(threshold)) return false;
     const sinceMs = this.#freeingSinceMs;
@@ -201,7 +217,7 @@ export class Relief {
     if (this.#mayFree) this.#freeingSinceMs ??= clock.monotonic();
   }
 
-  /** @returns figures of what a removal has left; `undefined` where there are none yet */
+  /** @returns stats that show the effect of a removal; `undefined` if there are none yet */
   async #look(threshold: Threshold, signal: AbortSignal): Promise<Figures | undefined> {
     const { statistics, seen } = this.#components;
     const after = await statistics.take(signal);
@@ -212,12 +228,12 @@ export class Relief {
   }
 
   /**
-   * Newer figures of the node have come: where a removal was enough, and there were none to tell that, they do.
-   * @param met the thresholds that are met by them, grace period over or not
+   * Processes newer stats of the node: records removals that turn out to have been sufficient.
+   * @param met the thresholds that these stats meet, whether or not their grace period has passed
    */
   settle(figures: Figures, met: readonly Threshold[]): void {
     for (const threshold of this.#looks.keys()) {
-      // A disk of which nothing is told is as short as it was.
+      // A disk without values keeps its state.
       const isTold = figures.observations.has(threshold.signal);
       if (isTold && !isMetBy(threshold, figures.observations, true)) this.#looks.delete(threshold);
     }
@@ -266,19 +282,24 @@ export class Relief {
     if (isOfDisk(threshold)) this.podsEnded();
   }
 
-  /** Pods are gone that wrote to disks. How fast these were filled until then tells nothing of who is left. */
+  /**
+   * Records that pods which wrote to disks are gone. The fill rates measured so far do not apply to the remaining pods.
+   */
   podsEnded(): void {
     this.#frees(true);
     for (const threshold of this.#looks.keys()) this.#looks.set(threshold, undefined);
   }
 
-  /** Whatever was removed before does not count any more. @param mayFree whether the next removal may free something */
+  /** Resets the settling state. @param mayFree whether the next removal may free disk space */
   #frees(mayFree: boolean): void {
     this.#mayFree = mayFree;
     this.#freeingSinceMs = undefined;
   }
 
-  /** Of all that is short, as upstream does, and not only of what the pod goes for. */
+  /**
+   * Observes the stats age of all signals that require a reaction, as upstream does, not only of the signal that the
+   * pod is evicted for.
+   */
   #observeAges(actionable: readonly Threshold[], { observations }: Figures): void {
     for (const { signal } of actionable) {
       const { atMs } = observations.get(signal) ?? {};
@@ -301,7 +322,7 @@ function isOfDisk({ signal }: Threshold): boolean {
   return laneOf(signal) === 'disk';
 }
 
-/** Whether figures can know of what was done at an instant of the wall clock. */
+/** Returns whether the stats are at least as new as an action that ended at this wall-clock time. */
 function isOfOrAfter({ observations }: Figures, { signal }: Threshold, doneAtMs: number | undefined): boolean {
   const { atMs } = observations.get(signal) ?? {};
   return atMs !== undefined && doneAtMs !== undefined && atMs >= doneAtMs;
