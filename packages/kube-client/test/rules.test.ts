@@ -274,7 +274,7 @@ test('warnings are those of the API server, unquoted', () => {
 test('watch events: a type that is not known is passed over, what is no event is an error', () => {
   expect(parseWatchEvent('{"type":"NEWER","object":{}}')).toBeUndefined();
   expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: 3 characters');
-  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object with no name');
+  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object without a name');
   expect(parseWatchEvent('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}')).toEqual({
     type: 'BOOKMARK',
     resourceVersion: '7',
