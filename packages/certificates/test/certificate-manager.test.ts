@@ -268,7 +268,7 @@ describe('rotation', () => {
     await clock.advance(0.85 * DAY_MS);
     expect(manager.current).toBe(first);
     expect(lines.map(({ message }) => message)).toContain(
-      'No new certificate can be had; the one that there is stays in use',
+      'Failed to obtain a new certificate; the current one stays in use',
     );
     api.acceptConnections();
     await clock.advance(36_000);
@@ -286,7 +286,7 @@ describe('rotation', () => {
     expect(identities.slice(-2).sort()).toEqual(['bootstrap', 'current']);
     expect(lines.at(-1)).toMatchObject({
       level: 'error',
-      message: 'The certificate has expired, and no new one can be had',
+      message: 'Failed to obtain a new certificate; the current one has expired',
     });
     manager.reportTtl();
     expect(metrics.text()).toMatch(/kubelet_certificate_manager_client_ttl_seconds -1[12]\d\n/);

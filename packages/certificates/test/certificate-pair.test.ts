@@ -56,7 +56,7 @@ describe('a pair', () => {
     ['a broken certificate', BROKEN, KEY, 'a certificate cannot be parsed'],
     ['a broken certificate of an issuer', `${CERT}\n${BROKEN}`, KEY, 'a certificate cannot be parsed'],
     ['a broken key', CERT, BROKEN_KEY, 'the private key cannot be parsed'],
-    ['a key of something else', CERT, makePair().key, 'the private key is not the one of the certificate'],
+    ['a key of something else', CERT, makePair().key, 'the private key does not match the certificate'],
   ])('with %s is refused', (_what, cert, key, message) => {
     expect(() => parsePair(cert, key)).toThrow(new CertificateError('InvalidPair', message));
   });

@@ -100,9 +100,9 @@ describe('a certificate store', () => {
       await fs.writeFile(CURRENT, text);
       expect(await store.load()).toEqual(second);
       expect(lines.map(({ message }) => message)).toEqual([
-        'A certificate and key are damaged and not used',
-        'A certificate and key are damaged and not used',
-        'The current certificate is lost or damaged; the newest other one is used',
+        'Ignoring a damaged certificate and key',
+        'Ignoring a damaged certificate and key',
+        'The current certificate is lost or damaged; using the newest other one',
       ]);
       expect(await fs.readlink(CURRENT)).toBe('/pki/kubelet-client-2026-01-01-00-00-01.pem');
     },

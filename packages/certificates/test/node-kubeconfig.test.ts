@@ -71,11 +71,11 @@ describe("a node's kubeconfig", () => {
 
   test.each([
     ['is missing', undefined, /ENOENT.*ca\.crt/],
-    ['is none', 'CA', /: its certificate authority is none$/],
+    ['is none', 'CA', /: its certificate authority is invalid$/],
     [
       'cannot be parsed',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-      /: its certificate authority is none$/,
+      /: its certificate authority is invalid$/,
     ],
     [
       'is one among others that are none',

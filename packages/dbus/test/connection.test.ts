@@ -247,7 +247,7 @@ describe('a connection', () => {
     const short = signalBytes('Short');
     sendInPieces(Buffer.concat([short, long, short]), size);
     expect(signals.map(({ member }) => member)).toEqual(['Short', 'Short']);
-    expect(log.lines.map(({ message }) => message)).toEqual(['A D-Bus message is too long: passed over']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['Skipped a D-Bus message: it is too long']);
     await connection.call(CALL);
   });
 
@@ -285,7 +285,7 @@ describe('a connection', () => {
     sendInPieces(long, 2 ** 12);
     peer.signal('/a', 'a.B', 'Short', '', []);
     expect(signals.map(({ path }) => path)).toEqual(['/a']);
-    expect(log.lines.map(({ message }) => message)).toEqual(['The header of a D-Bus message is too long: passed over']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['Skipped a D-Bus message: its header is too long']);
   });
 
   test('a message in tiny pieces costs no more than its length', async () => {
@@ -352,7 +352,7 @@ describe('a connection', () => {
     };
     peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
     expect(connection.isClosed).toBe(false);
-    expect(log.lines).toMatchObject([{ level: 'error', message: 'A D-Bus signal could not be dealt with' }]);
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'Handler of a D-Bus signal failed' }]);
     await connection.call(CALL);
   });
 });

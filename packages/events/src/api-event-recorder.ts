@@ -30,13 +30,13 @@ import { EventSinkError } from './sink-error.ts';
 /** What an {@link ApiEventRecorder} works with. */
 export interface ApiEventRecorderComponents {
   readonly sink: EventSink;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
@@ -44,19 +44,19 @@ export interface ApiEventRecorderComponents {
 export interface ApiEventRecorderOptions {
   /** The node's name: `source.host` and `reportingInstance`. */
   readonly host: string;
-  /** `source.component` and `reportingComponent`; `kubelet` where absent. */
+  /** `source.component` and `reportingComponent`. Default: `kubelet`. */
   readonly component?: string;
   /** Requests per second, `eventRecordQPS`; 50 where absent, 0: no limit. */
   readonly qps?: number;
-  /** Requests at once, `eventBurst`; 100 where absent. */
+  /** Requests at once, `eventBurst`. Default: 100. */
   readonly burst?: number;
-  /** How many events wait for the API server at most; 1000 where absent. */
+  /** How many events wait for the API server at most. Default: 1000. */
   readonly queueLimit?: number;
-  /** How often an event is tried; 12 where absent. */
+  /** How often an event is tried. Default: 12. */
   readonly maxTries?: number;
-  /** The pause between two tries, in milliseconds; 10,000 where absent. */
+  /** The pause between two tries, in milliseconds. Default: 10,000. */
   readonly retryMs?: number;
-  /** How long disposing may take to write what waits, in milliseconds; 2,000 where absent. */
+  /** How long disposing may take to write what waits, in milliseconds. Default: 2,000. */
   readonly flushTimeoutMs?: number;
   /** How events are combined, counted and filtered; what is absent is client-go's. */
   readonly correlation?: Partial<CorrelationLimits>;

@@ -8,7 +8,7 @@ it.each([
   // Bytes are counted, not characters.
   [`/${'é'.repeat(53)}`, undefined],
   [`/${'é'.repeat(54)}`, 'at most 107 bytes, this one has 109'],
-  ['a.sock', "a.sock: a socket's path is absolute"],
+  ['a.sock', 'a.sock: the path of a socket must be absolute'],
   ['', 'absolute'],
 ])('what is wrong with the path %s of a socket: %s', (path, problem) => {
   if (problem === undefined) expect(socketPathProblem(path)).toBeUndefined();

@@ -194,7 +194,7 @@ describe('GrpcClient and GrpcServer', () => {
     });
     await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
     client = new GrpcClient({}, { socketPath });
-    const told = { code: 'INTERNAL', details: 'the message is compressed in a way that is not known, or not said' };
+    const told = { code: 'INTERNAL', details: 'the compression of the message is unknown or missing' };
     expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject(told);
     expect(await errorOf(client.stream(rpcs.count, {}).next())).toMatchObject(told);
     client.close();
@@ -317,8 +317,8 @@ describe('GrpcClient and GrpcServer', () => {
   it.each(['relative.sock', `/${'x'.repeat(107)}`])(
     'refuse a path that is none of a socket: %s',
     async (socketPath) => {
-      expect(() => new GrpcClient({}, { socketPath })).toThrow(/a socket's path/);
-      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/a socket's path/);
+      expect(() => new GrpcClient({}, { socketPath })).toThrow(/the path of a socket/);
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/the path of a socket/);
     },
   );
 
@@ -387,14 +387,18 @@ describe('GrpcClient and GrpcServer', () => {
   it('a server whose directory is not there says so', async () => {
     const socketPath = path.join(directory, 'none/s.sock');
     const starting = new GrpcServer({ socketPath, services: [] }).start();
-    await expect(starting).rejects.toThrow(`listen ${socketPath}: there is no directory ${path.dirname(socketPath)}`);
+    await expect(starting).rejects.toThrow(
+      `listen ${socketPath}: the directory ${path.dirname(socketPath)} does not exist`,
+    );
   });
 
   it('K4: a server that cannot listen leaves nothing behind, however often that is tried', async () => {
     const socketPath = path.join(directory, 'missing', 's.sock');
     const before = await serversKnown();
     for (let tries = 0; tries < 5; tries++) {
-      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow('there is no directory');
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(
+        /the directory .* does not exist/,
+      );
     }
     expect(await serversKnown()).toBe(before);
   });
@@ -404,7 +408,7 @@ describe('GrpcClient and GrpcServer', () => {
     server = new GrpcServer({ socketPath, services: [] });
     const starting = server.start();
     server.close();
-    await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed meanwhile`);
+    await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed during the start`);
     expect(fs.existsSync(socketPath)).toBe(false);
     await server.start();
     expect(fs.existsSync(socketPath)).toBe(true);

@@ -358,7 +358,7 @@ describe('bytes that are no message', () => {
   it('that are no UTF-8 are no text where that is asked for', () => {
     const bytes = bytesOf('0a 02 61ff');
     expect(all.decode(bytes).text).toBe('a\ufffd');
-    expect(() => strictAll.decode(bytes)).toThrow(new RangeError('a text that ends at 4 is no UTF-8'));
+    expect(() => strictAll.decode(bytes)).toThrow(new RangeError('a text that ends at 4 is not UTF-8'));
     expect(strictAll.decode(bytesOf('0a 04 efbbbf61')).text).toBe('\ufefFa');
   });
 });

@@ -133,7 +133,7 @@ test.each([
   [resources.pods, { namespace: '', name: 'a' }, /namespace/],
   [resources.pods, { namespace: 'ns', name: 'a', subresource: 'proxy/..' }, /subresource/],
   [resources.pods, { name: 'a' }, /a namespace is missing/],
-  [resources.nodes, { namespace: 'ns', name: 'a' }, /have no namespace/],
+  [resources.nodes, { namespace: 'ns', name: 'a' }, /are not namespaced/],
   [resources.pods, { namespace: 'ns', subresource: 'status' } as never, /a name is missing/],
   [resources.pods, { namespace: 'ns', name: undefined } as never, /a name is missing/],
   [resources.nodes, {} as never, /a name is missing/],

@@ -18,13 +18,13 @@ import type { LeaseClient, NodeClient } from './ports.ts';
 export interface NodeLeaseComponents {
   readonly leases: LeaseClient;
   readonly nodes: Pick<NodeClient, 'getNode'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
   /** Called from the second failed renewal in a row on: connections that hang should be closed. */
   readonly onRepeatedHeartbeatFailure?: () => void;
@@ -38,7 +38,7 @@ export interface NodeLeaseOptions {
   readonly nodeName: string;
   /** 40 s where absent; it is renewed after a quarter of that. */
   readonly leaseDurationSeconds?: number;
-  /** How long a request may take; 10 s where absent. */
+  /** How long a request may take. Default: 10 s. */
   readonly requestTimeoutMs?: number;
 }
 

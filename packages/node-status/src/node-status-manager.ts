@@ -31,13 +31,13 @@ import { StartupMetrics } from './startup-metrics.ts';
 export interface NodeStatusComponents {
   readonly nodes: NodeClient;
   readonly sources: NodeFactSources;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
   /** Nobody is told where absent. */
   readonly recorder?: EventRecorder;

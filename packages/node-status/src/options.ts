@@ -13,9 +13,9 @@ export interface NodeStatusOptions {
   readonly kubeletVersion: string;
   /** As Go names it: see `goArchitecture`. */
   readonly architecture: string;
-  /** `linux` where absent. */
+  /** Default: `linux`. */
   readonly operatingSystem?: string;
-  /** Whether the kubelet creates its node; true where absent. */
+  /** Whether the kubelet creates its node. Default: true. */
   readonly registerNode?: boolean;
   readonly nodeLabels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
@@ -41,13 +41,13 @@ export interface NodeStatusOptions {
   readonly gateEnabled?: (gate: string) => boolean;
   /** Whether extended resources of a node that is there already are set to 0, because the machine was made anew; no where absent. */
   readonly resetExtendedResources?: () => boolean | Promise<boolean>;
-  /** How often the status is computed, and sent where it changed; 10 s where absent. */
+  /** How often the status is computed, and sent where it changed. Default: 10 s. */
   readonly updateFrequencyMs?: number;
-  /** How often a status that did not change is sent; 5 min where absent. */
+  /** How often a status that did not change is sent. Default: 5 min. */
   readonly reportFrequencyMs?: number;
   /** How long a request of the API server may take; 10 s where absent, as upstream's client for heartbeats. */
   readonly requestTimeoutMs?: number;
-  /** How long a round waits for a fact that is slow; 5 s where absent. */
+  /** How long a round waits for a fact that is slow. Default: 5 s. */
   readonly factPatienceMs?: number;
   /** For how long the machine has been up; the metrics that count from its boot are not there where absent. */
   readonly uptimeMs?: number;

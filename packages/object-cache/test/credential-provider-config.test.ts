@@ -87,7 +87,7 @@ providers:
   test.each([
     ['a list', '[]', 'the document: must be an object'],
     ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
-    ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is not known'],
+    ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is unknown'],
     ['a version that is no text', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
     [
       'a kind that is no text',

@@ -202,7 +202,7 @@ describe('a pod', () => {
     const auths = Object.fromEntries([...names, ' '.repeat(100_000)].map((name) => [name, {}]));
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(JSON.stringify({ auths })) } }));
     expect(await lookup('example.com/app')).toEqual({ value: [] });
-    const told = lines.filter(({ message }) => message === 'Registries of a pull secret are invalid');
+    const told = lines.filter(({ message }) => message === 'Invalid registries in a pull secret');
     expect(told).toMatchObject([{ fields: { secret: 'one', count: 501 } }]);
     expect(JSON.stringify(lines).length).toBeLessThan(10_000);
   });

@@ -1,4 +1,7 @@
-/** The fields of a certificate that decide whether it may sign or use another, of which `node:crypto` tells nothing. */
+/**
+ * The fields of a certificate that decide whether it may sign or use another one and that `node:crypto` does not
+ * expose.
+ */
 export interface CertificateFields {
   /** 1, 2 or 3. */
   readonly version: number;
@@ -13,7 +16,7 @@ export interface CertificateFields {
   readonly signsCertificates: boolean | undefined;
   /** Object identifiers as in `signatureAlgorithm`; `undefined` if the certificate does not restrict its use. */
   readonly extendedUsages: readonly string[] | undefined;
-  /** Other extensions that an issuer or its critical flag obliges a verifier to heed. */
+  /** Extensions that this code does not evaluate but a verifier must respect: critical ones, and constraints. */
   readonly unhandled: readonly string[];
   /** Of those, the critical ones that Go's verifier does not heed and therefore refuses; OpenSSL heeds more. */
   readonly unheeded: readonly string[];
@@ -63,7 +66,7 @@ const CERT_SIGN = 0x04;
 interface Element {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
+  /** The element including tag and length. */
   readonly raw: Buffer;
 }
 
@@ -75,7 +78,7 @@ export function certificateFields(der: Buffer): CertificateFields {
   const [certificate] = elements(der);
   const [tbs, outerAlgorithm] = elements(contentOf(certificate, SEQUENCE));
   const parts = elements(contentOf(tbs, SEQUENCE));
-  // Version 1 leaves the version out, and counts from 0.
+  // Version 1 leaves the field out. The value counts from 0.
   const version = parts[0]?.tag === VERSION ? contentOf(elements(parts.shift()?.content ?? NONE)[0], INTEGER)[0] : 0;
   const [, innerAlgorithm, issuer, , subject] = parts;
   if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');
@@ -151,13 +154,13 @@ function basicConstraintsOf(value: Element | undefined): CertificateFields['basi
   const length = parts.find(({ tag }) => tag === INTEGER)?.content;
   if (length === undefined) return { ca, pathLength: undefined };
   const [first = 0x80] = length;
-  if (first >= 0x80 || length.length > 4) throw new Error('a path length that no chain has');
+  if (first >= 0x80 || length.length > 4) throw new Error('the path length is out of range');
   return { ca, pathLength: length.readUIntBE(0, length.length) };
 }
 
 function signsCertificatesOf(value: Element | undefined): boolean | undefined {
   if (value === undefined) return undefined;
-  // The first byte of a bit string counts the bits that are not used.
+  // The first byte of a bit string is the number of unused bits.
   return ((contentOf(value, BIT_STRING)[1] ?? 0) & CERT_SIGN) !== 0;
 }
 
@@ -180,17 +183,17 @@ function elements(der: Buffer): Element[] {
   for (let at = 0; at < der.length; ) {
     const tag = der[at] ?? 0;
     const short = der[at + 1];
-    if (short === undefined) throw new Error('DER that is cut off');
+    if (short === undefined) throw new Error('DER is truncated');
     let length = short;
     let start = at + 2;
     if (short >= 0x80) {
       const bytes = short - 0x80;
-      if (bytes < 1 || bytes > 4 || start + bytes > der.length) throw new Error('a length that DER does not have');
+      if (bytes < 1 || bytes > 4 || start + bytes > der.length) throw new Error('invalid DER length');
       length = der.readUIntBE(start, bytes);
       start += bytes;
     }
     const end = start + length;
-    if (end > der.length) throw new Error('DER that is cut off');
+    if (end > der.length) throw new Error('DER is truncated');
     all.push({ tag, content: der.subarray(start, end), raw: der.subarray(at, end) });
     at = end;
   }
@@ -198,7 +201,7 @@ function elements(der: Buffer): Element[] {
 }
 
 function contentOf(element: Element | undefined, tag: number): Buffer {
-  if (element?.tag !== tag) throw new Error(`expected the tag ${tag}, got ${element?.tag}`);
+  if (element?.tag !== tag) throw new Error(`expected DER tag ${tag}, got ${element?.tag}`);
   return element.content;
 }
 

@@ -1,14 +1,14 @@
-/** How a connection is ended. */
+/** The ways to end a connection. */
 export interface ConnectionEnds {
-  /** At once. */
+  /** Closes the connection immediately. */
   destroy(): void;
-  /** When what is under way on it is done; at once where that cannot be said. */
+  /** Closes the connection when its requests are done; immediately if the protocol cannot tell. */
   close?(): void;
 }
 
 interface Connection {
   ends: ConnectionEnds;
-  /** How many requests are under way on it. */
+  /** The number of requests in progress. */
   busy: number;
   /** Bytes that the server holds of requests of a stranger: begun heads, and requests that are not answered yet. */
   headBytes: number;
@@ -22,13 +22,14 @@ const REQUEST_BYTES = 4096;
 const MAX_COPIED_BYTES = 256 * 1024 * 1024;
 
 /**
- * Keeps account of a server's connections. Those of strangers, of whom nobody has shown yet that they may use the server, are
- * few: whoever opens too many loses the oldest, so that a flood closes its own, and who knows their way is no stranger for long.
+ * Tracks a server's connections. The number of strangers (connections that have not yet sent an authorized request) is
+ * limited: beyond the limit, the oldest stranger is closed. A flood therefore closes mainly its own connections, and
+ * authorized clients are strangers only briefly.
  */
 export class ConnectionLedger {
   readonly #maxStrangers: number;
   readonly #connections = new Map<string, Connection>();
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #strangers = new Set<string>();
   readonly #maxHeadBytes: number;
   /** The sum of `headBytes` of all strangers. */
@@ -49,7 +50,7 @@ export class ConnectionLedger {
     return this.#strangers.size;
   }
 
-  /** @param key which connection: both ends' addresses */
+  /** @param key identifies the connection by the addresses of both ends */
   opened(key: string, ends: ConnectionEnds): void {
     this.#connections.set(key, { ends, busy: 0, headBytes: 0, copiedBytes: 0 });
     this.#strangers.add(key);
@@ -69,7 +70,7 @@ export class ConnectionLedger {
     if (connection.copiedBytes > MAX_COPIED_BYTES) this.#drop(key);
   }
 
-  /** The connection has got as far as to be ended in another way, too. */
+  /** Adds or replaces ways to end the connection, once its protocol is known. */
   setEnds(key: string, ends: Partial<ConnectionEnds>): void {
     const connection = this.#connections.get(key);
     if (connection !== undefined) connection.ends = { ...connection.ends, ...ends };
@@ -86,7 +87,7 @@ export class ConnectionLedger {
     this.#strangers.delete(key);
   }
 
-  /** Whether a request is under way on it. */
+  /** Returns whether a request is in progress on the connection. */
   isBusy(key: string): boolean {
     return (this.#connections.get(key)?.busy ?? 0) > 0;
   }
@@ -109,13 +110,13 @@ export class ConnectionLedger {
     };
   }
 
-  /** Ends all connections on which nothing is under way, and the others when it is done. */
+  /** Closes idle connections now, and the others when their requests are done. */
   end(): void {
     this.#isEnding = true;
     for (const connection of this.#connections.values()) endWhenIdle(connection);
   }
 
-  /** Ends all connections at once. */
+  /** Closes all connections immediately. */
   destroy(): void {
     for (const { ends } of [...this.#connections.values()]) ends.destroy();
   }
