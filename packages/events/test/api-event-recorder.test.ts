@@ -128,7 +128,7 @@ describe('while the API server is away', () => {
     expect(lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, fields.count])).toEqual(
       [
         ['Unable to write event (will not retry!)', undefined],
-        ['Events were dropped while the API server was away', 17],
+        ['Dropped events while the API server was unavailable', 17],
       ],
     );
   });

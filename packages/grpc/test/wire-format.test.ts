@@ -346,7 +346,7 @@ describe('bytes that are no message', () => {
 
   it('say where they end too early', () => {
     expect(() => all.decode(bytesOf('0a 05 68'))).toThrow('5 bytes at 2 reach past the end at 3');
-    expect(() => all.decode(bytesOf('6a 02 30ff 01'))).toThrow('a field ends at 5, after the end at 4');
+    expect(() => all.decode(bytesOf('6a 02 30ff 01'))).toThrow('a field ends at 5, after the end of its message at 4');
   });
 
   it('are read no further than they go, where they lie in a larger buffer', () => {

@@ -46,7 +46,7 @@ describe('kubectl why POD', () => {
       api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
       const { code, out, err } = await api.why('web', ...(output === 'json' ? ['-o', 'json'] : []));
       expect([code, out]).toEqual([1, '']);
-      expect(err).toContain('what came back from node n1 is no explanation, but "text/html"');
+      expect(err).toContain('what came back from node n1 is not an explanation, but "text/html"');
     }
   });
 
@@ -101,7 +101,7 @@ describe('kubectl why POD', () => {
       waitingFor: [{ what: expect.stringContaining('Unschedulable'), sinceMs: 1767225600000 }, {}],
     });
     api.pod('new', {});
-    expect((await api.why('new')).out).toContain('the scheduler default-scheduler has not looked at it yet');
+    expect((await api.why('new')).out).toContain('the scheduler default-scheduler has not processed it yet');
   });
 });
 
@@ -157,7 +157,7 @@ describe('errors say what is wrong, and what to do', () => {
       'an API server that the node does not let in',
       () => api.says(page('/default/x', 'text'), 'Forbidden (user=kube-apiserver, verb=get, resource=nodes)', 403),
       ['x'],
-      /does not let the API server in: Forbidden[\s\S]*system:kubelet-api-admin/,
+      /does not authorize the API server: Forbidden[\s\S]*system:kubelet-api-admin/,
     ],
     [
       'an API server that the node does not know',
@@ -187,7 +187,7 @@ describe('errors say what is wrong, and what to do', () => {
       'a pod that the node has not heard of',
       () => api.says(page('/default/x', 'text'), 'pod default/x is not known here\n', 404),
       ['x'],
-      'the node n1 does not know the pod default/x: it has not heard of it yet, or has forgotten it already',
+      'the node n1 does not know the pod default/x: it has not received the pod yet, or has already removed it',
     ],
     ['no node', () => undefined, ['--node', 'n9'], /^there is no node n9: /],
     [
@@ -206,7 +206,7 @@ describe('errors say what is wrong, and what to do', () => {
       'nonsense',
       () => api.says('/api/v1/namespaces/default/pods/x', '<html>'),
       ['x'],
-      'what came back is no JSON: <html>',
+      'the response is not JSON: <html>',
     ],
     [
       'no context',
@@ -232,17 +232,17 @@ describe('errors say what is wrong, and what to do', () => {
 
   it.each([
     [[], 'name a pod, a workload (deploy/NAME), --all pods of a namespace, or a node with --node'],
-    [['web', '--all'], '--all is for all pods: leave out web'],
-    [['ns/shop', '-n', 'team'], 'one namespace at a time: ns/shop, or team'],
-    [['--node', 'n1', '-A'], '--node n1 is for the node alone: leave out --all'],
-    [['deploy/..'], 'the deployment: ".." is no name'],
-    [['a', 'b'], 'one at a time: a, or b'],
-    [['service/web'], 'pods and workloads are explained, not "service"'],
-    [['../../secrets'], 'pods and workloads are explained, not ".."'],
-    [['pod/..'], 'the pod: ".." is no name'],
-    [['web', '--node', 'n1'], '--node n1 is for the node alone: leave out web'],
-    [['web', '-o', 'yaml'], '--output: want text or json, got "yaml"'],
-    [['web', '--interval', '0'], '--interval: want seconds from 0.1 to 3600, got "0"'],
+    [['web', '--all'], '--all explains all pods: leave out web'],
+    [['ns/shop', '-n', 'team'], 'only one namespace is allowed: ns/shop, or team'],
+    [['--node', 'n1', '-A'], '--node n1 explains only the node: leave out --all'],
+    [['deploy/..'], 'the deployment: ".." must be a valid name'],
+    [['a', 'b'], 'only one name is allowed: a, or b'],
+    [['service/web'], 'only pods and workloads can be explained, not "service"'],
+    [['../../secrets'], 'only pods and workloads can be explained, not ".."'],
+    [['pod/..'], 'the pod: ".." must be a valid name'],
+    [['web', '--node', 'n1'], '--node n1 explains only the node: leave out web'],
+    [['web', '-o', 'yaml'], '--output: must be text or json, got "yaml"'],
+    [['web', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600, got "0"'],
     [['web', '--nope'], "Unknown option '--nope'"],
   ])('a command line: %j', async (argv, expected) => {
     const { code, err } = await api.why(...argv);

@@ -631,7 +631,7 @@ describe('the first status', () => {
       },
     });
     await start();
-    expect(lines.map(({ message }) => message)).toContain('Unable to look at the node');
+    expect(lines.map(({ message }) => message)).toContain('Unable to compute the node status');
     Object.defineProperty(host, 'readiness', { value: readiness });
     await clock.advance(2_000);
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
