@@ -46,7 +46,7 @@ describe('kubectl why POD', () => {
       api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
       const { code, out, err } = await api.why('web', ...(output === 'json' ? ['-o', 'json'] : []));
       expect([code, out]).toEqual([1, '']);
-      expect(err).toContain('what came back from node n1 is not an explanation, but "text/html"');
+      expect(err).toContain('the response of node n1 is not an explanation, but "text/html"');
     }
   });
 
@@ -69,7 +69,7 @@ describe('kubectl why POD', () => {
       expect([code, /[^\P{Cc}\n]|\p{Cf}/u.test(err)]).toEqual([1, false]);
     }
     api.says(page('/default/evil', 'json'), '\x1b]0;title\x07 is no JSON');
-    expect((await api.why('evil', '-o', 'json')).err).toMatch(/no JSON: \uFFFD]0;title\uFFFD/);
+    expect((await api.why('evil', '-o', 'json')).err).toMatch(/not JSON: \uFFFD]0;title\uFFFD/);
   });
 
   it('lets nothing in the JSON of a node draw on the terminal, and it is the same value', async () => {
@@ -200,7 +200,7 @@ describe('errors say what is wrong, and what to do', () => {
       'nobody',
       () => api.says('/api/v1/namespaces/default/pods/x', apiStatus(401, 'Unauthorized', 'Unauthorized'), 401),
       ['x'],
-      /does not know you/,
+      /does not accept the credentials of the kubeconfig/,
     ],
     [
       'nonsense',
