@@ -25,7 +25,7 @@ const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
 
 describe('a pair', () => {
-  test('is taken out of texts with other things in them, the chain in its order', () => {
+  test('is extracted from texts with other content, with the chain in order', () => {
     const { cert: issuer } = makePair();
     const text = `subject=\n${CERT}\nissuer=\n${issuer}`;
     const { cert, key, leaf } = parsePair(
@@ -45,7 +45,7 @@ describe('a pair', () => {
     });
   });
 
-  test('may be of nobody’s organization', () => {
+  test('may have no organization', () => {
     const subject = { commonName: 'a', organizations: [], dnsNames: [], ipAddresses: [] };
     expect(makePair({ subject }).leaf).toMatchObject(subject);
   });
@@ -63,7 +63,7 @@ describe('a pair', () => {
 });
 
 describe('certificates', () => {
-  test('are read one by one', () => {
+  test('are parsed one by one', () => {
     const { cert } = makePair();
     expect(
       parseCertificates(`${CERT}\n${cert}`).map(({ commonName, notBeforeMs }) => [commonName, notBeforeMs]),
