@@ -67,9 +67,10 @@ export function trustedPath(
 }
 
 /**
- * Reports whether Go accepts a path that OpenSSL has verified. OpenSSL is laxer: it heeds critical extensions that Go does not
- * know, reads certificates that Go refuses to read, compares names without regard to case, does not count issuers of their own
- * name, takes a key usage for basic constraints, and checks neither policies nor names with wildcards.
+ * Returns whether Go accepts a path that OpenSSL has verified. OpenSSL is less strict: it evaluates critical extensions
+ * that Go does not know, reads certificates that Go cannot read, compares names without regard to case, does not count
+ * self-issued certificates, accepts a key usage instead of basic constraints, and checks neither policies nor names
+ * with wildcards.
  * @param path the client's certificate first, the authority last
  */
 export function isPathForGo(path: readonly X509Certificate[]): boolean {
@@ -89,8 +90,8 @@ export function isPathForGo(path: readonly X509Certificate[]): boolean {
 }
 
 /**
- * Whether a certificate may be an issuer for Go, which wants it said by basic constraints unless the version has none
- * (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
+ * Returns whether a certificate may be an issuer according to Go, which requires basic constraints unless the
+ * certificate's version has none (`crypto/x509: Certificate.CheckSignatureFrom`). OpenSSL also accepts a key usage.
  */
 export function isAuthority(certificate: X509Certificate): boolean {
   const [read] = readable([certificate]);

@@ -10,13 +10,16 @@ interface Connection {
   ends: ConnectionEnds;
   /** The number of requests in progress. */
   busy: number;
-  /** Bytes that the server holds of requests of a stranger: begun heads, and requests that are not answered yet. */
+  /** The bytes that the server holds for requests of a stranger: incomplete heads, and heads of unanswered requests. */
   headBytes: number;
-  /** Bytes that were copied to put those heads together: each piece of a head copies what came before it. */
+  /** The bytes copied to assemble those heads: each piece of a head copies the pieces before it. */
   copiedBytes: number;
 }
 
-/** What a request takes beside its head, about: a stranger may send the next before the last is answered. */
+/**
+ * The approximate memory of a request in addition to its head: a stranger may send the next request before the last is
+ * answered.
+ */
 const REQUEST_BYTES = 4096;
 /** A head of 1 MiB in pieces of 4 KiB is copied 128 times. */
 const MAX_COPIED_BYTES = 256 * 1024 * 1024;
@@ -36,7 +39,7 @@ export class ConnectionLedger {
   #headBytes = 0;
   #isEnding = false;
 
-  /** @param maxHeadBytes how much is held of the requests of all strangers together, in bytes; without a bound by default */
+  /** @param maxHeadBytes the limit of the bytes held for requests of all strangers together. Default: no limit */
   constructor(maxStrangers: number, maxHeadBytes: number = Number.POSITIVE_INFINITY) {
     this.#maxStrangers = maxStrangers;
     this.#maxHeadBytes = maxHeadBytes;
@@ -59,9 +62,9 @@ export class ConnectionLedger {
   }
 
   /**
-   * Counts a piece of a request head that a stranger has sent. A stranger loses its connection if putting its head together takes
-   * too much copying. If strangers hold too much together, the stranger that holds most loses its connection: heads of common
-   * length are never the longest in a flood. Nothing is counted for connections that are trusted.
+   * Counts a piece of a request head from a stranger. A stranger's connection is closed if assembling its head takes
+   * too much copying. If strangers together hold too much, the stranger that holds most is closed: in a flood, heads of
+   * ordinary length are never the longest. Nothing is counted for trusted connections.
    */
   receivedPiece(key: string, bytes: number): void {
     const connection = this.#hold(key, bytes);
@@ -93,8 +96,8 @@ export class ConnectionLedger {
   }
 
   /**
-   * A request is under way; disposing of what is given ends that.
-   * @param headBytes how long its head is, unless `receivedPiece` has counted it
+   * Counts a request in progress until the returned value is disposed.
+   * @param headBytes the length of its head, unless `receivedPiece` has counted it
    */
   begin(key: string, headBytes: number = 0): Disposable {
     const connection = this.#connections.get(key);
@@ -130,7 +133,7 @@ export class ConnectionLedger {
     return connection;
   }
 
-  /** The stranger that holds most bytes. */
+  /** Returns the stranger that holds most bytes. */
   #longest(): string {
     let longest = '';
     let most = -1;

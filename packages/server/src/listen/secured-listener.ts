@@ -51,7 +51,10 @@ export interface ServerLimits {
    * is closed.
    */
   readonly maxStrangers?: number;
-  /** Of a request's head: commands to execute are in it. 1 MiB by default, as in Go. HTTP/2, which carries no commands: 64 KiB. */
+  /**
+   * The maximum size of a request's headers, which contain the commands of exec. Default: 1 MiB, as in Go. Over HTTP/2,
+   * which carries no commands: 64 KiB.
+   */
   readonly maxHeaderBytes?: number;
   /** How long a client may take for the handshake and for sending a request, in milliseconds. Default: 10 s. */
   readonly receiveMs?: number;
@@ -74,11 +77,11 @@ const CLOSING_MS = 3000;
  * would never notice.
  */
 const KEEP_ALIVE_MS = 140_000;
-/** Every stream of a connection may send as much at the same time. */
+/** The limit per stream. All streams of a connection may use it at the same time. */
 const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
-/** Of the request heads of all strangers together, in bytes. */
+/** The limit of the request heads of all strangers together, in bytes. */
 const MAX_STRANGERS_HEAD_BYTES = 32 * 1024 * 1024;
-/** As Go's server allows. */
+/** As in Go's server. */
 const MAX_CONCURRENT_STREAMS = 250;
 /** Equals the stream limit, so that a client may cancel all its streams without being treated as an attacker. */
 const STREAM_RESET_BURST = MAX_CONCURRENT_STREAMS;
@@ -248,7 +251,7 @@ export class SecuredListener {
       return;
     }
     using _busy = this.#ledger.begin(keyOf(socket), 'stream' in request ? headBytes(request.rawHeaders) : 0);
-    // What happens to a connection is heard of by its end.
+    // Connection errors are handled by the event `close`.
     response.on('error', () => {});
     response.once('close', () => link.abort(new ServerError('Ended', 'the client disconnected')));
     const { clock, logger } = this.#components;
@@ -371,7 +374,7 @@ function headBytes(rawHeaders: readonly string[]): number {
   return rawHeaders.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Queries hold commands, which may hold secrets (W4). */
+/** Removes the query: it may contain a command with secrets (W4). */
 function pathOf(target = ''): string {
   return splitTarget(target).path;
 }
