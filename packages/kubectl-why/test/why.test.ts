@@ -13,7 +13,7 @@ const EXPLAIN = '/api/v1/nodes/n1/proxy/debug/explain';
 const page = (path: string, format: string) => `${EXPLAIN}${path}?format=${format}`;
 
 describe('kubectl why POD', () => {
-  it('shows what the node of the pod says of it, asked through the API server', async () => {
+  it("shows the explanation of the pod's node, requested through the API server", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'text'), 'c: exit code 7\nPod default/web is Running\nWaits for: nothing\n');
     expect(await api.why('web')).toEqual({
@@ -25,13 +25,13 @@ describe('kubectl why POD', () => {
     expect((await api.why('pod/web')).code).toBe(0);
   });
 
-  it('shows JSON as the node gives it', async () => {
+  it("shows the node's JSON unchanged", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'json'), { pod: { name: 'web' }, waitingFor: [] });
     expect(JSON.parse((await api.why('web', '-o', 'json')).out)).toEqual({ pod: { name: 'web' }, waitingFor: [] });
   });
 
-  it('takes the namespace of the flag, else of the context, else default', async () => {
+  it('uses the namespace of the flag, otherwise of the context, otherwise default', async () => {
     for (const namespace of ['team', 'given']) {
       api.pod('web', { nodeName: 'n1' }, {}, namespace);
       api.says(page(`/${namespace}/web`, 'text'), `Pod ${namespace}/web\n`);
@@ -40,7 +40,7 @@ describe('kubectl why POD', () => {
     expect((await api.why('web', '--context', 'other', '-n', 'given')).out).toContain('Pod given/web');
   });
 
-  it('takes no page of somebody else for an explanation', async () => {
+  it('rejects a page of a proxy as an explanation', async () => {
     api.pod('web', { nodeName: 'n1' });
     for (const output of ['text', 'json'] as const) {
       api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
@@ -50,18 +50,18 @@ describe('kubectl why POD', () => {
     }
   });
 
-  it('says which pods of a node wait', async () => {
+  it('shows which pods of a node wait', async () => {
     api.says(page('', 'text'), '2 pods, 1 of them not as wanted\n');
     expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not as wanted\n');
   });
 
-  it('lets nothing that a node says draw on the terminal', async () => {
+  it("replaces control characters in a node's explanation", async () => {
     api.pod('evil', { nodeName: 'n1' });
     api.says(page('/default/evil', 'text'), 'Pod\nfine \x1b[2J\r\u202Ehidden\n');
     expect((await api.why('evil')).out).toBe('Pod, on the node n1\nfine \uFFFD[2J\uFFFD\uFFFDhidden\n');
   });
 
-  it('lets no error that a node answers draw on the terminal', async () => {
+  it("replaces control characters in a node's error", async () => {
     api.pod('evil', { nodeName: 'n1' });
     for (const status of [404, 418, 500, 503]) {
       api.says(page('/default/evil', 'text'), 'bad\x1b[2J\u009b31m\u202Ehidden', status);
@@ -72,7 +72,7 @@ describe('kubectl why POD', () => {
     expect((await api.why('evil', '-o', 'json')).err).toMatch(/not JSON: \uFFFD]0;title\uFFFD/);
   });
 
-  it('lets nothing in the JSON of a node draw on the terminal, and it is the same value', async () => {
+  it("escapes control characters in a node's JSON without changing its value", async () => {
     api.pod('evil', { nodeName: 'n1' });
     const said = { message: '\u009b2J \x7f \u202E \u{E0041} ok' };
     api.says(page('/default/evil', 'json'), `{\r\n\t"message": ${JSON.stringify(said.message)}\n}\n`);
@@ -81,7 +81,7 @@ describe('kubectl why POD', () => {
     expect(out).not.toMatch(/[^\P{Cc}\n\r\t]|\p{Cf}/u);
   });
 
-  it('says why a pod has no node, from its conditions and its gates', async () => {
+  it('explains an unscheduled pod from its conditions and gates', async () => {
     const scheduled = { type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const condition = {
       ...scheduled,
@@ -105,8 +105,8 @@ describe('kubectl why POD', () => {
   });
 });
 
-describe('errors say what is wrong, and what to do', () => {
-  it('a kubeconfig whose current context is not there', async () => {
+describe('error messages say what is wrong and what to do', () => {
+  it('a kubeconfig whose current context does not exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
     const contexts = [{ name: 'main', context: { cluster: 'c', user: 'u' } }];
@@ -251,7 +251,7 @@ describe('errors say what is wrong, and what to do', () => {
     expect(err).toContain("See 'kubectl why --help' for usage.");
   });
 
-  it('a server that is not there', async () => {
+  it('a server that is unreachable', async () => {
     const { runWhy } = await import('../src/command.ts');
     const { writeFile } = await import('node:fs/promises');
     const file = `${api.kubeconfig}-away`;
@@ -274,7 +274,7 @@ describe('errors say what is wrong, and what to do', () => {
 });
 
 describe('--watch', () => {
-  it('says again only what changed, outlives a node that is away, and ends with the pod', async () => {
+  it('shows only changes, survives a node outage, and ends with the pod', async () => {
     api.answers.clear();
     api.pod('web', { nodeName: 'n1' });
     let round = 0;
