@@ -21,47 +21,56 @@ import { type RequestIdentity, requestIdentity, rotationStep } from './rotation-
 import { type CertificateSubject, sameSubject } from './subject.ts';
 import type { CertificatePurpose } from './usages.ts';
 
-/** What {@link CertificateManager} works with. */
+/** The components of {@link CertificateManager}. */
 export interface CertificateManagerComponents {
   readonly store: Pick<CertificateStore, 'load' | 'save'>;
   readonly pendingKey: Pick<PendingKey, 'get' | 'forget'>;
-  /** Who to ask with; asked for before each request. What it throws is a failure of that request. */
+  /**
+   * Returns the client for a signing request. Called before each request. If it throws, the request counts as failed.
+   */
   readonly client: (identity: RequestIdentity) => SigningRequestClient | Promise<SigningRequestClient>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
 export interface CertificateManagerOptions {
   readonly purpose: CertificatePurpose;
-  /** What the certificate shall be for, as of now; `undefined` while it is not known. {@link CertificateManager.wake} tells of changes. */
+  /**
+   * Returns the subject that the certificate should have now, or `undefined` while it is unknown. Call {@link
+   * CertificateManager.wake} after changes.
+   */
   readonly subject: () => CertificateSubject | undefined;
-  /** Whether it is replaced in time; true where absent. Otherwise only a first one is asked for. */
+  /** Whether the certificate is renewed before it expires. If false, only the first one is requested. Default: true. */
   readonly rotate?: boolean;
-  /** Used, and replaced at once, where the store has none that is valid: what kubeadm gives a control plane's kubelet. */
+  /**
+   * The pair to use, and to replace immediately, if the store has no valid one. kubeadm supplies such a pair to a
+   * control plane's kubelet.
+   */
   readonly initialPair?: CertificatePair;
-  /** How long a request is waited for before it is looked at anew; 900,000 where absent. */
+  /** How long to wait for a request to be signed before a new attempt, in milliseconds. Default: 900,000. */
   readonly requestTimeoutMs?: number;
 }
 
-/** It looks so often whether it must do something, for timers stand still while a machine sleeps, and clocks are set. */
+/** The maximum time between checks, in milliseconds: timers stop while a machine sleeps, and clocks are adjusted. */
 const LONGEST_SLEEP_MS = 600_000;
 
-/** So long a new certificate is not replaced for being refused. */
+/** A new certificate is not replaced for being rejected during this time, in milliseconds. */
 const REJECT_GRACE_MS = 300_000;
 
-/** After these the request of that name is of no use: the next one is made with another key. */
+/** After these errors the request is unusable. The next request uses another key, and so another name. */
 const FINAL: readonly CertificateErrorCode[] = ['RequestDenied', 'RequestFailed', 'RequestIncompatible', 'InvalidPair'];
 
 /**
- * Keeps one certificate valid: takes it from the store, asks the API server for another before it expires or when it must be
- * for something else, and stores that. Whatever fails is counted, logged and tried again; the certificate that there is stays
- * in use, an expired one too, for the server's clock decides. Source: `client-go/util/certificate/certificate_manager.go`.
+ * Keeps one certificate valid: loads it from the store, requests another from the API server before it expires or when
+ * its subject must change, and stores it. Failures are counted, logged and retried. The current certificate stays in
+ * use even if it has expired, because the server's clock decides. Source:
+ * `client-go/util/certificate/certificate_manager.go`.
  */
 export class CertificateManager {
   readonly #components: WithDefaults<CertificateManagerComponents>;
@@ -77,7 +86,7 @@ export class CertificateManager {
   /** By the monotonic clock. */
   #issuedAtMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  /** What is being asked for, and how to stop that. */
+  /** The request in progress. */
   #request: { readonly subject: CertificateSubject; abandon(): void } | undefined;
   #endSleep: (() => void) | undefined;
   readonly #startOnce = new StartOnce('CertificateManager');
@@ -101,23 +110,23 @@ export class CertificateManager {
     this.#metrics = certificateMetrics(components.metrics, options.purpose);
   }
 
-  /** The pair in use, which may have expired; `undefined` before there is one. */
+  /** The pair in use, which may have expired. `undefined` until there is one. */
   get current(): CertificatePair | undefined {
     return this.#pair;
   }
 
-  /** The pair in use, as soon as there is one. @throws the signal's reason */
+  /** Resolves to the pair in use once there is one. @throws the signal's reason */
   async ready(signal?: AbortSignal): Promise<CertificatePair> {
     return this.#pair ?? (await abortable(this.#first.promise, signal));
   }
 
-  /** Calls `listener` whenever another pair is in use. @returns ends that */
+  /** Calls `listener` whenever the pair in use changes. @returns a function that removes the listener */
   onChange(listener: (pair: CertificatePair) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** What the certificate shall be for may have changed: looks now. A request for something else is not waited for. */
+  /** Checks now whether the subject has changed. A request in progress for another subject is abandoned. */
   wake(): void {
     if (this.#request !== undefined && !sameSubject(this.#request.subject, this.#options.subject())) {
       this.#request.abandon();
@@ -125,29 +134,29 @@ export class CertificateManager {
     this.#endSleep?.();
   }
 
-  /** The server does not accept the pair: another is asked for, with the credentials that one begins with. */
+  /** Reports that the server rejected the pair. Another one is requested, with the bootstrap credentials. */
   reject(pair: CertificatePair): void {
     if (pair !== this.#pair || !this.#isAccepted || this.#options.rotate === false) return;
-    // A server that refuses what was issued just now is asked for no more of it.
+    // A server that rejects a newly issued certificate is not asked for yet another one.
     if (this.#components.clock.monotonic() - this.#issuedAtMs < REJECT_GRACE_MS) return;
     this.#isAccepted = false;
     this.#forced = true;
-    this.#components.logger.error({}, 'The API server does not accept the client certificate; another is asked for');
+    this.#components.logger.error({}, 'API server rejected the client certificate; requesting another');
     this.#endSleep?.();
   }
 
-  /** Sets the metric that tells how long the pair is valid: to be called before each scrape. */
+  /** Updates the metric of the remaining validity. Must be called before each scrape. */
   reportTtl(): void {
     const leaf = this.#pair?.leaf;
     const ttlMs = leaf === undefined ? Number.POSITIVE_INFINITY : leaf.notAfterMs - this.#components.clock.now();
     this.#metrics.ttlSeconds.set({}, Math.trunc(ttlMs / 1000));
   }
 
-  /** Runs until `signal` is aborted; what it does to certificates that is to be known is in the log. */
+  /** Runs until `signal` is aborted. Certificate changes and failures are logged. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     try {
-      // A disk that fails for a moment is no reason to ask for a certificate that there may be.
+      // A temporary disk error must not cause a request for a certificate that may be stored.
       while (!(await this.#load())) {
         await this.#sleep(retryDelayMs(++this.#failures, this.#components.random.next()), signal);
       }
@@ -175,18 +184,18 @@ export class CertificateManager {
       await this.#sleep(Math.min(untilMs - clock.now(), LONGEST_SLEEP_MS), signal);
       return;
     }
-    logger.info({ why: step.why }, 'Asking for a certificate');
+    logger.info({ why: step.why }, 'Requesting a certificate');
     if (await this.#renew(subject, signal)) return;
     await this.#sleep(retryDelayMs(this.#failures, this.#components.random.next()), signal);
-    // Meanwhile somebody may have put a pair there.
+    // Another process may have stored a pair in the meantime.
     if (this.#pair === undefined || isExpired(this.#pair.leaf, clock.now())) await this.#load();
   }
 
-  /** @returns whether the next round may come at once */
+  /** @returns whether the next round may start immediately */
   async #renew(subject: CertificateSubject, signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#components;
     using link = linkAbort(signal);
-    const superseded = new Error('the certificate shall be for something else now');
+    const superseded = new Error("the certificate's subject has changed");
     this.#request = { subject, abandon: () => link.abort(superseded) };
     try {
       const pair = await this.#obtain(subject, link.signal);
@@ -199,8 +208,8 @@ export class CertificateManager {
         this.#metrics.rotationSeconds?.observe({}, Math.max(0, clock.now() - old.leaf.notBeforeMs) / 1000);
       }
       const lacks = subjectMismatch(pair.leaf, subject);
-      if (lacks !== undefined) logger.warn({ lacks }, 'The signer left out some of what was asked for');
-      // A certificate that is over when it comes, by this machine's clock, must not be asked for without a pause.
+      if (lacks !== undefined) logger.warn({ lacks }, 'The signer left out part of the requested subject');
+      // If the certificate has already expired by this machine's clock, back off before the next request.
       if (this.#rotateAtMs > clock.now()) this.#failures = 0;
       else this.#failures++;
       return this.#failures === 0;
@@ -226,7 +235,10 @@ export class CertificateManager {
     return pair;
   }
 
-  /** The key for the next certificate: never that of the present one, which a crash may have left there. */
+  /**
+   * Returns the key for the next certificate. It must differ from the current key, which a crash may have left as the
+   * pending key.
+   */
   async #newKey(): Promise<KeyObject> {
     const { pendingKey } = this.#components;
     const key = await pendingKey.get();
@@ -245,16 +257,16 @@ export class CertificateManager {
     logger.error(
       { err, failures: this.#failures, notAfter, expired },
       expired
-        ? 'The certificate has expired, and no new one can be had'
-        : 'No new certificate can be had; the one that there is stays in use',
+        ? 'Failed to obtain a new certificate; the current one has expired'
+        : 'Failed to obtain a new certificate; the current one stays in use',
     );
     if (!(err instanceof CertificateError) || !FINAL.includes(err.code)) return;
     await pendingKey.forget().catch((error: unknown) => {
-      logger.warn({ err: error }, 'The pending private key cannot be removed');
+      logger.warn({ err: error }, 'Failed to remove the pending private key');
     });
   }
 
-  /** @returns whether it is known what is stored */
+  /** @returns whether the content of the store is known */
   async #load(): Promise<boolean> {
     const { store, clock, logger } = this.#components;
     const { initialPair } = this.#options;
@@ -262,7 +274,7 @@ export class CertificateManager {
     try {
       stored = await store.load();
     } catch (err) {
-      logger.error({ err }, 'The stored certificate cannot be read');
+      logger.error({ err }, 'Failed to read the stored certificate');
       return false;
     }
     const isValid = stored !== undefined && !isExpired(stored.leaf, clock.now());
@@ -275,7 +287,7 @@ export class CertificateManager {
     try {
       await store.save(initialPair.cert, initialPair.key);
     } catch (err) {
-      logger.error({ err }, 'The certificate of the kubeconfig cannot be stored');
+      logger.error({ err }, 'Failed to store the certificate of the kubeconfig');
     }
     return true;
   }
@@ -287,7 +299,7 @@ export class CertificateManager {
     this.#rotateAtMs = rotationDeadlineMs(pair.leaf, random.next());
     const { commonName, notAfterMs } = pair.leaf;
     const at = { notAfter: new Date(notAfterMs).toISOString(), rotateAt: new Date(this.#rotateAtMs).toISOString() };
-    logger.info({ commonName, ...at }, 'A certificate is in use');
+    logger.info({ commonName, ...at }, 'Using certificate');
     this.#first.resolve(pair);
     for (const listener of [...this.#listeners]) listener(pair);
   }

@@ -5,13 +5,16 @@ import type { CertificatePurpose } from './usages.ts';
 export interface CertificateMetrics {
   readonly failures: Counter;
   readonly ttlSeconds: Gauge;
-  /** How long the one before was in use; of serving certificates only, as upstream. */
+  /** How long the previous certificate was in use. As in upstream, only for serving certificates. */
   readonly rotationSeconds: Histogram | undefined;
 }
 
 const ROTATION_BUCKETS = [60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000];
 
-/** Upstream's metrics (`pkg/kubelet/certificate/kubelet.go`, `cmd/kubelet/app/server.go`), with their uneven names. */
+/**
+ * Registers upstream's metrics (`pkg/kubelet/certificate/kubelet.go`, `cmd/kubelet/app/server.go`), whose names follow
+ * no common scheme.
+ */
 export function certificateMetrics(metrics: Metrics, purpose: CertificatePurpose): CertificateMetrics {
   const failures = metrics.counter({
     name:

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { CertificateError } from './errors.ts';
 import { type CertificateSubject, canonicalIp } from './subject.ts';
 
-/** What the first certificate of a chain says. */
+/** The content of the first certificate in a chain. */
 export interface LeafCertificate extends CertificateSubject {
   readonly issuer: string;
   /** Milliseconds since the epoch. */
@@ -11,9 +11,9 @@ export interface LeafCertificate extends CertificateSubject {
   readonly notAfterMs: number;
 }
 
-/** A certificate, its chain, and its private key. The key is a secret: not to be logged. */
+/** A certificate with its chain and private key. The key is a secret and must not be logged. */
 export interface CertificatePair {
-  /** PEM: the certificate first, then those of its issuers. */
+  /** PEM: the certificate first, then its issuers. */
   readonly cert: string;
   /** PEM. */
   readonly key: string;
@@ -24,8 +24,9 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 const PRIVATE_KEY = /-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----[^-]+-----END \1-----/;
 
 /**
- * A pair from PEM texts, which may be one and the same, with other things in them.
- * @throws CertificateError `InvalidPair` where a part is missing, unreadable, or does not belong to the other
+ * Parses a pair from PEM texts. Both texts may be the same, and may contain other data.
+ * @throws CertificateError `InvalidPair` if a part is missing or unreadable, or if the key does not match the
+ * certificate
  */
 export function parsePair(certificateText: string, keyText: string): CertificatePair {
   const invalid = (message: string, cause?: unknown): CertificateError =>
@@ -48,11 +49,13 @@ export function parsePair(certificateText: string, keyText: string): Certificate
   } catch (cause) {
     throw invalid('the private key cannot be parsed', cause);
   }
-  if (!belongs) throw invalid('the private key is not the one of the certificate');
+  if (!belongs) throw invalid('the private key does not match the certificate');
   return { cert: `${chain.join('\n')}\n`, key: `${key}\n`, leaf: leafOf(certificate) };
 }
 
-/** The certificates in a PEM text. @throws CertificateError `InvalidPair` where there is none, or one cannot be parsed */
+/**
+ * Parses the certificates in a PEM text. @throws CertificateError `InvalidPair` if there is none, or one is unreadable
+ */
 export function parseCertificates(text: string): readonly LeafCertificate[] {
   const found = text.match(CERTIFICATE) ?? [];
   if (found.length === 0) throw new CertificateError('InvalidPair', 'there is no certificate in PEM');
@@ -63,7 +66,9 @@ export function parseCertificates(text: string): readonly LeafCertificate[] {
   }
 }
 
-/** Whether something in a text is a certificate in PEM: Go's `AppendCertsFromPEM` passes over what is none. */
+/**
+ * Returns whether a text contains at least one valid PEM certificate. Go's `AppendCertsFromPEM` ignores invalid ones.
+ */
 export function hasCertificate(text: string): boolean {
   return (text.match(CERTIFICATE) ?? []).some((one) => {
     try {

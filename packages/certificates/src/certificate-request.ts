@@ -11,10 +11,10 @@ import { checkCompatible, makeSigningRequest } from './signing-request.ts';
 import type { CertificateSubject } from './subject.ts';
 import { type CertificatePurpose, signerOf, usagesOf } from './usages.ts';
 
-/** What signing requests are made through. */
+/** The client for signing requests. */
 export type SigningRequestClient = Pick<RestClient, 'create' | 'get' | 'list' | 'watch'>;
 
-/** What {@link requestCertificate} works with. */
+/** The components of {@link requestCertificate}. */
 export interface RequestComponents {
   readonly client: SigningRequestClient;
   readonly clock: Clock;
@@ -26,18 +26,19 @@ export interface CertificateRequest {
   readonly subject: CertificateSubject;
   readonly purpose: CertificatePurpose;
   readonly privateKey: KeyObject;
-  /** How long to wait until it is signed. */
+  /** How long to wait for the signature, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** While a watch does not work, the request is looked at so often. */
+/** How often the request is read while the watch does not work, in milliseconds. */
 const LOOK_PERIOD_MS = 10_000;
 
 /**
- * Asks the API server for a certificate and waits until somebody has approved and signed it. A request that was made before
- * with the same key, by a process that was killed, is taken up again.
- * @returns the certificate and its chain, PEM
- * @throws CertificateError `RequestDenied`, `RequestFailed`, `RequestGone`, `RequestIncompatible`, `NotIssued`; KubeError
+ * Requests a certificate from the API server and waits until it has been approved and signed. If a killed process made
+ * a request with the same key, that request is resumed.
+ * @returns the certificate and its chain, in PEM
+ * @throws CertificateError `RequestDenied`, `RequestFailed`, `RequestGone`, `RequestIncompatible`, `NotIssued`;
+ * KubeError
  */
 export async function requestCertificate(
   components: RequestComponents,
@@ -75,7 +76,7 @@ async function createOrFind(
     if (KubeError.from(error).code !== 'AlreadyExists') throw error;
     found = await client.get(resources.certificateSigningRequests, { name }, signal);
     checkReusable(found, wanted, { subject, privateKey }, clock.now());
-    logger.info({ csr: name }, 'The certificate signing request that was made before is still valid');
+    logger.info({ csr: name }, 'Resuming an earlier certificate signing request');
   }
   return { name, uid: found.metadata.uid ?? '' };
 }
@@ -100,7 +101,7 @@ function checkReusable(
   }
 }
 
-/** The certificate, once it is there: from a watch, and by looking for as long as the watch does not work. */
+/** Waits for the certificate by a watch, and by reads while the watch does not work. */
 async function issued(
   { client, clock, random, logger }: RequestComponents,
   name: string,
@@ -133,7 +134,7 @@ async function issued(
       look(await client.get(resources.certificateSigningRequests, { name }, linked));
     } catch (error) {
       if (KubeError.from(error).code === 'NotFound') look(undefined);
-      else logger.debug({ err: error, csr: name }, 'The certificate signing request cannot be looked at');
+      else logger.debug({ err: error, csr: name }, 'Failed to read the certificate signing request');
     }
   };
   const tasks = [
@@ -148,12 +149,12 @@ async function issued(
     return await done.promise;
   } finally {
     link.signal.removeEventListener('abort', onAbort);
-    link.abort(new Error('the certificate signing request is decided'));
+    link.abort(new Error('the wait for the certificate signing request has ended'));
     await Promise.allSettled(tasks);
   }
 }
 
-/** @throws CertificateError where there will be no certificate */
+/** @throws CertificateError if no certificate will be issued */
 function certificateIn(object: SigningRequestObject | undefined, name: string, uid: string): string | undefined {
   if (object === undefined) throw new CertificateError('RequestGone', `csr ${JSON.stringify(name)} was deleted`);
   if (object.metadata.uid !== uid) {

@@ -5,44 +5,44 @@ import { type CertificatePair, parsePair } from './certificate-pair.ts';
 import { CertificateError } from './errors.ts';
 import { datedName, datedNames } from './store-names.ts';
 
-/** What {@link CertificateStore} needs of the file system. */
+/** The file system methods that {@link CertificateStore} needs. */
 export type StoreFiles = Pick<
   FileSystem,
   'mkdir' | 'readdir' | 'readFile' | 'remove' | 'rename' | 'symlink' | 'writeFileAtomic'
 >;
 
-/** What {@link CertificateStore} works with. */
+/** The components of {@link CertificateStore}. */
 export interface StoreComponents {
   readonly fs: StoreFiles;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Pick<Clock, 'now'>;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** Where a pair is that others have put there. */
+/** The files of a pair that an administrator or another program supplies. */
 export interface PairFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
 export interface StoreOptions {
-  /** Absolute; made where it is missing. */
+  /** An absolute path. Created if missing. */
   readonly directory: string;
   /** `kubelet-client` or `kubelet-server`. */
   readonly prefix: string;
-  /** Used where the store has no pair of its own. */
+  /** Used if the store has no pair of its own. */
   readonly fallback?: PairFiles;
 }
 
-/** How many pairs are kept: the current one and those before it. */
+/** The number of pairs that are kept, including the current one. */
 const KEPT_PAIRS = 3;
 
 /**
- * Certificates in files, as upstream has them (`client-go/util/certificate/certificate_store.go`): each pair in a file
- * `<prefix>-<date>.pem`, of mode 0600, and a link `<prefix>-current.pem` to the one in use. A new pair is on the disk as a
- * whole before the link is turned, in one step: at every instant the link leads to a pair that works. Where the link, or what
- * it leads to, was lost or damaged, the newest pair that can be read takes its place.
+ * Stores certificates in files, as upstream does (`client-go/util/certificate/certificate_store.go`): each pair in a
+ * file `<prefix>-<date>.pem` with mode 0600, and a link `<prefix>-current.pem` to the current one. A new pair is
+ * completely on disk before the link is switched atomically, so that the link always leads to a working pair. If the
+ * link or its target is lost or damaged, the newest readable pair is used.
  */
 export class CertificateStore {
   readonly #components: WithDefaults<StoreComponents>;
@@ -57,12 +57,12 @@ export class CertificateStore {
     this.#options = options;
   }
 
-  /** The link to the pair in use, for kubeconfigs. */
+  /** The link to the current pair, for kubeconfigs. */
   get currentPath(): string {
     return this.#path('current');
   }
 
-  /** The pair in use; `undefined` where there is none that can be read. @throws errors of the file system */
+  /** Returns the current pair, or `undefined` if there is no readable one. @throws errors of the file system */
   async load(): Promise<CertificatePair | undefined> {
     const current = await this.#read(this.currentPath);
     if (current !== undefined) return current;
@@ -70,10 +70,7 @@ export class CertificateStore {
       const path = `${this.#options.directory}/${name}`;
       const pair = await this.#read(path);
       if (pair === undefined) continue;
-      this.#components.logger.warn(
-        { path },
-        'The current certificate is lost or damaged; the newest other one is used',
-      );
+      this.#components.logger.warn({ path }, 'The current certificate is lost or damaged; using the newest other one');
       await this.#link(path);
       return pair;
     }
@@ -87,8 +84,8 @@ export class CertificateStore {
   }
 
   /**
-   * Stores a pair and makes it the current one. When it resolves the pair survives a power loss; where it throws, the one
-   * before is still the current one. @throws CertificateError `InvalidPair`; errors of the file system
+   * Stores a pair and makes it current. Once resolved, the pair survives a power loss. If it throws, the previous pair
+   * stays current. @throws CertificateError `InvalidPair`; errors of the file system
    */
   async save(cert: string, key: string): Promise<CertificatePair> {
     const { fs, clock } = this.#components;
@@ -116,7 +113,7 @@ export class CertificateStore {
     await fs.rename(updated, this.currentPath);
   }
 
-  /** A pair; `undefined` where a file is missing or damaged, which is said. */
+  /** Reads a pair. Returns `undefined` if a file is missing or damaged; damage is logged. */
   async #read(certFile: string, keyFile = certFile): Promise<CertificatePair | undefined> {
     const { fs, logger } = this.#components;
     try {
@@ -126,12 +123,12 @@ export class CertificateStore {
     } catch (err) {
       if (isMissing(err)) return undefined;
       if (!(err instanceof CertificateError)) throw err;
-      logger.error({ err, certFile, keyFile }, 'A certificate and key are damaged and not used');
+      logger.error({ err, certFile, keyFile }, 'Ignoring a damaged certificate and key');
       return undefined;
     }
   }
 
-  /** The files with pairs, the oldest first. */
+  /** Returns the names of the stored pairs, the oldest first. */
   async #datedNames(): Promise<readonly string[]> {
     const { directory, prefix } = this.#options;
     try {
@@ -150,8 +147,8 @@ export class CertificateStore {
     try {
       await this.#components.fs.remove(`${this.#options.directory}/${name}`);
     } catch (err) {
-      // The new pair is in use all the same, and the next rotation tries again.
-      this.#components.logger.warn({ err, name }, 'An old certificate cannot be removed');
+      // The new pair is in use anyway, and the next rotation retries the removal.
+      this.#components.logger.warn({ err, name }, 'Failed to remove an old certificate');
     }
   }
 

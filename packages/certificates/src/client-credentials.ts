@@ -3,17 +3,17 @@ import type { CredentialSource, Credentials, TlsMaterial } from '@node-agent/kub
 import type { CertificateManager } from './certificate-manager.ts';
 import type { CertificatePair } from './certificate-pair.ts';
 
-/** What {@link ClientCertificateCredentials} works with. */
+/** The components of {@link ClientCertificateCredentials}. */
 export interface ClientCredentialComponents {
-  /** The API server's CA comes from here: `ConfiguredCredentials` of the cluster, without a user. */
+  /** Supplies the API server's CA: `ConfiguredCredentials` of the cluster without a user. */
   readonly cluster: CredentialSource;
   readonly certificate: Pick<CertificateManager, 'current' | 'ready' | 'reject'>;
 }
 
 /**
- * The credentials of a node: its client certificate, as it is at the time. A request before there is one waits for it. When it
- * was rotated, requests go over new connections, and the streams of the old ones are ended within 10 s: their watches go on
- * from where they were. Source: `pkg/kubelet/certificate/transport.go`.
+ * The credentials of a node: its current client certificate. Requests wait until there is one. After a rotation,
+ * requests use new connections, and streams on old connections end within 10 s; their watches resume. Source:
+ * `pkg/kubelet/certificate/transport.go`.
  */
 export class ClientCertificateCredentials implements CredentialSource {
   readonly #components: ClientCredentialComponents;

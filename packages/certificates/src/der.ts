@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** An element in DER: its tag, the length of its content, the content (X.690). */
+/** Encodes a DER element: tag, length and content (X.690). */
 export function element(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   return Buffer.concat([Buffer.from([tag]), lengthOf(body.length), body]);
@@ -19,7 +19,7 @@ export const bitString = (content: Uint8Array, unusedBits = 0): Buffer =>
   element(0x03, Buffer.from([unusedBits]), content);
 export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([value ? 0xff : 0]));
 
-/** A number that is not negative, from its big-endian bytes. */
+/** Encodes a non-negative integer from its big-endian bytes. */
 export function integer(magnitude: Uint8Array): Buffer {
   const digits = Buffer.from(magnitude);
   const start = digits.findIndex((byte) => byte !== 0);
@@ -28,7 +28,7 @@ export function integer(magnitude: Uint8Array): Buffer {
   return element(0x02, ...(isHigh ? [Buffer.from([0])] : []), significant);
 }
 
-/** An object identifier from its dotted form. */
+/** Encodes an object identifier from its dotted form. */
 export function oid(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const groups = (arc: number): number[] => {
@@ -39,27 +39,27 @@ export function oid(dotted: string): Buffer {
   return element(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(groups)));
 }
 
-/** A PrintableString where the text can be one, else a UTF8String: what Go's encoder chooses too. */
+/** Encodes a PrintableString if the text allows it, otherwise a UTF8String, as Go's encoder does. */
 export function directoryString(text: string): Buffer {
   return element(/^[A-Za-z0-9 '()+,\-./:=?*&]*$/.test(text) ? 0x13 : 0x0c, Buffer.from(text));
 }
 
-/** A time as certificates have it: UTCTime before 2050, GeneralizedTime from then on (RFC 5280, 4.1.2.5). */
+/** Encodes a time for certificates: UTCTime before 2050, otherwise GeneralizedTime (RFC 5280, 4.1.2.5). */
 export function time(ms: number): Buffer {
   const digits = `${new Date(ms).toISOString().replace(/\D/g, '').slice(0, 14)}Z`;
   return digits < '2050' ? element(0x17, Buffer.from(digits.slice(2))) : element(0x18, Buffer.from(digits));
 }
 
-/** The 4 or 16 bytes of an address. @throws Error for what is none */
+/** Returns the 4 or 16 bytes of an IP address. @throws Error if it is invalid */
 export function ipBytes(ip: string): Buffer {
   return Buffer.from(ipaddr.parse(ip).toByteArray());
 }
 
-/** The elements within a constructed element, each with its header. @throws RangeError for what is no DER */
+/** Returns the elements of a constructed element, each with its header. @throws RangeError if the DER is invalid */
 export function elementsOf(der: Uint8Array): Buffer[] {
   const bytes = Buffer.from(der);
   const outer = headerAt(bytes, 0);
-  if (outer.end !== bytes.length) throw new RangeError('there is something after the element');
+  if (outer.end !== bytes.length) throw new RangeError('trailing data after the element');
   const found: Buffer[] = [];
   for (let at = outer.content; at < outer.end; ) {
     const { end } = headerAt(bytes, at);
@@ -69,7 +69,7 @@ export function elementsOf(der: Uint8Array): Buffer[] {
   return found;
 }
 
-/** The content of an element, without its header. */
+/** Returns the content of an element without its header. */
 export function contentOf(der: Uint8Array): Buffer {
   const bytes = Buffer.from(der);
   return bytes.subarray(headerAt(bytes, 0).content);
@@ -78,9 +78,9 @@ export function contentOf(der: Uint8Array): Buffer {
 function headerAt(bytes: Buffer, at: number): { readonly content: number; readonly end: number } {
   const first = bytes.readUInt8(at + 1);
   const digits = first < 0x80 ? 0 : first & 0x7f;
-  if (digits > 4 || first === 0x80) throw new RangeError('the length of an element is not one of DER');
+  if (digits > 4 || first === 0x80) throw new RangeError('an element has an invalid DER length');
   const length = digits === 0 ? first : bytes.readUIntBE(at + 2, digits);
   const content = at + 2 + digits;
-  if (content + length > bytes.length) throw new RangeError('an element is cut off');
+  if (content + length > bytes.length) throw new RangeError('an element is truncated');
   return { content, end: content + length };
 }

@@ -1,10 +1,15 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * `NoPair`: there is no certificate. `InvalidPair`: a certificate or key cannot be read, or they do not belong together.
- * `InvalidKey`: a private key that cannot be used. `RequestDenied`, `RequestFailed`: what was decided over a signing request.
- * `RequestGone`: it was deleted or replaced while it was waited for. `RequestIncompatible`: one of that name is there which
- * is not ours. `NotIssued`: nobody signed it in time. `OtherNode`: a certificate directory is used by another node.
+ * Why an operation failed.
+ * - `NoPair`: there is no certificate.
+ * - `InvalidPair`: a certificate or key is unreadable, or they do not match.
+ * - `InvalidKey`: a private key is of an unsupported type.
+ * - `RequestDenied`, `RequestFailed`: the signing request was denied or failed.
+ * - `RequestGone`: the signing request was deleted or replaced during the wait.
+ * - `RequestIncompatible`: a signing request with that name exists but has other content.
+ * - `NotIssued`: the signing request was not signed in time.
+ * - `OtherNode`: another node uses the certificate directory.
  */
 export type CertificateErrorCode =
   | 'NoPair'
@@ -19,7 +24,9 @@ export type CertificateErrorCode =
 
 const BRAND = '@node-agent/certificates.CertificateError';
 
-/** What is wrong with a certificate, its file or its request; errors of the file system and of the API are passed on. */
+/**
+ * An error of a certificate, its file or its request. Errors of the file system and of the API are passed on unchanged.
+ */
 export class CertificateError extends Error {
   static {
     brand(CertificateError, BRAND);
@@ -33,7 +40,7 @@ export class CertificateError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `CertificateError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `CertificateError`, of this or of another copy of the package. */
   static is(value: unknown): value is CertificateError {
     return hasBrand(value, BRAND);
   }

@@ -4,10 +4,10 @@ import type { CertificateSubject } from './subject.ts';
 const ORGANIZATION = '2.5.4.10';
 const COMMON_NAME = '2.5.4.3';
 
-/** A distinguished name: the organizations, all in one set, then the common name. */
+/** Encodes a distinguished name: all organizations in one set, then the common name. */
 export function distinguishedName(subject: Pick<CertificateSubject, 'commonName' | 'organizations'>): Buffer {
   const value = (type: string, text: string): Buffer => sequence(oid(type), directoryString(text));
-  // The elements of a set are in the order of their bytes.
+  // DER sorts the elements of a set by their bytes.
   const organizations = subject.organizations.map((text) => value(ORGANIZATION, text)).sort(Buffer.compare);
   return sequence(
     ...(organizations.length > 0 ? [setOf(...organizations)] : []),
@@ -15,7 +15,9 @@ export function distinguishedName(subject: Pick<CertificateSubject, 'commonName'
   );
 }
 
-/** The extension with the subject's alternative names; `undefined` where it has none (RFC 5280, 4.2.1.6). */
+/**
+ * Encodes the extension of the subject's alternative names. Returns `undefined` if there are none (RFC 5280, 4.2.1.6).
+ */
 export function alternativeNames(subject: Pick<CertificateSubject, 'dnsNames' | 'ipAddresses'>): Buffer | undefined {
   const names = [
     ...subject.dnsNames.map((name) => element(0x82, Buffer.from(name))),

@@ -5,9 +5,10 @@ import { CertificateError } from './errors.ts';
 import { isExpired } from './rotation-rules.ts';
 
 /**
- * Why a kubeconfig cannot be used with a client certificate of its own, or its server not be believed, so that a node has to
- * begin with its bootstrap kubeconfig; `undefined` where it can be (`isClientConfigStillValid`).
- * @throws errors of the file system, where the file is there and cannot be read
+ * Returns why a kubeconfig cannot be used, for example because it has no valid client certificate or CA, so that the
+ * node must start from its bootstrap kubeconfig. Returns `undefined` if it can be used (upstream:
+ * `isClientConfigStillValid`).
+ * @throws errors of the file system if the file exists but is unreadable
  */
 export async function kubeconfigProblem(
   fs: Pick<FileSystem, 'exists' | 'readFile'>,
@@ -18,7 +19,7 @@ export async function kubeconfigProblem(
   try {
     const { cluster, user } = await loadKubeconfig({ fs }, path);
     const authority = cluster.ca === undefined ? '' : await textOf(fs, cluster.ca);
-    if (authority !== '' && !hasCertificate(authority)) return `${path}: its certificate authority is none`;
+    if (authority !== '' && !hasCertificate(authority)) return `${path}: its certificate authority is invalid`;
     if (user.clientCertificate === undefined) return `${path} has no client certificate`;
     const cert = await textOf(fs, user.clientCertificate.cert);
     parsePair(cert, await textOf(fs, user.clientCertificate.key));
@@ -34,8 +35,8 @@ export async function kubeconfigProblem(
 }
 
 /**
- * The certificate and key that a kubeconfig's user has, from where they are.
- * @throws CertificateError where they are none or do not belong together; errors of the file system
+ * Reads the certificate and key of a kubeconfig's user.
+ * @throws CertificateError if they are invalid or do not match; errors of the file system
  */
 export async function readPair(
   fs: Pick<FileSystem, 'readFile'>,
@@ -44,15 +45,15 @@ export async function readPair(
   return parsePair(await textOf(fs, cert), await textOf(fs, key));
 }
 
-/** A PEM text, from where it is. @throws errors of the file system */
+/** Returns a PEM text from its source. @throws errors of the file system */
 async function textOf(fs: Pick<FileSystem, 'readFile'>, source: PemSource): Promise<string> {
   return 'data' in source ? source.data : Buffer.from(await fs.readFile(source.file)).toString();
 }
 
 /**
- * The kubeconfig of a node, as upstream writes it: the cluster of its bootstrap kubeconfig, and the certificate at `pemPath`
- * (`writeKubeconfigFromBootstrapping`). The way through a proxy and the name of the server stay too.
- * @returns YAML; every text in it is quoted as in JSON
+ * Renders a node's kubeconfig as upstream writes it: the cluster of its bootstrap kubeconfig, and the certificate at
+ * `pemPath` (`writeKubeconfigFromBootstrapping`). Proxy and TLS server name are kept.
+ * @returns YAML with all strings quoted as in JSON
  */
 function renderKubeconfig({ cluster }: Pick<ConnectionConfig, 'cluster'>, pemPath: string): string {
   const { ca, server, skipTlsVerify, tlsServerName, proxyUrl } = cluster;
@@ -87,7 +88,7 @@ users:
 `;
 }
 
-/** Writes a node's kubeconfig, whole or not at all, for its owner alone. @throws errors of the file system */
+/** Writes a node's kubeconfig atomically, readable only by its owner. @throws errors of the file system */
 export async function writeKubeconfig(
   fs: Pick<FileSystem, 'mkdir' | 'writeFileAtomic'>,
   path: string,

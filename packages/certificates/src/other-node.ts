@@ -4,15 +4,16 @@ import { CertificateError } from './errors.ts';
 import { isSelfMade } from './self-signed-files.ts';
 import { nodeSubject } from './subject.ts';
 
-/** The certificates of a node in its certificate directory. */
+/** The files of a certificate directory that may contain a node's certificate. */
 const FILES = ['kubelet-client-current.pem', 'kubelet-server-current.pem', 'kubelet.crt'] as const;
 
 /**
- * Refuses a certificate directory that belongs to another node. With that node's client certificate this node would act as the other one, and
- * with certificates of its own it would take the other's away. Upstream requests a certificate for its own name then, in the name of the other
- * node (`certSatisfiesTemplate`, `client-go/util/certificate/certificate_manager.go`).
+ * Rejects a certificate directory that belongs to another node. With that node's client certificate, this node would
+ * act as the other node; and new certificates of this node would replace the other's. Upstream then requests a
+ * certificate for its own name with the other node's identity (`certSatisfiesTemplate`,
+ * `client-go/util/certificate/certificate_manager.go`).
  *
- * Files that are missing or damaged, and certificates that do not name a node, are no problem here.
+ * Missing or damaged files and certificates without a node name are accepted.
  * @throws CertificateError `OtherNode`, naming the file and the node; errors of the file system
  */
 export async function refuseOtherNode(
@@ -29,7 +30,7 @@ export async function refuseOtherNode(
   }
 }
 
-/** The node that a certificate names; `undefined` if it names none. */
+/** Returns the node that a certificate names, or `undefined`. */
 function nodeOf(leaf: LeafCertificate): string | undefined {
   const prefix = nodeSubject('').commonName;
   if (leaf.commonName.startsWith(prefix)) return leaf.commonName.slice(prefix.length);

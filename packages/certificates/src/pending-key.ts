@@ -3,16 +3,16 @@ import { checkComponents, checkOptions } from '@node-agent/async';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 
-/** What {@link PendingKey} works with. */
+/** The components of {@link PendingKey}. */
 export interface PendingKeyComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'remove' | 'writeFileAtomic'>;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 /**
- * The private key of a certificate that is asked for, in a file until the certificate is stored: a kubelet that is killed
- * meanwhile takes up the request it made, rather than making another (`kubelet-client.key.tmp` of upstream's bootstrap).
+ * The private key of a requested certificate, kept in a file until the certificate is stored. A kubelet that is killed
+ * in the meantime resumes its request instead of making another one (`kubelet-client.key.tmp` in upstream's bootstrap).
  */
 export class PendingKey {
   readonly #components: WithDefaults<PendingKeyComponents>;
@@ -27,7 +27,7 @@ export class PendingKey {
     this.#path = `${options.directory}/${options.prefix}.key.tmp`;
   }
 
-  /** The key that is kept, or a new one (ECDSA, P-256). @throws errors of the file system */
+  /** Returns the stored key, or a new one (ECDSA, P-256). @throws errors of the file system */
   async get(): Promise<KeyObject> {
     const { fs, logger } = this.#components;
     try {
@@ -35,11 +35,10 @@ export class PendingKey {
       if (key.asymmetricKeyType === 'ec' || key.asymmetricKeyType === 'rsa') return key;
       logger.warn(
         { path: this.#path, type: key.asymmetricKeyType },
-        'The pending private key is of no use; a new one is made',
+        'Unusable pending private key; generating a new one',
       );
     } catch (err) {
-      if (!isMissing(err))
-        logger.warn({ err, path: this.#path }, 'The pending private key is of no use; a new one is made');
+      if (!isMissing(err)) logger.warn({ err, path: this.#path }, 'Unusable pending private key; generating a new one');
     }
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     await fs.mkdir(this.#directory);
@@ -47,7 +46,7 @@ export class PendingKey {
     return privateKey;
   }
 
-  /** The next key is a new one. */
+  /** Removes the stored key, so that the next key is new. */
   async forget(): Promise<void> {
     try {
       await this.#components.fs.remove(this.#path);
@@ -57,7 +56,7 @@ export class PendingKey {
   }
 }
 
-/** A private key in the PEM that upstream writes: `EC PRIVATE KEY`, `RSA PRIVATE KEY`. */
+/** Encodes a private key in the PEM format that upstream writes: `EC PRIVATE KEY` or `RSA PRIVATE KEY`. */
 export function privateKeyPem(key: KeyObject): string {
   return key.export({ type: key.asymmetricKeyType === 'rsa' ? 'pkcs1' : 'sec1', format: 'pem' }).toString();
 }

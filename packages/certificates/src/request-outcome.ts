@@ -1,15 +1,18 @@
 import type { resources } from '@node-agent/kube-client';
 
-/** A `CertificateSigningRequest` of `certificates.k8s.io/v1`, as its JSON is. */
+/** A `CertificateSigningRequest` of `certificates.k8s.io/v1` in its JSON form. */
 export type SigningRequestObject = NonNullable<(typeof resources.certificateSigningRequests)['object']>;
 
-/** What has become of a signing request. */
+/** The state of a signing request. */
 export type RequestOutcome =
   | { readonly state: 'pending' | 'approved' }
   | { readonly state: 'issued'; readonly certificate: string }
   | { readonly state: 'denied' | 'failed'; readonly reason: string; readonly message: string };
 
-/** Reads the conditions: a refusal or failure is final, whatever else is there; a certificate counts once it is approved. */
+/**
+ * Returns the state by the conditions. A denial or failure is final, whatever other conditions exist. A certificate
+ * counts only if the request is approved.
+ */
 export function requestOutcome({ status }: Pick<SigningRequestObject, 'status'>): RequestOutcome {
   const conditions = status?.conditions ?? [];
   for (const { type, reason = '', message = '' } of conditions) {

@@ -9,21 +9,21 @@ import { privateKeyPem } from './pending-key.ts';
 import { rotationDeadlineMs } from './rotation-rules.ts';
 import { selfSignedCertificate } from './self-signed.ts';
 
-/** What {@link SelfSignedFiles} works with. */
+/** The components of {@link SelfSignedFiles}. */
 export interface SelfSignedComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFileAtomic'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 const CHECK_PERIOD_MS = 86_400_000;
 
 /**
- * `kubelet.crt` and `kubelet.key` in the certificate directory, for a server that was given no certificate
- * (`cmd/kubelet/app/server.go`, `InitializeTLS`). What is there is used; what is missing is made. A certificate of this kind is
- * made anew, with the same key, when 80% of its year are over; one that somebody else has put there is left alone.
+ * `kubelet.crt` and `kubelet.key` in the certificate directory, for a server without a configured certificate
+ * (`cmd/kubelet/app/server.go`, `InitializeTLS`). Existing files are used, missing ones are created. A certificate that
+ * a kubelet generated is renewed with the same key after 80% of its year; a certificate from elsewhere is left alone.
  */
 export class SelfSignedFiles {
   readonly files: PairFiles;
@@ -42,29 +42,33 @@ export class SelfSignedFiles {
     this.files = { certFile: `${directory}/kubelet.crt`, keyFile: `${directory}/kubelet.key` };
   }
 
-  /** Makes what is missing or over. @throws CertificateError `InvalidPair`, naming the files; errors of the file system */
+  /**
+   * Creates missing files and renews an old certificate. @throws CertificateError `InvalidPair`, naming the files;
+   * errors of the file system
+   */
   async ensure(): Promise<void> {
     const { fs, clock, logger } = this.#components;
     const { certFile, keyFile } = this.files;
     const cert = await this.#read(certFile);
     const keyText = await this.#read(keyFile);
     if (cert !== undefined && keyText === undefined) {
-      throw new CertificateError('InvalidPair', `${certFile} is there without its key, ${keyFile}`);
+      throw new CertificateError('InvalidPair', `${certFile} exists without its key, ${keyFile}`);
     }
     if (cert !== undefined && keyText !== undefined && !this.#isDue(cert, keyText)) return;
     let key: KeyObject;
     await fs.mkdir(this.#directory);
     if (keyText === undefined) {
       key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-      // The key comes first: a crash before the certificate is there leaves what the next start goes on from.
+      // The key is written first: after a crash before the certificate is written, the next start continues with the
+      // key.
       await fs.writeFileAtomic(keyFile, privateKeyPem(key), { mode: 0o600 });
     } else key = this.#keyOf(keyText);
     const made = selfSignedCertificate({ host: this.#host, nowMs: clock.now(), serial: randomBytes(16) }, key);
     await fs.writeFileAtomic(certFile, made, { mode: 0o644 });
-    logger.info({ certFile, keyFile, host: this.#host }, 'A self-signed serving certificate was made');
+    logger.info({ certFile, keyFile, host: this.#host }, 'Generated a self-signed serving certificate');
   }
 
-  /** Looks once a day, until `signal` is aborted. */
+  /** Checks the files once a day until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
@@ -72,7 +76,7 @@ export class SelfSignedFiles {
       try {
         await this.ensure();
       } catch (err) {
-        logger.error({ err, ...this.files }, 'The self-signed serving certificate cannot be renewed');
+        logger.error({ err, ...this.files }, 'Failed to renew the self-signed serving certificate');
       }
     };
     await every(clock, CHECK_PERIOD_MS, round, signal, { immediate: false });
@@ -113,7 +117,10 @@ export class SelfSignedFiles {
   }
 }
 
-/** Whether a certificate is of the kind that kubelets make for themselves: `host@time`, by itself or by `host-ca@time`. */
+/**
+ * Returns whether a kubelet generated a certificate: its name is `host@time`, and it is self-signed or issued by
+ * `host-ca@time`.
+ */
 export function isSelfMade({ commonName, issuer }: LeafCertificate): boolean {
   return /@\d+$/.test(commonName) && (issuer === `CN=${commonName}` || /^CN=.*-ca@\d+$/.test(issuer));
 }

@@ -5,7 +5,7 @@ import { alternativeNames, distinguishedName } from './names.ts';
 import { pem, signatureAlgorithm, signatureOver } from './signing.ts';
 import { canonicalIp } from './subject.ts';
 
-/** What a self-signed certificate is for. */
+/** The options of {@link selfSignedCertificate}. */
 export interface SelfSignedOptions {
   /** A name or an IP address. */
   readonly host: string;
@@ -19,8 +19,8 @@ const YEAR_MS = 365 * 86_400_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * A serving certificate that nobody vouches for, PEM: for a year from an hour ago, named `<host>@<seconds since the epoch>`,
- * as `client-go/util/cert` makes it.
+ * Generates a self-signed serving certificate in PEM: valid for a year, starting an hour ago, named `<host>@<seconds
+ * since the epoch>`, as `client-go/util/cert` generates it.
  */
 export function selfSignedCertificate({ host, nowMs, serial }: SelfSignedOptions, privateKey: KeyObject): string {
   const name = distinguishedName({ commonName: `${host}@${Math.floor(nowMs / 1000)}`, organizations: [] });

@@ -1,18 +1,18 @@
 import type { SecureContextOptions, Server } from 'node:tls';
 import type { CertificatePair } from './certificate-pair.ts';
 
-/** What a server serves with: by signing request, from files, or self-signed. */
+/** A serving certificate: by signing request, from files, or self-signed. */
 export interface ServingCertificate {
-  /** The pair in use; `undefined` while there is none: handshakes fail then. */
+  /** The pair in use. `undefined` while there is none; handshakes fail then. */
   readonly current: CertificatePair | undefined;
-  /** Calls `listener` whenever another pair is in use. @returns ends that */
+  /** Calls `listener` whenever the pair in use changes. @returns a function that removes the listener */
   onChange(listener: (pair: CertificatePair) => void): () => void;
 }
 
 /**
- * Gives a TLS server the certificate that there is, and each one that comes; connections that are open stay.
- * @param options what else belongs to the secure context: versions, cipher suites, the CA of clients
- * @returns ends that
+ * Supplies a TLS server with the current certificate and each later one. Open connections stay open.
+ * @param options the other options of the secure context: versions, cipher suites, the CA of clients
+ * @returns a function that stops the updates
  */
 export function serveWith(
   server: Pick<Server, 'setSecureContext'>,

@@ -6,21 +6,21 @@ import { type CertificatePair, parsePair } from './certificate-pair.ts';
 import type { PairFiles } from './certificate-store.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
 
-/** What {@link ServingCertificateFiles} works with. */
+/** The components of {@link ServingCertificateFiles}. */
 export interface ServingFileComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'watch'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** The files are read so often though nothing hints at a change (`dynamiccertificates`). */
+/** How often the files are read even without a change notification, in milliseconds (`dynamiccertificates`). */
 const REPAIR_PERIOD_MS = 60_000;
 
 /**
- * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`), read again when they change. While they are
- * unreadable, or of two versions, the last good pair stays (feature gate ReloadKubeletServerCertificateFile).
+ * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`), read again when they change. If they are
+ * unreadable or do not match, the last valid pair stays in use (feature gate ReloadKubeletServerCertificateFile).
  */
 export class ServingCertificateFiles implements ServingCertificate {
   readonly #components: WithDefaults<ServingFileComponents>;
@@ -56,7 +56,7 @@ export class ServingCertificateFiles implements ServingCertificate {
     if (pair.cert === this.#pair?.cert && pair.key === this.#pair.key) return;
     this.#pair = pair;
     const notAfter = new Date(pair.leaf.notAfterMs).toISOString();
-    logger.info({ certFile: this.#files.certFile, notAfter }, 'A serving certificate is in use');
+    logger.info({ certFile: this.#files.certFile, notAfter }, 'Using serving certificate');
     for (const listener of [...this.#listeners]) listener(pair);
   }
 
@@ -85,10 +85,10 @@ export class ServingCertificateFiles implements ServingCertificate {
       this.#complaint = '';
     } catch (err) {
       const text = String(err);
-      // Once for each thing that is wrong: this comes back every minute.
+      // Logs each problem once, because the check repeats every minute.
       if (text !== this.#complaint) {
         const { logger } = this.#components;
-        logger.error({ err, ...this.#files }, 'The serving certificate cannot be read; the last one stays');
+        logger.error({ err, ...this.#files }, 'Failed to read the serving certificate; the previous one stays in use');
       }
       this.#complaint = text;
     }
@@ -100,7 +100,7 @@ export class ServingCertificateFiles implements ServingCertificate {
     try {
       await sleep(this.#components.clock, REPAIR_PERIOD_MS, link.signal);
     } catch {
-      // A hint, or the end: the caller looks which.
+      // A change was reported, or the signal was aborted; the caller checks.
     } finally {
       this.#endSleep = undefined;
     }
@@ -112,7 +112,7 @@ export class ServingCertificateFiles implements ServingCertificate {
       try {
         await fs.watch(directory, hint, signal);
       } catch (err) {
-        if (!signal.aborted) logger.debug({ err, directory }, 'A directory cannot be watched');
+        if (!signal.aborted) logger.debug({ err, directory }, 'Failed to watch a directory');
       }
     };
     await every(clock, REPAIR_PERIOD_MS, watch, signal);

@@ -1,16 +1,18 @@
 import { isIP } from 'node:net';
 import { type CertificateSubject, canonicalIp, nodeSubject } from './subject.ts';
 
-/** An address of a node, as `status.addresses` has it. */
+/** An address of a node, as in `status.addresses`. */
 export interface NodeAddress {
   readonly type: string;
   readonly address: string;
 }
 
 /**
- * What a node's serving certificate is for: its name, and all its addresses, sorted (`pkg/kubelet/certificate/kubelet.go`).
+ * Returns the subject of a node's serving certificate: its name and all its addresses, sorted
+ * (`pkg/kubelet/certificate/kubelet.go`).
  * @param allowDnsOnly the feature gate AllowDNSOnlyNodeCSR
- * @returns `undefined` while no IP address (or no name either) is known, for no signer would sign that
+ * @returns `undefined` while no IP address is known (with `allowDnsOnly`: neither IP address nor DNS name), because no
+ * signer would accept the request
  */
 export function servingSubject(
   nodeName: string,

@@ -7,14 +7,14 @@ import type { CertificateSubject } from './subject.ts';
 
 const LABEL = 'CERTIFICATE REQUEST';
 
-/** A certificate signing request (PKCS #10, RFC 2986) in PEM, signed with the private key it is for. */
+/** Creates a certificate signing request (PKCS #10, RFC 2986) in PEM, signed with its private key. */
 export function makeSigningRequest(subject: CertificateSubject, privateKey: KeyObject): string {
   const info = requestInfo(subject, privateKey);
   const { identifier } = signatureAlgorithm(privateKey);
   return pem(LABEL, sequence(info, identifier, bitString(signatureOver(info, privateKey))));
 }
 
-/** All that is signed: the version, the subject, the public key, the extensions that are asked for. */
+/** Encodes the signed part: version, subject, public key and requested extensions. */
 function requestInfo(subject: CertificateSubject, privateKey: KeyObject): Buffer {
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
   const names = alternativeNames(subject);
@@ -23,8 +23,8 @@ function requestInfo(subject: CertificateSubject, privateKey: KeyObject): Buffer
 }
 
 /**
- * Checks that a request which is there already may stand for the one that would be made: the same subject, signed with the
- * same key. @throws CertificateError `RequestIncompatible`, saying what differs
+ * Checks that an existing request matches the one that would be made: the same subject, signed with the same key.
+ * @throws CertificateError `RequestIncompatible`, naming the difference
  */
 export function checkCompatible(existingPem: string, subject: CertificateSubject, privateKey: KeyObject): void {
   const incompatible = (why: string, cause?: unknown): CertificateError =>

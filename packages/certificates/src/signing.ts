@@ -2,7 +2,7 @@ import { type KeyObject, sign } from 'node:crypto';
 import { element, oid, sequence } from './der.ts';
 import { CertificateError } from './errors.ts';
 
-/** A hash, and the identifier of the signature with it. */
+/** A hash, and the identifier of the signature algorithm. */
 interface Algorithm {
   readonly hash: string;
   readonly identifier: Buffer;
@@ -11,7 +11,7 @@ interface Algorithm {
 const NULL = element(0x05);
 
 /**
- * The algorithm that goes with a key: ECDSA with the hash of the curve's size, RSA with a longer one for longer keys
+ * Returns the algorithm for a key: ECDSA with the hash of the curve's size, RSA with a longer hash for longer keys
  * (`client-go/util/cert/csr.go`). @throws CertificateError `InvalidKey`
  */
 export function signatureAlgorithm(key: KeyObject): Algorithm {
@@ -29,12 +29,12 @@ export function signatureAlgorithm(key: KeyObject): Algorithm {
   throw new CertificateError('InvalidKey', `a key of type ${key.asymmetricKeyType} cannot sign: expected ec or rsa`);
 }
 
-/** The signature over some bytes, in DER. */
+/** Signs bytes. Returns the signature in DER. */
 export function signatureOver(bytes: Uint8Array, key: KeyObject): Buffer {
   return sign(signatureAlgorithm(key).hash, bytes, key);
 }
 
-/** DER as PEM text. */
+/** Encodes DER as PEM. */
 export function pem(label: string, der: Uint8Array): string {
   const lines = Buffer.from(der)
     .toString('base64')

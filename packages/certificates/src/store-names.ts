@@ -1,13 +1,13 @@
 const DATE = /^-(\d{4}(?:-\d\d){5})\.pem$/;
 
-/** Those of some file names that are a store's pairs, the oldest first. */
+/** Returns the file names that are pairs of a store, the oldest first. */
 export function datedNames(prefix: string, names: readonly string[]): readonly string[] {
   return names.filter((name) => name.startsWith(prefix) && DATE.test(name.slice(prefix.length))).sort();
 }
 
 /**
- * The name of a new pair: `<prefix>-2026-01-31-12-00-00.pem`, in UTC. It comes after those that are known, even where two are
- * stored within a second or the clock was set back.
+ * Returns the name of a new pair: `<prefix>-2026-01-31-12-00-00.pem`, in UTC. It sorts after all known names, even if
+ * two pairs are stored within a second or the clock was set back.
  */
 export function datedName(prefix: string, nowMs: number, known: readonly string[]): string {
   const at = (ms: number): string =>

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Whom a certificate is about. */
+/** The subject of a certificate. */
 export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -10,17 +10,22 @@ export interface CertificateSubject {
   readonly ipAddresses: readonly string[];
 }
 
-/** One way to write each address: IPv6 as in RFC 5952, in lower case. What is no address is returned as it is. */
+/**
+ * Returns the canonical form of an IP address: IPv6 as in RFC 5952, in lower case. Other texts are returned unchanged.
+ */
 export function canonicalIp(ip: string): string {
   return isIPv6(ip) && !ip.includes('%') ? ipaddr.IPv6.parse(ip).toRFC5952String() : ip;
 }
 
-/** Who a node is to the API server: a user `system:node:<name>` of the group `system:nodes` (the Node authorizer's rule). */
+/**
+ * Returns the identity of a node at the API server: the user `system:node:<name>` in the group `system:nodes` (the Node
+ * authorizer's rule).
+ */
 export function nodeSubject(nodeName: string): CertificateSubject {
   return { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'], dnsNames: [], ipAddresses: [] };
 }
 
-/** Whether two subjects ask for the same certificate. */
+/** Returns whether two subjects are equal. */
 export function sameSubject(a: CertificateSubject | undefined, b: CertificateSubject | undefined): boolean {
   return JSON.stringify(fieldsOf(a)) === JSON.stringify(fieldsOf(b));
 }

@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 
-/** What a certificate is for. */
+/** The purpose of a certificate. */
 export type CertificatePurpose = 'client' | 'server';
 
 /**
- * The usages that a request asks for. Only RSA keys can encipher other keys; a signer refuses that usage for others
+ * Returns the usages of a request. Only RSA keys can encipher keys; a signer rejects that usage for other keys
  * (`client-go/util/certificate/certificate_manager.go`).
  */
 export function usagesOf(purpose: CertificatePurpose, key: KeyObject): readonly string[] {
@@ -12,7 +12,7 @@ export function usagesOf(purpose: CertificatePurpose, key: KeyObject): readonly 
   return ['digital signature', ...encipherment, purpose === 'client' ? 'client auth' : 'server auth'];
 }
 
-/** Who signs it (KEP-1513). */
+/** Returns the name of the signer (KEP-1513). */
 export function signerOf(purpose: CertificatePurpose): string {
   return purpose === 'client' ? 'kubernetes.io/kube-apiserver-client-kubelet' : 'kubernetes.io/kubelet-serving';
 }

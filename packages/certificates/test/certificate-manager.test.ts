@@ -82,7 +82,7 @@ function nameOf(object: object): string {
 }
 
 describe('a first certificate', () => {
-  test('is asked for with the credentials that one begins with, and in use once it is signed', async () => {
+  test('is requested with the bootstrap credentials and used once it is signed', async () => {
     const { clock, decide, api, rest, names, start } = world();
     const { manager, identities } = start();
     const ready = manager.ready();
@@ -100,7 +100,7 @@ describe('a first certificate', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is waited for by a watch: nothing is asked again and again', async () => {
+  test('is awaited by a watch, without polling', async () => {
     const { clock, requests, start } = world();
     start();
     await clock.settle();
@@ -109,7 +109,7 @@ describe('a first certificate', () => {
     expect(requests.length - asked).toBeLessThan(3);
   });
 
-  test('K1: a kubelet that was killed meanwhile takes up the request that it made', async () => {
+  test('K1: a kubelet that was killed resumes its request', async () => {
     const { clock, fs, decide, names, start } = world();
     const first = start();
     await clock.settle();
@@ -124,7 +124,7 @@ describe('a first certificate', () => {
     expect(await fs.exists('/pki/kubelet-client.key.tmp')).toBe(false);
   });
 
-  test('K1: one that was signed while the kubelet was dead is taken at once', async () => {
+  test('K1: a certificate signed while the kubelet was down is used immediately', async () => {
     const { decide, names, clock, start } = world();
     const first = start();
     await clock.settle();
@@ -136,7 +136,7 @@ describe('a first certificate', () => {
     expect(names()).toHaveLength(1);
   });
 
-  test('that was signed and could not be stored is not asked for again', async () => {
+  test('that was signed but not stored is not requested again', async () => {
     const { clock, fs, decide, names, start } = world();
     const { manager } = start();
     await clock.settle();
@@ -164,7 +164,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('whose request is deleted is asked for again', async () => {
+  test('is requested again if its request is deleted', async () => {
     const { clock, rest, decide, names, start } = world();
     const { manager } = start();
     await clock.settle();
@@ -175,7 +175,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('whose request is replaced by another of its name is asked for with that one only where it is its own', async () => {
+  test('resumes a request of the same name that replaced its own only if the content matches', async () => {
     const { clock, api, rest, names, decide, start } = world();
     const { manager, lines } = start();
     await clock.settle();
@@ -193,7 +193,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('that nobody signs for 15 minutes stays the same request', async () => {
+  test('keeps the same request if it is not signed within 15 minutes', async () => {
     const { clock, decide, names, start } = world();
     const { manager, lines } = start();
     await clock.advance(905_000);
@@ -203,7 +203,7 @@ describe('a first certificate', () => {
     expect(manager.current).toBeDefined();
   });
 
-  test('is seen within seconds while watches do not work', async () => {
+  test('is found within seconds while watches fail', async () => {
     const { clock, api, start } = world();
     api.faults.add({ verb: 'watch', times: Number.POSITIVE_INFINITY, fault: { kind: 'status', code: 403 } });
     api.faults.add({ verb: 'list', times: Number.POSITIVE_INFINITY, fault: { kind: 'status', code: 403 } });
@@ -227,7 +227,7 @@ async function joined(options: Partial<CertificateManagerOptions> = {}) {
   return { ...given, ...started, first };
 }
 
-test('a disk that fails for a moment is no reason to ask for another certificate', async () => {
+test('a temporary disk error does not cause another request', async () => {
   const { clock, fs, names, start, stop, first } = await joined();
   await stop();
   fs.injectFault({ code: 'EIO', operation: 'read', path: '/pki' });
@@ -240,7 +240,7 @@ test('a disk that fails for a moment is no reason to ask for another certificate
 });
 
 describe('rotation', () => {
-  test('asks for another after 80% of its life (as drawn), with the one that there is', async () => {
+  test('requests another certificate after 80% of its lifetime (by the drawn fraction), with the current one', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
     const changes: CertificatePair[] = [];
     manager.onChange((pair) => changes.push(pair));
@@ -255,20 +255,20 @@ describe('rotation', () => {
     expect(manager.current?.key).not.toBe(first.key);
   });
 
-  test('is on time though the wall clock jumps, or the machine has slept', async () => {
+  test('is on time if the wall clock jumps or the machine slept', async () => {
     const { clock, names } = await joined();
     clock.jumpWallClock(0.9 * DAY_MS);
     await clock.advance(600_000);
     expect(names()).toHaveLength(2);
   });
 
-  test('K3: goes on with the old certificate while the API server is away, and is done when it is back', async () => {
+  test('K3: keeps the old certificate while the API server is down, and completes afterwards', async () => {
     const { clock, api, decide, lines, manager, metrics, first } = await joined();
     api.refuseConnections();
     await clock.advance(0.85 * DAY_MS);
     expect(manager.current).toBe(first);
     expect(lines.map(({ message }) => message)).toContain(
-      'No new certificate can be had; the one that there is stays in use',
+      'Failed to obtain a new certificate; the current one stays in use',
     );
     api.acceptConnections();
     await clock.advance(36_000);
@@ -278,7 +278,7 @@ describe('rotation', () => {
     expect(metrics.text()).toMatch(/kubelet_certificate_manager_client_ttl_seconds 86\d\d\d/);
   });
 
-  test('asks with the bootstrap credentials, and in turn with its own, once it has expired', async () => {
+  test('after expiry, alternates between the bootstrap credentials and its own', async () => {
     const { clock, api, decide, lines, identities, manager, metrics, first } = await joined();
     api.refuseConnections();
     await clock.advance(DAY_MS + 120_000);
@@ -286,7 +286,7 @@ describe('rotation', () => {
     expect(identities.slice(-2).sort()).toEqual(['bootstrap', 'current']);
     expect(lines.at(-1)).toMatchObject({
       level: 'error',
-      message: 'The certificate has expired, and no new one can be had',
+      message: 'Failed to obtain a new certificate; the current one has expired',
     });
     manager.reportTtl();
     expect(metrics.text()).toMatch(/kubelet_certificate_manager_client_ttl_seconds -1[12]\d\n/);
@@ -296,7 +296,7 @@ describe('rotation', () => {
     expect(manager.current).not.toBe(first);
   });
 
-  test('takes what somebody has put into the store while it had expired', async () => {
+  test('loads a pair that was put into the store after expiry', async () => {
     const { clock, fs, api, manager } = await joined();
     api.refuseConnections();
     await clock.advance(DAY_MS + 120_000);
@@ -307,7 +307,7 @@ describe('rotation', () => {
     expect(manager.current).toEqual(pair);
   });
 
-  test('does not ask without a pause for certificates that are over when they come', async () => {
+  test('backs off if issued certificates have already expired', async () => {
     const { clock, signing, decide, requests, manager, first } = await joined();
     signing.lifeMs = -1000;
     await clock.advance(0.8 * DAY_MS + 1000);
@@ -321,14 +321,14 @@ describe('rotation', () => {
     expect(requests.filter((request) => request.startsWith('create')).length - asked).toBeLessThan(8);
   });
 
-  test('is not done where it is not wanted', async () => {
+  test('does not happen if rotation is disabled', async () => {
     const { clock, names, manager, first } = await joined({ rotate: false });
     await clock.advance(2 * DAY_MS);
     expect(names()).toHaveLength(1);
     expect(manager.current).toBe(first);
   });
 
-  test('replaces a certificate that the server refuses, but not one that is new', async () => {
+  test('replaces a certificate that the server rejects, unless it is new', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
     manager.reject(first);
     await clock.advance(1000);
@@ -348,7 +348,7 @@ describe('rotation', () => {
 describe("a kubeconfig's own certificate", () => {
   const kubeadm = { ...nodeSubject('admin'), organizations: ['system:masters'] };
 
-  test('is used, kept, and replaced at once', async () => {
+  test('is used, stored, and replaced immediately', async () => {
     const given = world();
     const initialPair = makePair({ subject: kubeadm });
     const { manager, identities } = given.start({ initialPair });
@@ -360,7 +360,7 @@ describe("a kubeconfig's own certificate", () => {
     expect(manager.current?.leaf.commonName).toBe('system:node:n1');
   });
 
-  test('does not take the place of a valid one in the store', async () => {
+  test('does not replace a valid certificate in the store', async () => {
     const { stop, start, clock, first } = await joined();
     await stop();
     const { manager } = start({ initialPair: makePair({ subject: kubeadm }) });
@@ -376,7 +376,7 @@ describe('a serving certificate', () => {
     ipAddresses,
   });
 
-  test('is asked for when the addresses are known, and again when they are others', async () => {
+  test('is requested when the addresses are known, and again when they change', async () => {
     const given = world();
     const { clock, rest, decide, names } = given;
     let subject: CertificateSubject | undefined;
@@ -402,7 +402,7 @@ describe('a serving certificate', () => {
     expect(metrics.text()).toContain('kubelet_certificate_manager_server_rotation_seconds_count 1');
   });
 
-  test('that lacks a name for its signer is not asked for again and again', async () => {
+  test('is not requested repeatedly if the signer leaves out a name', async () => {
     const given = world();
     given.signing.omitNames = true;
     const { manager, lines } = given.start({ purpose: 'server', subject: () => at('10.0.0.1') });
@@ -417,7 +417,7 @@ describe('a serving certificate', () => {
     });
   });
 
-  test('is not waited for any longer where the addresses have become others meanwhile', async () => {
+  test('abandons its request when the addresses change', async () => {
     const given = world();
     let subject = at('10.0.0.1');
     const { manager, metrics } = given.start({ purpose: 'server', subject: () => subject });
@@ -436,7 +436,7 @@ describe('the credentials of a node', () => {
     reject() {},
   };
 
-  test('K3: wait for the first certificate, are the same until it is rotated, and end with their request', async () => {
+  test('K3: wait for the first certificate, stay the same until rotation, and end with the request', async () => {
     const given = world();
     const { manager } = given.start();
     const credentials = new ClientCertificateCredentials({ cluster, certificate: manager });
@@ -466,7 +466,7 @@ describe('the credentials of a node', () => {
   });
 });
 
-test('W4: no key is ever in a line of the log', async () => {
+test('W4: no key appears in the log', async () => {
   const { clock, api, decide, lines, manager, first } = await joined();
   await clock.advance(0.85 * DAY_MS);
   api.refuseConnections();
@@ -481,7 +481,7 @@ test('W4: no key is ever in a line of the log', async () => {
   for (const pair of [first, manager.current]) expect(text).not.toContain(pair?.key.split('\n')[1]);
 });
 
-test('the time to live is +Inf without a certificate', () => {
+test('the remaining validity is +Inf without a certificate', () => {
   const { manager, metrics } = world().start();
   manager.reportTtl();
   expect(metrics.text()).toContain('kubelet_certificate_manager_client_ttl_seconds +Inf');

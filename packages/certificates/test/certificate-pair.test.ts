@@ -25,7 +25,7 @@ const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
 
 describe('a pair', () => {
-  test('is taken out of texts with other things in them, the chain in its order', () => {
+  test('is extracted from texts with other content, with the chain in order', () => {
     const { cert: issuer } = makePair();
     const text = `subject=\n${CERT}\nissuer=\n${issuer}`;
     const { cert, key, leaf } = parsePair(
@@ -45,7 +45,7 @@ describe('a pair', () => {
     });
   });
 
-  test('may be of nobody’s organization', () => {
+  test('may have no organization', () => {
     const subject = { commonName: 'a', organizations: [], dnsNames: [], ipAddresses: [] };
     expect(makePair({ subject }).leaf).toMatchObject(subject);
   });
@@ -56,14 +56,14 @@ describe('a pair', () => {
     ['a broken certificate', BROKEN, KEY, 'a certificate cannot be parsed'],
     ['a broken certificate of an issuer', `${CERT}\n${BROKEN}`, KEY, 'a certificate cannot be parsed'],
     ['a broken key', CERT, BROKEN_KEY, 'the private key cannot be parsed'],
-    ['a key of something else', CERT, makePair().key, 'the private key is not the one of the certificate'],
+    ['a key of something else', CERT, makePair().key, 'the private key does not match the certificate'],
   ])('with %s is refused', (_what, cert, key, message) => {
     expect(() => parsePair(cert, key)).toThrow(new CertificateError('InvalidPair', message));
   });
 });
 
 describe('certificates', () => {
-  test('are read one by one', () => {
+  test('are parsed one by one', () => {
     const { cert } = makePair();
     expect(
       parseCertificates(`${CERT}\n${cert}`).map(({ commonName, notBeforeMs }) => [commonName, notBeforeMs]),

@@ -20,7 +20,7 @@ function setUp(options: Partial<StoreOptions> = {}) {
 }
 
 describe('a certificate store', () => {
-  test('keeps pairs in files for the owner alone, with a link to the one in use', async () => {
+  test('stores pairs in files readable only by the owner, with a link to the current one', async () => {
     const { fs, store } = setUp();
     expect(await store.load()).toBeUndefined();
     const pair = makePair();
@@ -31,7 +31,7 @@ describe('a certificate store', () => {
     expect(store.currentPath).toBe(CURRENT);
   });
 
-  test('refuses a certificate whose key is another, and keeps the pair that it has', async () => {
+  test('rejects a certificate with another key, and keeps its pair', async () => {
     const { store } = setUp();
     const pair = makePair();
     await store.save(pair.cert, pair.key);
@@ -39,7 +39,7 @@ describe('a certificate store', () => {
     expect(await store.load()).toEqual(pair);
   });
 
-  test('keeps the pair in use, and two before it', async () => {
+  test('keeps the current pair and two earlier ones', async () => {
     const { clock, fs, store } = setUp();
     for (let count = 0; count < 5; count++) {
       const { cert, key } = makePair();
@@ -100,9 +100,9 @@ describe('a certificate store', () => {
       await fs.writeFile(CURRENT, text);
       expect(await store.load()).toEqual(second);
       expect(lines.map(({ message }) => message)).toEqual([
-        'A certificate and key are damaged and not used',
-        'A certificate and key are damaged and not used',
-        'The current certificate is lost or damaged; the newest other one is used',
+        'Ignoring a damaged certificate and key',
+        'Ignoring a damaged certificate and key',
+        'The current certificate is lost or damaged; using the newest other one',
       ]);
       expect(await fs.readlink(CURRENT)).toBe('/pki/kubelet-client-2026-01-01-00-00-01.pem');
     },

@@ -48,7 +48,7 @@ describe("a node's kubeconfig", () => {
     ],
     ['has no certificate', key, START_MS, /there is no certificate in PEM/],
     ['has no key', cert, START_MS, /there is no private key in PEM/],
-    ['has the key of another', cert + makePair().key, START_MS, /is not the one of the certificate/],
+    ['has the key of another', cert + makePair().key, START_MS, /does not match the certificate/],
   ])('that %s is told from one that is not', async (_name, pem, nowMs, problem) => {
     const fs = await world(pem);
     await writeKubeconfig(fs, PATH, { cluster }, PEM);
@@ -71,11 +71,11 @@ describe("a node's kubeconfig", () => {
 
   test.each([
     ['is missing', undefined, /ENOENT.*ca\.crt/],
-    ['is none', 'CA', /: its certificate authority is none$/],
+    ['is none', 'CA', /: its certificate authority is invalid$/],
     [
       'cannot be parsed',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-      /: its certificate authority is none$/,
+      /: its certificate authority is invalid$/,
     ],
     [
       'is one among others that are none',

@@ -59,7 +59,7 @@ describe('what to do', () => {
     [
       'asks when it must',
       { forced: true },
-      { do: 'request', why: 'the certificate is to be replaced by one of its own' },
+      { do: 'request', why: 'the certificate must be replaced by one of its own' },
     ],
   ])('%s', (_name, change, step) => {
     expect(rotationStep({ ...state, ...change })).toMatchObject(step);

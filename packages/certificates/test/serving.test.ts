@@ -233,7 +233,7 @@ describe('a self-signed certificate', () => {
   });
 
   test.each([
-    ['a certificate without its key', { '/pki/kubelet.crt': makePair().cert }, /kubelet\.crt is there without its key/],
+    ['a certificate without its key', { '/pki/kubelet.crt': makePair().cert }, /kubelet\.crt exists without its key/],
     [
       "somebody's files that do not fit",
       { '/pki/kubelet.crt': makePair().cert, '/pki/kubelet.key': makePair().key },

@@ -177,11 +177,11 @@ describe('DER', () => {
     ['3006020101020102', ['020101', '020102']],
     ['308106020101020102', ['020101', '020102']],
     ['308400000003020101', ['020101']],
-    ['30030201', 'an element is cut off'],
-    ['3003020201', 'an element is cut off'],
-    ['300302010100', 'there is something after the element'],
-    ['3080020101', 'the length of an element is not one of DER'],
-    ['30850000000003020101', 'the length of an element is not one of DER'],
+    ['30030201', 'an element is truncated'],
+    ['3003020201', 'an element is truncated'],
+    ['300302010100', 'trailing data after the element'],
+    ['3080020101', 'an element has an invalid DER length'],
+    ['30850000000003020101', 'an element has an invalid DER length'],
   ])('%s holds %j', (hex, elements) => {
     const read = (): string[] => elementsOf(Buffer.from(hex, 'hex')).map((one) => one.toString('hex'));
     if (typeof elements === 'string') expect(read).toThrow(new RangeError(elements));

@@ -1,6 +1,6 @@
 import { DbusError } from './errors.ts';
 
-/** What a call is addressed with. */
+/** The address of a call. */
 interface Address {
   readonly path: string;
   readonly interface: string;
@@ -8,7 +8,7 @@ interface Address {
   readonly destination?: string;
 }
 
-/** As the D-Bus specification has them, "Valid Names" and "Valid Object Paths". */
+/** The rules of the D-Bus specification, "Valid Names" and "Valid Object Paths". */
 const RULES: Readonly<Record<keyof Address, RegExp>> = {
   path: /^\/(?:\w+(?:\/\w+)*)?$/,
   interface: /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/,
@@ -18,14 +18,15 @@ const RULES: Readonly<Record<keyof Address, RegExp>> = {
 const MAX_NAME_LENGTH = 255;
 
 /**
- * A bus ends the connection of whoever calls by a name that is none, and with it all that is under way: such a call is not sent.
+ * Checks the names of a call. A bus closes the connection, with all calls in progress, if a name is invalid; so such a
+ * call is not sent.
  * @throws DbusError `Protocol`, naming the field
  */
 export function checkCall({ path, interface: face, member, destination }: Address): void {
   expectName('path', path, Number.POSITIVE_INFINITY);
   expectName('interface', face);
   expectName('member', member);
-  // A peer that is no bus has no name to be called by.
+  // A peer that is not a bus has no name.
   if (destination !== undefined && destination !== '') expectName('destination', destination);
 }
 

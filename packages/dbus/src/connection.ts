@@ -17,7 +17,7 @@ import { ReceiveBuffer } from './receive-buffer.ts';
 import { type DbusSubscription, isWanted } from './subscription.ts';
 import type { DbusValue } from './values.ts';
 
-/** A stream of bytes to a bus or to a peer: what `net.Socket` has of it. */
+/** A byte stream to a bus or peer: the used methods of `net.Socket`. */
 export interface ByteStream {
   write(bytes: Uint8Array): unknown;
   destroy(): unknown;
@@ -26,7 +26,7 @@ export interface ByteStream {
   on(event: 'error', listener: (err: Error) => void): unknown;
 }
 
-/** What is called, and with what. */
+/** A method call and its arguments. */
 export interface DbusCall {
   readonly destination?: string;
   readonly path: string;
@@ -37,24 +37,27 @@ export interface DbusCall {
 }
 
 export interface DbusConnectionComponents {
-  /** The machine's own by default. */
+  /** Default: the machine's own. */
   readonly clock?: Pick<Clock, 'setTimer'>;
-  /** Connected already, or about to be: what is written to it meanwhile waits. */
+  /** Connected, or about to connect; a stream that is still connecting must buffer writes. */
   readonly stream: ByteStream;
-  /** The signals that are wanted; of all others nothing but the header is read. A bus sends them where it is asked to by `AddMatch`. */
+  /**
+   * The signals to receive. Of other signals only the header is read. A bus sends signals only after a call of
+   * `AddMatch`.
+   */
   readonly signals?: readonly DbusSubscription[];
-  /** Silent by default. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface DbusConnectionOptions {
-  /** As whom it speaks: the process's own, which the kernel vouches for (EXTERNAL). */
+  /** The user ID to authenticate as. It must be the process's own, which the kernel confirms (EXTERNAL). */
   readonly userId: number;
-  /** How long an answer may take. Default: 25 s, as everywhere on D-Bus. */
+  /** The timeout of a call, in milliseconds. Default: 25 s, D-Bus's usual timeout. */
   readonly timeoutMs?: number;
 }
 
-/** A message whose body is still to come. */
+/** A message whose body has not arrived completely. */
 interface Arriving {
   readonly header: DbusHeader;
   readonly headerLength: number;
@@ -67,11 +70,11 @@ interface Waiting {
 }
 
 const DEFAULT_TIMEOUT_MS = 25_000;
-/** The lines of the greeting are short; whoever sends more is no bus. */
+/** The size limit of the greeting. Its lines are short; a longer greeting does not come from a bus. */
 const MAX_GREETING_BYTES = 16_384;
 
 /**
- * One connection to a bus or to a peer that speaks D-Bus. It is of use until it ends: whoever wants to go on makes another.
+ * One connection to a bus or peer. A connection that has ended cannot be reopened; callers create a new one.
  * @see the D-Bus specification, "Authentication Protocol" and "Message Protocol"
  */
 export class DbusConnection {
@@ -86,7 +89,7 @@ export class DbusConnection {
   readonly #logger: Logger;
   readonly #received = new ReceiveBuffer();
   #arriving: Arriving | undefined;
-  /** How much is to come yet of a message that is not taken in. */
+  /** The remaining bytes of a skipped message. */
   #toSkip = 0;
   #serial = 0;
   #ended: DbusError | undefined;
@@ -109,17 +112,17 @@ export class DbusConnection {
     stream.on('close', () => this.#end(new DbusError('Closed', 'the D-Bus connection was closed')));
   }
 
-  /** Whether it has ended: nothing can be called any more. */
+  /** Whether the connection has ended. Calls fail then. */
   get isClosed(): boolean {
     return this.#ended !== undefined;
   }
 
-  /** Resolves when it has ended, by whomever. */
+  /** Resolves when the connection has ended, on either side. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Says who one is. @param isBus whether a name is to be asked for, as of a bus; a peer has none to give @throws DbusError */
+  /** Authenticates. @param isBus whether to request a name, which only a bus assigns @throws DbusError */
   async open(isBus: boolean, signal?: AbortSignal): Promise<void> {
     const { userId, timeoutMs } = this.#options;
     const identity = Buffer.from(String(userId)).toString('hex');
@@ -130,7 +133,7 @@ export class DbusConnection {
       await this.call({ destination: bus, path: '/org/freedesktop/DBus', interface: bus, member: 'Hello' }, signal);
   }
 
-  /** Calls a method and waits for its answer; once it is open. @throws DbusError; the signal's reason */
+  /** Calls a method and waits for its reply. The connection must be open. @throws DbusError; the signal's reason */
   async call(call: DbusCall, signal?: AbortSignal): Promise<DbusMessage> {
     signal?.throwIfAborted();
     if (this.#ended !== undefined) throw this.#ended;
@@ -153,7 +156,7 @@ export class DbusConnection {
     this.#end(new DbusError('Closed', 'the D-Bus connection was closed'));
   }
 
-  /** An answer that came too late belongs to nobody: it is dropped when it comes. */
+  /** Waits with a timeout. A late reply is dropped when it arrives. */
   async #inTime<T>(what: string, timeoutMs: number, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const timeout = new DbusError('Timeout', `no answer to ${what} on D-Bus after ${timeoutMs} ms`);
     try {
@@ -179,38 +182,41 @@ export class DbusConnection {
       let isMore = true;
       while (isMore) isMore = this.#readMessage();
     } catch (err) {
-      // Where a message ends is not known any more.
+      // The position of the next message is unknown now.
       this.#end(DbusError.is(err) ? err : new DbusError('Protocol', errorText(err), { cause: err }));
     }
   }
 
-  /** @returns whether another may follow in what has arrived */
+  /** @returns whether the received data may contain another message */
   #readMessage(): boolean {
     const arriving = this.#arriving;
     if (arriving === undefined) return this.#readHeader();
     const { header, headerLength, length } = arriving;
     if (this.#received.length < length) return false;
-    // A copy: what is read of it may be a part of these bytes.
+    // Copies the bytes, because decoded values may be views of them.
     const bytes = Buffer.from(this.#received.peek(length));
     this.#arriving = undefined;
     this.#received.drop(length);
     try {
       this.#onMessage({ ...header, body: decodeBody(bytes, header, headerLength) });
     } catch (err) {
-      // What follows can be read.
+      // Only this message is invalid; later messages can still be read.
       this.#answered(header)?.reject(err as Error);
     }
     return true;
   }
 
-  /** Anybody on a bus may send anything: what nobody has asked for costs its header. @returns whether something may follow */
+  /**
+   * Reads a header. Any client of a bus can send any message, so an unrequested message is skipped after its header.
+   * @returns whether the received data may contain another message
+   */
   #readHeader(): boolean {
     const received = this.#received.peek();
     const lengths = lengthsOf(received);
     if (lengths === undefined) return false;
     const { header: headerLength, message: length } = lengths;
     if (headerLength > MAX_HEADER_BYTES) {
-      this.#logger.warn({ length }, 'The header of a D-Bus message is too long: passed over');
+      this.#logger.warn({ length }, 'Skipped a D-Bus message: its header is too long');
       return this.#passOver(length);
     }
     if (received.length < headerLength) return false;
@@ -221,7 +227,7 @@ export class DbusConnection {
     if (length > (isSignal ? headerLength + MAX_SIGNAL_BYTES : MAX_MESSAGE_BYTES)) {
       answered?.reject(new DbusError('Protocol', `a D-Bus message of ${length} bytes`));
       const { sender, type } = header;
-      this.#logger.warn({ length, sender, type }, 'A D-Bus message is too long: passed over');
+      this.#logger.warn({ length, sender, type }, 'Skipped a D-Bus message: it is too long');
       return this.#passOver(length);
     }
     this.#arriving = { header, headerLength, length };
@@ -268,11 +274,14 @@ export class DbusConnection {
       onSignal(signal);
     } catch (err) {
       const { interface: face, member } = signal;
-      this.#logger.error({ err, interface: face, member }, 'A D-Bus signal could not be dealt with');
+      this.#logger.error({ err, interface: face, member }, 'Handler of a D-Bus signal failed');
     }
   }
 
-  /** The call that a message answers. Anybody on a bus may write into a signal that it answers one. */
+  /**
+   * Returns the call that a message replies to. A signal is ignored even if it names a call, because any client of a
+   * bus can send one.
+   */
   #answered({ type, replySerial = 0 }: Pick<DbusMessage, 'type' | 'replySerial'>): Waiting | undefined {
     return type === 'return' || type === 'error' ? this.#waiting.get(replySerial) : undefined;
   }

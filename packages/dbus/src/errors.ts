@@ -1,17 +1,18 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong on a bus:
- * - `Closed`: there is no connection, or it ended before the answer came: whether the call was carried out is not known
- * - `Timeout`: no answer in time; the same holds
- * - `Remote`: the peer answered with an error, whose name is in `remoteName`
- * - `Protocol`: bytes that are no D-Bus, or a value that does not fit its signature
+ * Why a D-Bus operation failed:
+ * - `Closed`: there is no connection, or the connection ended before the reply; whether the call was executed is
+ *   unknown
+ * - `Timeout`: no reply in time; whether the call was executed is unknown
+ * - `Remote`: the peer replied with an error, whose name is in `remoteName`
+ * - `Protocol`: invalid D-Bus data, or a value that does not match its signature
  */
 export type DbusErrorCode = 'Closed' | 'Timeout' | 'Remote' | 'Protocol';
 
 const BRAND = '@node-agent/dbus.DbusError';
 
-/** The one error that the D-Bus client throws. */
+/** The only error that this package throws. */
 export class DbusError extends Error {
   static {
     brand(DbusError, BRAND);
@@ -19,7 +20,7 @@ export class DbusError extends Error {
 
   override readonly name = 'DbusError';
   readonly code: DbusErrorCode;
-  /** Such as `org.freedesktop.systemd1.NoSuchUnit`; only with `Remote`. */
+  /** For example `org.freedesktop.systemd1.NoSuchUnit`. Only set for `Remote`. */
   readonly remoteName: string | undefined;
 
   constructor(code: DbusErrorCode, message: string, options: { cause?: unknown; remoteName?: string } = {}) {
@@ -28,7 +29,7 @@ export class DbusError extends Error {
     this.remoteName = options.remoteName;
   }
 
-  /** Whether a value is a `DbusError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `DbusError`, of this or of another copy of the package. */
   static is(value: unknown): value is DbusError {
     return hasBrand(value, BRAND);
   }

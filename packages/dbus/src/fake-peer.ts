@@ -2,16 +2,16 @@ import type { ByteStream } from './connection.ts';
 import { type DbusMessage, decodeMessage, encodeMessage, lengthsOf } from './message.ts';
 import type { DbusValue } from './values.ts';
 
-/** What a peer answers to a call; nothing where it hangs. */
+/** The reply to a call. `nothing`: the peer hangs. */
 export type Answer =
   | { readonly signature: string; readonly body: readonly DbusValue[] }
   | { readonly error: string; readonly text?: string }
   | 'nothing';
 
-/** What one that answers may do beside. */
+/** Actions of the peer that a reply function may use. */
 export type AnsweringPeer = Pick<FakePeer, 'sender' | 'signal' | 'send' | 'end'>;
 
-/** The other end of one connection, in memory: greets as a bus does, and answers calls. */
+/** The other end of a connection, in memory. Greets as a bus does and replies to calls. */
 export class FakePeer implements ByteStream {
   readonly calls: DbusMessage[] = [];
   readonly sender: string;
@@ -42,13 +42,13 @@ export class FakePeer implements ByteStream {
     this.destroyed = true;
   }
 
-  /** Ends the connection, as a peer that ends does. */
+  /** Ends the connection from the peer's side. */
   end(err?: Error): void {
     if (err !== undefined) this.#emit('error', err);
     this.#emit('close', undefined);
   }
 
-  /** Sends bytes as they are. */
+  /** Sends raw bytes. */
   send(bytes: Uint8Array): void {
     this.#emit('data', bytes);
   }

@@ -2,7 +2,7 @@ import { DbusError } from './errors.ts';
 import { alignmentOf, type BasicCode, type DbusType, parseSignature, parseSingleType } from './signature.ts';
 import { type DbusValue, MAX_ARRAY_BYTES, MAX_VARIANT_DEPTH, Variant } from './values.ts';
 
-/** The bytes of values, little-endian. @throws DbusError `Protocol` for a value that does not fit its type */
+/** Encodes values, little-endian. @throws DbusError `Protocol` if a value does not match its type */
 export function marshal(signature: string, values: readonly DbusValue[]): Uint8Array {
   const types = parseSignature(signature);
   if (types.length !== values.length) {
@@ -14,7 +14,7 @@ export function marshal(signature: string, values: readonly DbusValue[]): Uint8A
   return writer.bytes();
 }
 
-/** The least and the most of each type of whole numbers. */
+/** The minimum and maximum of each integer type. */
 const RANGES: Readonly<Partial<Record<BasicCode, readonly [bigint, bigint]>>> = {
   y: [0n, 255n],
   n: [-(1n << 15n), (1n << 15n) - 1n],
@@ -55,7 +55,7 @@ class Writer {
     if (!(isList(value) || (isBytes && value instanceof Uint8Array))) throw unfit(value, 'array');
     this.#align(4);
     const lengthAt = this.#reserve(4);
-    // What is left out before the first item does not count.
+    // The padding before the first item does not count.
     this.#align(alignmentOf(item));
     const start = this.#length;
     if (value instanceof Uint8Array) this.#raw(value);
@@ -121,7 +121,7 @@ class Writer {
     this.#reserve(-this.#length & (to - 1));
   }
 
-  /** Room for so many bytes, which are 0. The buffer may be another one after it. @returns where they begin */
+  /** Reserves zeroed bytes and may replace the buffer. @returns the position of the first byte */
   #reserve(bytes: number): number {
     const at = this.#length;
     this.#length += bytes;
@@ -150,5 +150,5 @@ function isList(value: DbusValue | undefined): value is readonly DbusValue[] {
 
 function unfit(value: unknown, type: string): DbusError {
   const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 64)) : `a ${typeof value} (${String(value)})`;
-  return new DbusError('Protocol', `${shown} is no D-Bus value of type ${type}`);
+  return new DbusError('Protocol', `${shown} is not a D-Bus value of type ${type}`);
 }

@@ -3,12 +3,12 @@ import { marshal } from './marshal.ts';
 import { Unmarshaller } from './unmarshal.ts';
 import { type DbusValue, Variant } from './values.ts';
 
-/** What a message is. */
+/** The type of a message. */
 export type DbusMessageType = 'invalid' | 'call' | 'return' | 'error' | 'signal';
-/** By the number that each has on the wire. */
+/** Indexed by the number on the wire. */
 const MESSAGE_TYPES: readonly DbusMessageType[] = ['invalid', 'call', 'return', 'error', 'signal'];
 
-/** One message. Of a kind that is not known here there is a number on the wire only: it is of type `invalid`. */
+/** A message. Unknown types of messages have the type `invalid`. */
 export interface DbusMessage {
   readonly type: DbusMessageType;
   readonly serial: number;
@@ -23,7 +23,7 @@ export interface DbusMessage {
   readonly body: readonly DbusValue[];
 }
 
-/** The fields of a header by their numbers, and their types. */
+/** The header fields with their numbers and types. */
 const FIELDS = [
   ['path', 1, 'o'],
   ['interface', 2, 's'],
@@ -39,13 +39,13 @@ const VERSION = 1;
 const FIXED_BYTES = 16;
 const LITTLE_ENDIAN = 0x6c;
 const BIG_ENDIAN = 0x42;
-/** What is taken in of an answer: nothing that is asked here is near to it. */
+/** The size limit of a reply, in bytes, far above any reply that the kubelet needs. */
 export const MAX_MESSAGE_BYTES: number = 1 << 23;
-/** What a header may take; names have 255 characters at most, and paths are not much longer. */
+/** The size limit of a header, in bytes. Names have at most 255 characters, and paths are little longer. */
 export const MAX_HEADER_BYTES: number = 1 << 16;
-/** What the body of a signal may take: anybody on a bus may send one, asked or not. */
+/** The size limit of a signal's body, in bytes: any client of a bus can send signals. */
 export const MAX_SIGNAL_BYTES: number = 1 << 16;
-/** What the standard allows: whoever announces more is no D-Bus. */
+/** The limit of the D-Bus standard. A longer message is not D-Bus. */
 const MAX_STANDARD_BYTES = 1 << 27;
 
 /** @throws DbusError `Protocol` */
@@ -62,7 +62,7 @@ export function encodeMessage(message: DbusMessage): Uint8Array {
 }
 
 /**
- * How long the message is that these bytes begin with, and its header alone; `undefined` where there are too few of them to tell.
+ * Returns the length of the first message and of its header, or `undefined` if there are too few bytes.
  * @throws DbusError `Protocol`
  */
 export function lengthsOf(bytes: Buffer): { readonly header: number; readonly message: number } | undefined {
@@ -76,16 +76,16 @@ export function lengthsOf(bytes: Buffer): { readonly header: number; readonly me
   return { header: padded, message };
 }
 
-/** @param bytes one whole message @throws DbusError `Protocol` */
+/** @param bytes one complete message @throws DbusError `Protocol` */
 export function decodeMessage(bytes: Uint8Array): DbusMessage {
   const { header, length } = decodeHeader(bytes);
   return { ...header, body: decodeBody(bytes, header, length) };
 }
 
-/** What a message is, without its body. */
+/** A message without its body. */
 export type DbusHeader = Omit<DbusMessage, 'body'>;
 
-/** @param bytes which a message begins with, its whole header at least @throws DbusError `Protocol` */
+/** @param bytes the start of a message, at least its complete header @throws DbusError `Protocol` */
 export function decodeHeader(bytes: Uint8Array): { readonly header: DbusHeader; readonly length: number } {
   const little = isLittleEndian(bytes);
   const reader = new Unmarshaller(bytes, little);
@@ -106,7 +106,10 @@ export function decodeHeader(bytes: Uint8Array): { readonly header: DbusHeader; 
   return { header, length: reader.offset };
 }
 
-/** The body, which may be of what is not read here. @param bytes one whole message @param at how long its header is @throws DbusError `Protocol` */
+/**
+ * Decodes the body, which may have types that this package does not support. @param bytes one complete message @param
+ * at the length of the header @throws DbusError `Protocol`
+ */
 export function decodeBody(bytes: Uint8Array, { signature = '' }: DbusHeader, at: number): readonly DbusValue[] {
   const reader = new Unmarshaller(bytes, isLittleEndian(bytes), at);
   const body = reader.values(signature);

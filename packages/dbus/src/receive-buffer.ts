@@ -1,13 +1,13 @@
-/** So much is kept for what comes next when all has been taken. */
+/** The buffer size that is kept when all data has been consumed. */
 const KEPT_BYTES = 64 * 1024;
 
-/** Bytes as they arrive, in whatever pieces: each is copied a bounded number of times, however small the pieces are. */
+/** Buffers received bytes. Each byte is copied a bounded number of times, however small the received pieces are. */
 export class ReceiveBuffer {
   #bytes: Buffer = Buffer.alloc(0);
   #from = 0;
   #to = 0;
 
-  /** How many there are. */
+  /** The number of buffered bytes. */
   get length(): number {
     return this.#to - this.#from;
   }
@@ -19,12 +19,12 @@ export class ReceiveBuffer {
     this.#to += piece.length;
   }
 
-  /** The first of them, for as long as nothing is added or dropped. */
+  /** Returns the first bytes. The result is valid until bytes are added or dropped. */
   peek(length: number = this.length): Buffer {
     return this.#bytes.subarray(this.#from, this.#from + Math.min(length, this.length));
   }
 
-  /** The first `length` bytes, as long as there are so many. */
+  /** Drops the first `length` bytes, or all if there are fewer. */
   drop(length: number): void {
     this.#from += Math.min(length, this.length);
     if (this.#from < this.#to) return;
@@ -33,7 +33,9 @@ export class ReceiveBuffer {
     if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.alloc(0);
   }
 
-  /** What is there moves to the front only where that makes as much room as it costs. */
+  /**
+   * Moves the data to the front only if this frees at least as much as it copies; otherwise allocates a larger buffer.
+   */
   #makeRoom(needed: number): void {
     const old = this.peek();
     if (needed > this.#bytes.length / 2) this.#bytes = Buffer.alloc(2 * needed);

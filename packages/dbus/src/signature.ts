@@ -1,22 +1,25 @@
 import { DbusError } from './errors.ts';
 
-/** One complete type of a signature: `u`, `as`, `(sv)`, `a{sv}`. File descriptors (`h`) are left out: Node.js passes none. */
+/**
+ * One complete type of a signature: `u`, `as`, `(sv)`, `a{sv}`. File descriptors (`h`) are not supported, because
+ * Node.js cannot pass them.
+ */
 export type DbusType =
   | { readonly kind: 'basic'; readonly code: BasicCode }
   | { readonly kind: 'variant' }
   | { readonly kind: 'array'; readonly item: DbusType }
   | { readonly kind: 'struct'; readonly fields: readonly DbusType[] }
-  /** Only as the items of an array. */
+  /** Only as the item type of an array. */
   | { readonly kind: 'entry'; readonly fields: readonly [DbusType, DbusType] };
 
 const BASIC_CODES = ['y', 'b', 'n', 'q', 'i', 'u', 'x', 't', 'd', 's', 'o', 'g'] as const;
 export type BasicCode = (typeof BASIC_CODES)[number];
 
 const MAX_LENGTH = 255;
-/** Arrays and structs in one another; the standard allows 32 of each. */
+/** The limit of nested arrays and structs; the standard allows 32 of each. */
 const MAX_DEPTH = 64;
 
-/** The types that a signature names, in order; none for an empty one. @throws DbusError `Protocol` */
+/** Parses the types of a signature, in order. An empty signature has none. @throws DbusError `Protocol` */
 export function parseSignature(signature: string): readonly DbusType[] {
   if (signature.length > MAX_LENGTH) throw invalid(signature);
   const types: DbusType[] = [];
@@ -47,7 +50,7 @@ export function parseSignature(signature: string): readonly DbusType[] {
   return types;
 }
 
-/** The one type of a variant's signature. @throws DbusError `Protocol` */
+/** Parses the single type of a variant's signature. @throws DbusError `Protocol` */
 export function parseSingleType(signature: string): DbusType {
   const [type, ...more] = parseSignature(signature);
   if (type === undefined || more.length > 0) throw invalid(signature);
@@ -58,7 +61,7 @@ const ALIGNMENTS: Readonly<Record<BasicCode, number>> = {
   ...{ y: 1, g: 1, n: 2, q: 2, b: 4, i: 4, u: 4, s: 4, o: 4, x: 8, t: 8, d: 8 },
 };
 
-/** At which multiples of bytes, from the message's begin, a value may start. */
+/** Returns the alignment of a value in bytes, relative to the start of the message. */
 export function alignmentOf(type: DbusType): number {
   switch (type.kind) {
     case 'basic':

@@ -1,18 +1,21 @@
 import type { DbusHeader, DbusMessage } from './message.ts';
 
-/** A signal that somebody wants. Anybody on a bus may send one that looks like it, but for the name of who sends it. */
+/** A subscription to a signal. Any client of a bus can send a matching signal, unless `sender` is set. */
 export interface DbusSubscription {
   readonly interface: string;
   readonly member: string;
-  /** Of any object where absent. */
+  /** Default: any object. */
   readonly path?: string;
-  /** Who has to send it, as the bus names it: `org.freedesktop.DBus`, or a unique name such as `:1.7`. Anybody where absent. */
+  /**
+   * The required sender, as the bus names it: `org.freedesktop.DBus`, or a unique name such as `:1.7`. Default: any
+   * sender.
+   */
   readonly sender?: string;
-  /** Told of each that arrives. What it throws is logged, and ends nothing. */
+  /** Called for each matching signal. Errors are logged and have no other effect. */
   readonly onSignal: (signal: DbusMessage) => void;
 }
 
-/** Whether a message is a signal that is wanted so. */
+/** Returns whether a message is a signal that matches the subscription. */
 export function isWanted(header: DbusHeader, { interface: face, member, path, sender }: DbusSubscription): boolean {
   return (
     header.type === 'signal' &&

@@ -2,7 +2,7 @@ import { DbusError } from './errors.ts';
 import { alignmentOf, type BasicCode, type DbusType, parseSignature, parseSingleType } from './signature.ts';
 import { type DbusValue, MAX_ARRAY_BYTES, MAX_VARIANT_DEPTH, Variant } from './values.ts';
 
-/** Reads values from bytes that somebody else wrote; nothing beyond them is read or made room for. */
+/** Decodes values from untrusted bytes. Never reads or allocates beyond them. */
 export class Unmarshaller {
   readonly #buffer: Buffer;
   readonly #littleEndian: boolean;
@@ -14,7 +14,7 @@ export class Unmarshaller {
     this.#at = at;
   }
 
-  /** How far it was read. */
+  /** The current position. */
   get offset(): number {
     return this.#at;
   }
@@ -27,7 +27,7 @@ export class Unmarshaller {
   align(to: number): void {
     const padding = -this.#at & (to - 1);
     for (let at = this.#take(padding), end = at + padding; at < end; at++) {
-      if (this.#buffer[at] !== 0) throw malformed('padding that is not 0');
+      if (this.#buffer[at] !== 0) throw malformed('non-zero padding');
     }
   }
 
@@ -36,7 +36,7 @@ export class Unmarshaller {
       case 'basic':
         return this.#basic(type.code);
       case 'variant': {
-        if (depth >= MAX_VARIANT_DEPTH) throw malformed('variants too deep in one another');
+        if (depth >= MAX_VARIANT_DEPTH) throw malformed('variants nested too deeply');
         const signature = this.#signature();
         return new Variant(signature, this.#value(parseSingleType(signature), depth + 1));
       }
@@ -114,7 +114,7 @@ export class Unmarshaller {
   #text(length: number): string {
     const at = this.#take(length + 1);
     const text = this.#buffer.toString('utf8', at, at + length);
-    if (this.#buffer[at + length] !== 0) throw malformed('a text without its end');
+    if (this.#buffer[at + length] !== 0) throw malformed('a text without a terminator');
     return text;
   }
 

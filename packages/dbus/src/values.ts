@@ -2,7 +2,7 @@ import { brand, hasBrand } from '@node-agent/async';
 
 const BRAND = '@node-agent/dbus.Variant';
 
-/** A value with its type: what properties are sent as. */
+/** A value with its type. Properties are sent as variants. */
 export class Variant {
   static {
     brand(Variant, BRAND);
@@ -16,19 +16,19 @@ export class Variant {
     this.value = value;
   }
 
-  /** Whether a value is a `Variant`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `Variant`, of this or of another copy of the package. */
   static is(value: unknown): value is Variant {
     return hasBrand(value, BRAND);
   }
 }
 
 /**
- * Values as they are in programs: `x` and `t` are bigints, all other numbers are numbers, `ay` is bytes, structs, arrays
- * and entries of dictionaries are arrays.
+ * The JavaScript representation of values: `x` and `t` are bigints, all other numbers are numbers, `ay` is bytes;
+ * structs, arrays and dictionary entries are arrays.
  */
 export type DbusValue = string | number | bigint | boolean | Uint8Array | Variant | readonly DbusValue[];
 
-/** Arrays may have no more bytes than this, by the standard. */
+/** The size limit of arrays in the standard, in bytes. */
 export const MAX_ARRAY_BYTES: number = 1 << 26;
-/** Variants in variants; whoever sends more means no good. */
+/** The limit of nested variants. Deeper nesting is only used by attackers. */
 export const MAX_VARIANT_DEPTH = 16;

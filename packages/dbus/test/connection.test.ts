@@ -47,7 +47,7 @@ describe('a connection', () => {
     connect();
   });
 
-  test('says who it is, then its name is asked for on a bus', async () => {
+  test('authenticates, then requests a name on a bus', async () => {
     await connection.open(true);
     expect(peer.lines).toBe(`\0AUTH EXTERNAL ${Buffer.from('1000').toString('hex')}\nBEGIN\n`);
     expect(peer.calls.map(({ member, destination }) => [member, destination])).toEqual([
@@ -55,12 +55,12 @@ describe('a connection', () => {
     ]);
   });
 
-  test('a peer that is no bus is asked for no name', async () => {
+  test('does not request a name from a peer that is not a bus', async () => {
     await connection.open(false);
     expect(peer.calls).toEqual([]);
   });
 
-  test('answers belong to their calls, in whatever order they come, byte by byte or all at once', async () => {
+  test('matches replies to calls in any order and in pieces of any size', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const calls = ['a', 'b', 'c'].map((member) => connection.call({ ...CALL, member }));
@@ -86,7 +86,7 @@ describe('a connection', () => {
     [{ destination: 'org..x' }, /^destination "org..x" /],
     [{ body: ['x'] }, /^a D-Bus body of 1 values, and 0 by the signature ""$/],
     [{ signature: 'su', body: ['x'] }, /^a D-Bus body of 1 values, and 2 by the signature "su"$/],
-  ])('W3: a call that a bus would end the connection for is not sent, and says why: %j', async (wrong, message) => {
+  ])('W3: rejects a call for which a bus would close the connection: %j', async (wrong, message) => {
     await connection.open(false);
     await expect(connection.call({ ...CALL, ...wrong })).rejects.toMatchObject({ code: 'Protocol', message });
     expect(peer.calls).toEqual([]);
@@ -95,7 +95,7 @@ describe('a connection', () => {
     }
   });
 
-  test('a name may have 255 characters, a path any number of them', async () => {
+  test('accepts names of 255 characters and paths of any length', async () => {
     await connection.open(false);
     const path = `/${'a'.repeat(300)}`;
     const call = {
@@ -111,7 +111,7 @@ describe('a connection', () => {
     );
   });
 
-  test('an error has its name and its text', async () => {
+  test('reports the name and text of an error reply', async () => {
     answer = () => ({ error: 'org.x.No', text: 'never' });
     await connection.open(false);
     await expect(connection.call(CALL)).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe('a connection', () => {
     });
   });
 
-  test('a peer that does not answer costs a deadline, and its late answer nothing', async () => {
+  test('ends a call without a reply after its timeout, and drops the late reply', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -132,7 +132,7 @@ describe('a connection', () => {
     await connection.call(CALL);
   });
 
-  test('a peer that does not greet costs a deadline', async () => {
+  test('ends opening after the timeout if the peer does not greet', async () => {
     peer.greeting = '';
     const opening = connection.open(true).catch((err: unknown) => err);
     await clock.advance(5000);
@@ -149,7 +149,7 @@ describe('a connection', () => {
     expect(peer.destroyed).toBe(true);
   });
 
-  test('bytes that are no message end it, and everything that waits', async () => {
+  test('closes the connection and rejects all calls if the data is not D-Bus', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -160,7 +160,7 @@ describe('a connection', () => {
     await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Protocol' });
   });
 
-  test('a connection that ends ends what waits', async () => {
+  test('rejects waiting calls when the connection ends', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -169,7 +169,7 @@ describe('a connection', () => {
     expect(await call).toMatchObject({ code: 'Closed', message: expect.stringContaining('ECONNRESET') });
   });
 
-  test('an abort ends one call alone', async () => {
+  test('an abort ends only its own call', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const ending = new AbortController();
@@ -180,13 +180,13 @@ describe('a connection', () => {
     expect(connection.isClosed).toBe(false);
   });
 
-  test('signals are told', async () => {
+  test('delivers subscribed signals', async () => {
     await connection.open(false);
     peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
     expect(signals).toMatchObject([{ type: 'signal', member: 'Changed', body: [4], sender: ':1.7' }]);
   });
 
-  test('a call that nobody wants any more is not made', async () => {
+  test('does not send a call whose signal is already aborted', async () => {
     await connection.open(false);
     const ended = AbortSignal.abort(new Error('stop'));
     await expect(connection.call(CALL, ended)).rejects.toThrow('stop');
@@ -194,14 +194,14 @@ describe('a connection', () => {
     expect(peer.calls).toEqual([]);
   });
 
-  test('before it is open nothing is said that would spoil the greeting', async () => {
+  test('sends nothing before the greeting is complete', async () => {
     await expect(connection.call(CALL)).rejects.toMatchObject({ code: 'Closed' });
     await connection.open(false);
     expect(peer.lines).toMatch(/^\0AUTH/);
     await connection.call(CALL);
   });
 
-  test('a signal with what is not read here ends nothing', async () => {
+  test('ignores a signal with unsupported types', async () => {
     await connection.open(false);
     const fd = Buffer.from(
       encodeMessage({
@@ -219,7 +219,7 @@ describe('a connection', () => {
     await connection.call(CALL);
   });
 
-  test('a reply with what is not read here ends its call alone', async () => {
+  test('a reply with unsupported types fails only its call', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL).catch((err: unknown) => err);
@@ -241,17 +241,17 @@ describe('a connection', () => {
     ['at once', 2 ** 30],
     ['in pieces', 64 * 1024],
     ['in tiny pieces', 64],
-  ])('a signal that is too long is passed over %s, and what follows it is not', async (_how, size) => {
+  ])('skips a signal that is too long, received %s, and delivers the next one', async (_how, size) => {
     await connection.open(false);
     const long = signalBytes('Long', 'ay', [new Uint8Array(2 ** 16)]);
     const short = signalBytes('Short');
     sendInPieces(Buffer.concat([short, long, short]), size);
     expect(signals.map(({ member }) => member)).toEqual(['Short', 'Short']);
-    expect(log.lines.map(({ message }) => message)).toEqual(['A D-Bus message is too long: passed over']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['Skipped a D-Bus message: it is too long']);
     await connection.call(CALL);
   });
 
-  test('an answer that is too long ends its call alone', async () => {
+  test('a reply that is too long fails only its call', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const [one, other] = [connection.call(CALL).catch((err: unknown) => err), connection.call(CALL)];
@@ -279,16 +279,16 @@ describe('a connection', () => {
     expect((await call).type).toBe('return');
   });
 
-  test('a header that is too long is passed over, too', async () => {
+  test('skips a message whose header is too long', async () => {
     await connection.open(false);
     const long = signalBytes('Short', '', [], { path: `/${'a'.repeat(2 ** 16)}` });
     sendInPieces(long, 2 ** 12);
     peer.signal('/a', 'a.B', 'Short', '', []);
     expect(signals.map(({ path }) => path)).toEqual(['/a']);
-    expect(log.lines.map(({ message }) => message)).toEqual(['The header of a D-Bus message is too long: passed over']);
+    expect(log.lines.map(({ message }) => message)).toEqual(['Skipped a D-Bus message: its header is too long']);
   });
 
-  test('a message in tiny pieces costs no more than its length', async () => {
+  test('processes a message in tiny pieces in time linear in its length', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const call = connection.call(CALL);
@@ -298,7 +298,7 @@ describe('a connection', () => {
     expect((await call).body).toEqual(body);
   });
 
-  test('a signal that is as long as may be is told', async () => {
+  test('delivers a signal of the maximum length', async () => {
     await connection.open(false);
     sendInPieces(signalBytes('Long', 'ay', [new Uint8Array(2 ** 16 - 4)]), 64);
     expect(signals).toMatchObject([{ member: 'Long' }]);
@@ -321,7 +321,7 @@ describe('a connection', () => {
     expect(signals.map(({ body }) => body)).toEqual(isTold ? [[4]] : []);
   });
 
-  test('each that wants a signal is told of it', async () => {
+  test('calls each matching subscription', async () => {
     connect([wanted('Changed'), wanted('Changed', { path: '/a' }), wanted('Other')]);
     await connection.open(false);
     peer.signal('/a', 'a.B', 'Changed', '', []);
@@ -345,14 +345,14 @@ describe('a connection', () => {
     expect(log.lines).toEqual([]);
   });
 
-  test('a listener that throws ends nothing', async () => {
+  test('continues after a handler has thrown', async () => {
     await connection.open(false);
     onSignal = () => {
       throw new Error('not today');
     };
     peer.signal('/a', 'a.B', 'Changed', 'u', [4]);
     expect(connection.isClosed).toBe(false);
-    expect(log.lines).toMatchObject([{ level: 'error', message: 'A D-Bus signal could not be dealt with' }]);
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'Handler of a D-Bus signal failed' }]);
     await connection.call(CALL);
   });
 });

@@ -41,7 +41,7 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     await rm(directory, { recursive: true });
   });
 
-  test('a name is given, and the bus answers', async () => {
+  test('gets a name and a reply from the bus', async () => {
     const connection = await open();
     const { body, sender } = await connection.call({
       ...BUS,
@@ -54,7 +54,7 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     connection.close();
   });
 
-  test('dictionaries and variants of the reference implementation are read', async () => {
+  test('decodes dictionaries and variants of the reference implementation', async () => {
     const connection = await open();
     const { body } = await connection.call({
       ...BUS,
@@ -67,14 +67,14 @@ describe.skipIf(!isThere)('against dbus-daemon', () => {
     connection.close();
   });
 
-  test('a call that the bus refuses is an error with its name', async () => {
+  test("reports a rejected call with the error's name", async () => {
     const connection = await open();
     const call = connection.call({ ...BUS, member: 'GetNameOwner', signature: 's', body: ['no.such.Name'] });
     await expect(call).rejects.toMatchObject({ remoteName: 'org.freedesktop.DBus.Error.NameHasNoOwner' });
     connection.close();
   });
 
-  test('signals that were asked for arrive', async () => {
+  test('receives requested signals', async () => {
     const heard: DbusMessage[] = [];
     const arrived = Promise.withResolvers<void>();
     const onSignal = (signal: DbusMessage): void => {

@@ -10,7 +10,7 @@ import { typed } from './arbitrary.ts';
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('values as bytes', () => {
-  test('what is written is read again, whatever it is', () => {
+  test('decodes what it encoded, for any values', () => {
     fc.assert(
       fc.property(fc.array(typed, { maxLength: 4 }), (all) => {
         const signature = all.map(([one]) => one).join('');
@@ -64,14 +64,14 @@ describe('values as bytes', () => {
     expect(() => marshal(signature, values)).toThrow(DbusError);
   });
 
-  test('big-endian numbers are read as what they are', () => {
+  test('decodes big-endian numbers', () => {
     const bytes = Buffer.from('0000000100020003' + '0000000000000004' + '3ff0000000000000', 'hex');
     expect(new Unmarshaller(bytes, false).values('uqqtd')).toEqual([1, 2, 3, 4n, 1]);
   });
 });
 
-describe('bytes of others', () => {
-  test('whatever they are, they are values or refused, and nothing beyond them is read', () => {
+describe('untrusted bytes', () => {
+  test('are decoded or rejected, and nothing beyond them is read', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
         try {
@@ -83,7 +83,7 @@ describe('bytes of others', () => {
     );
   });
 
-  test('a message of which any one byte is another one is read, or refused as what it is', () => {
+  test('a message with any one byte changed is decoded, or rejected with a DbusError', () => {
     const whole = encodeMessage({
       type: 'signal',
       serial: 9,
@@ -126,14 +126,14 @@ describe('messages', () => {
     ...{ signature: 'sa(sv)', body: ['unit', [['P', new Variant('t', 3n)]]] },
   };
 
-  test('a message is the same when it is read', () => {
+  test('a message is unchanged after encoding and decoding', () => {
     const bytes = Buffer.from(encodeMessage(message));
     expect(lengthsOf(bytes)?.message).toBe(bytes.length);
     expect(decodeMessage(bytes)).toEqual(message);
     expect(lengthsOf(bytes.subarray(0, 15))).toBeUndefined();
   });
 
-  test('is written as the specification has it, byte for byte', () => {
+  test('is encoded byte for byte as in the specification', () => {
     const field = (code: number, type: string, value: string): string => {
       const length = Buffer.alloc(type === 'g' ? 1 : 4);
       length[0] = value.length;
@@ -157,7 +157,7 @@ describe('messages', () => {
     expect(decodeMessage(encodeMessage(all))).toEqual(all);
   });
 
-  test('a field that is empty is not written: a peer that is no bus has no name', () => {
+  test('omits empty header fields, such as the destination of a peer without a name', () => {
     const call: DbusMessage = { type: 'call', serial: 1, path: '/a', member: 'Do', body: [] };
     expect(hex(encodeMessage({ ...call, destination: '', signature: '' }))).toBe(hex(encodeMessage(call)));
   });
@@ -171,13 +171,13 @@ describe('messages', () => {
     expect(encodeMessage({ type, serial: 1, body: [] })[1]).toBe(number);
   });
 
-  test('one that is said to be endless is refused before it is waited for', () => {
+  test('rejects a message of excessive length before waiting for it', () => {
     const bytes = Buffer.from(encodeMessage(message));
     bytes.writeUInt32LE(0xffff_fff0, 4);
     expect(() => lengthsOf(bytes)).toThrow(/bytes/);
   });
 
-  test('header fields that nobody knows are passed over; those of another type are refused', () => {
+  test('ignores unknown header fields and rejects known ones of a wrong type', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, path: '/a', member: 'm', body: [] }));
     const unknown = Buffer.from(bytes);
     unknown[16] = 99;
@@ -187,7 +187,7 @@ describe('messages', () => {
     expect(() => decodeMessage(other)).toThrow(/replySerial of type o/);
   });
 
-  test('a body of more than its signature names is refused', () => {
+  test('rejects a body that is longer than its signature', () => {
     const bytes = Buffer.from(encodeMessage({ type: 'signal', serial: 1, signature: 'uu', body: [1, 2] }));
     const at = bytes.indexOf('uu\0');
     // The header ends with its length, the text and its end.

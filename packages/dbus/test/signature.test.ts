@@ -21,7 +21,7 @@ describe('signatures', () => {
     (signature) => refused(signature),
   );
 
-  test('a long one is refused, and not told whole', () => {
+  test('rejects a long signature and quotes only its start', () => {
     const parse = (): unknown => parseSignature(`${'y'.repeat(5000)}`);
     expect(parse).toThrow(/"y{255}"$/);
     expect(parseSignature('y'.repeat(255))).toHaveLength(255);
@@ -39,29 +39,29 @@ describe('signatures', () => {
   });
 });
 
-test('a variant is of one type', () => {
+test('a variant has exactly one type', () => {
   expect(parseSingleType('as')).toEqual({ kind: 'array', item: { kind: 'basic', code: 's' } });
   for (const signature of ['', 'yy', 'asv']) expect(() => parseSingleType(signature)).toThrow(DbusError);
 });
 
-test('an entry of a dictionary begins at a multiple of 8', () => {
+test('a dictionary entry is aligned to 8 bytes', () => {
   expect(parseSingleType('a{yy}')).toMatchObject({ item: { kind: 'entry' } });
   expect(alignmentOf({ kind: 'entry', fields: [parseSingleType('y'), parseSingleType('y')] })).toBe(8);
 });
 
-describe('messages of others', () => {
+describe('untrusted messages', () => {
   /** A method call without fields and body, as a machine of the other byte order writes it. */
   const foreign = (order: number, type: number): Buffer =>
     Buffer.from([order, type, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]);
 
-  test('are read in their byte order, and refused in one that there is not', () => {
+  test('are decoded in their byte order, and rejected if the byte order is unknown', () => {
     expect(decodeMessage(foreign(0x42, 1))).toMatchObject({ type: 'call', serial: 7, body: [] });
     expect(lengthsOf(foreign(0x42, 1))).toEqual({ header: 16, message: 16 });
     expect(decodeMessage(encodeMessage({ type: 'call', serial: 7, body: [] })).serial).toBe(7);
     for (const read of [decodeMessage, lengthsOf]) expect(() => read(foreign(0x41, 1))).toThrow('byte order 65');
   });
 
-  test('are as long as the standard allows, and no longer', () => {
+  test('may be as long as the standard allows, and no longer', () => {
     const announcing = (bytes: number): Buffer => {
       const message = foreign(0x42, 1);
       message.writeUInt32BE(bytes, 4);
@@ -71,13 +71,13 @@ describe('messages of others', () => {
     expect(() => lengthsOf(announcing(2 ** 27 - 15))).toThrow('a D-Bus message of 134217729 bytes');
   });
 
-  test('of another version of the protocol are refused', () => {
+  test('are rejected for another protocol version', () => {
     const message = foreign(0x42, 1);
     message[3] = 2;
     expect(() => decodeMessage(message)).toThrow('D-Bus of version 2');
   });
 
-  test('of a kind that is not known are of none', () => {
+  test('have the type invalid if their type is unknown', () => {
     expect(decodeMessage(foreign(0x42, 9)).type).toBe('invalid');
     expect(decodeMessage(foreign(0x42, 0)).type).toBe('invalid');
   });

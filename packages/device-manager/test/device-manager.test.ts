@@ -201,7 +201,7 @@ describe('plugins', () => {
     ['v1beta1', 'cpu', 'p.sock', 'the ResourceName "cpu" is invalid'],
     ['v1beta1', 'kubernetes.io/gpu', 'p.sock', 'the ResourceName "kubernetes.io/gpu" is invalid'],
     ['v1beta1', GPU, '../../run/p.sock', 'endpoint "../../run/p.sock" must be the name of a socket in '],
-    ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, "a socket's path has at most 107 bytes"],
+    ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, 'the path of a socket must have at most 107 bytes'],
   ])('W3: a registration of %s %s at %s is refused', async (version, resourceName, endpoint, message) => {
     await start();
     const client = new GrpcClient({}, { socketPath: path.join(directory, 'kubelet.sock') });

@@ -27,47 +27,47 @@ import { EventQueue, type PendingEvent } from './event-queue.ts';
 import { type EventSink, writeEvent } from './event-sink.ts';
 import { EventSinkError } from './sink-error.ts';
 
-/** What an {@link ApiEventRecorder} works with. */
+/** The components of an {@link ApiEventRecorder}. */
 export interface ApiEventRecorderComponents {
   readonly sink: EventSink;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
 }
 
-/** The limits are upstream's where absent. */
+/** The options of an {@link ApiEventRecorder}. Default limits are upstream's. */
 export interface ApiEventRecorderOptions {
-  /** The node's name: `source.host` and `reportingInstance`. */
+  /** The name of the node: `source.host` and `reportingInstance`. */
   readonly host: string;
-  /** `source.component` and `reportingComponent`; `kubelet` where absent. */
+  /** `source.component` and `reportingComponent`. Default: `kubelet`. */
   readonly component?: string;
-  /** Requests per second, `eventRecordQPS`; 50 where absent, 0: no limit. */
+  /** Requests per second, `eventRecordQPS`. 0: no limit. Default: 50. */
   readonly qps?: number;
-  /** Requests at once, `eventBurst`; 100 where absent. */
+  /** The burst of requests, `eventBurst`. Default: 100. */
   readonly burst?: number;
-  /** How many events wait for the API server at most; 1000 where absent. */
+  /** The maximum number of queued events. Default: 1000. */
   readonly queueLimit?: number;
-  /** How often an event is tried; 12 where absent. */
+  /** The maximum number of attempts per event. Default: 12. */
   readonly maxTries?: number;
-  /** The pause between two tries, in milliseconds; 10,000 where absent. */
+  /** The delay between two attempts, in milliseconds. Default: 10,000. */
   readonly retryMs?: number;
-  /** How long disposing may take to write what waits, in milliseconds; 2,000 where absent. */
+  /** How long disposal may take to write queued events, in milliseconds. Default: 2,000. */
   readonly flushTimeoutMs?: number;
-  /** How events are combined, counted and filtered; what is absent is client-go's. */
+  /** Limits for aggregating, counting and filtering events. Default: client-go's. */
   readonly correlation?: Partial<CorrelationLimits>;
 }
 
 type DropReason = 'queue_full' | 'rejected' | 'retries_exceeded' | 'shutdown' | 'spam_filter';
 
 /**
- * Writes events to the API server, as client-go's recorder does (`tools/record`): one by one, in order, each tried again
- * while the server is away. Nobody waits for it: events are counted and filtered when they happen, and wait in a queue
- * that drops its oldest.
+ * Writes events to the API server, as client-go's recorder does (`tools/record`): one at a time, in order, with retries
+ * while the server is unavailable. Callers never wait: events are counted and filtered when they occur, and are queued.
+ * If the queue is full, the oldest event is dropped.
  */
 export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   readonly #components: WithDefaults<ApiEventRecorderComponents>;
@@ -128,8 +128,8 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   }
 
   /**
-   * Never blocks. What happens before {@link start} waits for it.
-   * @throws TypeError for arguments that are not what they are declared to be, as an object that is `null`; nothing else
+   * Records an event without blocking. Events recorded before {@link start} are queued.
+   * @throws TypeError only if an argument has the wrong type, such as a `null` object
    */
   event(
     object: ObjectReference,
@@ -150,14 +150,14 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
     for (const dropped of this.#queue.push(event)) this.#drop(dropped, this.#queue.closed ? 'shutdown' : 'queue_full');
   }
 
-  /** Writes until `signal` is aborted, or this is disposed of. To be called once. */
+  /** Writes events until `signal` is aborted or the recorder is disposed. May be called once. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#running = this.#run(signal);
     await this.#running;
   }
 
-  /** Ends the writing; what waits is tried once more, until the API server fails or the time is over. */
+  /** Stops the recorder. Queued events are tried once more, until the API server fails or the timeout expires. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#queue.close();
     this.#stop.abort();
@@ -181,7 +181,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
     }
   }
 
-  /** Returns when the event is written or given up. @throws the signal's reason */
+  /** Returns when the event is written or dropped. @throws the signal's reason */
   async #write(pending: PendingEvent, signal: AbortSignal): Promise<void> {
     const { clock, logger, random } = this.#components;
     const { maxTries, retryMs } = this.#options;
@@ -197,7 +197,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
         return;
       }
       logger.debug({ err: error, event: pending.event }, 'Unable to write event (may retry after sleeping)');
-      // The first pause is a random part, so that the nodes of a cluster do not come back all at once.
+      // The first delay is random, so that the nodes of a cluster do not retry at the same time.
       const pauseMs = tries === 1 ? retryMs * random.next() : retryMs;
       await sleep(clock, Math.max(pauseMs, error.retryAfterMs ?? 0), signal);
     }
@@ -206,7 +206,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   async #try(pending: PendingEvent, signal: AbortSignal): Promise<EventSinkError | undefined> {
     await this.#bucket?.acquire(signal);
     try {
-      // A sink that does not listen is not waited for: what it is writing is written once more, under the same name.
+      // A sink that ignores the signal is not waited for. Its event is written again under the same name.
       await abortable(writeEvent(this.#components.sink, pending, signal), signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -216,7 +216,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
     if (this.#droppedInOutage > 0) {
       this.#components.logger.warn(
         { count: this.#droppedInOutage },
-        'Events were dropped while the API server was away',
+        'Dropped events while the API server was unavailable',
       );
       this.#droppedInOutage = 0;
     }
@@ -234,7 +234,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
         }
       });
     } catch (error) {
-      logger.debug({ err: error }, 'Flushing events was cut short');
+      logger.debug({ err: error }, 'Stopped flushing events early');
     }
     if (this.#queue.size > 0) {
       logger.warn({ count: this.#queue.size }, 'Unable to write all events (recorder is shut down)');
@@ -247,7 +247,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   #drop(event: CoreEvent, reason: DropReason, error?: EventSinkError): void {
     this.#dropped.inc({ reason });
     const fields = { event, reason, ...(error !== undefined && { err: error }) };
-    // An outage is told once when it begins to cost events, and once when it is over.
+    // An outage is logged once when events are first dropped, and once when it is over.
     const outage = reason === 'queue_full' || reason === 'retries_exceeded';
     const quiet = reason === 'shutdown' || error?.code === 'NamespaceTerminating';
     const known = outage && this.#droppedInOutage > 0;

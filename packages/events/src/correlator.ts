@@ -3,17 +3,17 @@ import type { CoreEvent } from './event.ts';
 import { aggregateKey, eventKey, messageKey, spamKey } from './event-keys.ts';
 import { LruMap } from './lru-map.ts';
 
-/** The limits of a `Correlator`; the defaults are client-go's (`tools/record/events_cache.go`). */
+/** The limits of a `Correlator`. Defaults are client-go's (`tools/record/events_cache.go`). */
 export interface CorrelationLimits {
-  /** How many keys each of the three memories holds; 4096. */
+  /** The maximum number of keys in each of the three caches. Default: 4096. */
   readonly cacheSize: number;
-  /** From how many different messages of one reason about one object on they are combined; 10. */
+  /** The number of different messages with the same reason and object from which events are aggregated. Default: 10. */
   readonly aggregateAfter: number;
-  /** After how long without a similar event the combining ends; 600,000. */
+  /** Aggregation ends if no similar event occurs for this long, in milliseconds. Default: 600,000. */
   readonly aggregateWithinMs: number;
-  /** How many events one source may tell of one object at once; 25. */
+  /** The number of events that a source may record about an object in a burst. Default: 25. */
   readonly spamBurst: number;
-  /** How many more it may tell each second; 1/300. */
+  /** The number of further events per second. Default: 1/300. */
   readonly spamQps: number;
 }
 
@@ -26,14 +26,14 @@ export const defaultCorrelationLimits: CorrelationLimits = {
   spamQps: 1 / 300,
 };
 
-/** The different messages that one reason about one object had of late. */
+/** The recent messages with the same reason and object. */
 export interface Similar {
-  /** What stands for each. */
+  /** The keys of the messages. */
   readonly messages: ReadonlySet<string>;
   readonly atMs: number;
 }
 
-/** What is remembered after one more event, and whether that one is to be combined with the others. */
+/** Returns the messages after a further event, and whether that event should be aggregated. */
 export function withSimilar(
   before: Similar | undefined,
   message: string,
@@ -43,7 +43,8 @@ export function withSimilar(
   const recent = before !== undefined && nowMs - before.atMs <= aggregateWithinMs ? before.messages : [];
   const messages = new Set(recent).add(messageKey(message));
   const combine = messages.size >= aggregateAfter;
-  // One below the threshold is kept: any other message goes over it again, and the set does not grow.
+  // Keeps one message fewer than the threshold, so that the next different message exceeds it again and the set does
+  // not grow.
   if (combine) messages.delete(first(messages));
   return { similar: { messages, atMs: nowMs }, combine };
 }
@@ -51,8 +52,9 @@ export function withSimilar(
 type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
 
 /**
- * What becomes of each event before anybody is told: events that differ by message only are combined once there are too
- * many, the same again is counted, and who tells too much of one object is not heard. It does no I/O and knows no clock.
+ * Correlates events before they are written: aggregates events that differ only by message if there are too many,
+ * counts repeated events, and filters sources that record too many events about an object. Does no I/O and has no
+ * clock.
  */
 export class Correlator {
   readonly #limits: CorrelationLimits;
@@ -60,7 +62,7 @@ export class Correlator {
   readonly #observed: LruMap<string, Observed>;
   readonly #buckets: LruMap<string, TokenLevel>;
 
-  /** @throws OptionsError naming the limit that is wrong */
+  /** @throws OptionsError naming the invalid limit */
   constructor(limits: CorrelationLimits = defaultCorrelationLimits) {
     checkOptions('Correlator', limits, {
       cacheSize: 'limit',
@@ -76,13 +78,14 @@ export class Correlator {
   }
 
   /**
-   * The event to write: with a `count` over 1 it is one that was written before. `undefined`: not to be written.
+   * Returns the event to write, or `undefined` if it is filtered. With a `count` above 1, it updates an event written
+   * earlier.
    * @param nowMs the monotonic clock
    */
   correlate(event: CoreEvent, nowMs: number): CoreEvent | undefined {
     const { event: aggregated, key } = this.#aggregate(event, nowMs);
     const counted = this.#count(aggregated, key);
-    // The count grows though nothing is written: when the object is heard again, it tells how often it happened.
+    // The count also grows for filtered events, so that the next written event includes them.
     return this.#accepts(counted, nowMs) ? counted : undefined;
   }
 
@@ -91,7 +94,8 @@ export class Correlator {
     const { similar, combine } = withSimilar(this.#similar.get(key), event.message, nowMs, this.#limits);
     this.#similar.set(key, similar);
     if (!combine) return { event, key: eventKey(event) };
-    // client-go's has the source alone, and no annotations: those of one of them are not those of all.
+    // As in client-go, an aggregated event keeps only the source. Annotations are removed, because they belong to one
+    // of the events.
     const { annotations: _ofOne, ...metadata } = event.metadata;
     const message = `(combined from similar events): ${event.message}`;
     return { event: { ...event, metadata, message, reportingComponent: '', reportingInstance: '' }, key };

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@node-agent/async';
 import { eventName } from './event.ts';
 
-/** Names of events: no two are the same, though the clock stands still or goes back. */
+/** Generates names of events that are unique even if the clock stands still or goes back. */
 export class EventNames {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #random: Random;
@@ -13,14 +13,14 @@ export class EventNames {
   }
 
   next(objectName: string): string {
-    // A double holds the time of day in microseconds, no finer.
+    // A double has only microsecond precision for the current time.
     const nowNs = BigInt(Math.floor(this.#clock.now() * 1000)) * 1000n;
     this.#lastNs = nowNs > this.#lastNs ? nowNs : this.#lastNs + 1n;
     return eventName(objectName, this.#lastNs, () => uuid(this.#random));
   }
 }
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 function uuid(random: Random): string {
   const template = 'xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx';
   return template.replace(/[xy]/g, (place) => {

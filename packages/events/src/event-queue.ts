@@ -1,28 +1,28 @@
 import { Receiver } from '@node-agent/async';
 import type { CoreEvent } from './event.ts';
 
-/** An event that waits to be written. */
+/** A queued event. */
 export interface PendingEvent {
   readonly event: CoreEvent;
-  /** Nobody has tried to write it yet; else it is one more occurrence of an Event that should be there. */
+  /** Whether the event has not been written yet. If false, it is a further occurrence of an existing Event. */
   readonly create: boolean;
 }
 
-/** So many characters the messages of all that wait may have: some have a command of a mebibyte in them. */
+/** The limit of the total length of queued messages, in characters: some messages contain a command of a mebibyte. */
 const MAX_CHARACTERS = 16 * 2 ** 20;
 
 /**
- * At most `limit` events in the order of their first arrival, for one consumer. The same Event again takes the place of
- * the one that waits; where there is no room, the oldest goes. `push` never blocks.
+ * A queue of at most `limit` events in order of first arrival, for one consumer. A repeated Event replaces the queued
+ * one. If the queue is full, the oldest event is dropped. `push` never blocks.
  */
 export class EventQueue extends Receiver<PendingEvent> {
   readonly #limit: number;
   readonly #maxCharacters: number;
   readonly #waiting = new Map<string, PendingEvent>();
-  /** Of the messages of all that wait. */
+  /** The total length of queued messages. */
   #characters = 0;
 
-  /** @param maxCharacters of all messages together; one that is longer waits alone */
+  /** @param maxCharacters the limit of the total length of messages; a longer message may be queued alone */
   constructor(limit: number, maxCharacters: number = MAX_CHARACTERS) {
     super();
     this.#limit = limit;
@@ -33,7 +33,7 @@ export class EventQueue extends Receiver<PendingEvent> {
     return this.#waiting.size;
   }
 
-  /** @returns what was dropped for it: the oldest, or itself where the queue is closed */
+  /** @returns the events dropped to make room: the oldest ones, or the event itself if the queue is closed */
   push(event: CoreEvent): readonly CoreEvent[] {
     if (this.closed) return [event];
     const key = keyOf(event);
@@ -48,7 +48,7 @@ export class EventQueue extends Receiver<PendingEvent> {
     return dropped;
   }
 
-  /** Gives back what was taken and not written: it is the next one again, with the newest count. */
+  /** Puts back an event that was taken but not written. It becomes the first again, with the newest count. */
   putBack(pending: PendingEvent): void {
     const later = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -61,7 +61,7 @@ export class EventQueue extends Receiver<PendingEvent> {
     this.wake();
   }
 
-  /** The next one, where there is one. */
+  /** Returns the first event, or `undefined` if the queue is empty. */
   shiftNow(): PendingEvent | undefined {
     return this.shift()?.value;
   }

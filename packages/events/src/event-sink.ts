@@ -1,23 +1,23 @@
 import type { CoreEvent } from './event.ts';
 import { EventSinkError } from './sink-error.ts';
 
-/** What changes in an Event when it happens again: a strategic merge patch. */
+/** The changes to an Event when it occurs again: a strategic merge patch. */
 export type EventPatch = Pick<CoreEvent, 'count' | 'lastTimestamp' | 'message'>;
 
 /**
- * Where events are written: the API server, through a client of its own. A write that does not end when its signal is aborted is left to
- * itself, and may be made again.
+ * Writes events to the API server. A write that does not end when its signal is aborted is abandoned, and may be
+ * repeated.
  */
 export interface EventSink {
-  /** @throws an error whose `httpStatus` is that of the answer; without one no answer came */
+  /** @throws an error whose `httpStatus` is that of the response; without it, there was no response */
   createEvent(event: CoreEvent, signal: AbortSignal): Promise<unknown>;
   /** @throws as `createEvent` */
   patchEvent(namespace: string, name: string, patch: EventPatch, signal: AbortSignal): Promise<unknown>;
 }
 
 /**
- * Writes an event once: one that is new is made, another patched, and made where it is gone (it lives for an hour in the
- * API). @throws EventSinkError; the signal's reason
+ * Writes an event once: creates a new one, patches an existing one, and creates it again if it is gone (the API keeps
+ * events for an hour). @throws EventSinkError; the signal's reason
  */
 export async function writeEvent(
   sink: EventSink,
@@ -29,7 +29,7 @@ export async function writeEvent(
   } catch (error) {
     signal.throwIfAborted();
     const known = EventSinkError.from(error);
-    // A create of which no answer was heard may have come through.
+    // An earlier create whose response was lost may have succeeded.
     if (known.code !== 'Exists') throw known;
   }
 }

@@ -1,15 +1,15 @@
 import { dns1123SubdomainProblem } from '@node-agent/pod-spec';
 import type { EventType, ObjectReference } from '@node-agent/telemetry';
 
-/** Who reports: a component and the node that it runs on. */
+/** The source of an event: a component and its node. */
 export interface EventSource {
   readonly component: string;
   readonly host: string;
 }
 
 /**
- * A core/v1 Event as its JSON is on the wire, with the fields that the kubelet writes. The `events.k8s.io` API serves the
- * same object: `involvedObject` is its `regarding`, `message` its `note`, `count` its `deprecatedCount`.
+ * A core/v1 Event in its JSON form, with the fields that the kubelet writes. The `events.k8s.io` API serves the same
+ * object: `involvedObject` is its `regarding`, `message` its `note`, `count` its `deprecatedCount`.
  */
 export interface CoreEvent {
   readonly apiVersion: 'v1';
@@ -24,7 +24,7 @@ export interface CoreEvent {
   readonly reason: string;
   readonly message: string;
   readonly source: EventSource;
-  /** `reportingController` of `events.k8s.io`. */
+  /** `reportingController` in `events.k8s.io`. */
   readonly reportingComponent: string;
   readonly reportingInstance: string;
   readonly count: number;
@@ -33,7 +33,7 @@ export interface CoreEvent {
   readonly lastTimestamp: string;
 }
 
-/** What is known of an event when it happens. */
+/** The data of an event when it occurs. */
 export interface Occurrence {
   readonly object: ObjectReference;
   readonly type: EventType;
@@ -47,7 +47,7 @@ export interface Occurrence {
 }
 
 /**
- * The Event of one occurrence; one about an object without a namespace goes to `default` (`makeEvent` in
+ * Returns the Event for one occurrence. If the object has no namespace, the Event is in `default` (`makeEvent` in
  * `tools/record/event.go`).
  */
 export function newEvent({ object, type, reason, message, source, atMs, name, ...more }: Occurrence): CoreEvent {
@@ -74,7 +74,7 @@ export function newEvent({ object, type, reason, message, source, atMs, name, ..
 }
 
 /**
- * `<object>.<hex of the instant in ns>`, or what `fallback` gives where that is no name that the API takes
+ * Returns `<object>.<hex of the time in ns>`, or the result of `fallback` if that is not a valid name
  * (`GenerateEventName` in `tools/record/util/util.go`).
  */
 export function eventName(objectName: string, atNs: bigint, fallback: () => string): string {
@@ -82,7 +82,7 @@ export function eventName(objectName: string, atNs: bigint, fallback: () => stri
   return dns1123SubdomainProblem(name).length === 0 ? name : fallback();
 }
 
-/** A time as the API has it. */
+/** Formats a time as in the API. */
 function eventTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -1,4 +1,4 @@
-/** A map of at most `limit` entries: one more drops the entry that was used longest ago. */
+/** A map with at most `limit` entries. A further entry removes the least recently used one. */
 export class LruMap<K, V> {
   readonly #limit: number;
   readonly #entries = new Map<K, V>();
@@ -11,7 +11,7 @@ export class LruMap<K, V> {
     return this.#entries.size;
   }
 
-  /** Counts as a use. */
+  /** Returns a value and marks it as used. */
   get(key: K): V | undefined {
     const value = this.#entries.get(key);
     if (value !== undefined) this.set(key, value);

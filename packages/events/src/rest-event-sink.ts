@@ -1,18 +1,18 @@
 import type { CoreEvent } from './event.ts';
 import type { EventSink } from './event-sink.ts';
 
-/** The resource `events` of the core API, as `@node-agent/kube-client` names resources. */
+/** The resource `events` of the core API, in the form of `@node-agent/kube-client`. */
 export interface CoreEventsResource {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Not there at run time: ties the type of the object to the value. */
+  /** Never set: it only ties the type of the object to the value. */
   readonly object?: CoreEvent;
 }
 
-/** The requests that {@link restEventSink} makes: a `RestClient` of `@node-agent/kube-client` has them. */
+/** The methods that {@link restEventSink} uses. A `RestClient` of `@node-agent/kube-client` has them. */
 export interface EventRestClient {
   create(events: CoreEventsResource, event: CoreEvent, options: object, signal: AbortSignal): Promise<unknown>;
   patch(
@@ -26,8 +26,8 @@ export interface EventRestClient {
 const events: CoreEventsResource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
 /**
- * Events through a client of the API server: give it one of its own without a rate limit (`events` of `KubeClients`), for the
- * recorder has one. Its errors are passed on as they are.
+ * Implements the sink with a client of the API server. Use a client without a rate limit (`events` of `KubeClients`),
+ * because the recorder has its own. Errors are passed on unchanged.
  */
 export function restEventSink(client: EventRestClient): EventSink {
   return {

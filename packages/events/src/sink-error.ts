@@ -1,15 +1,18 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why an event was not written. `NotFound`: what was to be patched is gone. `Exists`: what was to be made is there.
- * `NamespaceTerminating`: nothing new may be made there. `Rejected`: it is not asked again. `Unavailable`: nothing is
- * wrong with the event itself, later it may go.
+ * Why an event was not written.
+ * - `NotFound`: the event to patch does not exist.
+ * - `Exists`: the event to create exists already.
+ * - `NamespaceTerminating`: the namespace accepts no new objects.
+ * - `Rejected`: permanent; the event is not retried.
+ * - `Unavailable`: temporary; the cause is not the event itself.
  */
 export type EventSinkErrorCode = 'NotFound' | 'Exists' | 'NamespaceTerminating' | 'Rejected' | 'Unavailable';
 
 const BRAND = '@node-agent/events.EventSinkError';
 
-/** What an {@link EventSink} failed with; the cause is the sink's own error. */
+/** The failure of an {@link EventSink}. The cause is the sink's own error. */
 export class EventSinkError extends Error {
   static {
     brand(EventSinkError, BRAND);
@@ -17,7 +20,10 @@ export class EventSinkError extends Error {
 
   override readonly name = 'EventSinkError';
   readonly code: EventSinkErrorCode;
-  /** How long the server asks to wait, in milliseconds: ten minutes at most, and `undefined` for what is no time. */
+  /**
+   * How long the server asks the client to wait, in milliseconds, at most ten minutes. `undefined` if the value is
+   * missing or invalid.
+   */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -30,16 +36,17 @@ export class EventSinkError extends Error {
     this.retryAfterMs = pauseMs(options.retryAfterMs);
   }
 
-  /** Whether a value is a `EventSinkError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `EventSinkError`, of this or of another copy of the package. */
   static is(value: unknown): value is EventSinkError {
     return hasBrand(value, BRAND);
   }
 
   /**
-   * Reads `httpStatus` (none: no answer came), `code`, `details.causes` and `retryAfterMs` where the error has them. client-go gives up
-   * an event at every answer that is no success (`recordEvent`, `tools/record/event.go`); here those pass that say nothing of the event,
-   * but that the server is overloaded, away behind its proxy, or does not know us any more. A 500 may be one event's alone (a webhook of
-   * its namespace), and would hold up all others.
+   * Converts an error by its `httpStatus` (absent: no response), `code`, `details.causes` and `retryAfterMs`. client-go
+   * drops an event on every unsuccessful response (`recordEvent`, `tools/record/event.go`). Here, responses that do not
+   * concern the event are temporary: the server is overloaded, unavailable behind its proxy, or does not accept the
+   * credentials. A 500 is permanent, because it may concern a single event (a webhook of its namespace), and retrying
+   * it would delay all others.
    */
   static from(error: unknown): EventSinkError {
     if (EventSinkError.is(error)) return error;
@@ -56,25 +63,25 @@ export class EventSinkError extends Error {
   }
 }
 
-/** As `@node-agent/kube-client` has it: what a server asks for holds up the events of ten minutes, and no more. */
+/** The same limit as in `@node-agent/kube-client`: a server can delay events by at most ten minutes. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
-/** A time to wait as somebody else gives it. */
+/** Validates a delay from an untrusted source. */
 function pauseMs(given: unknown): number | undefined {
   const isTime = typeof given === 'number' && Number.isFinite(given) && given >= 0;
   return isTime ? Math.min(given, MAX_RETRY_AFTER_MS) : undefined;
 }
 
-/** Errors of this side that are the same next time. */
+/** Client-side errors that a retry cannot fix. */
 const HOPELESS: ReadonlySet<unknown> = new Set(['InvalidRequest', 'InvalidConfig']);
-/** Answers that pass, whatever the event: credentials rotate, requests time out, servers come back. */
+/** Temporary responses, independent of the event: credentials are rotated, requests time out, servers recover. */
 const PASSING: ReadonlySet<number> = new Set([401, 408, 429, 502, 503, 504]);
 
 function codeOf(httpStatus: unknown, code: unknown): EventSinkErrorCode {
   if (typeof httpStatus !== 'number') return HOPELESS.has(code) ? 'Rejected' : 'Unavailable';
   if (httpStatus === 404) return 'NotFound';
   if (httpStatus === 409 && code !== 'Conflict') return 'Exists';
-  // A success that cannot be read is none of the server's words.
+  // A successful response that is unreadable does not mean that the server rejected the event.
   const passes = (httpStatus >= 200 && httpStatus < 300) || PASSING.has(httpStatus);
   return passes ? 'Unavailable' : 'Rejected';
 }

@@ -65,7 +65,7 @@ function setUp(options: Partial<ApiEventRecorderOptions> = {}) {
   return { clock, sink, counts, lines, recorder, controller, started, tell };
 }
 
-test('an event is made at once, and patched when it happens again', async () => {
+test('creates an event immediately and patches it when it occurs again', async () => {
   const { clock, sink, tell, counts } = setUp();
   tell('Started');
   await clock.settle();
@@ -76,7 +76,7 @@ test('an event is made at once, and patched when it happens again', async () => 
   expect(counts.get('kubelet_events_written_total')).toBe(2);
 });
 
-test('an event whose record in the API is gone is made again', async () => {
+test('creates an event again if its object in the API is gone', async () => {
   const { clock, sink, tell } = setUp();
   tell('Started');
   await clock.settle();
@@ -86,8 +86,8 @@ test('an event whose record in the API is gone is made again', async () => {
   expect(sink.stored).toEqual([['Started', 2]]);
 });
 
-describe('while the API server is away', () => {
-  test('the first pause is a random part of 10 s, the others are whole, and then everything goes in order', async () => {
+describe('while the API server is unavailable', () => {
+  test('waits a random part of 10 s first, then 10 s each, and then writes all events in order', async () => {
     const { clock, sink, tell } = setUp();
     sink.failure = unreachable;
     tell('Pulling');
@@ -107,7 +107,7 @@ describe('while the API server is away', () => {
     ]);
   });
 
-  test('an event is tried 12 times and given up, and counted', async () => {
+  test('tries an event 12 times, then drops and counts it', async () => {
     const { clock, sink, tell, counts } = setUp();
     sink.failure = unreachable;
     tell('Pulling');
@@ -116,7 +116,7 @@ describe('while the API server is away', () => {
     expect(counts.get('kubelet_events_dropped_total retries_exceeded')).toBe(1);
   });
 
-  test('the oldest go, they are counted, the log says so once, and nobody waits', async () => {
+  test('drops the oldest events of a full queue, counts them, logs it once, and blocks no caller', async () => {
     const { clock, sink, tell, counts, lines } = setUp({ queueLimit: 3 });
     sink.failure = unreachable;
     for (let number = 1; number <= 20; number++) tell(`Reason${number}`);
@@ -128,12 +128,12 @@ describe('while the API server is away', () => {
     expect(lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, fields.count])).toEqual(
       [
         ['Unable to write event (will not retry!)', undefined],
-        ['Events were dropped while the API server was away', 17],
+        ['Dropped events while the API server was unavailable', 17],
       ],
     );
   });
 
-  test('the same again takes no room: it is made with its count when the server is back', async () => {
+  test('merges a repeated event into the queued one and creates it with its count when the server is back', async () => {
     const { clock, sink, tell, counts } = setUp({ queueLimit: 2 });
     sink.failure = unreachable;
     tell('First');
@@ -149,7 +149,7 @@ describe('while the API server is away', () => {
     expect(counts.get('kubelet_events_dropped_total queue_full')).toBeUndefined();
   });
 
-  test('a Retry-After that is longer than the pause is waited for', async () => {
+  test('waits for a Retry-After that is longer than the delay', async () => {
     const { clock, sink, tell } = setUp();
     sink.failure = () => Object.assign(answered(429, 'TooManyRequests'), { retryAfterMs: 30_000 });
     tell('Started');
@@ -159,7 +159,7 @@ describe('while the API server is away', () => {
     expect(sink.calls).toHaveLength(2);
   });
 
-  test('a create whose answer was lost and that came through is no failure', async () => {
+  test('treats a create whose response was lost but that succeeded as written', async () => {
     const { clock, sink, tell, counts } = setUp();
     const create = sink.createEvent.bind(sink);
     let lost = 1;
@@ -196,7 +196,7 @@ test.each([
   expect(lines.map((line) => line.level)).toEqual([level]);
 });
 
-test('events that the server fails at hold up no others', async () => {
+test('writes other events after events for which the server fails', async () => {
   const { clock, sink, recorder } = setUp();
   const create = sink.createEvent.bind(sink);
   sink.createEvent = async (event, signal) => {
@@ -211,8 +211,8 @@ test('events that the server fails at hold up no others', async () => {
   expect(sink.stored).toEqual([['FailedMount', 1]]);
 });
 
-describe('limits', () => {
-  test('a burst goes at once, the rest at the rate', async () => {
+describe('rate limits of the recorder', () => {
+  test('writes a burst immediately and the rest at the configured rate', async () => {
     const { clock, sink, tell } = setUp({ qps: 10, burst: 5 });
     for (let number = 0; number < 20; number++) tell(`Reason${number}`);
     await clock.settle();
@@ -221,7 +221,7 @@ describe('limits', () => {
     expect(sink.calls).toHaveLength(15);
   });
 
-  test('a rate of 0 is no limit', async () => {
+  test('writes without a limit if the rate is 0', async () => {
     const { clock, sink, recorder } = setUp({ qps: 0, burst: 1 });
     for (let number = 0; number < 500; number++) {
       recorder.event({ ...pod, uid: `u${number}` }, 'Normal', 'Started', 'text');
@@ -230,7 +230,7 @@ describe('limits', () => {
     expect(sink.calls).toHaveLength(500);
   });
 
-  test('what the spam filter holds back is counted', async () => {
+  test('counts events that the spam filter drops', async () => {
     const { clock, sink, tell, counts } = setUp();
     for (let number = 0; number < 30; number++) tell(`Reason${number}`);
     await clock.settle();
@@ -239,8 +239,8 @@ describe('limits', () => {
   });
 });
 
-describe('the end', () => {
-  test('an abort ends the writing; disposing writes what waits, and what was under way', async () => {
+describe('shutdown of the recorder', () => {
+  test('stops writing on abort; disposal writes queued events and the one in progress', async () => {
     const { clock, sink, recorder, controller, started, tell } = setUp();
     sink.failure = unreachable;
     tell('Killing');
@@ -254,7 +254,7 @@ describe('the end', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('disposing does not wait for a server that is away', async () => {
+  test('disposal does not wait for a server that is unavailable', async () => {
     const { clock, sink, recorder, tell, counts } = setUp();
     sink.failure = unreachable;
     for (const reason of ['A', 'B', 'C']) tell(reason);
@@ -265,7 +265,7 @@ describe('the end', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('disposing waits no longer than its time for one that hangs', async () => {
+  test('disposal waits at most its timeout for a server that hangs', async () => {
     const { clock, sink, recorder, tell, counts } = setUp({ flushTimeoutMs: 2_000 });
     sink.hang = true;
     for (const reason of ['A', 'B']) tell(reason);
@@ -281,7 +281,7 @@ describe('the end', () => {
     expect(counts.get('kubelet_events_dropped_total shutdown')).toBe(2);
   });
 
-  test('disposing, and the end of the writing, wait no longer for one that does not listen (K4)', async () => {
+  test('disposal and abort do not wait longer for a sink that ignores its signal (K4)', async () => {
     const { clock, sink, recorder, tell, counts, controller, started } = setUp({ flushTimeoutMs: 2_000 });
     sink.isDeaf = true;
     for (const reason of ['A', 'B']) tell(reason);
@@ -295,7 +295,7 @@ describe('the end', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('what happens afterwards is counted and nothing else', async () => {
+  test('only counts events recorded after disposal', async () => {
     const { recorder, tell, counts, sink } = setUp();
     await recorder[Symbol.asyncDispose]();
     tell('Late');

@@ -9,7 +9,7 @@ import { makeEvent, pod } from './builders.ts';
 const unfiltered = { ...defaultCorrelationLimits, spamBurst: 10_000 };
 const numbered = (number: number) => makeEvent({ message: `no. ${number}` });
 
-describe('keys', () => {
+describe('keys of events', () => {
   const base = makeEvent();
   const inContainer = makeEvent({ object: { ...pod, fieldPath: 'spec.containers{main}' } });
   test.each([
@@ -33,8 +33,8 @@ describe('keys', () => {
   });
 });
 
-describe('the same again', () => {
-  test('is the first event with a count, its first time kept', () => {
+describe('a repeated event', () => {
+  test('increments the count of the first event and keeps its first timestamp', () => {
     const correlator = new Correlator(unfiltered);
     const first = correlator.correlate(makeEvent(), 0);
     correlator.correlate(makeEvent({ atMs: Date.UTC(2026, 0, 1, 0, 1) }), 60_000);
@@ -42,7 +42,7 @@ describe('the same again', () => {
     expect(third).toEqual({ ...first, count: 3, lastTimestamp: '2026-01-01T00:02:00Z' });
   });
 
-  test('is a new event once 4096 others came between', () => {
+  test('creates a new event after 4096 other events', () => {
     const correlator = new Correlator(unfiltered);
     const other = (number: number) => correlator.correlate(makeEvent({ reason: `Reason${number}` }), 0);
     correlator.correlate(makeEvent(), 0);
@@ -53,13 +53,13 @@ describe('the same again', () => {
   });
 });
 
-describe('events that differ by message only', () => {
+describe('events that differ only by message', () => {
   const correlateAll = (gapMs: number, count = 12) => {
     const correlator = new Correlator(unfiltered);
     return Array.from({ length: count }, (_, index) => correlator.correlate(numbered(index + 1), index * gapMs));
   };
 
-  test('are combined from the tenth on, and counted', () => {
+  test('aggregates events from the tenth message on, and counts them', () => {
     const events = correlateAll(1_000);
     expect(events[8]).toMatchObject({ message: 'no. 9', count: 1 });
     expect(events.slice(9).map((event) => [event?.message, event?.count])).toEqual([
@@ -70,7 +70,7 @@ describe('events that differ by message only', () => {
     expect(new Set(events.slice(9).map((event) => event?.metadata.name)).size).toBe(1);
   });
 
-  test('leave to the combined one what client-go leaves to it: no annotations, nobody who reports', () => {
+  test('removes annotations and reporting fields from an aggregated event, as client-go does', () => {
     const correlator = new Correlator(unfiltered);
     const told = (number: number) => makeEvent({ message: `no. ${number}`, annotations: { audit: 'x' } });
     const events = Array.from({ length: 10 }, (_, index) => correlator.correlate(told(index), 0));
@@ -86,7 +86,7 @@ describe('events that differ by message only', () => {
     expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
   });
 
-  test('K4: of a thousand messages nine are remembered', () => {
+  test('K4: keeps nine of a thousand messages', () => {
     let similar: Similar | undefined;
     for (let number = 0; number < 1_000; number++) {
       similar = withSimilar(similar, `no. ${number}`, number, defaultCorrelationLimits).similar;
@@ -94,7 +94,7 @@ describe('events that differ by message only', () => {
     expect(similar?.messages.size).toBe(9);
   });
 
-  test('K4: a message of any length is remembered as a short one is, and told from others', () => {
+  test('K4: stores a message of any length as a short key that distinguishes it from others', () => {
     const long = ['a', 'b'].map((end) => 'x'.repeat(1_000_000) + end);
     const keys = long.map((message) => eventKey(makeEvent({ message })));
     expect(new Set(keys).size).toBe(2);
@@ -107,18 +107,18 @@ describe('events that differ by message only', () => {
     expect(remembered.map((key) => key.length < 500)).toEqual([true, true, true, true]);
   });
 
-  test('ten times the same message is not ten messages', () => {
+  test('does not aggregate ten events with the same message', () => {
     const correlator = new Correlator(unfiltered);
     const events = Array.from({ length: 20 }, () => correlator.correlate(makeEvent(), 0));
     expect(events.at(-1)).toMatchObject({ count: 20, message: makeEvent().message });
   });
 });
 
-describe('who tells too much', () => {
+describe('the spam filter', () => {
   const accepted = (correlator: Correlator, times: number, nowMs: number, object = pod) =>
     Array.from({ length: times }, () => correlator.correlate(makeEvent({ object }), nowMs)).filter(Boolean).length;
 
-  test('of one object is heard 25 times, then once every 5 minutes; other objects are not concerned', () => {
+  test('accepts 25 events per object, then one every 5 minutes, independent of other objects', () => {
     const correlator = new Correlator();
     expect(accepted(correlator, 40, 0)).toBe(25);
     expect(accepted(correlator, 5, 0, { ...pod, uid: 'u2' })).toBe(5);
@@ -127,14 +127,14 @@ describe('who tells too much', () => {
     expect(accepted(correlator, 100, 300_000 + 100 * 300_000)).toBe(25);
   });
 
-  test('and is heard again tells how often it happened meanwhile', () => {
+  test('includes filtered occurrences in the count of the next accepted event', () => {
     const correlator = new Correlator();
     accepted(correlator, 40, 0);
     expect(correlator.correlate(makeEvent(), 600_000)?.count).toBe(41);
   });
 });
 
-test('over any sequence: never more than the burst and its refill, and counts of one name only grow', () => {
+test('for any sequence of events, never exceeds burst and refill, and counts of a name only grow', () => {
   const step = fc.record({ message: fc.integer({ min: 0, max: 14 }), gapMs: fc.integer({ min: 0, max: 400_000 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -155,7 +155,7 @@ test('over any sequence: never more than the burst and its refill, and counts of
   );
 });
 
-test('an LRU map keeps what was used last', () => {
+test('an LRU map keeps the most recently used entries', () => {
   const map = new LruMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);

@@ -7,7 +7,7 @@ import { makeEvent } from './builders.ts';
 const event = (name: string, count = 1) => ({ ...makeEvent({ name }), count });
 const names = (events: readonly CoreEvent[]): readonly string[] => events.map(({ metadata }) => metadata.name);
 
-test('the oldest goes where there is no room', () => {
+test('drops the oldest event if the queue is full', () => {
   const queue = new EventQueue(2);
   expect([queue.push(event('a')), queue.push(event('b'))]).toEqual([[], []]);
   expect(names(queue.push(event('c')))).toEqual(['a']);
@@ -18,7 +18,7 @@ test('the oldest goes where there is no room', () => {
   ]);
 });
 
-test('the same Event again waits in the place of the first, and is still one to be made', () => {
+test('replaces a queued event by its repetition, which still has to be created', () => {
   const queue = new EventQueue(10);
   queue.push(event('a'));
   queue.push(event('b', 7));
@@ -27,7 +27,7 @@ test('the same Event again waits in the place of the first, and is still one to 
   expect(queue.shiftNow()).toMatchObject({ create: false, event: { count: 7 } });
 });
 
-test('what is put back is the next one, with what came meanwhile', () => {
+test('puts an event back at the front, merged with later occurrences', () => {
   const queue = new EventQueue(10);
   queue.push(event('a'));
   queue.push(event('b'));
@@ -39,14 +39,14 @@ test('what is put back is the next one, with what came meanwhile', () => {
   expect(queue.size).toBe(0);
 });
 
-test('a closed queue takes nothing', () => {
+test('a closed queue accepts no events', () => {
   const queue = new EventQueue(10);
   queue.close();
   expect(names(queue.push(event('a')))).toEqual(['a']);
   expect(queue.size).toBe(0);
 });
 
-test('never holds more than its limit, and every event is written, waits, or was dropped', () => {
+test('never exceeds its limit, and writes, queues or drops every event', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   fc.assert(
     fc.property(fc.array(fc.option(name)), fc.integer({ min: 1, max: 4 }), (steps, limit) => {
@@ -65,7 +65,7 @@ test('never holds more than its limit, and every event is written, waits, or was
   );
 });
 
-test('K4: the messages of all that wait together have a bound, but a longer one waits alone', () => {
+test('K4: limits the total length of queued messages, but queues a single longer message alone', () => {
   const queue = new EventQueue(10, 100);
   const long = (name: string, length: number) => makeEvent({ name, message: 'x'.repeat(length) });
   expect(queue.push(long('a', 40))).toEqual([]);

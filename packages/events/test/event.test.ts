@@ -5,7 +5,7 @@ import { eventName } from '../src/event.ts';
 import { EventNames } from '../src/event-names.ts';
 import { makeEvent } from './builders.ts';
 
-test('an event has the fields that client-go writes today, and those of events.k8s.io', () => {
+test('an event has the fields that client-go writes, and those of events.k8s.io', () => {
   expect(makeEvent({ name: 'web.1', atMs: Date.UTC(2026, 0, 1, 0, 0, 1, 999) })).toEqual({
     apiVersion: 'v1',
     kind: 'Event',
@@ -30,18 +30,18 @@ test.each([
   expect(makeEvent({ object }).metadata.namespace).toBe('default');
 });
 
-test('an event has the annotations that it is told with, and none where there are none', () => {
+test('an event has the annotations passed to it, and no annotations field without any', () => {
   expect(makeEvent({ annotations: { audit: 'x' } }).metadata.annotations).toEqual({ audit: 'x' });
   expect(makeEvent({ annotations: {} }).metadata).not.toHaveProperty('annotations');
 });
 
-test('an event names the version of its object, v1 where that is not told', () => {
+test('an event contains the apiVersion of its object, by default v1', () => {
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: 'node-1' };
   expect(makeEvent({ object: lease }).involvedObject.apiVersion).toBe('coordination.k8s.io/v1');
   expect(makeEvent().involvedObject.apiVersion).toBe('v1');
 });
 
-describe('names', () => {
+describe('names of events', () => {
   test.each([
     ['web', 'web.18840ba4a3a0000'],
     ['10.0.0.1', '10.0.0.1.18840ba4a3a0000'],
@@ -52,7 +52,7 @@ describe('names', () => {
     expect(eventName(objectName, 0x18840ba4a3a0000n, () => 'fallback')).toBe(expected);
   });
 
-  test('are unique though the clock stands still or jumps back', async () => {
+  test('are unique if the clock stands still or goes back', async () => {
     const clock = new FakeClock();
     const names = new EventNames({ clock, random: seededRandom(1) });
     const first = Array.from({ length: 3 }, () => names.next('web'));
@@ -62,7 +62,7 @@ describe('names', () => {
     expect(first[0]).toBe(`web.${(BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n).toString(16)}`);
   });
 
-  test('are UUIDs where the object’s name is none that an event can have', () => {
+  test("are UUIDs if the object's name is not valid in an event name", () => {
     const names = new EventNames({ clock: new FakeClock(), random: seededRandom(1) });
     const [one, other] = [names.next('A_B'), names.next('A_B')];
     expect(one).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

@@ -3,7 +3,7 @@ import { type CoreEvent, restEventSink } from '../src/index.ts';
 
 const { signal } = new AbortController();
 
-test('makes events, patches what happens again, and passes errors on as they are', async () => {
+test('creates events, patches repeated ones, and passes errors on unchanged', async () => {
   const calls: unknown[] = [];
   const refused = Object.assign(new Error('gone'), { httpStatus: 404 });
   const sink = restEventSink({

@@ -51,6 +51,6 @@ test.each([
   expect(new EventSinkError('Unavailable', 'no', given).retryAfterMs).toBe(expected);
 });
 
-test('how long the server asks to wait is kept', () => {
+test('keeps the delay that the server requests', () => {
   expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs: 7_000 })).retryAfterMs).toBe(7_000);
 });

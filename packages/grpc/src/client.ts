@@ -7,32 +7,32 @@ import { socketPathProblem } from './socket-path.ts';
 import { startUnaryCall } from './unary-call.ts';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
-/** What {@link GrpcClient} works with. */
+/** The components of {@link GrpcClient}. */
 export interface GrpcClientComponents {
-  /** The machine's own by default. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Told when there is a connection, and when it is lost. Where absent, nobody watches for that. */
+  /** Called when the connection is established and when it is lost. If absent, the connection is not watched. */
   readonly onConnectivity?: (isConnected: boolean) => void;
 }
 
-/** Whom {@link GrpcClient} speaks with: one of `socketPath` and `target`. */
+/** The peer of a {@link GrpcClient}: either `socketPath` or `target`. */
 export interface GrpcClientOptions {
   /** The absolute path of a unix socket. */
   readonly socketPath?: string;
-  /** Whoever gRPC has by this name: `dns:127.0.0.1:3735`. */
+  /** A gRPC target name, such as `dns:127.0.0.1:3735`. */
   readonly target?: string;
-  /** The largest answer that is taken; 4 MiB by default, as gRPC has it. */
+  /** The size limit of a response, in bytes. Default: 4 MiB, gRPC's default. */
   readonly maxMessageBytes?: number;
 }
 
-/** How one call goes. */
+/** The options of one call. */
 export interface CallOptions {
-  /** No deadline where absent. */
+  /** Default: no deadline. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Waits for a connection where there is none, instead of failing with `UNAVAILABLE`. Default: `false`. */
+  /** Whether to wait for a connection instead of failing with `UNAVAILABLE`. Default: `false`. */
   readonly waitForReady?: boolean;
-  /** What goes with the request: texts of printable ASCII, by names in lower case. */
+  /** The metadata of the request: values of printable ASCII by names in lower case. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -46,23 +46,25 @@ interface Connection {
 
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
-/** Back-off between two attempts to connect, in milliseconds (`k8s.io/cri-client/pkg/remote_runtime.go`). */
+/**
+ * The limits of the back-off between connection attempts, in milliseconds (`k8s.io/cri-client/pkg/remote_runtime.go`).
+ */
 const INITIAL_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 3_000;
 
 /**
- * A client of one peer. Its connection is made at the first call and made again, with back-off, whenever a call needs it. A call is
- * sent at most once. Deadlines run on the clock that was given, so that a jump of the wall clock ends no call; what a peer
- * answers late, or never, is waited for no longer than the deadline and the signal say.
+ * A client of one peer. The first call opens the connection; if it is lost, later calls reopen it, with back-off. A
+ * call is sent at most once. Deadlines run on the injected clock, so that a jump of the wall clock ends no call. A call
+ * never outlasts its deadline and signal, even if the peer does not respond.
  */
 export class GrpcClient {
   readonly #clock: Clock;
   readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
   readonly #target: string;
   readonly #maxMessageBytes: number;
-  /** What cancels each call. */
+  /** One function per call in progress; it cancels the call. */
   readonly #underWay = new Set<() => void>();
-  /** How many of them somebody waits for. */
+  /** The number of calls whose callers are waiting. */
   #awaited = 0;
   #connection: Promise<Connection> | undefined;
   #closing: Promise<void> | undefined;
@@ -83,15 +85,15 @@ export class GrpcClient {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Resolves once there is a connection. @throws GrpcError `DEADLINE_EXCEEDED`, `CANCELLED` */
+  /** Resolves once the connection is established. @throws GrpcError `DEADLINE_EXCEEDED`, `CANCELLED` */
   async connect(timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { client } = await this.#open(signal);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     client.waitForReady(Number.POSITIVE_INFINITY, (error) => (error ? reject(error) : resolve()));
-    // It is settled by the close at the latest, when nobody waits for it any more.
+    // Closing the client may reject the promise after the caller has left.
     promise.catch(() => {});
     const ending = this.#ending({ timeoutMs, signal }, () => {
-      reject(new Error('the connection is waited for no longer'));
+      reject(new Error('the wait for the connection has ended'));
     });
     try {
       await promise;
@@ -118,7 +120,10 @@ export class GrpcClient {
     }
   }
 
-  /** The call begins when the first message is asked for and is cancelled when the iteration ends. @throws GrpcError */
+  /**
+   * Makes a call with a streamed response. The call starts when the first message is read, and is cancelled when the
+   * iteration ends. @throws GrpcError
+   */
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
@@ -126,9 +131,10 @@ export class GrpcClient {
   ): AsyncGenerator<Res, void, undefined> {
     const bytes = encode(rpc, request);
     const { grpc, client } = await this.#open(options.signal);
-    // Messages are read ahead: they are made when they are taken, or a peer that sends many large ones would hold up everybody.
+    // grpc-js reads messages ahead. They are decoded only when read, so that a peer that sends many large messages does
+    // not block other work.
     const call = client.makeServerStreamRequest(rpc.path, asIs, asIs, bytes, metadataOf(grpc, options));
-    // Cancelling a call that nobody iterates any longer emits an error: it has been dealt with.
+    // Cancelling a call that is no longer iterated emits an error, which can be ignored.
     call.on('error', () => {});
     const ending = this.#ending(options, () => call.cancel());
     try {
@@ -144,14 +150,14 @@ export class GrpcClient {
     }
   }
 
-  /** Cancels what is under way, and refuses what comes after. */
+  /** Cancels the calls in progress. Later calls fail. */
   close(): void {
     if (this.#closing !== undefined) return;
     const connection = this.#connection;
     const end = async (): Promise<void> => {
       const { client, sockets } = (await connection) ?? {};
       client?.close();
-      // What it says at its end is said first.
+      // Lets grpc-js send its last frames first.
       await new Promise(setImmediate);
       sockets?.close();
     };
@@ -159,7 +165,10 @@ export class GrpcClient {
     for (const cancel of [...this.#underWay]) cancel();
   }
 
-  /** {@link close}, and waits until whoever waits for something has heard of it; not for the reader of a stream who is busy elsewhere. */
+  /**
+   * Calls {@link close} and waits until all waiting callers have been notified. It does not wait for readers of streams
+   * that are busy with a message.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
     if (this.#awaited > 0) {
@@ -183,7 +192,7 @@ export class GrpcClient {
   }
 
   async #connect(): Promise<Connection> {
-    // Loaded here, because what imports this package for its types alone should not pay for it.
+    // Loaded on demand, so that packages that only import types do not pay for it.
     const grpc = await import('@grpc/grpc-js');
     const sockets = new OpenSockets();
     const client = new grpc.Client(this.#target, followSockets(grpc.credentials.createInsecure(), sockets), {
@@ -215,7 +224,10 @@ export class GrpcClient {
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection, onConnectivity));
   }
 
-  /** Ends what is under way at its deadline, when its signal is aborted, and when the client closes; knows afterwards which. */
+  /**
+   * Ends a call at its deadline, when its signal is aborted, or when the client closes. Records the reason for the
+   * error.
+   */
   #ending(
     { timeoutMs, signal }: CallOptions,
     cancel: () => void,
@@ -248,7 +260,7 @@ export class GrpcClient {
         this.#underWay.delete(cancel);
         letGo();
       },
-      // Until what is given is disposed of, nobody waits for more.
+      // Until the returned value is disposed, the reader is handling a message and does not wait.
       handOver: () => {
         letGo();
         return { [Symbol.dispose]: () => void this.#awaited++ };
@@ -265,7 +277,7 @@ function encode<Req>(rpc: { readonly request: { encode(m: Init<Req>): Buffer } }
   }
 }
 
-/** What is thrown is what grpc-js has for it. */
+/** Converts decoding errors as grpc-js does. */
 function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res } }, message: Buffer): Res {
   try {
     return rpc.response.decode(message);

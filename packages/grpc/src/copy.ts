@@ -1,8 +1,8 @@
 import { type Absent, checkInt32, checkInt64, checkUint32, checkUint64, type Init, list, refuse } from './wire.ts';
 
 /*
- * What each value of a message becomes on its way over the wire, without the way: absent values get their defaults, text
- * becomes well-formed, and nothing of the copy is shared with what it was made from.
+ * Converts the values of a message as encoding and decoding would: absent values become defaults, text becomes
+ * well-formed, and the copy shares nothing with the original.
  */
 
 export function copyString(value: string | Absent, field: string): string {
@@ -36,7 +36,7 @@ export function copyDouble(value: number | Absent, field: string): number {
   return value;
 }
 
-// An integer has one zero: adding 0 takes the sign off.
+// Adding 0 turns -0 into 0.
 
 export function copyInt32(value: number | Absent, field: string): number {
   return value === undefined || value === null ? 0 : checkInt32(value, field) + 0;
@@ -94,7 +94,7 @@ export function copyMessages<M>(
   });
 }
 
-/** Sets an entry of a map, whatever its key: `__proto__` is one like any other. */
+/** Sets an entry of a map. The key `__proto__` is an ordinary key here. */
 export function setEntry(map: Record<string, string>, key: string, value: string): void {
   if (key !== '__proto__') map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });

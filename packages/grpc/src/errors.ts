@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** Why a call failed: the gRPC code's name. `CANCELLED` is also what an aborted signal gives. */
+/** The name of a gRPC status code. `CANCELLED` is also used if the signal was aborted. */
 export type GrpcCode =
   | 'CANCELLED'
   | 'UNKNOWN'
@@ -19,7 +19,7 @@ export type GrpcCode =
   | 'DATA_LOSS'
   | 'UNAUTHENTICATED';
 
-/** The codes of gRPC (`google.golang.org/grpc/codes`) in the order of their numbers, from 1: 0 is OK. */
+/** gRPC's codes (`google.golang.org/grpc/codes`) in the order of their numbers, starting at 1: 0 is OK. */
 const CODES: readonly GrpcCode[] = [
   'CANCELLED',
   'UNKNOWN',
@@ -39,33 +39,36 @@ const CODES: readonly GrpcCode[] = [
   'UNAUTHENTICATED',
 ];
 
-/** The name of a gRPC status code; `UNKNOWN` for a number that has none, and for OK. */
+/** Returns the name of a gRPC status code. `UNKNOWN` for unknown numbers and for OK. */
 export function grpcCode(status: number): GrpcCode {
   return CODES[status - 1] ?? 'UNKNOWN';
 }
 
-/** The number of a gRPC status code. */
+/** Returns the number of a gRPC status code. */
 export function grpcStatus(code: GrpcCode): number {
   return CODES.indexOf(code) + 1;
 }
 
-/** The name as Go has it: `DEADLINE_EXCEEDED` is `DeadlineExceeded` there, and `CANCELLED` has one L. */
+/** Returns Go's name of a code: `DeadlineExceeded` for `DEADLINE_EXCEEDED`, and `Canceled` with one L. */
 export function goCodeName(code: GrpcCode): string {
   if (code === 'CANCELLED') return 'Canceled';
   return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** What a {@link GrpcError} is made of. */
+/** The constructor options of {@link GrpcError}. */
 export interface GrpcErrorOptions {
   readonly code: GrpcCode;
-  /** What the peer said, word for word. */
+  /** The peer's message, verbatim. */
   readonly details: string;
   readonly cause?: unknown;
 }
 
 const BRAND = '@node-agent/grpc.GrpcError';
 
-/** A call that failed, or how a handler wants it to fail. Its message is in the words of a Go client: `rpc error: code = NotFound desc = ...`. */
+/**
+ * The failure of a call, or the status with which a handler fails. The message has the format of a Go client: `rpc
+ * error: code = NotFound desc = ...`.
+ */
 export class GrpcError extends Error {
   static {
     brand(GrpcError, BRAND);
@@ -81,12 +84,15 @@ export class GrpcError extends Error {
     this.details = details;
   }
 
-  /** Whether a value is a `GrpcError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `GrpcError`, of this or of another copy of the package. */
   static is(value: unknown): value is GrpcError {
     return hasBrand(value, BRAND);
   }
 
-  /** Any thrown value: a gRPC status keeps its code and details, an `AbortError` is `CANCELLED`, anything else is `UNKNOWN`. */
+  /**
+   * Converts any thrown value: a gRPC status keeps its code and details, an `AbortError` becomes `CANCELLED`, anything
+   * else `UNKNOWN`.
+   */
   static from(error: unknown): GrpcError {
     if (GrpcError.is(error)) return error;
     if (!(error instanceof Error)) return new GrpcError({ code: 'UNKNOWN', details: String(error), cause: error });
@@ -94,9 +100,9 @@ export class GrpcError extends Error {
       const details = withoutNotes(error.details);
       return new GrpcError({ code: grpcCode(error.code), details, cause: error });
     }
-    // A status of nothing is what grpc-js makes of an error while it decompresses that is none of zlib.
+    // grpc-js reports undefined code and details for decompression errors other than zlib's.
     if ('code' in error && 'details' in error && error.code === undefined && error.details === undefined) {
-      const details = 'the message is compressed in a way that is not known, or not said';
+      const details = 'the compression of the message is unknown or missing';
       return new GrpcError({ code: 'INTERNAL', details, cause: error });
     }
     const code = error.name === 'AbortError' ? 'CANCELLED' : 'UNKNOWN';
@@ -105,8 +111,8 @@ export class GrpcError extends Error {
 }
 
 /**
- * grpc-js ends some details with the beginning of a note that it then has nothing to say in; and why there is no connection with the
- * time of day, so that whoever compares texts would take each try for something new.
+ * Removes two additions of grpc-js from details: an empty resolution note, and the time of day in connection errors,
+ * which would make repeated errors look different.
  */
 function withoutNotes(details: string): string {
   return details

@@ -2,9 +2,9 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { OpenSockets } from './open-sockets.ts';
 
 /**
- * Tells `sockets` of those of the channel that is made with these credentials. grpc-js 1.14 lets go of a connection whose peer has not spoken
- * yet without closing it: where the peer never does, it would stay for as long as the process. What is looked into is no part of its documented
- * API: where it is not there, nothing is told.
+ * Registers the sockets of a channel with `sockets`. grpc-js 1.14 abandons, without closing it, a connection whose peer
+ * has not sent anything yet; if the peer never does, the connection would stay open until the process exits. This uses
+ * an undocumented method of grpc-js; if the method is missing, no socket is registered.
  * @returns the same credentials
  */
 export function followSockets(insecure: ChannelCredentials, sockets: OpenSockets): ChannelCredentials {
@@ -16,7 +16,7 @@ export function followSockets(insecure: ChannelCredentials, sockets: OpenSockets
       ...connector,
       connect: (socket) => {
         sockets.add(socket);
-        // One that failed would be made again.
+        // A failed connection would be retried, so the promise stays pending.
         return sockets.isClosed ? new Promise(() => {}) : connector.connect(socket);
       },
     };

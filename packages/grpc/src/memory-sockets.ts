@@ -15,14 +15,15 @@ interface Listening {
 type Handler = Service['handlers'][string];
 
 /**
- * Sockets in memory, for tests whose time is a fake clock's: clients and servers of one `MemorySockets` meet at paths, and no byte leaves
- * the process. Messages go over as their peers would decode them; a server that closes ends its calls with `UNAVAILABLE`.
+ * Sockets in memory, for tests with a fake clock: clients and servers of one `MemorySockets` connect by path, and no
+ * byte leaves the process. Messages are converted as encoding and decoding would. A server that closes ends its calls
+ * with `UNAVAILABLE`.
  */
 export class MemorySockets implements GrpcTransport {
   readonly #listening = new Map<string, Listening>();
   readonly #onListening = new Set<(socketPath: string) => void>();
 
-  /** @returns how it is told no more */
+  /** @returns a function that removes the listener */
   onListening(listener: (socketPath: string) => void): () => void {
     this.#onListening.add(listener);
     return () => this.#onListening.delete(listener);
@@ -138,7 +139,7 @@ class MemoryClient {
     throw new GrpcError({ code: 'UNIMPLEMENTED', details: `unknown method ${path}` });
   }
 
-  /** Ends at the deadline, when the caller's signal is aborted, and when either side closes. */
+  /** Ends the work at the deadline, when the caller's signal is aborted, or when either side closes. */
   async #until<T>(
     { timeoutMs, signal }: CallOptions,
     closing: AbortSignal | undefined,

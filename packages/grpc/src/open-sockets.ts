@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 
-/** The sockets that are open, to be ended together. */
+/** Tracks open sockets, so that they can be closed together. */
 export class OpenSockets {
   readonly #maxSockets: number;
-  /** How many bytes were read from each by the time that it was last looked at, the first to lose its place first. */
+  /** The number of bytes read per socket at its last check. The first entry is the next candidate for closing. */
   readonly #open = new Map<Socket, number>();
   #isClosed = false;
 
-  /** @param maxSockets a socket beyond them takes the place of one that has been silent since it was last looked at */
+  /** @param maxSockets beyond this limit, a new socket replaces one that has received nothing since its last check */
   constructor(maxSockets: number = Number.POSITIVE_INFINITY) {
     this.#maxSockets = maxSockets;
   }
@@ -16,7 +16,7 @@ export class OpenSockets {
     return this.#isClosed;
   }
 
-  /** Follows a socket to its end, which comes at once where all have been ended. */
+  /** Tracks a socket until it closes. After {@link close}, the socket is destroyed. */
   add(socket: Socket): void {
     if (this.#isClosed) socket.destroy();
     if (this.#open.size >= this.#maxSockets) this.#destroySilent();
@@ -24,13 +24,16 @@ export class OpenSockets {
     socket.once('close', () => this.#open.delete(socket));
   }
 
-  /** Ends those that there are, and those that come from now on. */
+  /** Destroys all tracked sockets, and later ones as they are added. */
   close(): void {
     this.#isClosed = true;
     for (const socket of this.#open.keys()) socket.destroy();
   }
 
-  /** Destroys the first socket from which nothing was read since it was last looked at; others get a new place at the end. */
+  /**
+   * Destroys the first socket that has received nothing since its last check. Other sockets move to the end of the
+   * order.
+   */
   #destroySilent(): void {
     for (const [socket, bytesRead] of [...this.#open]) {
       this.#open.delete(socket);

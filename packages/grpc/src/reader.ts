@@ -1,11 +1,11 @@
 const MAX_VARINT_BYTES = 10;
 
-/** Reads the protobuf wire format. Every method throws `RangeError` where the bytes end too early or make no sense. */
+/** Reads the protobuf wire format. Every method throws `RangeError` if the data is truncated or malformed. */
 export class Reader {
   readonly #bytes: Buffer;
-  /** The next byte to read. */
+  /** The position of the next byte. */
   pos = 0;
-  /** One past the last byte. */
+  /** The position after the last byte. */
   readonly end: number;
 
   constructor(bytes: Uint8Array) {
@@ -13,9 +13,9 @@ export class Reader {
     this.end = bytes.length;
   }
 
-  /** An unsigned 32-bit number; what a longer one has above is dropped. */
+  /** Reads an unsigned 32-bit number. Higher bits of a longer number are dropped. */
   uint32(): number {
-    // Tags and lengths, which are most of what there is, have one byte.
+    // Most values are tags and lengths of one byte.
     const first = this.#bytes[this.pos];
     if (first !== undefined && first < 0x80) {
       this.pos++;
@@ -38,12 +38,12 @@ export class Reader {
     return this.#varint64((lo, hi) => lo !== 0 || hi !== 0);
   }
 
-  /** A signed 64-bit number; above 2^53 the nearest that JavaScript has. */
+  /** Reads a signed 64-bit number, rounded beyond 2^53. */
   int64(): number {
     return this.#varint64(signed);
   }
 
-  /** An unsigned 64-bit number; above 2^53 the nearest that JavaScript has. */
+  /** Reads an unsigned 64-bit number, rounded beyond 2^53. */
   uint64(): number {
     return this.#varint64(unsigned);
   }
@@ -58,14 +58,14 @@ export class Reader {
     return this.#bytes.toString('utf8', start, this.pos);
   }
 
-  /** A copy: what is kept of a message must not keep the whole buffer that it came in. */
+  /** Returns a copy, so that a kept message does not keep the whole receive buffer alive. */
   bytes(): Uint8Array {
     const length = this.uint32();
     const start = this.#advance(length);
     return new Uint8Array(this.#bytes.subarray(start, this.pos));
   }
 
-  /** Reads a length and gives the position where what follows it ends. */
+  /** Reads a length and returns the position where the value after it ends. */
   endOfNext(): number {
     const length = this.uint32();
     const end = this.pos + length;
@@ -73,14 +73,14 @@ export class Reader {
     return end;
   }
 
-  /** Skips a value of a field that is not known. */
+  /** Skips the value of an unknown field. */
   skip(tag: number): void {
     const wireType = tag & 7;
     if (wireType === 0) this.uint32();
     else if (wireType === 1) this.#advance(8);
     else if (wireType === 2) this.pos = this.endOfNext();
     else if (wireType === 5) this.#advance(4);
-    else throw new RangeError(`wire type ${wireType} at ${this.pos} is none that proto3 has`);
+    else throw new RangeError(`wire type ${wireType} at ${this.pos} does not exist in proto3`);
   }
 
   #byte(): number {
@@ -115,14 +115,14 @@ export class Reader {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A reader that takes no text that is no UTF-8. */
+/** A reader that rejects text that is not UTF-8. */
 export class StrictReader extends Reader {
   override string(): string {
     const bytes = this.bytes();
     try {
       return utf8.decode(bytes);
     } catch (cause) {
-      throw new RangeError(`a text that ends at ${this.pos} is no UTF-8`, { cause });
+      throw new RangeError(`a text that ends at ${this.pos} is not UTF-8`, { cause });
     }
   }
 }

@@ -8,14 +8,17 @@ import { OpenSockets } from './open-sockets.ts';
 import { type RpcTable, type Service, serviceDefinition } from './service.ts';
 import { socketPathProblem } from './socket-path.ts';
 
-/** What a {@link GrpcServer} serves, and where. */
+/** The options of {@link GrpcServer}. */
 export interface GrpcServerOptions {
-  /** The absolute path of a unix socket, in a directory that is there. What an ended process has left there is the caller's to remove. */
+  /**
+   * The absolute path of a unix socket. Its directory must exist. The caller must remove a socket left by a previous
+   * process.
+   */
   readonly socketPath: string;
   readonly services: readonly Service[];
-  /** The largest request that is taken; 4 MiB by default, as gRPC has it. */
+  /** The size limit of a request, in bytes. Default: 4 MiB, gRPC's default. */
   readonly maxMessageBytes?: number;
-  /** The most connections at a time; 256 by default. A further one takes the place of one that has been silent. */
+  /** The maximum number of connections. Default: 256. A further connection replaces one that has been silent. */
   readonly maxConnections?: number;
 }
 
@@ -24,18 +27,18 @@ const DEFAULT_MAX_CONNECTIONS = 256;
 
 type Handler = Service['handlers'][string];
 
-/** One that listens, until it is closed. */
+/** A listening server. */
 interface Running {
   readonly server: Server;
   readonly listener: Listener;
   readonly sockets: OpenSockets;
 }
 
-/** A gRPC server on a unix socket whose handlers are functions: see `Handlers`. */
+/** A gRPC server on a unix socket. Its handlers are functions: see `Handlers`. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   #running: Running | undefined;
-  /** How often it was closed: one that begins meanwhile does not go on. */
+  /** Counts calls of `close`, so that a `start` in progress stops. */
   #closes = 0;
   #startOnce = new StartOnce('GrpcServer');
 
@@ -51,8 +54,8 @@ export class GrpcServer {
   }
 
   /**
-   * Resolves once the server listens. After {@link close} it may start again.
-   * @throws AsyncError `AlreadyStarted` before {@link close}; Error that names the socket
+   * Resolves once the server listens. After {@link close}, it may be started again.
+   * @throws AsyncError `AlreadyStarted` if called twice without {@link close}; Error naming the socket
    */
   async start(): Promise<void> {
     this.#startOnce.begin();
@@ -62,7 +65,7 @@ export class GrpcServer {
     if (problem !== undefined) throw new Error(problem);
     const closes = this.#closes;
     const grpc = await import('@grpc/grpc-js');
-    // With channelz off, forceShutdown of grpc-js 1.14 ends no connection.
+    // With channelz disabled, forceShutdown of grpc-js 1.14 closes no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
     const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
     const sockets = new OpenSockets(maxConnections);
@@ -76,16 +79,16 @@ export class GrpcServer {
         server.addService(serviceDefinition(rpcs), implementation(rpcs, handlers));
       }
       await listen(listener, socketPath);
-      if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed meanwhile`);
+      if (this.#closes !== closes) throw new Error(`listen ${socketPath}: the server was closed during the start`);
     } catch (error) {
-      // grpc-js holds on to each server that was made until it is shut down.
+      // grpc-js keeps a reference to each server until it is shut down.
       end(running);
       throw error;
     }
     this.#running = running;
   }
 
-  /** Ends the calls that are under way, and the socket and all connections with them, whatever their callers do. */
+  /** Ends the calls in progress and closes the socket and all connections. */
   close(): void {
     this.#closes++;
     this.#startOnce = new StartOnce('GrpcServer');
@@ -97,13 +100,13 @@ export class GrpcServer {
 function end({ server, listener, sockets }: Running): void {
   listener.close();
   server.forceShutdown();
-  // What is said at the end is said first.
+  // Lets grpc-js send its last frames first.
   setImmediate(() => sockets.close());
 }
 
 async function listen(listener: Listener, socketPath: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    // Those that come later are of single connections, and end nothing.
+    // Later errors concern single connections and are ignored.
     listener.on('error', (error) => {
       reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
     });
@@ -111,10 +114,10 @@ async function listen(listener: Listener, socketPath: string): Promise<void> {
   });
 }
 
-/** A directory that is not there is EACCES in the words of libuv. */
+/** Returns the reason of a listen error. libuv reports a missing directory as EACCES. */
 function whyNot(socketPath: string, error: Error): string {
   const directory = dirname(socketPath);
-  return existsSync(directory) ? error.message : `there is no directory ${directory}`;
+  return existsSync(directory) ? error.message : `the directory ${directory} does not exist`;
 }
 
 function implementation(rpcs: RpcTable, handlers: Service['handlers']): UntypedServiceImplementation {

@@ -1,7 +1,7 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
 import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
-/** The RPCs of a service by their methods' names, as they are generated of a .proto. */
+/** The RPCs of a service by method name, generated from a .proto file. */
 export type RpcTable = Readonly<
   Record<
     string,
@@ -15,14 +15,17 @@ export type RpcTable = Readonly<
   >
 >;
 
-/** What `Server.addService` of @grpc/grpc-js takes, with the types of what goes in and out. */
+/** The type that `Server.addService` of @grpc/grpc-js takes, with typed requests and responses. */
 export type ServiceDefinitionOf<Rpcs> = {
   readonly [Name in keyof Rpcs]: Rpcs[Name] extends UnaryRpc<infer Req, infer Res> | StreamRpc<infer Req, infer Res>
     ? MethodDefinition<Req, Init<Res>>
     : never;
 };
 
-/** A service for a server of @grpc/grpc-js: a handler gets whole requests and may leave fields of its answer out. */
+/**
+ * Returns a service definition for a server of @grpc/grpc-js. Handlers get complete requests and may leave out fields
+ * of the response.
+ */
 export function serviceDefinition<Rpcs extends RpcTable>(rpcs: Rpcs): ServiceDefinitionOf<Rpcs> {
   const methods = Object.entries(rpcs).map(([name, rpc]) => [
     name,
@@ -40,7 +43,10 @@ export function serviceDefinition<Rpcs extends RpcTable>(rpcs: Rpcs): ServiceDef
   return Object.fromEntries(methods);
 }
 
-/** A function for each RPC. What it throws is the answer's status: a `GrpcError` as it is, anything else `UNKNOWN` with its message. */
+/**
+ * A handler for each RPC. A thrown `GrpcError` becomes the status of the call; any other error becomes `UNKNOWN` with
+ * its message.
+ */
 export type Handlers<Rpcs> = {
   readonly [Name in keyof Rpcs]: Rpcs[Name] extends UnaryRpc<infer Req, infer Res>
     ? (request: Req, signal: AbortSignal) => Promise<Init<Res>>
@@ -57,7 +63,7 @@ export interface Service {
   >;
 }
 
-/** Joins RPCs and handlers, so that the types of both are seen to fit. */
+/** Combines RPCs and handlers, checking that their types match. */
 export function service<Rpcs extends RpcTable>(rpcs: Rpcs, handlers: Handlers<Rpcs>): Service {
   return { rpcs, handlers: handlers as unknown as Service['handlers'] };
 }

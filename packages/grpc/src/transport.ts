@@ -1,7 +1,7 @@
 import { GrpcClient, type GrpcClientComponents, type GrpcClientOptions } from './client.ts';
 import { GrpcServer, type GrpcServerOptions } from './server.ts';
 
-/** How clients and servers are made that meet at the paths of sockets. */
+/** Creates clients and servers that connect by socket path. */
 export interface GrpcTransport {
   client(
     components: GrpcClientComponents,
@@ -10,7 +10,7 @@ export interface GrpcTransport {
   server(options: GrpcServerOptions): Pick<GrpcServer, 'start' | 'close'>;
 }
 
-/** gRPC over the unix sockets of the machine. */
+/** gRPC over the machine's unix sockets. */
 export const unixSockets: GrpcTransport = {
   client: (components, options) => new GrpcClient(components, options),
   server: (options) => new GrpcServer(options),

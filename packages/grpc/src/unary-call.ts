@@ -4,12 +4,12 @@ const OK = 0;
 const CANCELLED = 1;
 const INTERNAL = 13;
 
-/** What grpc-go says of a peer that does not answer with one message. */
+/** grpc-go's errors for a response that is not exactly one message. */
 const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
 const ONE_TOO_MANY =
   'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
 
-/** What a unary call is made of. */
+/** The input of {@link startUnaryCall}. */
 export interface UnaryCallParts<Res> {
   readonly path: string;
   readonly request: Buffer;
@@ -17,7 +17,7 @@ export interface UnaryCallParts<Res> {
   readonly decode: (bytes: Uint8Array) => Res;
 }
 
-/** A call that is under way. */
+/** A call in progress. */
 export interface UnaryCall<Res> {
   /** @throws an error with the `code` and `details` of a gRPC status */
   readonly answer: Promise<Res>;
@@ -25,8 +25,8 @@ export interface UnaryCall<Res> {
 }
 
 /**
- * Starts a call with one message each way, by the channel itself. Above it grpc-js makes an emitter, two layers of interceptors and
- * an error, for its stack, for each call: nobody here asks for any of them.
+ * Starts a call with one message each way, directly on the channel. grpc-js's own method creates an emitter, two layers
+ * of interceptors and an error (for its stack) per call, none of which are needed here.
  */
 export function startUnaryCall<Res>(
   client: Client,
@@ -44,7 +44,7 @@ export function startUnaryCall<Res>(
     onReceiveMetadata: () => {},
     onReceiveMessage: (bytes: Buffer) => {
       if (answer !== undefined) return refuse(INTERNAL, ONE_TOO_MANY);
-      // The end comes only to who reads on, and so does one message too many.
+      // grpc-js delivers the end of the call, or a second message, only if reading continues.
       call.startRead();
       try {
         answer = { message: decode(bytes) };

@@ -1,4 +1,4 @@
-// What generated code is made of: see scripts/generate.mjs.
+// The helpers of generated code: see scripts/generate.mjs.
 export * from './copy.ts';
 export { Reader } from './reader.ts';
 export * from './wire.ts';

@@ -3,12 +3,12 @@ import { Reader, StrictReader } from './reader.ts';
 import { Writer } from './writer.ts';
 
 /**
- * A value of an enum of the .proto: one of the names' numbers or, from a newer peer, any other number. A `switch` over
- * the names narrows; its `default` sees the rest.
+ * A value of an enum in a .proto file: one of the known numbers or, from a newer peer, any other number. A `switch`
+ * over the names narrows the type; its `default` handles the rest.
  */
 export type OpenEnum<E extends Readonly<Record<string, number>>> = E[keyof E] | (number & {});
 
-/** What may be left out when a message is sent: everything. An absent or `null` field goes as its default, unsent. */
+/** A message to send, with every field optional. An absent or `null` field has its default and is not sent. */
 export type Init<T> = T extends number | string | boolean | Uint8Array
   ? T
   : T extends readonly (infer E)[]
@@ -17,24 +17,24 @@ export type Init<T> = T extends number | string | boolean | Uint8Array
       ? { readonly [K in keyof T]?: Init<T[K]> | null | undefined }
       : T;
 
-/** Encoder and decoder of one message. */
+/** The encoder and decoder of a message. */
 export interface MessageType<M> {
-  /** The full name in the .proto, `runtime.v1.Container`. */
+  /** The full name in the .proto file, `runtime.v1.Container`. */
   readonly name: string;
-  /** @throws TypeError where a field has a value that its type does not allow; it names the message and the field */
+  /** @throws TypeError if a value does not match the type of its field, naming the message and the field */
   encode(message: Init<M>): Buffer;
   /**
-   * Fields that the .proto does not know are dropped; absent ones get their defaults.
-   * @throws RangeError where the bytes are not a message
+   * Decodes a message. Unknown fields are dropped; absent fields get their defaults.
+   * @throws RangeError if the bytes are not a message
    */
   decode(bytes: Uint8Array): M;
-  /** The message that a peer would decode if `message` was sent: every field is there. */
+  /** Returns the message that a peer would decode if `message` was sent: all fields are set. */
   create(message: Init<M>): M;
 }
 
-/** One RPC that answers once. */
+/** An RPC with a single response. */
 export interface UnaryRpc<Req, Res> {
-  /** The name in the .proto, `RunPodSandbox`. */
+  /** The name in the .proto file, `RunPodSandbox`. */
   readonly name: string;
   /** `/runtime.v1.RuntimeService/RunPodSandbox` */
   readonly path: string;
@@ -43,12 +43,12 @@ export interface UnaryRpc<Req, Res> {
   readonly response: MessageType<Res>;
 }
 
-/** One RPC that answers with a stream. */
+/** An RPC with a streamed response. */
 export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> {
   readonly stream: true;
 }
 
-/** Encoding is synchronous and messages contain no messages of other encoders: one writer does for all. */
+/** One writer is enough: encoding is synchronous, and encoders do not call `encode` of other messages. */
 const writer = new Writer();
 
 export function messageType<M>(
@@ -73,7 +73,7 @@ export function messageType<M>(
   };
 }
 
-/** As {@link messageType}; texts that are no UTF-8 are refused, as Go's decoder refuses them. */
+/** Like {@link messageType}, but rejects text that is not UTF-8, as Go's decoder does. */
 export function strictMessageType<M>(
   name: string,
   encode: (message: Init<M>, writer: Writer) => void,
@@ -139,7 +139,7 @@ export function putInt64(w: Writer, tag: number, value: number | Absent, field: 
 export function putUint64(w: Writer, tag: number, value: number | Absent, field: string): void {
   if (value === undefined || value === null || value === 0) return;
   checkUint64(value, field);
-  // The largest ones read as 2^64, which is one too many to write.
+  // The largest values are rounded to 2^64, which is out of range; they are written as 2^64 - 1.
   if (value === 2 ** 64) w.uint32(tag).varint64(0xffff_ffff, 0xffff_ffff);
   else w.uint32(tag).varint64(value >>> 0, Math.floor(value / 2 ** 32));
 }
@@ -214,7 +214,7 @@ export function readMessage<M>(r: Reader, decode: (reader: Reader, end: number, 
   return message;
 }
 
-/** Numbers of a list that share one tag. */
+/** Reads packed repeated numbers. */
 export function readPacked(r: Reader, readOne: () => unknown): void {
   const end = r.endOfNext();
   while (r.pos < end) readOne();
@@ -237,7 +237,7 @@ export function readMapEntry(r: Reader, map: Record<string, string>): void {
 
 function writeInt64(w: Writer, value: number, field: string): void {
   checkInt64(value, field);
-  // The largest ones read as 2^63, which is one too many to write.
+  // The largest values are rounded to 2^63, which is out of range; they are written as 2^63 - 1.
   if (value === 2 ** 63) w.varint64(0xffff_ffff, 0x7fff_ffff);
   else w.varint64(value >>> 0, Math.floor(value / 2 ** 32) >>> 0);
 }
@@ -275,5 +275,5 @@ export function list<T>(values: readonly T[] | Absent, field: string): readonly 
 }
 
 function checkEnd(r: Reader, end: number): void {
-  if (r.pos !== end) throw new RangeError(`a field ends at ${r.pos}, after the end at ${end} of what it is part of`);
+  if (r.pos !== end) throw new RangeError(`a field ends at ${r.pos}, after the end of its message at ${end}`);
 }

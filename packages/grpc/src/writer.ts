@@ -1,25 +1,25 @@
 const INITIAL_BYTES = 1024;
 
-/** Of this length or less, a text is tried as ASCII first. It must be below 128: such a length takes one byte. */
+/** A text up to this length is first tried as ASCII. Must be below 128, so that the length takes one byte. */
 const SHORT = 40;
 
-/** A buffer that grew beyond this is not kept for the next message. */
+/** A buffer that grew beyond this size is not kept for the next message. */
 const KEEP_BYTES = 64 * 1024;
 
 /**
- * Writes the protobuf wire format. It is reused from message to message, and does without protobufjs' own writer, which
- * costs 7 MB of memory for package `long` and its WebAssembly.
+ * Writes the protobuf wire format. One writer is reused for all messages. It replaces protobufjs's writer, which costs
+ * 7 MB of memory for the package `long` and its WebAssembly.
  */
 export class Writer {
   #buffer: Buffer = Buffer.allocUnsafe(INITIAL_BYTES);
   #pos = 0;
 
-  /** Forgets what was written. */
+  /** Discards what was written. */
   reset(): void {
     this.#pos = 0;
   }
 
-  /** A copy of what was written. */
+  /** Returns a copy of what was written. */
   finish(): Buffer {
     const bytes = Buffer.from(this.#buffer.subarray(0, this.#pos));
     if (this.#buffer.length > KEEP_BYTES) this.#buffer = Buffer.allocUnsafe(INITIAL_BYTES);
@@ -38,7 +38,7 @@ export class Writer {
     return value < 0 ? this.varint64(value >>> 0, 0xffff_ffff) : this.uint32(value);
   }
 
-  /** @param lo the lower 32 bits @param hi the upper ones */
+  /** @param lo the lower 32 bits @param hi the upper 32 bits */
   varint64(lo: number, hi: number): this {
     this.#reserve(10);
     const buffer = this.#buffer;
@@ -58,7 +58,7 @@ export class Writer {
     return this;
   }
 
-  /** The length, then the text as UTF-8. */
+  /** Writes the length, then the text as UTF-8. */
   string(value: string): this {
     if (value.length <= SHORT && this.#ascii(value)) return this;
     const length = Buffer.byteLength(value);
@@ -67,7 +67,7 @@ export class Writer {
     return this;
   }
 
-  /** The length, then the bytes. */
+  /** Writes the length, then the bytes. */
   bytes(value: Uint8Array): this {
     this.uint32(value.length).#reserve(value.length);
     this.#buffer.set(value, this.#pos);
@@ -75,13 +75,15 @@ export class Writer {
     return this;
   }
 
-  /** Begins something whose length comes before it; what this returns goes to {@link join}. */
+  /** Starts a value that is preceded by its length. The result must be passed to {@link join}. */
   fork(): number {
     this.#reserve(1);
     return this.#pos++;
   }
 
-  /** Ends what {@link fork} began. Most things are shorter than 128 bytes; the others move to make room. */
+  /**
+   * Ends a value started by {@link fork}. One byte is reserved for the length; a value of 128 bytes or more is moved.
+   */
   join(start: number): void {
     const length = this.#pos - start - 1;
     const extra = length < 0x80 ? 0 : length < 0x4000 ? 1 : length < 0x20_0000 ? 2 : length < 0x1000_0000 ? 3 : 4;
@@ -93,7 +95,7 @@ export class Writer {
     writeVarint(this.#buffer, start, length);
   }
 
-  /** Writes a short text if it is all ASCII: most are, and a loop is then faster than a call into Node. */
+  /** Writes a short text if it is ASCII. Most texts are, and a loop is faster than a call into Node.js. */
   #ascii(value: string): boolean {
     this.#reserve(1 + SHORT);
     const buffer = this.#buffer;

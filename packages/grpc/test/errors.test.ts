@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GrpcError, grpcCode, grpcStatus } from '../src/index.ts';
 
 describe('GrpcError', () => {
-  it('knows the codes of gRPC by number and name', () => {
+  it('converts gRPC codes between numbers and names', () => {
     expect([1, 4, 5, 12, 14, 16].map(grpcCode)).toEqual([
       'CANCELLED',
       'DEADLINE_EXCEEDED',
@@ -15,7 +15,7 @@ describe('GrpcError', () => {
     expect([0, 17, -1].map(grpcCode)).toEqual(['UNKNOWN', 'UNKNOWN', 'UNKNOWN']);
   });
 
-  it('is made of anything that was thrown', () => {
+  it('GrpcError.from converts any thrown value', () => {
     const own = new GrpcError({ code: 'ABORTED', details: 'd' });
     expect(GrpcError.from(own)).toBe(own);
     expect(own.message).toBe('rpc error: code = Aborted desc = d');

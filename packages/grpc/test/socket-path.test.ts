@@ -4,11 +4,11 @@ import { socketPathProblem } from '../src/socket-path.ts';
 it.each([
   ['/run/a.sock', undefined],
   [`/${'x'.repeat(106)}`, undefined],
-  [`/${'x'.repeat(107)}`, 'at most 107 bytes, this one has 108'],
+  [`/${'x'.repeat(107)}`, 'at most 107 bytes, not 108'],
   // Bytes are counted, not characters.
   [`/${'é'.repeat(53)}`, undefined],
-  [`/${'é'.repeat(54)}`, 'at most 107 bytes, this one has 109'],
-  ['a.sock', "a.sock: a socket's path is absolute"],
+  [`/${'é'.repeat(54)}`, 'at most 107 bytes, not 109'],
+  ['a.sock', 'a.sock: the path of a socket must be absolute'],
   ['', 'absolute'],
 ])('what is wrong with the path %s of a socket: %s', (path, problem) => {
   if (problem === undefined) expect(socketPathProblem(path)).toBeUndefined();

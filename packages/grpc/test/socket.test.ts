@@ -98,7 +98,7 @@ async function errorOf(promise: Promise<unknown>): Promise<GrpcError> {
 }
 
 describe('GrpcClient and GrpcServer', () => {
-  it('call one another over a socket', async () => {
+  it('call each other over a socket', async () => {
     const caller = await serve();
     await caller.connect(5_000);
     expect(await caller.unary(rpcs.echo, { text: 'é' })).toEqual({ text: 'é' });
@@ -107,7 +107,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(seen).toEqual(Array.from({ length: 300 }, (_, i) => String(i)));
   });
 
-  it('make no more of a stream than is taken, however much was sent', async () => {
+  it('decode only the messages of a stream that are read, however many were sent', async () => {
     let made = 0;
     const decode = (bytes: Uint8Array): Text => {
       made += 1;
@@ -121,7 +121,7 @@ describe('GrpcClient and GrpcServer', () => {
     await stream.return();
   });
 
-  it('say what is wrong with a message of a stream, as grpc-js does', async () => {
+  it('report an undecodable message of a stream as grpc-js does', async () => {
     const broken: MessageType<Text> = {
       ...Text,
       decode() {
@@ -134,7 +134,7 @@ describe('GrpcClient and GrpcServer', () => {
     });
   });
 
-  it('leave no listener for each time that a stream waits for its reader', async () => {
+  it('leave no listeners behind each time a stream waits for its reader', async () => {
     let listeners = 0;
     const caller = await serve({
       async *count(_request, signal) {
@@ -148,7 +148,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(listeners).toBeLessThan(3);
   });
 
-  it('pass on how a handler fails', async () => {
+  it('pass on the error of a handler', async () => {
     const fail = (error: Error) => async (): Promise<Text> => {
       throw error;
     };
@@ -164,7 +164,7 @@ describe('GrpcClient and GrpcServer', () => {
   it.each<[string, number, string]>([
     ['more than one', 2, 'expected <EOF> for non server-streaming RPCs, but received another message'],
     ['no', 0, 'received no response message from non-server-streaming RPC'],
-  ])('a peer that answers well with %s message is no good answer, and not waited for', async (_, count, why) => {
+  ])('reject a successful response with %s message without waiting', async (_, count, why) => {
     const socketPath = path.join(directory, 's.sock');
     const peer = createServer();
     peer.on('stream', (stream) => {
@@ -183,7 +183,7 @@ describe('GrpcClient and GrpcServer', () => {
   it.each([
     ['in a way that nobody knows', { 'grpc-encoding': 'nonsense' }],
     ['and does not say how', {}],
-  ])('a peer that compresses its answer %s is told of in words', async (_how, headers) => {
+  ])('explain that a peer compressed its response %s', async (_how, headers) => {
     const socketPath = path.join(directory, 's.sock');
     const peer = createServer();
     peer.on('stream', (stream) => {
@@ -194,14 +194,14 @@ describe('GrpcClient and GrpcServer', () => {
     });
     await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
     client = new GrpcClient({}, { socketPath });
-    const told = { code: 'INTERNAL', details: 'the message is compressed in a way that is not known, or not said' };
+    const told = { code: 'INTERNAL', details: 'the compression of the message is unknown or missing' };
     expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject(told);
     expect(await errorOf(client.stream(rpcs.count, {}).next())).toMatchObject(told);
     client.close();
     peer.close();
   });
 
-  it('wait for an answer no longer than the deadline, by the clock that was given', async () => {
+  it('end a call at its deadline on the injected clock', async () => {
     const clock = new FakeClock();
     const caller = await serve({ echo: () => never }, clock);
     const call = errorOf(caller.unary(rpcs.echo, {}, { timeoutMs: 1_000 }));
@@ -210,12 +210,12 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await call).toMatchObject({ code: 'DEADLINE_EXCEEDED', details: 'context deadline exceeded' });
   });
 
-  it('wait for a server that is not there no longer than the deadline', async () => {
+  it('wait for a missing server at most until the deadline', async () => {
     client = new GrpcClient({}, { socketPath: path.join(directory, 'none.sock') });
     expect(await errorOf(client.connect(50))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
-  it('end a call when its signal is aborted, and tell the handler', async () => {
+  it("end a call when its signal is aborted, and abort the handler's signal", async () => {
     let told = false;
     const caller = await serve({
       echo: (_request, signal) =>
@@ -234,7 +234,7 @@ describe('GrpcClient and GrpcServer', () => {
     await expect.poll(() => told).toBe(true);
   });
 
-  it('end what is under way when the client is closed, and refuse what comes after', async () => {
+  it('cancel calls in progress when the client is closed, and reject later calls', async () => {
     const caller = await serve({ echo: () => never });
     await caller.connect(5_000);
     const call = errorOf(caller.unary(rpcs.echo, {}));
@@ -243,7 +243,7 @@ describe('GrpcClient and GrpcServer', () => {
     expect(await errorOf(caller.unary(rpcs.echo, {}))).toMatchObject({ code: 'CANCELLED' });
   });
 
-  it('wait for whoever is not there yet where that is asked for, and tell when it came and went', async () => {
+  it('wait for a missing peer if waitForReady is set, and report when it connects and disconnects', async () => {
     const socketPath = path.join(directory, 's.sock');
     const told: boolean[] = [];
     const onConnectivity = (isConnected: boolean): void => void told.push(isConnected);
@@ -258,7 +258,7 @@ describe('GrpcClient and GrpcServer', () => {
     await expect.poll(() => told).toEqual([true, false]);
   });
 
-  it('have ended all that was under way when the client is disposed of', async () => {
+  it('have ended all calls when the client is disposed', async () => {
     const caller = await serve({ echo: () => never });
     const ended: string[] = [];
     await caller.connect(5_000);
@@ -269,7 +269,7 @@ describe('GrpcClient and GrpcServer', () => {
     await caller[Symbol.asyncDispose]();
   });
 
-  it('hold up nobody who disposes of the client where the reader of a stream is busy elsewhere', async () => {
+  it('dispose the client without waiting for a stream reader that is busy', async () => {
     const caller = await serve();
     const [idle, waiting] = [0, 1].map(() => caller.stream(rpcs.count, { text: '1' }));
     await Promise.all([idle?.next(), waiting?.next()]);
@@ -278,7 +278,7 @@ describe('GrpcClient and GrpcServer', () => {
     await waiting?.return();
   });
 
-  it('fail with a GrpcError when their signal is aborted before anything is sent', async () => {
+  it('reject with a GrpcError if the signal is aborted before anything was sent', async () => {
     const caller = await serve();
     const stop = new AbortController();
     const { signal } = stop;
@@ -289,7 +289,7 @@ describe('GrpcClient and GrpcServer', () => {
     }
   });
 
-  it('W3: refuse a text that is no UTF-8, as Go does', () => {
+  it('W3: reject text that is not UTF-8, as Go does', () => {
     expect(() => Text.decode(Buffer.from([10, 2, 0xc3, 0x28]))).toThrow(RangeError);
     expect(Text.decode(Buffer.from([10, 2, 0xc3, 0xa9]))).toEqual({ text: 'é' });
   });
@@ -315,14 +315,14 @@ describe('GrpcClient and GrpcServer', () => {
   });
 
   it.each(['relative.sock', `/${'x'.repeat(107)}`])(
-    'refuse a path that is none of a socket: %s',
+    'rejects a path that cannot be a socket: %s',
     async (socketPath) => {
-      expect(() => new GrpcClient({}, { socketPath })).toThrow(/a socket's path/);
-      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/a socket's path/);
+      expect(() => new GrpcClient({}, { socketPath })).toThrow(/the path of a socket/);
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(/the path of a socket/);
     },
   );
 
-  it('a peer that hangs up at once is told of in the same words each time, not with the time of day', async () => {
+  it('report the same error without a time of day each time a peer hangs up immediately', async () => {
     const socketPath = path.join(directory, 'c.sock');
     const peer = createPeer((socket) => socket.destroy());
     await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
@@ -384,27 +384,31 @@ describe('GrpcClient and GrpcServer', () => {
     for (const socket of idle) socket.destroy();
   });
 
-  it('a server whose directory is not there says so', async () => {
+  it('a server reports that its directory does not exist', async () => {
     const socketPath = path.join(directory, 'none/s.sock');
     const starting = new GrpcServer({ socketPath, services: [] }).start();
-    await expect(starting).rejects.toThrow(`listen ${socketPath}: there is no directory ${path.dirname(socketPath)}`);
+    await expect(starting).rejects.toThrow(
+      `listen ${socketPath}: the directory ${path.dirname(socketPath)} does not exist`,
+    );
   });
 
-  it('K4: a server that cannot listen leaves nothing behind, however often that is tried', async () => {
+  it('K4: a server that fails to listen leaks nothing, however often it is tried', async () => {
     const socketPath = path.join(directory, 'missing', 's.sock');
     const before = await serversKnown();
     for (let tries = 0; tries < 5; tries++) {
-      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow('there is no directory');
+      await expect(new GrpcServer({ socketPath, services: [] }).start()).rejects.toThrow(
+        /the directory .* does not exist/,
+      );
     }
     expect(await serversKnown()).toBe(before);
   });
 
-  it('a server that is closed while it begins does not listen', async () => {
+  it('a server that is closed during its start does not listen', async () => {
     const socketPath = path.join(directory, 's.sock');
     server = new GrpcServer({ socketPath, services: [] });
     const starting = server.start();
     server.close();
-    await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed meanwhile`);
+    await expect(starting).rejects.toThrow(`listen ${socketPath}: the server was closed during the start`);
     expect(fs.existsSync(socketPath)).toBe(false);
     await server.start();
     expect(fs.existsSync(socketPath)).toBe(true);

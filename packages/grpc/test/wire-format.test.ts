@@ -47,7 +47,7 @@ const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 
 const wrong = (value: unknown): never => value as never;
 
 describe('any message', () => {
-  it('is written as protobufjs writes it, read as it was written, and created as it would be read', () => {
+  it('is encoded as protobufjs encodes it, decoded unchanged, and created as it would be decoded', () => {
     fc.assert(
       fc.property(messages(), (message) => {
         const bytes = all.encode(message);
@@ -59,7 +59,7 @@ describe('any message', () => {
     );
   });
 
-  it('that ends early is refused, wherever in a field that is', () => {
+  it('is rejected if truncated, at any position', () => {
     fc.assert(
       fc.property(messages(2), (message) => {
         const bytes = all.encode({ inner: message });
@@ -70,7 +70,7 @@ describe('any message', () => {
     );
   });
 
-  it('is what bytes of any content are read as, or a RangeError', () => {
+  it('any bytes decode to a message or throw a RangeError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         try {
@@ -83,7 +83,7 @@ describe('any message', () => {
     );
   });
 
-  it('goes over the wire with what nobody knows of it left out', () => {
+  it('is encoded without unknown fields', () => {
     const unknown = protobuf.Writer.create();
     unknown.uint32(999 * 8).uint64('18446744073709551615' as never);
     unknown.uint32(998 * 8 + 1).double(1);
@@ -247,7 +247,7 @@ describe('a field', () => {
     expect(() => all.create({ [field]: value })).toThrow(new TypeError(message));
   });
 
-  it('that comes twice has its last value; lists, maps and messages have both', () => {
+  it('a repeated occurrence replaces a scalar and merges lists, maps and messages', () => {
     const first = one({ text: 'a', texts: ['x'], labels: { a: '1', b: '1' }, inner: one({ small: 1, text: 'in' }) });
     const second = one({ text: 'b', texts: ['y'], labels: { b: '2' }, inner: one({ small: 2, texts: ['z'] }) });
     expect(all.decode(Buffer.concat([all.encode(first), all.encode(second)]))).toEqual(
@@ -260,21 +260,21 @@ describe('a field', () => {
     );
   });
 
-  it('of a map entry may be absent, or not known', () => {
+  it('a map entry may lack its key or value, or have unknown fields', () => {
     expect(all.decode(bytesOf('62 00')).labels).toEqual({ '': '' });
     expect(all.decode(bytesOf('62 03 0a0161')).labels).toEqual({ a: '' });
     expect(all.decode(bytesOf('62 03 120162')).labels).toEqual({ '': 'b' });
     expect(all.decode(bytesOf('62 08 0a0161 1812 120162')).labels).toEqual({ a: 'b' });
   });
 
-  it('has one zero where it is an integer', () => {
+  it('encodes -0 of an integer field as 0', () => {
     const zeros = { small: -0, count: -0, large: -0, size: -0 };
     expect(hex(all.encode(zeros))).toBe('');
     expect(all.create(zeros)).toStrictEqual(none());
     expect(all.create({ smalls: [-0], larges: [-0] })).toStrictEqual(one({ smalls: [0], larges: [0] }));
   });
 
-  it('has the largest numbers of 64 bits as the nearest that there are, and writes them as they were', () => {
+  it('rounds the largest 64-bit numbers and encodes them unchanged', () => {
     const signed = bytesOf('40 ffffffffffffffff7f');
     expect(all.decode(signed).large).toBe(2 ** 63);
     expect(hex(all.encode({ large: 2 ** 63 }))).toBe(hex(signed));
@@ -286,13 +286,13 @@ describe('a field', () => {
     expect(all.create({ large: -(2 ** 63) }).large).toBe(-(2 ** 63));
   });
 
-  it('of a text that is not well-formed has a replacement in it, as on the wire', () => {
+  it('replaces malformed characters of a text, as on the wire', () => {
     const odd = { text: '\ud800a', texts: ['\udc00'], labels: { 'b\ud800': '\ud800' } };
     expect(all.create(odd)).toEqual(all.decode(all.encode(odd)));
     expect(all.create(odd).text).toBe('\ufffda');
   });
 
-  it('of any key is an entry of a map, and no prototype', () => {
+  it('stores any map key as an entry, not as a prototype', () => {
     const labels = Object.fromEntries([
       ['__proto__', 'x'],
       ['constructor', 'y'],
@@ -307,7 +307,7 @@ describe('a field', () => {
     }
   });
 
-  it('is a copy: it keeps neither what it was made of nor the buffer that it came in', () => {
+  it('copies values: shares neither the input nor the receive buffer', () => {
     const message = one({ raw: Uint8Array.of(1), texts: ['a'], labels: { a: 'b' }, inner: none(), inners: [none()] });
     const created = all.create(message);
     for (const name of ['raw', 'texts', 'labels', 'inner', 'inners'] as const) {
@@ -321,7 +321,7 @@ describe('a field', () => {
   });
 });
 
-describe('bytes that are no message', () => {
+describe('bytes that are not a message', () => {
   it.each([
     ['a field that reaches past the end of its message', '6a 02 0a05 68656c6c6f'],
     ['a number that reaches past the end of its message', '6a 02 30ff 01'],
@@ -344,33 +344,33 @@ describe('bytes that are no message', () => {
     expect(() => all.decode(bytesOf(bytes))).toThrow(RangeError);
   });
 
-  it('say where they end too early', () => {
+  it('report where the data is truncated', () => {
     expect(() => all.decode(bytesOf('0a 05 68'))).toThrow('5 bytes at 2 reach past the end at 3');
-    expect(() => all.decode(bytesOf('6a 02 30ff 01'))).toThrow('a field ends at 5, after the end at 4');
+    expect(() => all.decode(bytesOf('6a 02 30ff 01'))).toThrow('a field ends at 5, after the end of its message at 4');
   });
 
-  it('are read no further than they go, where they lie in a larger buffer', () => {
+  it('are read only up to their end inside a larger buffer', () => {
     const whole = Buffer.from('\u0000\n\u0001ab');
     expect(all.decode(new Uint8Array(whole.buffer, whole.byteOffset + 1, 3))).toEqual(one({ text: 'a' }));
     expect(() => all.decode(new Uint8Array(whole.buffer, whole.byteOffset + 1, 2))).toThrow(RangeError);
   });
 
-  it('that are no UTF-8 are no text where that is asked for', () => {
+  it('are rejected as text if they are not UTF-8 and the type is strict', () => {
     const bytes = bytesOf('0a 02 61ff');
     expect(all.decode(bytes).text).toBe('a\ufffd');
-    expect(() => strictAll.decode(bytes)).toThrow(new RangeError('a text that ends at 4 is no UTF-8'));
+    expect(() => strictAll.decode(bytes)).toThrow(new RangeError('a text that ends at 4 is not UTF-8'));
     expect(strictAll.decode(bytesOf('0a 04 efbbbf61')).text).toBe('\ufefFa');
   });
 });
 
 describe('reader', () => {
-  it('takes of a longer number the lower 32 bits where no more are asked for', () => {
+  it('drops the higher bits of a number longer than 32 bits', () => {
     expect(new Reader(bytesOf('ffffffffffffffffff01')).int32()).toBe(-1);
     expect(new Reader(bytesOf('808080801001')).uint32()).toBe(0);
     expect(new Reader(bytesOf('ffffffffff01')).uint32()).toBe(0xffff_ffff);
   });
 
-  it('takes any number but zero for yes', () => {
+  it('reads any non-zero number as true', () => {
     for (const [bytes, yes] of [
       ['00', false],
       ['8000', false],
@@ -381,7 +381,7 @@ describe('reader', () => {
     }
   });
 
-  it('reads every number of 64 bits as the nearest that there is', () => {
+  it('rounds 64-bit numbers to the nearest double', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: UINT64_MAX }), (value) => {
         const bytes: number[] = [];
@@ -397,7 +397,7 @@ describe('reader', () => {
 });
 
 describe('writer', () => {
-  it('writes texts of any length, ASCII or not, as UTF-8 with its length before', () => {
+  it('writes texts of any length, ASCII or not, as UTF-8 after their length', () => {
     const writer = new Writer();
     for (const length of [0, 1, 39, 40, 41, 127, 128, 200, 1023, 1024, 20_000, 70_000]) {
       for (const text of ['a'.repeat(length), `${'a'.repeat(length)}é`, 'é'.repeat(length)]) {
@@ -408,7 +408,7 @@ describe('writer', () => {
     }
   });
 
-  it('puts the length before what it is of, however long that is', () => {
+  it('writes the length before a value of any size', () => {
     for (const length of [0, 127, 128, 16_383, 16_384, 2 ** 21 - 1, 2 ** 21]) {
       const writer = new Writer();
       const content = Buffer.alloc(length, 7);
@@ -430,7 +430,7 @@ describe('writer', () => {
     }
   });
 
-  it('hands out copies, and begins anew with each message', () => {
+  it('returns copies, and starts empty for each message', () => {
     const first = all.encode({ text: 'first' });
     all.encode({ text: 'other' });
     expect(all.decode(first).text).toBe('first');
@@ -439,7 +439,7 @@ describe('writer', () => {
   });
 });
 
-it('a list that is absent is empty', () => {
+it('an absent list is encoded as empty', () => {
   expect([list(undefined, 'f'), list(null, 'f'), list([1], 'f')]).toEqual([[], [], [1]]);
   expect(() => list(wrong('x'), 'f')).toThrow(new TypeError('f: expected an array, got string'));
   expect(noBytes).toHaveLength(0);

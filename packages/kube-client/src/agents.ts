@@ -9,22 +9,22 @@ import { systemErrorOf } from './system-errors.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** Connections are kept for the next request, and dropped when they were idle for 90 s, as client-go does. */
+/** Keeps connections for later requests and closes a connection that was idle for 90 s, as client-go does. */
 const AGENT_OPTIONS = { keepAlive: true, timeout: 90_000, scheduling: 'lifo' } as const;
 
-/** The agent for an `https://` server that speaks HTTP/1.1; `first` is a connection that is there already. */
+/** Returns the agent for an `https://` server that speaks HTTP/1.1. `first` is a connection that is already open. */
 export function tlsAgent(dialer: Pick<TlsDialer, 'dial'>, first: TLSSocket): Agent {
   return new TlsAgent(dialer, first);
 }
 
-/** The agent for an `http://` server that is reached directly or through SOCKS. */
+/** Returns the agent for an `http://` server that is reached directly or through a SOCKS proxy. */
 export function plainAgent(clock: Pick<Clock, 'setTimer'>, socksProxy: URL | undefined): Agent {
   return socksProxy === undefined ? new http.Agent(AGENT_OPTIONS) : new TunnelAgent(clock, socksProxy);
 }
 
-/** Lets what is under way end, and ends everything else. */
+/** Closes idle connections now. Connections with a request in progress close when the request completes. */
 export function retireAgent(agent: Agent): void {
-  // A socket that becomes free is looked at by this, and closed.
+  // Node.js reads `keepAlive` when a socket becomes free, and closes the socket if it is false.
   Object.assign(agent, { keepAlive: false });
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
@@ -40,7 +40,8 @@ class TlsAgent extends https.Agent {
     super(AGENT_OPTIONS);
     this.#dialer = dialer;
     this.#spare = first;
-    // Whoever dialled it may have given up meanwhile: until somebody asks for something, nobody else hears that it breaks.
+    // The request that opened `first` may have been aborted. Until another request uses the socket, no other code
+    // listens for its errors.
     first.on('error', () => {});
   }
 

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { KubeError } from './errors.ts';
 
-/** What is used of @kubernetes/client-node. */
+/** The part of @kubernetes/client-node that {@link AuthProvider} uses. */
 interface ClientNode {
   readonly KubeConfig: new () => {
     loadFromClusterAndUser(
@@ -17,8 +17,9 @@ interface HeaderOptions {
 }
 
 /**
- * An `auth-provider` of a kubeconfig, left to @kubernetes/client-node, which is loaded when the first header is needed:
- * it costs 90 MB of memory, and is had by nobody who has a certificate, a token or an exec plugin. It is an optional peer.
+ * Runs an `auth-provider` of a kubeconfig through @kubernetes/client-node, an optional peer dependency. The library
+ * costs 90 MB of memory, so it is loaded when the first header is needed, and only for users without a certificate,
+ * token or exec plugin.
  */
 export class AuthProvider {
   readonly #user: { readonly name: string; readonly authProvider: object };
@@ -32,11 +33,11 @@ export class AuthProvider {
   ) {
     this.#name = provider.name;
     this.#import = importClientNode;
-    // The library keeps the tokens that it refreshes in the object that it is given.
+    // The library stores refreshed tokens in the object that is passed to it.
     this.#user = { name: 'user', authProvider: { name: provider.name, config: { ...provider.config } } };
   }
 
-  /** The header `Authorization`. @throws KubeError `CredentialsUnavailable` */
+  /** Returns the value of the header `Authorization`. @throws KubeError `CredentialsUnavailable` */
   async authorization(): Promise<string> {
     const options: HeaderOptions = {};
     try {
@@ -50,13 +51,13 @@ export class AuthProvider {
     }
     const header = options.headers?.Authorization;
     if (typeof header === 'string' && header !== '') return header;
-    throw this.#unavailable('it is not known, or gave no token');
+    throw this.#unavailable('the provider is unknown or returned no token');
   }
 
   async #load(): Promise<(options: HeaderOptions) => Promise<void>> {
     const { KubeConfig } = await this.#import();
     const config = new KubeConfig();
-    // The address is of no importance: only the header is wanted.
+    // The server address does not matter: only the header is used.
     config.loadFromClusterAndUser({ name: 'cluster', server: 'https://localhost', skipTLSVerify: false }, this.#user);
     return async (options) => await config.applyToHTTPSOptions(options);
   }
@@ -68,9 +69,12 @@ export class AuthProvider {
 }
 
 const MISSING =
-  'it is one of @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package';
+  'the provider needs @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package';
 
-/** The library itself is not there; what is missing of its own dependencies is told in Node's words. */
+/**
+ * Returns whether @kubernetes/client-node itself is not installed. If one of its own dependencies is missing, Node.js'
+ * message is reported instead.
+ */
 function isMissing(cause: unknown): boolean {
   if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_MODULE_NOT_FOUND') return false;
   return cause.message.includes("'@kubernetes/client-node'");

@@ -1,16 +1,21 @@
 import { CoalescingQueue } from '@node-agent/async';
 
 /**
- * What became of an object since the consumer last looked. `changed`: `previous` is what it was then, `undefined` where the
- * consumer has not seen it; where their UIDs differ, it was deleted and made again in between. `deleted`: `object` is the
- * last that is known of it. `synced`: all objects that there were have been given.
+ * A change of an object since the consumer last read the feed.
+ * - `changed`: `previous` is the object as the consumer last saw it; `undefined` if the consumer has not seen it. If
+ *   the UIDs differ, the object was deleted and created again in between.
+ * - `deleted`: `object` is the last known state.
+ * - `synced`: all objects of the first list have been delivered.
  */
 export type ObjectChange<T> =
   | { readonly type: 'changed'; readonly key: string; readonly object: T; readonly previous: T | undefined }
   | { readonly type: 'deleted'; readonly key: string; readonly object: T }
   | { readonly type: 'synced' };
 
-/** What two changes of one object come to, for who has seen neither; `undefined`: nothing. */
+/**
+ * Merges two changes of one object for a consumer that has seen neither. Returns `undefined` if the changes cancel out
+ * (created and deleted).
+ */
 export function mergeChanges<T>(waiting: ObjectChange<T>, next: ObjectChange<T>): ObjectChange<T> | undefined {
   if (waiting.type === 'synced' || next.type === 'synced') return next;
   const seen = waiting.type === 'deleted' ? waiting.object : waiting.previous;
@@ -18,12 +23,12 @@ export function mergeChanges<T>(waiting: ObjectChange<T>, next: ObjectChange<T>)
   return seen === undefined ? undefined : next;
 }
 
-/** What the consumer of a {@link ChangeFeed} sees of it. */
+/** The consumer's view of a {@link ChangeFeed}. */
 export type ObjectChanges<T> = Pick<ChangeFeed<T>, Exclude<keyof ChangeFeed<T>, 'push'>>;
 
 /**
- * The changes of a reflector for one consumer: by `for await`, or by {@link take}. At most one waits per object, however
- * slow the consumer, and a busy object holds back no other.
+ * The changes of a reflector for one consumer, read with `for await` or {@link take}. At most one change per object is
+ * queued, however slow the consumer is, and an object that changes often does not delay other objects.
  */
 export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable {
   readonly #queue = new CoalescingQueue<string, ObjectChange<T>>();
@@ -33,13 +38,13 @@ export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable
     this.#onClose = onClose;
   }
 
-  /** How many objects have a change that waits. */
+  /** The number of objects with a queued change. */
   get size(): number {
     return this.#queue.size;
   }
 
   push(change: ObjectChange<T>): void {
-    // No object has this key: a slash is there only between a namespace and a name.
+    // No object has the key `/`: a slash only separates a namespace from a name.
     const key = change.type === 'synced' ? '/' : change.key;
     const waiting = this.#queue.peek(key);
     const merged = waiting === undefined ? change : mergeChanges(waiting, change);
@@ -47,12 +52,12 @@ export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable
     else this.#queue.push(key, merged);
   }
 
-  /** The next change; `undefined` once the feed is closed and empty. @throws the signal's reason */
+  /** Returns the next change, or `undefined` once the feed is closed and empty. @throws the signal's reason */
   async take(signal?: AbortSignal): Promise<ObjectChange<T> | undefined> {
     return (await this.#queue.take(signal))?.[1];
   }
 
-  /** Ends it: what waits is still given. */
+  /** Closes the feed. Changes that are already queued are still delivered. */
   close(): void {
     this.#queue.close();
     this.#onClose();

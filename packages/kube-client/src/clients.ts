@@ -11,55 +11,58 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { CredentialFiles } from './reloading-file.ts';
 import { RestClient } from './rest-client.ts';
 
-/** What {@link KubeClients} work with. */
+/** The components of {@link KubeClients}. */
 export interface KubeClientsComponents {
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** The process' environment: proxies, `DISABLE_HTTP2`, and what exec plugins get. */
+  /** The environment of the process: proxies, `DISABLE_HTTP2`, and the environment of exec plugins. */
   readonly environment: Environment;
-  /** The machine's files where absent. */
+  /** Default: the machine's file system. */
   readonly fs?: CredentialFiles;
-  /** Child processes where absent. */
+  /** Default: starts child processes. */
   readonly exec?: ExecRunner;
-  /** In place of the connection's own user: a certificate manager's, for example. */
+  /** Replaces the user of the connection, for example with the credentials of a certificate manager. */
   readonly credentials?: CredentialSource;
 }
 
-/** A rate limit as the kubelet's configuration has it. */
+/** A rate limit as in the kubelet's configuration. */
 export interface RateLimit {
-  /** Requests per second; 0 or less: no limit. */
+  /** Requests per second. 0 or less: no limit. */
   readonly qps: number;
   readonly burst: number;
 }
 
 export interface KubeClientsOptions {
   readonly connection: ConnectionConfig;
-  /** `kubeAPIQPS` and `kubeAPIBurst`; 50 and 100 where absent. */
+  /** `kubeAPIQPS` and `kubeAPIBurst`. Default: 50 and 100. */
   readonly requests?: RateLimit;
-  /** `eventRecordQPS` and `eventBurst`; 50 and 100 where absent. */
+  /** `eventRecordQPS` and `eventBurst`. Default: 50 and 100. */
   readonly events?: RateLimit;
-  /** `nodeStatusUpdateFrequency`, or what the lease lasts where that is less: a heartbeat that takes longer is of no use; 10,000 where absent. */
+  /**
+   * The timeout of a heartbeat, in milliseconds: `nodeStatusUpdateFrequency` or the lease duration, whichever is
+   * shorter. A slower heartbeat would be useless. Default: 10,000.
+   */
   readonly heartbeatTimeoutMs?: number;
-  /** `node-agent` where absent. */
+  /** Default: `node-agent`. */
   readonly userAgent?: string;
 }
 
 /**
- * The three clients of a node, as upstream has them (`cmd/kubelet/app/server.go`): for requests and watches, for events, and
- * for the node's status and lease. Each has its own connections and limit, so that none waits for another (N6).
+ * The three clients of a node, as in upstream (`cmd/kubelet/app/server.go`): one for requests and watches, one for
+ * events, one for node status and lease. Each has its own connections and rate limit, so that none delays another (N6).
  */
 export class KubeClients implements AsyncDisposable {
   readonly requests: RestClient;
   readonly events: RestClient;
-  /** Without any rate limit. */
+  /** Has no rate limit. */
   readonly heartbeats: RestClient;
   readonly #transports: readonly NodeTransport[];
 
-  /** No I/O is done. @throws KubeError `InvalidConfig` for a server or proxy that is no URL */
+  /** Does no I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
     checkOptions('KubeClients', options, {
       connection: 'object',
@@ -81,7 +84,7 @@ export class KubeClients implements AsyncDisposable {
         {
           server: cluster.server,
           skipTlsVerify: cluster.skipTlsVerify === true,
-          // As in upstream (`k8s.io/apimachinery/pkg/util/net/http.go: allowsHTTP2`), any value but the empty one disables it.
+          // In upstream (`k8s.io/apimachinery/pkg/util/net/http.go: allowsHTTP2`), any non-empty value disables HTTP/2.
           http2: !environment.DISABLE_HTTP2,
           proxy: proxyFor(new URL(cluster.server), cluster.proxyUrl, environment),
           ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
@@ -103,12 +106,15 @@ export class KubeClients implements AsyncDisposable {
     this.#transports = transports;
   }
 
-  /** Ends all connections, so that all is dialled anew: what upstream does when heartbeats fail. Watches go on by themselves. */
+  /**
+   * Closes all connections, so that later requests open new ones. Upstream does this when heartbeats fail. Watches
+   * reconnect.
+   */
   closeConnections(): void {
     for (const transport of this.#transports) transport.closeConnections();
   }
 
-  /** Ends all connections. A request after it is refused, as `ConnectionFailed`. */
+  /** Closes all connections. Later requests fail with `ConnectionFailed`. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const transport of this.#transports) await transport[Symbol.asyncDispose]();
   }

@@ -1,20 +1,22 @@
 import { KubeError } from './errors.ts';
 
-/** PEM text as it is, or the file that has it and may change. */
+/** A PEM text, or the path of a file that contains one and may change. */
 export type PemSource = { readonly data: string } | { readonly file: string };
 
-/** How to reach an API server and how to know it. */
+/** The address of an API server and how its certificate is verified. */
 export interface ClusterConfig {
-  /** `https://host:port/prefix`, or `http://` without any protection. */
+  /** `https://host:port/prefix`, or `http://` without encryption. */
   readonly server: string;
-  /** The system's own authorities where absent. */
+  /** Default: the certificate authorities of the system. */
   readonly ca?: PemSource;
-  /** The name that the server's certificate must have; the URL's host where absent. */
+  /** The name that the server's certificate must have. Default: the host of the URL. */
   readonly tlsServerName?: string;
   readonly skipTlsVerify?: boolean;
-  /** `http://`, `https://` or `socks5://`; the environment's proxy where absent. */
+  /** `http://`, `https://` or `socks5://`. Default: the proxy of the environment. */
   readonly proxyUrl?: string;
-  /** What exec plugins that ask for it are told of the cluster (the extension `client.authentication.k8s.io/exec`). */
+  /**
+   * Cluster data for exec plugins that set `provideClusterInfo` (the extension `client.authentication.k8s.io/exec`).
+   */
   readonly execConfig?: unknown;
 }
 
@@ -24,19 +26,25 @@ export interface ExecConfig {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** What to say where the program is not there. */
+  /** Text for the error message if the program is not installed. */
   readonly installHint?: string;
   readonly provideClusterInfo: boolean;
 }
 
-/** Who one is to an API server. Any of them may be absent; a token goes before a plugin, a plugin before a provider. */
+/**
+ * The identity that a client presents to an API server. All fields are optional. A token takes precedence over an exec
+ * plugin, an exec plugin over an auth provider.
+ */
 export interface UserConfig {
   readonly clientCertificate?: { readonly cert: PemSource; readonly key: PemSource };
-  /** The token itself, or the file that has it and may change. */
+  /** The token, or the path of a file that contains it and may change. */
   readonly token?: PemSource;
   readonly basic?: { readonly username: string; readonly password: string };
   readonly exec?: ExecConfig;
-  /** A provider of @kubernetes/client-node (`oidc`, `gcp`, `azure`), which must be installed: 90 MB of memory once it is used. */
+  /**
+   * A provider of @kubernetes/client-node (`oidc`, `gcp`, `azure`), which must be installed. Costs 90 MB of memory once
+   * used.
+   */
   readonly authProvider?: { readonly name: string; readonly config: Readonly<Record<string, unknown>> };
   readonly impersonate?: {
     readonly user: string;
@@ -46,14 +54,17 @@ export interface UserConfig {
   };
 }
 
-/** A cluster, a user of it, and the namespace to use where none is said. */
+/** A cluster, a user of the cluster, and the default namespace. */
 export interface ConnectionConfig {
   readonly cluster: ClusterConfig;
   readonly user: UserConfig;
   readonly namespace?: string;
 }
 
-/** A cluster as a `KubeConfig` of @kubernetes/client-node has it, as far as it is read here; base64 in `...Data`. */
+/**
+ * The fields of a cluster that are read from a `KubeConfig` of @kubernetes/client-node. Fields named `...Data` are
+ * base64.
+ */
 export interface ClientNodeCluster {
   readonly server: string;
   readonly caData?: string;
@@ -63,7 +74,9 @@ export interface ClientNodeCluster {
   readonly skipTLSVerify: boolean;
 }
 
-/** A user as a `KubeConfig` of @kubernetes/client-node has it, as far as it is read here; base64 in `...Data`. */
+/**
+ * The fields of a user that are read from a `KubeConfig` of @kubernetes/client-node. Fields named `...Data` are base64.
+ */
 export interface ClientNodeUser {
   readonly name: string;
   readonly certData?: string;
@@ -78,15 +91,15 @@ export interface ClientNodeUser {
   readonly authProvider?: unknown;
 }
 
-/** What is asked of a `KubeConfig` of @kubernetes/client-node. */
+/** The methods that are called on a `KubeConfig` of @kubernetes/client-node. */
 export interface ClientNodeKubeConfig {
   getCurrentCluster(): ClientNodeCluster | null;
   getCurrentUser(): ClientNodeUser | null;
 }
 
 /**
- * The connection that a `KubeConfig` of @kubernetes/client-node stands for, for programs that have one.
- * @throws KubeError `InvalidConfig` where it has no current cluster or its plugin is not usable
+ * Converts a `KubeConfig` of @kubernetes/client-node, for programs that already have one.
+ * @throws KubeError `InvalidConfig` if it has no current cluster or its exec plugin is invalid
  */
 export function connectionOfKubeConfig(kubeConfig: ClientNodeKubeConfig): ConnectionConfig {
   const cluster = kubeConfig.getCurrentCluster();
@@ -130,7 +143,7 @@ function userOfClientNode(user: ClientNodeUser, authProvider: unknown): UserConf
   };
 }
 
-/** An `exec` section. @throws KubeError `InvalidConfig` */
+/** Parses an `exec` section. @throws KubeError `InvalidConfig` */
 export function parseExec(value: unknown, file: string, path: string): ExecConfig {
   const exec = record(value);
   const { apiVersion, command, interactiveMode, installHint } = exec;
@@ -140,10 +153,10 @@ export function parseExec(value: unknown, file: string, path: string): ExecConfi
   }
   if (typeof command !== 'string' || command === '') throw invalidConfig(file, `${path}.command`, 'is missing');
   if (interactiveMode === 'Always') {
-    throw invalidConfig(file, `${path}.interactiveMode`, 'Always cannot be had: there is no terminal');
+    throw invalidConfig(file, `${path}.interactiveMode`, 'Always is not supported: there is no terminal');
   }
   if (apiVersion === 'client.authentication.k8s.io/v1' && interactiveMode === undefined) {
-    throw invalidConfig(file, `${path}.interactiveMode`, 'is missing: v1 wants Never or IfAvailable');
+    throw invalidConfig(file, `${path}.interactiveMode`, 'is missing: v1 requires Never or IfAvailable');
   }
   if (interactiveMode !== undefined && interactiveMode !== 'Never' && interactiveMode !== 'IfAvailable') {
     throw invalidConfig(
@@ -166,28 +179,28 @@ export function parseExec(value: unknown, file: string, path: string): ExecConfi
   };
 }
 
-/** Base64 data goes before a file, as upstream has it. */
+/** Returns inline base64 data if present, otherwise the file, as in upstream. */
 export function pem(data: unknown, file: unknown): PemSource | undefined {
   if (typeof data === 'string' && data !== '') return { data: Buffer.from(data, 'base64').toString('utf8') };
   return typeof file === 'string' && file !== '' ? { file } : undefined;
 }
 
-/** A property that is there only where it has a value. */
+/** Returns an object with the property if `value` is defined, otherwise an empty object. */
 export function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: V });
 }
 
-/** An object, or an empty one for anything else. */
+/** Returns a copy of an object, or an empty object for any other value. */
 export function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-/** A list, or an empty one for anything else. */
+/** Returns an array unchanged, or an empty array for any other value. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Names the file and the field. */
+/** Creates an `InvalidConfig` error that names the file and the field. */
 export function invalidConfig(file: string, path: string, problem: string, cause?: unknown): KubeError {
   return new KubeError({ code: 'InvalidConfig', message: `${file}: ${path}: ${problem}`, cause });
 }

@@ -3,13 +3,13 @@ import type { HttpRequest, HttpResponse } from './transport.ts';
 
 /** Connections to one server with one set of credentials. */
 export interface ConnectionPool {
-  /** @param headers the request's own and those of the credentials */
+  /** @param headers the headers of the request and of the credentials */
   send(request: HttpRequest, headers: OutgoingHttpHeaders, signal: AbortSignal | undefined): Promise<HttpResponse>;
-  /** How many streams (answers that never end by themselves) are open. */
+  /** The number of open streams (responses without an end, such as watches). */
   readonly streams: number;
-  /** Ends the streams with `ConnectionReplaced`, lets other requests finish, and then the connections go. */
+  /** Ends streams with `ConnectionReplaced`. Other requests complete; then their connections close. */
   retire(why: string): void;
-  /** Ends everything at once. */
+  /** Ends all requests and connections immediately. */
   destroy(why: string): void;
 }
 
@@ -17,13 +17,13 @@ export interface ConnectionPool {
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;
-  /** `host:port` as it stands in the URL, for the header `Host`. */
+  /** `host:port` as in the URL, for the header `Host`. */
   readonly authority: string;
-  /** What goes before each request's path. */
+  /** The prefix of each request's path. */
   readonly pathPrefix: string;
 }
 
-/** The address in a URL. */
+/** Returns the address in a URL. */
 export function addressOf(url: URL): ServerAddress {
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),

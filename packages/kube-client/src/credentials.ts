@@ -8,51 +8,57 @@ import { ExecCredentials, type ExecRunner } from './exec-credentials.ts';
 import type { Environment } from './proxy.ts';
 import { type CredentialFiles, ReloadingFile } from './reloading-file.ts';
 
-/** What a connection is made with; PEM texts. */
+/** The PEM texts with which TLS connections are made. */
 export interface TlsMaterial {
   readonly ca: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
 }
 
-/** What requests are made with at a time. */
+/** The credentials for requests at one point in time. */
 export interface Credentials {
-  /** The same object for as long as nothing in it has changed. */
+  /** The same object as long as none of the texts has changed. */
   readonly tls: TlsMaterial;
-  /** Names in lower case. */
+  /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** Where a transport gets its credentials from, before each request and from time to time during long ones. */
+/** Supplies a transport with credentials: before each request, and periodically during long streams. */
 export interface CredentialSource {
   /** @throws KubeError `CredentialsUnavailable` */
   current(signal?: AbortSignal): Promise<Credentials>;
-  /** The server did not accept these (401): what can be had anew is. */
+  /**
+   * Reports that the server rejected these credentials (401). Credentials that can be obtained again are obtained
+   * again.
+   */
   reject(credentials: Credentials): void;
 }
 
-/** What {@link ConfiguredCredentials} works with. */
+/** The components of {@link ConfiguredCredentials}. */
 export interface CredentialComponents {
   readonly fs: CredentialFiles;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
   /** Runs exec plugins. */
   readonly exec: ExecRunner;
-  /** What exec plugins get as their environment. */
+  /** The environment of exec plugins. */
   readonly environment: Environment;
 }
 
-/** How often files are looked at, in milliseconds: as often as the kubelet looks whether its certificate was rotated. */
+/**
+ * How often files are checked for changes, in milliseconds. The kubelet checks its certificate for rotation as often.
+ */
 const FILE_PERIOD_MS = 10_000;
 
-/** Reading files, running a plugin or asking a provider may take so long, in milliseconds: all requests wait for it. */
+/** The timeout for reading files, running a plugin or calling a provider, in milliseconds. All requests wait for it. */
 const READ_TIMEOUT_MS = 60_000;
 
 /**
- * The credentials of a kubeconfig: data, files that are read again when they change, an exec plugin, or a provider of the
- * client library. Files that are unreadable for a while, or of which one half is new and the other is not, change nothing.
+ * Credentials of a kubeconfig: inline data, files that are read again when they change, an exec plugin, or an auth
+ * provider of the client library. If files are temporarily unreadable, or only one file of a certificate pair was
+ * replaced, the last valid credentials stay in use.
  */
 export class ConfiguredCredentials implements CredentialSource {
   readonly #clock: Clock;
@@ -65,7 +71,7 @@ export class ConfiguredCredentials implements CredentialSource {
   readonly #provider: AuthProvider | undefined;
   readonly #fixedHeaders: Readonly<Record<string, string | readonly string[]>>;
   readonly #oneAtATime = new KeyedMutex<'current'>();
-  /** The server of which it has not been logged yet that it gets no credentials. */
+  /** The server for which the missing credentials have not been logged yet. */
   #unprotectedServer: string | undefined;
   #last: Credentials | undefined;
   #complained = false;
@@ -78,7 +84,7 @@ export class ConfiguredCredentials implements CredentialSource {
     if (user !== connection.user) this.#unprotectedServer = URL.parse(cluster.server)?.host ?? '';
     const components = withDefaults(given);
     const { fs, clock, logger } = components;
-    // A file that has both certificate and key is read once for both, so that they are of one version.
+    // A file with both certificate and key is read once, so that both have the same version.
     const files = new Map<string, ReloadingFile>();
     const read = (source: PemSource): ReloadingFile | string => {
       if ('data' in source) return source.data;
@@ -122,7 +128,8 @@ export class ConfiguredCredentials implements CredentialSource {
     } catch (cause) {
       const error = signal?.aborted ? cause : unlessLate(cause);
       if (this.#last === undefined || signal?.aborted) throw error;
-      if (!this.#complained) this.#logger.warn({ err: error }, 'Credentials cannot be read; the last ones are kept');
+      if (!this.#complained)
+        this.#logger.warn({ err: error }, 'Failed to read credentials; the previous ones stay in use');
       this.#complained = true;
       return this.#last;
     }
@@ -153,7 +160,7 @@ export class ConfiguredCredentials implements CredentialSource {
     try {
       createSecureContext({ ca: next.ca, cert: next.cert, key: next.key });
     } catch (cause) {
-      const message = `the certificate, key or CA is not usable: ${cause instanceof Error ? cause.message : String(cause)}`;
+      const message = `the certificate, key or CA is invalid: ${cause instanceof Error ? cause.message : String(cause)}`;
       throw new KubeError({ code: 'CredentialsUnavailable', message, cause });
     }
     return next;
@@ -197,7 +204,7 @@ function fixedHeaders({ basic, impersonate }: UserConfig): Record<string, string
 
 function unlessLate(error: unknown): unknown {
   if (KubeError.from(error).code !== 'DeadlineExceeded') return error;
-  const message = `the credentials could not be had within ${READ_TIMEOUT_MS} ms`;
+  const message = `read credentials: no result within ${READ_TIMEOUT_MS} ms`;
   return new KubeError({ code: 'CredentialsUnavailable', message, cause: error });
 }
 

@@ -2,12 +2,13 @@ import { type Clock, withTimeout } from '@node-agent/async';
 import { errorCode } from '@node-agent/host';
 import { systemErrorOf } from './system-errors.ts';
 
-/** Connecting, a proxy's part in it and the handshake may take so long together, in milliseconds (client-go's dialer). */
+/** The timeout for connecting, including the proxy and the TLS handshake, in milliseconds (client-go's dialer). */
 const DIAL_TIMEOUT_MS = 30_000;
 
 /**
- * Runs all that it takes to make a connection: whoever is on the way may accept and then stay silent.
- * @throws an error with the code ETIMEDOUT; the signal's reason; whatever `dial` throws
+ * Runs all steps of making a connection under one deadline: a server or proxy may accept a connection and then stay
+ * silent.
+ * @throws an error with the code ETIMEDOUT; the signal's reason; any error of `dial`
  */
 export async function withDialDeadline<T>(
   clock: Pick<Clock, 'setTimer'>,

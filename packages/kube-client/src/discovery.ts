@@ -4,14 +4,14 @@ import { isRecord } from './json.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 import type { RestClient } from './rest-client.ts';
 
-/** What `/version` says. */
+/** The response of `/version`. */
 export interface ServerVersion {
   readonly gitVersion: string;
   readonly major: number;
   readonly minor: number;
 }
 
-/** Finds out what an API server serves, so that one program can speak to servers of several versions. */
+/** Finds out which resources an API server serves, so that a program can use servers of several versions. */
 export class Discovery {
   readonly #client: Pick<RestClient, 'getPath'>;
   readonly #served = new Map<string, Promise<ReadonlySet<string>>>();
@@ -26,15 +26,15 @@ export class Discovery {
     const version = await this.#client.getPath('/version', signal);
     const { gitVersion, major, minor } = isRecord(version) ? version : {};
     if (typeof gitVersion !== 'string') {
-      throw new KubeError({ code: 'InvalidResponse', message: '/version: the answer has no gitVersion' });
+      throw new KubeError({ code: 'InvalidResponse', message: '/version: the response has no gitVersion' });
     }
     // Some providers append a plus sign to the minor version.
     return { gitVersion, major: Number.parseInt(String(major), 10), minor: Number.parseInt(String(minor), 10) };
   }
 
   /**
-   * The first of these resources that the server serves, the preferred one first (one kind in several API versions);
-   * `undefined` where it serves none. Answers are kept until {@link forget}. @throws KubeError
+   * Returns the first of these resources that the server serves, or `undefined` if it serves none. Pass one kind in
+   * several API versions, the preferred one first. Results are cached until {@link forget}. @throws KubeError
    */
   async choose<R extends Resource<unknown>>(candidates: readonly R[], signal?: AbortSignal): Promise<R | undefined> {
     for (const candidate of candidates) {
@@ -43,7 +43,7 @@ export class Discovery {
     return undefined;
   }
 
-  /** Asks anew: the server may be another, or have been upgraded. */
+  /** Clears the cache, for example because the server was upgraded or replaced. */
   forget(): void {
     this.#served.clear();
   }

@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** Why the API server refused or failed (`metav1.StatusReason`); `Unknown` where it gave no reason. */
+/** Why the API server rejected or failed a request (`metav1.StatusReason`). `Unknown` if it gave no reason. */
 export type StatusReason =
   | 'Unknown'
   | 'Unauthorized'
@@ -47,11 +47,15 @@ const STATUS_REASONS: Readonly<Record<StatusReason, true>> = {
 };
 
 /**
- * Why a request failed: the server's reason, or what happened on this side of the wire. `ConnectionFailed`: no
- * connection, or it broke. `ConnectionReplaced`: this side ended it, to go on with newer credentials. `DeadlineExceeded`:
- * no answer in time. `Aborted`: the caller's signal, its reason is the cause.
- * `InvalidResponse`: an answer that is not what was asked for. `InvalidConfig`: a kubeconfig or option that cannot be used.
- * `InvalidRequest`: a request that no server would take. `CredentialsUnavailable`: a file, plugin or provider gave none.
+ * Why a request failed: the server's reason, or a cause on the client's side.
+ * - `ConnectionFailed`: no connection could be made, or it broke.
+ * - `ConnectionReplaced`: the client closed the connection to continue with newer credentials.
+ * - `DeadlineExceeded`: no response in time.
+ * - `Aborted`: the caller's signal was aborted; the signal's reason is the cause.
+ * - `InvalidResponse`: the response is not of the requested kind.
+ * - `InvalidConfig`: a kubeconfig or option is invalid.
+ * - `InvalidRequest`: no server would accept the request.
+ * - `CredentialsUnavailable`: a file, plugin or provider supplied no credentials.
  */
 export type KubeErrorCode =
   | StatusReason
@@ -64,14 +68,14 @@ export type KubeErrorCode =
   | 'InvalidRequest'
   | 'CredentialsUnavailable';
 
-/** One of several causes of a refusal: a field and what is wrong with it. */
+/** One cause of a rejection: a field and what is wrong with it. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-/** More on a refusal (`metav1.StatusDetails`). */
+/** Details of a rejection (`metav1.StatusDetails`). */
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
@@ -81,7 +85,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** What {@link KubeError} says beside its message. */
+/** The constructor options of {@link KubeError}. */
 export interface KubeErrorOptions {
   readonly code: KubeErrorCode;
   readonly message: string;
@@ -93,7 +97,7 @@ export interface KubeErrorOptions {
 
 const BRAND = '@node-agent/kube-client.KubeError';
 
-/** A request of the API server that failed, or a reflector's or credential's failure. */
+/** A failed request to the API server, or a failure of a reflector or of credentials. */
 export class KubeError extends Error {
   static {
     brand(KubeError, BRAND);
@@ -101,10 +105,13 @@ export class KubeError extends Error {
 
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
-  /** The HTTP status; `undefined` where no answer came. */
+  /** The HTTP status. `undefined` if there was no response. */
   readonly httpStatus: number | undefined;
   readonly details: StatusDetails | undefined;
-  /** How long the server asks to wait, in milliseconds: the header `Retry-After`, or the status' own field. */
+  /**
+   * How long the server asks the client to wait, in milliseconds: from the header `Retry-After` or from the status
+   * object.
+   */
   readonly retryAfterMs: number | undefined;
 
   constructor({ code, message, httpStatus, details, retryAfterMs, cause }: KubeErrorOptions) {
@@ -115,15 +122,15 @@ export class KubeError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether a value is a `KubeError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `KubeError`, of this or of another copy of the package. */
   static is(value: unknown): value is KubeError {
     return hasBrand(value, BRAND);
   }
 
   /**
-   * Any thrown value as a `KubeError`: one that is one stays itself, an `AbortError` is `Aborted`, async's `Timeout` is
-   * `DeadlineExceeded`, an error of the system (`ECONNREFUSED`, `ENOTFOUND`, a TLS failure, ...) is `ConnectionFailed`,
-   * and anything else `Unknown`.
+   * Converts any thrown value. A `KubeError` is returned unchanged, an `AbortError` becomes `Aborted`, the `Timeout` of
+   * `@node-agent/async` becomes `DeadlineExceeded`, a system error (`ECONNREFUSED`, `ENOTFOUND`, a TLS failure, ...)
+   * becomes `ConnectionFailed`, and anything else `Unknown`.
    */
   static from(error: unknown): KubeError {
     if (KubeError.is(error)) return error;
@@ -139,12 +146,15 @@ function codeOf(error: Error): KubeErrorCode {
   return /^(E[A-Z]+|ERR_[A-Z0-9_]+|[A-Z][A-Z0-9_]+)$/.test(error.code) ? 'ConnectionFailed' : 'Unknown';
 }
 
-/** Whether a string is one of the reasons that this client knows. */
+/** Returns whether a string is a reason that this client knows. */
 export function isStatusReason(reason: unknown): reason is StatusReason {
   return typeof reason === 'string' && Object.hasOwn(STATUS_REASONS, reason);
 }
 
-/** Whether a server does not have a resource version yet, or no longer because it lost its past: asking again is of no use. */
+/**
+ * Returns whether the server reports that it does not have the requested resource version yet, or lost it. Repeating
+ * the same request does not help.
+ */
 export function isTooLargeVersion({ code, message, details }: KubeError): boolean {
   if (details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')) return true;
   return code === 'Timeout' && message.includes('Too large resource version');

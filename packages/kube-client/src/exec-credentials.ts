@@ -5,14 +5,14 @@ import { type ClusterConfig, type ExecConfig, record } from './connection-config
 import { KubeError } from './errors.ts';
 import type { Environment } from './proxy.ts';
 
-/** What a program that has ended printed. */
+/** The result of a program that has exited. */
 export interface ExecResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs programs. @throws where the program cannot be started; `ENOENT` where it is not there */
+/** Runs a program. @throws if the program cannot be started; with code `ENOENT` if it does not exist */
 export type ExecRunner = (
   command: string,
   args: readonly string[],
@@ -20,16 +20,16 @@ export type ExecRunner = (
   signal?: AbortSignal,
 ) => Promise<ExecResult>;
 
-/** What a plugin gave. */
+/** The credentials that a plugin returned. */
 export interface PluginCredentials {
   readonly token: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
-  /** Wall clock, milliseconds since the epoch; `undefined`: they last as long as the process. */
+  /** Wall clock, milliseconds since the epoch. `undefined`: valid until the process exits. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** The credentials that an exec plugin gives, kept until they expire or are refused (`plugin/pkg/client/auth/exec`). */
+/** The credentials of an exec plugin, cached until they expire or are rejected (`plugin/pkg/client/auth/exec`). */
 export class ExecCredentials {
   readonly #components: {
     readonly clock: Pick<Clock, 'now'>;
@@ -53,12 +53,12 @@ export class ExecCredentials {
     this.#ca = ca;
   }
 
-  /** Runs the plugin at the next need. */
+  /** Makes the next request run the plugin again. */
   expire(): void {
     this.#kept = undefined;
   }
 
-  /** @throws KubeError `CredentialsUnavailable`, with what the plugin said */
+  /** Returns the credentials. @throws KubeError `CredentialsUnavailable`, with the plugin's stderr */
   async current(signal?: AbortSignal): Promise<PluginCredentials> {
     const { clock, exec, environment } = this.#components;
     const kept = this.#kept;
@@ -85,7 +85,7 @@ export class ExecCredentials {
     return this.#kept;
   }
 
-  /** What the plugin is told, in KUBERNETES_EXEC_INFO. */
+  /** Returns the input of the plugin, passed in KUBERNETES_EXEC_INFO. */
   async #request(): Promise<object> {
     const { apiVersion, provideClusterInfo } = this.#config;
     const { server, tlsServerName, skipTlsVerify, proxyUrl, execConfig } = this.#cluster;
@@ -105,10 +105,13 @@ export class ExecCredentials {
   }
 }
 
-/** The YAML parser holds up everything else for seconds with a longer text; JSON may be longer. */
+/** A longer YAML text is rejected, because parsing it would block the process for seconds. JSON may be longer. */
 const MAX_YAML_LENGTH = 65_536;
 
-/** Parses what a plugin printed: JSON, or YAML, which client-go's decoder takes too. @throws KubeError `CredentialsUnavailable` */
+/**
+ * Parses the output of a plugin: JSON or YAML, both of which client-go's decoder accepts. @throws KubeError
+ * `CredentialsUnavailable`
+ */
 async function credentialOf(stdout: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     return record(JSON.parse(stdout));
@@ -124,7 +127,7 @@ async function credentialOf(stdout: string): Promise<Readonly<Record<string, unk
       value = undefined;
     }
     if (typeof value === 'object' && value !== null) return record(value);
-    // What was printed may be a secret, and the parser's message quotes it: neither is told (W4).
+    // The output may contain a secret, and the parser's message quotes it. The error contains neither (W4).
     throw unavailable('exec: the plugin did not print JSON or YAML');
   }
 }
@@ -139,7 +142,7 @@ function parseExecCredential(parsed: Readonly<Record<string, unknown>>, apiVersi
   if (parsed.status === undefined) throw unavailable("exec: plugin didn't return a status field");
   const text = (key: string): string | undefined => {
     const value = status[key];
-    // YAML has timestamps.
+    // YAML parses timestamps into dates.
     if (value instanceof Date) return value.toISOString();
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
@@ -151,7 +154,7 @@ function parseExecCredential(parsed: Readonly<Record<string, unknown>>, apiVersi
     throw unavailable("exec: plugin didn't return a token or cert/key pair");
   const expiry = text('expirationTimestamp');
   const expiresAtMs = expiry === undefined ? undefined : Date.parse(expiry);
-  if (Number.isNaN(expiresAtMs)) throw unavailable('exec: status.expirationTimestamp is no timestamp');
+  if (Number.isNaN(expiresAtMs)) throw unavailable('exec: status.expirationTimestamp must be a timestamp');
   return { token, cert, key, expiresAtMs };
 }
 

@@ -8,13 +8,16 @@ import { http } from './node-http.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** Methods that may be sent again where a kept connection turned out to be closed by the server. */
+/** Methods that may be sent again if the server turns out to have closed a kept connection. */
 const REPEATABLE = new Set(['GET', 'PUT', 'DELETE']);
 
-/** After so much silence the kernel probes a connection, and finds a peer that vanished 10 s later. */
+/**
+ * How long a connection may be silent before the kernel probes it, in milliseconds. A peer that vanished is detected 10
+ * s later.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Where requests are sent, and what goes before their paths: a whole URL where a proxy forwards them. */
+/** The host to connect to and the prefix of request paths. If a proxy forwards requests, the prefix is a whole URL. */
 export interface Http1Target {
   readonly secure: boolean;
   readonly host: string;
@@ -22,11 +25,11 @@ export interface Http1Target {
   readonly pathPrefix: string;
 }
 
-/** HTTP/1.1: a connection for each request that is under way, kept for the next one. */
+/** HTTP/1.1: one connection per request in progress, kept for later requests. */
 export class Http1Pool implements ConnectionPool {
   readonly #agent: Agent;
   readonly #target: Http1Target;
-  /** Each ends a stream. */
+  /** One function per open stream; it ends the stream. */
   readonly #streams = new Set<(error: Error) => void>();
 
   constructor(agent: Agent, target: Http1Target) {
@@ -77,11 +80,11 @@ export class Http1Pool implements ConnectionPool {
     const { promise: response, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const end = (error: Error): void => {
       (incoming ?? outgoing).destroy(error);
-      // Without a connection yet, Node tells of it when there is one, or none.
+      // If no connection exists yet, Node.js reports the error only once connecting has succeeded or failed.
       reject(signal?.aborted ? signal.reason : error);
     };
     const onAbort = (): void => end(toError(signal?.reason));
-    // A watch's connection is seldom idle in the pool, where Node would see to this.
+    // Node.js sets keep-alive only on sockets that are idle in the pool, which a watch's socket rarely is.
     outgoing.on('socket', (socket) => void socket.setKeepAlive(true, KEEP_ALIVE_MS));
     outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
     outgoing.on('response', (message) => {
@@ -91,8 +94,9 @@ export class Http1Pool implements ConnectionPool {
     outgoing.on('close', () => {
       signal?.removeEventListener('abort', onAbort);
       this.#streams.delete(end);
-      // A switch to another protocol, which nobody has asked for, is neither an answer nor an error to Node.
-      if (incoming === undefined) reject(systemErrorOf('ECONNRESET', 'the connection was closed without an answer'));
+      // Node.js reports neither a response nor an error if the server switches to another protocol without a request
+      // for it.
+      if (incoming === undefined) reject(systemErrorOf('ECONNRESET', 'the connection was closed without a response'));
     });
     if (signal?.aborted) onAbort();
     else signal?.addEventListener('abort', onAbort, { once: true });
@@ -106,7 +110,7 @@ export class Http1Pool implements ConnectionPool {
   }
 }
 
-/** The bytes of an answer; an abort fails with the signal's reason. */
+/** Yields the bytes of a response. After an abort, it throws the signal's reason. */
 async function* bodyOf(
   incoming: IncomingMessage,
   signal: AbortSignal | undefined,
@@ -118,7 +122,7 @@ async function* bodyOf(
   }
 }
 
-/** Headers of which one name came several times are joined. */
+/** Joins the values of headers that occur several times. */
 export function flatten(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): Readonly<Record<string, string | undefined>> {

@@ -7,22 +7,28 @@ import type { ServerAddress } from './connection-pool.ts';
 import { systemErrorOf } from './system-errors.ts';
 import type { HttpRequest } from './transport.ts';
 
-/** A connection with open streams that is silent for so long is pinged (client-go's HTTP2_READ_IDLE_TIMEOUT_SECONDS). */
+/**
+ * How long a connection with open streams may be silent before it is pinged, in milliseconds (client-go's
+ * HTTP2_READ_IDLE_TIMEOUT_SECONDS).
+ */
 const READ_IDLE_MS = 30_000;
-/** It is given up where no answer comes for so long (HTTP2_PING_TIMEOUT_SECONDS). */
+/**
+ * How long to wait for a reply to the ping before the connection is closed, in milliseconds
+ * (HTTP2_PING_TIMEOUT_SECONDS).
+ */
 const PING_TIMEOUT_MS = 15_000;
-/** One that was not used for so long is not used again: something on the way may have forgotten it. */
+/** A connection that was idle this long is not used again, in milliseconds: a middlebox may have dropped its state. */
 const IDLE_MS = 90_000;
-/** Until the server says how many streams it allows, so many. */
+/** The limit of streams until the server has sent its settings. */
 const STREAMS_BEFORE_SETTINGS = 100;
-/** How much may be under way to us, per stream and per connection, in bytes. */
+/** Flow-control windows for received data, per stream and per connection, in bytes. */
 const STREAM_WINDOW_BYTES = 1 << 20;
 const CONNECTION_WINDOW_BYTES = 1 << 22;
 
-/** REFUSED_STREAM: the server has not looked at the request. */
+/** REFUSED_STREAM: the server has not processed the request. */
 const REFUSED_STREAM = 7;
 
-/** One HTTP/2 connection: how many streams it has, and whether its peer is still there. */
+/** One HTTP/2 connection. Counts its streams and checks whether the peer still responds. */
 export class Http2Connection {
   readonly #clock: Clock;
   readonly #session: ClientHttp2Session;
@@ -31,7 +37,7 @@ export class Http2Connection {
   #draining = false;
   #timer: Timer | undefined;
   #lastReadAtMs: number;
-  /** When it last began or ceased to have streams. */
+  /** When the number of streams last changed from or to 0. */
   #lastUsedAtMs: number;
 
   private constructor(clock: Clock, server: ServerAddress, session: ClientHttp2Session) {
@@ -40,38 +46,38 @@ export class Http2Connection {
     this.#session = session;
     this.#lastReadAtMs = clock.monotonic();
     this.#lastUsedAtMs = this.#lastReadAtMs;
-    // A failure of the connection is one of each of its streams, and told there.
+    // A connection failure also fails each of its streams and is reported there.
     session.on('error', () => {});
     session.on('close', () => this.#stopWatching());
     session.unref();
   }
 
-  /** Speaks HTTP/2 over a socket that has agreed to it. */
+  /** Creates an HTTP/2 connection over a socket that has negotiated it. */
   static async over(clock: Clock, server: ServerAddress, socket: TLSSocket): Promise<Http2Connection> {
-    // Loaded here, for not all servers speak it, and it is not small.
+    // Loaded on demand: the module is large, and not all servers speak HTTP/2.
     const { connect } = await import('node:http2');
     const session = connect(`https://${server.authority}`, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
     session.once('connect', () => {
-      // It is told of a turn later, and may have been destroyed in between.
+      // The event comes one turn later; the session may have been destroyed in between.
       if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     });
     return new Http2Connection(clock, server, session);
   }
 
-  /** When the peer was last heard of, on the monotonic clock. */
+  /** When data was last received from the peer, on the monotonic clock. */
   get lastReadAtMs(): number {
     return this.#lastReadAtMs;
   }
 
-  /** It has ended. */
+  /** Whether the connection has ended. */
   get gone(): boolean {
     return this.#session.destroyed || (this.#session.closed && this.#open === 0);
   }
 
-  /** Whether another request may go over it. */
+  /** Whether another request may use the connection. */
   get hasRoom(): boolean {
     if (this.#draining || this.#session.closed || this.#session.destroyed) return false;
     if (this.#open === 0 && this.#clock.monotonic() - this.#lastUsedAtMs >= IDLE_MS) {
@@ -82,12 +88,12 @@ export class Http2Connection {
     return this.#open < Math.max(limit, 1);
   }
 
-  /** The peer was heard of. */
+  /** Records that data was received from the peer. */
   touch(): void {
     this.#lastReadAtMs = this.#clock.monotonic();
   }
 
-  /** Begins a request. */
+  /** Starts a request. */
   request(request: HttpRequest, headers: OutgoingHttpHeaders): ClientHttp2Stream {
     const { host: _host, ...rest } = headers;
     const pseudo = {
@@ -107,20 +113,23 @@ export class Http2Connection {
     return stream;
   }
 
-  /** Whether the server is sure not to have looked at a request that failed, so that any may be sent again. */
+  /**
+   * Returns whether the server is certain not to have processed a failed request, so that it may be repeated whatever
+   * its method.
+   */
   wasRefused(stream: ClientHttp2Stream, error: unknown): boolean {
     if (stream.rstCode === REFUSED_STREAM) return true;
     const code = errorCode(error);
     return code === 'ERR_HTTP2_GOAWAY_SESSION' || code === 'ERR_HTTP2_INVALID_SESSION';
   }
 
-  /** Takes no more requests, and ends when those that it has are done. */
+  /** Accepts no more requests, and closes the connection when the current ones complete. */
   drain(): void {
     this.#draining = true;
     if (!this.#session.closed && !this.#session.destroyed) this.#session.close();
   }
 
-  /** Ends at once. */
+  /** Closes the connection immediately. */
   destroy(error?: Error): void {
     this.#draining = true;
     if (!this.#session.destroyed) this.#session.destroy(error);
@@ -138,11 +147,11 @@ export class Http2Connection {
     this.#timer = undefined;
   }
 
-  /** Looks, as long as there are streams, whether the peer was heard of, and asks it where it was not. */
+  /** Checks periodically, while there are streams, whether data was received, and pings the peer if not. */
   #watch(delayMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(delayMs, () => {
-      // Its `close`, which ends this too, comes some turns after its end.
+      // The event `close`, which also stops this timer, comes some turns after the session was destroyed.
       if (this.#session.destroyed) return;
       const silentMs = this.#clock.monotonic() - Math.max(this.#lastReadAtMs, this.#lastUsedAtMs);
       if (silentMs < READ_IDLE_MS) {
@@ -151,7 +160,7 @@ export class Http2Connection {
       }
       if (silentMs >= READ_IDLE_MS + PING_TIMEOUT_MS) {
         this.destroy(
-          systemErrorOf('ETIMEDOUT', `the server was silent for ${Math.round(silentMs)} ms and answers no ping`),
+          systemErrorOf('ETIMEDOUT', `the server was silent for ${Math.round(silentMs)} ms and did not answer a ping`),
         );
         return;
       }

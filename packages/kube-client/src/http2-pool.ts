@@ -8,20 +8,20 @@ import type { Http2Connection } from './http2-connection.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** What there is to look at again while a body is read. */
+/** The events after which the body is read again. */
 const BODY_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 
-/** HTTP/2: all requests and watches share one connection, or as many as the server's limit of streams makes necessary. */
+/** HTTP/2: all requests and watches share one connection, or more if the server's limit of streams requires it. */
 export class Http2Pool implements ConnectionPool {
   readonly #clock: Clock;
   readonly #connect: () => Promise<Http2Connection>;
   readonly #connections = new Set<Http2Connection>();
-  /** Each ends a stream. */
+  /** One function per open stream; it ends the stream. */
   readonly #streams = new Set<(error: Error) => void>();
   #dialing: Promise<Http2Connection> | undefined;
   #ended: 'retired' | 'destroyed' | undefined;
 
-  /** @param first a connection that is there already */
+  /** @param first a connection that is already open */
   constructor(clock: Clock, connect: () => Promise<Http2Connection>, first: Http2Connection) {
     this.#clock = clock;
     this.#connect = connect;
@@ -42,12 +42,13 @@ export class Http2Pool implements ConnectionPool {
       const connection = await this.#usable(signal);
       const startedAtMs = this.#clock.monotonic();
       const stream = connection.request(request, headers);
-      // Whoever waited for a connection when the pool was retired still gets an answer, but leaves no connection behind.
+      // A request that waited for a connection while the pool was retired still gets its response. Its connection
+      // closes afterwards.
       if (this.#ended === 'retired') connection.drain();
       try {
         return await this.#answer(request, stream, connection, signal);
       } catch (error) {
-        // The server may have vanished: who comes next had better not wait for it too.
+        // The server may have vanished: later requests should not wait on the same connection.
         if (signal?.aborted && connection.lastReadAtMs < startedAtMs) connection.drain();
         if (!first || signal?.aborted || !connection.wasRefused(stream, error)) throw error;
       }
@@ -107,7 +108,7 @@ export class Http2Pool implements ConnectionPool {
       stream.on('close', () => {
         signal?.removeEventListener('abort', onAbort);
         this.#streams.delete(end);
-        // An error costs more than all else here, and most streams end well.
+        // Creating an error is expensive, and most streams close without one.
         if (!isAnswered) reject(broken(stream));
       });
       stream.on('response', (headers) => {
@@ -128,13 +129,15 @@ export class Http2Pool implements ConnectionPool {
   }
 }
 
-/** The bytes of an answer. A stream that was cut off may end as if it were whole; its reset code tells. */
+/**
+ * Yields the bytes of a response. A stream that was cut off may end without an error; its reset code shows the failure.
+ */
 async function* bodyOf(
   stream: ClientHttp2Stream,
   connection: Http2Connection,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  // Not the stream's own iterator: that listens to a dozen events, for one answer which is there as a whole in most cases.
+  // The stream's own iterator adds a dozen listeners, although most responses arrive in one piece.
   let wake: () => void = () => {};
   const onEvent = (): void => wake();
   for (const event of BODY_EVENTS) stream.on(event, onEvent);

@@ -1,6 +1,9 @@
 import { KubeError } from './errors.ts';
 
-/** What a reading gives; `undefined` where the server says `NotFound`. @throws whatever else the reading fails with */
+/**
+ * Returns the result of `reading`, or `undefined` if the server responds with `NotFound`. @throws any other error of
+ * `reading`
+ */
 export async function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

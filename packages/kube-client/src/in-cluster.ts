@@ -5,9 +5,10 @@ import { KubeError } from './errors.ts';
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * The connection of a program in a pod: its service account and the API server's service (client-go's InClusterConfig).
- * @param environment the process' environment
- * @throws KubeError `InvalidConfig` where it does not say that it is in a cluster
+ * Returns the connection of a program in a pod: its service account and the API server's service (client-go's
+ * InClusterConfig).
+ * @param environment the environment of the process
+ * @throws KubeError `InvalidConfig` if the environment does not contain the address of the service
  */
 export function inClusterConfig(environment: Readonly<Record<string, string | undefined>>): ConnectionConfig {
   const host = environment.KUBERNETES_SERVICE_HOST;

@@ -1,6 +1,6 @@
 import { KubeError } from './errors.ts';
 
-/** `JSON.rawJSON` and a reviver's view of the source text are newer than the language level that is compiled for. */
+/** `JSON.rawJSON` and the source text for revivers are newer than the language level of the compiler. */
 interface JsonWithSource {
   rawJSON(text: string): unknown;
   parse(
@@ -11,21 +11,25 @@ interface JsonWithSource {
 
 const json = JSON as unknown as JsonWithSource;
 
-/** Sixteen digits in a row after what can come before a number: 2^53 has sixteen. Strings may match too; no matter. */
+/**
+ * Matches 16 digits after a character that can precede a number: 2^53 has 16 digits. A match inside a string only makes
+ * parsing slower.
+ */
 const LONG_INTEGER = /[:,[\s]-?\d{16}/;
 
 /**
- * Parses JSON so that `JSON.stringify` gives every value back as it came: unknown fields are kept, and an integer that a
- * JavaScript number cannot hold becomes what `JSON.rawJSON` gives rather than another integer.
- * @throws KubeError `InvalidResponse`; of what could not be parsed it quotes the beginning only where that is no JSON, but a proxy's page
+ * Parses JSON so that `JSON.stringify` reproduces every value: unknown fields are kept, and an integer beyond 2^53
+ * becomes a `JSON.rawJSON` object instead of a rounded number.
+ * @throws KubeError `InvalidResponse`. The message quotes the start of the text only if it is markup, such as a proxy's
+ * error page
  */
 export function parseJson(text: string): unknown {
   return parsed(text, () => (LONG_INTEGER.test(text) ? json.parse(text, keepInteger) : JSON.parse(text)));
 }
 
 /**
- * Parses JSON of objects that are looked at, and not written back: each integer is a number, as their types say, beyond 2^53 the nearest
- * that JavaScript has.
+ * Parses JSON of objects that are only read and not written back. Each integer is a number, as in the types; beyond
+ * 2^53 it is rounded.
  * @throws as {@link parseJson}
  */
 export function parseObjects(text: string): unknown {
@@ -36,7 +40,7 @@ function parsed(text: string, parse: () => unknown): unknown {
   try {
     return parse();
   } catch {
-    // The parser's own message quotes what it read, which may be a secret (W4).
+    // The parser's own message quotes the text, which may contain a secret (W4).
     throw new KubeError({ code: 'InvalidResponse', message: `not JSON: ${sayWhat(text)}` });
   }
 }
@@ -51,7 +55,7 @@ function keepInteger(_key: string, value: unknown, { source }: { readonly source
   return /^-?\d+$/.test(source) ? json.rawJSON(source) : value;
 }
 
-/** Whether a parsed value is an object, not an array. */
+/** Returns whether a parsed value is an object and not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

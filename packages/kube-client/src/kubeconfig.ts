@@ -16,8 +16,8 @@ import { KubeError } from './errors.ts';
 import { proxyUrlProblem } from './proxy.ts';
 
 /**
- * The connection of a kubeconfig's current context, or of the one that is named. Paths in it are relative to the file, and given whole.
- * Source: `k8s.io/client-go/tools/clientcmd`.
+ * Reads the connection of a kubeconfig's current context, or of the context `context`. Relative paths are resolved
+ * against the kubeconfig's directory. Source: `k8s.io/client-go/tools/clientcmd`.
  *
  * @throws KubeError `InvalidConfig`, naming file and field
  */
@@ -35,7 +35,7 @@ export async function loadKubeconfig(
   }
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
-  // Pretty errors quote the file, which has secrets in it.
+  // Pretty errors quote the file, which contains secrets.
   const document = parseDocument(text, { version: '1.1', uniqueKeys: true, lineCounter, prettyErrors: false });
   const [error] = document.errors;
   if (error !== undefined) {
@@ -47,12 +47,12 @@ export async function loadKubeconfig(
   try {
     kubeconfig = document.toJS({ maxAliasCount: 100 });
   } catch {
-    throw new KubeError({ code: 'InvalidConfig', message: `${path}: too many aliases, or one that leads nowhere` });
+    throw new KubeError({ code: 'InvalidConfig', message: `${path}: too many aliases, or an alias without an anchor` });
   }
   return connectionOf(kubeconfig, path, context);
 }
 
-/** Faults whose messages quote what was read, which may be a secret (W4). */
+/** Parse errors whose messages quote the text, which may be a secret (W4). */
 const QUOTING: ReadonlySet<string> = new Set([
   'BAD_ALIAS',
   'BAD_COLLECTION_TYPE',
@@ -63,7 +63,7 @@ const QUOTING: ReadonlySet<string> = new Set([
   'UNEXPECTED_TOKEN',
 ]);
 
-/** The connection of a parsed kubeconfig; `file` is its path. @throws KubeError `InvalidConfig` */
+/** Returns the connection of a parsed kubeconfig. `file` is its path. @throws KubeError `InvalidConfig` */
 export function connectionOf(kubeconfig: unknown, file: string, contextName?: string): ConnectionConfig {
   const config = record(kubeconfig);
   if (config.kind !== undefined && config.kind !== 'Config') {
@@ -125,7 +125,7 @@ function clusterOf(cluster: Fields, file: string, path: string): ClusterConfig {
   };
 }
 
-/** As client-go reads it, a server without a scheme is `http://`. */
+/** A server without a scheme is `http://`, as in client-go. */
 function serverUrl(server: string, file: string, path: string): string {
   const full = server.includes('://') ? server : `http://${server}`;
   const url = URL.parse(full);
@@ -154,7 +154,7 @@ function userOf(user: Fields, file: string, path: string): UserConfig {
   const as = text(user, 'as', file, path);
   const groups = list(user['as-groups']).map(String);
   if (as === undefined && (groups.length > 0 || user['as-uid'] !== undefined)) {
-    throw invalidConfig(file, `${path}.as`, 'is missing: groups and UID are those of an impersonated user');
+    throw invalidConfig(file, `${path}.as`, 'is missing: groups and UID require an impersonated user');
   }
   const extra = Object.entries(record(user['as-user-extra'])).map(([name, values]) => [name, list(values).map(String)]);
   return {
@@ -178,7 +178,7 @@ function userOf(user: Fields, file: string, path: string): UserConfig {
   };
 }
 
-/** `<name>-data` in base64, or the file `<name>`. */
+/** Reads `<name>-data` in base64, or the file `<name>`. */
 function source(fields: Fields, name: string, file: string, path: string): PemSource | undefined {
   const data = text(fields, `${name}-data`, file, path);
   return pem(data, relative(text(fields, name, file, path), file));
@@ -188,7 +188,7 @@ function text(fields: Fields, name: string, file: string, path: string): string 
   const value = fields[name];
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value === 'string') return value;
-  // The value may be a secret: only its type is told.
+  // The value may be a secret: the message contains only its type.
   throw invalidConfig(
     file,
     `${path}.${name}`,
@@ -196,12 +196,15 @@ function text(fields: Fields, name: string, file: string, path: string): string 
   );
 }
 
-/** A path in a file, from its root on: it may be written into another file, and a command has to keep its slash. */
+/**
+ * Resolves a path against the directory of the kubeconfig. The result is absolute, so that it stays valid in another
+ * file and a command keeps its slash.
+ */
 function relative(path: string | undefined, file: string): string | undefined {
   return path === undefined || isAbsolute(path) ? path : resolve(dirname(file), path);
 }
 
-/** A bare name is looked up in PATH; anything with a slash is relative to the file. */
+/** A bare command name is looked up in PATH. A name with a slash is relative to the kubeconfig. */
 function commandPath(command: string, file: string): string {
   return command.includes('/') ? (relative(command, file) ?? command) : command;
 }

@@ -1,13 +1,14 @@
 import { KubeError } from './errors.ts';
 import { systemErrorOf } from './system-errors.ts';
 
-/** What one event of a watch may measure, in bytes (client-go's `streaming.NewDecoder`). */
+/** The size limit of one watch event, in bytes (client-go's `streaming.NewDecoder`). */
 const MAX_LINE_BYTES = 16 << 20;
 
 /**
- * The lines of a stream of UTF-8, as soon as each is whole. Empty lines are left out. A line is put together once, from the pieces
- * that it came in, so that a long one costs its length and no more.
- * @throws KubeError `InvalidResponse` for a line that is too long; an error with the code ECONNRESET where the stream ends within one
+ * Yields the lines of a UTF-8 stream as soon as each is complete, without empty lines. The pieces of a line are joined
+ * once, so that the cost is linear in its length.
+ * @throws KubeError `InvalidResponse` if a line is too long; an error with the code ECONNRESET if the stream ends
+ * within a line
  */
 export async function* lines(
   chunks: AsyncIterable<Uint8Array>,
@@ -25,12 +26,12 @@ export async function* lines(
       if (line !== '') yield line;
     }
     if (start >= chunk.length) continue;
-    // The rest is copied: a slice would hold the socket's whole buffer for as long as the watch is quiet.
+    // The rest is copied: a slice would keep the socket's whole buffer alive while the watch is quiet.
     pieces.push(new Uint8Array(chunk.subarray(start)));
     sizeBytes += chunk.length - start;
-    if (sizeBytes > maxBytes) throw tooLong(`a line of the answer is longer than ${maxBytes} bytes`);
+    if (sizeBytes > maxBytes) throw tooLong(`a line of the response is longer than ${maxBytes} bytes`);
   }
-  if (decode(pieces) !== '') throw systemErrorOf('ECONNRESET', 'the answer ended in the middle of a line');
+  if (decode(pieces) !== '') throw systemErrorOf('ECONNRESET', 'the response ended in the middle of a line');
 }
 
 function decode(pieces: readonly Uint8Array[]): string {
@@ -40,7 +41,7 @@ function decode(pieces: readonly Uint8Array[]): string {
   return Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('utf8').trim();
 }
 
-/** All of a body as text. @throws KubeError `InvalidResponse` where it is longer than `maxBytes` */
+/** Reads a whole body as text. @throws KubeError `InvalidResponse` if it is longer than `maxBytes` */
 export async function readText(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -50,12 +51,12 @@ export async function readText(
   for await (const chunk of chunks) {
     pieces.push(chunk);
     sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) throw tooLong(`the answer is longer than ${maxBytes} bytes`);
+    if (sizeBytes > maxBytes) throw tooLong(`the response is longer than ${maxBytes} bytes`);
   }
   return { text: Buffer.concat(pieces).toString('utf8'), sizeBytes };
 }
 
-/** The beginning of a body as text; what comes after `maxBytes` is not read. */
+/** Reads the start of a body as text, at most `maxBytes`. */
 export async function readStart(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;

@@ -10,7 +10,7 @@ import { systemErrorOf } from './system-errors.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** HTTP/2 where the server speaks it, HTTP/1.1 otherwise: the first connection decides (ALPN). */
+/** Uses HTTP/2 if the server supports it, otherwise HTTP/1.1. The first connection decides (ALPN). */
 export class NegotiatedPool implements ConnectionPool {
   readonly #clock: Clock;
   readonly #dialer: TlsDialer;
@@ -20,7 +20,7 @@ export class NegotiatedPool implements ConnectionPool {
   readonly #end = new AbortController();
   #ended: { readonly why: string; readonly atOnce: boolean } | undefined;
 
-  /** @param protocols the ALPN names to offer, the preferred first */
+  /** @param protocols the ALPN names to offer, the preferred one first */
   constructor(clock: Clock, dialer: TlsDialer, protocols: readonly string[]) {
     this.#clock = clock;
     this.#dialer = dialer;
@@ -48,7 +48,7 @@ export class NegotiatedPool implements ConnectionPool {
 
   destroy(why: string): void {
     this.#ended = { why, atOnce: true };
-    // Also a dial that is under way ends: whoever is on the way may keep it waiting.
+    // Also aborts a connection attempt in progress, which a silent server or proxy could delay.
     this.#end.abort(new KubeError({ code: 'ConnectionReplaced', message: why }));
     this.#pool?.destroy(why);
   }
@@ -63,7 +63,8 @@ export class NegotiatedPool implements ConnectionPool {
         const { host, port, pathPrefix } = this.#dialer.server;
         this.#pool = new Http1Pool(tlsAgent(this.#dialer, socket), { secure: true, host, port, pathPrefix });
       }
-      // It may have been ended while it was being dialled: after a retirement those who wait for it still get their answers.
+      // The pool may have been ended while the first connection was made. After `retire`, requests that wait for the
+      // connection still get their responses.
       if (this.#ended?.atOnce) this.#pool.destroy(this.#ended.why);
       else if (this.#ended !== undefined) this.#pool.retire(this.#ended.why);
       return this.#pool;
@@ -77,9 +78,9 @@ export class NegotiatedPool implements ConnectionPool {
     const socket = await this.#dialer.dial(this.#protocols, this.#end.signal);
     if (socket.alpnProtocol === 'h2') return await Http2Connection.over(this.#clock, this.#dialer.server, socket);
     socket.destroy();
-    // Another server answers there now: the next request finds out what it speaks.
+    // Another server responds now: the next request negotiates its protocol.
     this.#pool = undefined;
     this.#choosing = undefined;
-    throw systemErrorOf('ECONNRESET', 'the server has ceased to speak HTTP/2');
+    throw systemErrorOf('ECONNRESET', 'the server no longer speaks HTTP/2');
   }
 }

@@ -11,32 +11,35 @@ import { type ServerTls, TlsDialer } from './tls-dialer.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 import { proxyAuthorization } from './tunnel.ts';
 
-/** How often the credentials are looked at while a stream is open, in milliseconds (`pkg/kubelet/certificate/transport.go`). */
+/**
+ * How often the credentials are checked while a stream is open, in milliseconds
+ * (`pkg/kubelet/certificate/transport.go`).
+ */
 const CREDENTIAL_PERIOD_MS = 10_000;
 
 export interface NodeTransportComponents {
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
   readonly credentials: CredentialSource;
 }
 
 export interface NodeTransportOptions {
-  /** `https://host:port`, with a path where the API is below one. */
+  /** `https://host:port`, with a path if the API is below one. */
   readonly server: string;
-  /** The name in the server's certificate, where it is not the host's. */
+  /** The name in the server's certificate. Default: the host. */
   readonly tlsServerName?: string;
   readonly skipTlsVerify?: boolean;
   readonly proxy?: URL | undefined;
-  /** Whether HTTP/2 is offered to the server; true if unset. */
+  /** Whether HTTP/2 is offered to the server. Default: true. */
   readonly http2?: boolean;
 }
 
 /**
- * HTTP/2 over one connection where the server speaks it, so that a hundred watches cost no hundred connections; HTTP/1.1 with
- * connections that are kept otherwise. When the client certificate or the CA changes, new requests go over new connections at
- * once; streams are ended with `ConnectionReplaced`, other requests may finish.
+ * Sends requests over HTTP/2 and one connection if the server supports it, so that a hundred watches do not need a
+ * hundred connections; otherwise over HTTP/1.1 with kept connections. When the client certificate or the CA changes,
+ * new requests use new connections; streams end with `ConnectionReplaced`, and other requests complete.
  */
 export class NodeTransport implements HttpTransport, AsyncDisposable {
   readonly #clock: Clock;
@@ -50,7 +53,10 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   #timer: Timer | undefined;
   #isDisposed = false;
 
-  /** @throws KubeError `InvalidConfig` for a server that is no URL; OptionsError naming the component or option that is wrong */
+  /**
+   * @throws KubeError `InvalidConfig` if the server is not a URL; OptionsError naming the component or option that is
+   * wrong
+   */
   constructor(components: NodeTransportComponents, options: NodeTransportOptions) {
     checkOptions('NodeTransport', options, {
       server: 'string',
@@ -62,7 +68,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     checkComponents('NodeTransport', components, { credentials: ['current', 'reject'] });
     const server = URL.parse(options.server);
     if (server === null || (server.protocol !== 'https:' && server.protocol !== 'http:')) {
-      const message = `server ${JSON.stringify(options.server)}: no https or http URL`;
+      const message = `server ${JSON.stringify(options.server)}: must be an https or http URL`;
       throw new KubeError({ code: 'InvalidConfig', message });
     }
     const { clock, logger, credentials } = withDefaults(components);
@@ -75,7 +81,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     this.#http2 = options.http2 ?? true;
   }
 
-  /** @throws KubeError `ConnectionFailed` after it was disposed of; what keeps the request from being answered */
+  /** Sends a request. @throws KubeError `ConnectionFailed` after disposal; any error that prevents a response */
   async request(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
     this.#expectInUse();
     const credentials = await this.#credentials.current(signal);
@@ -87,13 +93,13 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     return response;
   }
 
-  /** Ends all connections, so that what comes next is dialled anew: streams fail with `ConnectionReplaced`. */
+  /** Closes all connections, so that later requests open new ones. Streams fail with `ConnectionReplaced`. */
   closeConnections(): void {
     this.#current?.pool.destroy('the connections were closed');
     this.#current = undefined;
   }
 
-  /** Ends all connections; no request makes a new one. */
+  /** Closes all connections. Later requests fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
     this.#timer?.cancel();
@@ -103,7 +109,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
 
   #expectInUse(): void {
     if (!this.#isDisposed) return;
-    throw new KubeError({ code: 'ConnectionFailed', message: 'the client was disposed of' });
+    throw new KubeError({ code: 'ConnectionFailed', message: 'the client is disposed' });
   }
 
   #use({ tls }: Credentials): ConnectionPool {
@@ -113,7 +119,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     const pool = isTls ? this.#tlsPool(tls) : this.#plainPool();
     this.#current = { pool, tls };
     if (current !== undefined) {
-      this.#logger.info({ server: this.#server.host }, 'The credentials have changed; connections are made anew');
+      this.#logger.info({ server: this.#server.host }, 'Credentials changed; opening new connections');
       current.pool.retire('the client certificate or the CA has changed');
     }
     return pool;
@@ -124,7 +130,10 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     return new NegotiatedPool(this.#clock, dialer, this.#http2 ? ['h2', 'http/1.1'] : ['http/1.1']);
   }
 
-  /** An HTTP proxy is sent the requests for an `http://` server, with their whole URLs; SOCKS is a way to the server. */
+  /**
+   * An HTTP proxy forwards requests for an `http://` server and gets their whole URLs. A SOCKS proxy tunnels
+   * connections to the server.
+   */
   #plainPool(): ConnectionPool {
     const proxy = this.#proxy;
     const { host, port, pathPrefix } = addressOf(this.#server);
@@ -156,7 +165,9 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
     return headers;
   }
 
-  /** A stream may last for hours: while there is one, the credentials are looked at though nobody sends anything. */
+  /**
+   * Checks the credentials periodically while a stream is open: a stream may last for hours without any other request.
+   */
   #arm(): void {
     this.#timer = this.#clock.setTimer(CREDENTIAL_PERIOD_MS, () => {
       this.#timer = undefined;
@@ -166,7 +177,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
         (credentials) => {
           if (this.#current !== undefined) this.#use(credentials);
         },
-        (err: unknown) => this.#logger.warn({ err }, 'The credentials could not be looked at'),
+        (err: unknown) => this.#logger.warn({ err }, 'Failed to check the credentials'),
       );
     });
   }

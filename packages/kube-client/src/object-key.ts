@@ -1,6 +1,6 @@
 import type { KubeObject } from './resource.ts';
 
-/** `namespace/name`, or the name alone of an object that is in no namespace (`cache.MetaNamespaceKeyFunc`). */
+/** Returns `namespace/name`, or only the name if the object has no namespace (`cache.MetaNamespaceKeyFunc`). */
 export function objectKey({ metadata }: KubeObject): string {
   const { namespace, name = '' } = metadata;
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;

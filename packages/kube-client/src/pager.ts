@@ -2,17 +2,17 @@ import { KubeError } from './errors.ts';
 import type { ListOptions } from './query.ts';
 import type { ObjectList } from './rest-client.ts';
 
-/** How many objects a page has (client-go's `pager`). */
+/** The number of objects per page (client-go's `pager`). */
 const PAGE_SIZE = 500;
 
-/** A whole collection, and whether it came in pages. */
+/** A whole collection, and whether the server returned it in pages. */
 export interface WholeList<T> extends Omit<ObjectList<T>, 'continue'> {
   readonly paginated: boolean;
 }
 
 /**
- * Lists all of a collection, in pages where `paged` is set and the server makes them. Where the pages expire before the
- * last one, it is listed once more as a whole. @throws KubeError
+ * Lists a whole collection, in pages if `paged` is set and the server supports it. If a page token expires before the
+ * last page, the collection is listed again in one response. @throws KubeError
  */
 export async function listAll<T>(
   list: (options: ListOptions) => Promise<ObjectList<T>>,

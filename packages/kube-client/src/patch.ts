@@ -5,8 +5,9 @@ export type JsonPatchOperation =
   | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string };
 
 /**
- * A patch and its kind: `strategic` (lists merge by their keys, as the Go types say), `merge` (RFC 7386), `json`
- * (RFC 6902), `apply` (server-side apply: the object as its field manager wants it; it is made where it is not there).
+ * A patch and its kind: `strategic` (lists merge by their keys, as in the Go types), `merge` (RFC 7386), `json` (RFC
+ * 6902), or `apply` (server-side apply: the fields that the field manager owns; the object is created if it does not
+ * exist).
  */
 export type Patch =
   | { readonly type: 'strategic'; readonly body: object }
@@ -18,11 +19,11 @@ const CONTENT_TYPES = {
   strategic: 'application/strategic-merge-patch+json',
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
-  // JSON is YAML: every server takes it, while `apply-patch+json` is not known to all.
+  // JSON is valid YAML. All servers accept this media type, while some do not know `apply-patch+json`.
   apply: 'application/apply-patch+yaml',
 } as const satisfies Record<Patch['type'], string>;
 
-/** The media type of a kind of patch. */
+/** Returns the media type of a kind of patch. */
 export function patchContentType(type: Patch['type']): string {
   return CONTENT_TYPES[type];
 }

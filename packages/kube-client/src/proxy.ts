@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 
-/** The process' environment, as far as proxies are concerned. */
+/** The environment variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PROXY_SCHEMES = ['http:', 'https:', 'socks5:', 'socks5h:'];
 
-/** What is wrong with a proxy's URL, if anything. */
+/** Returns what is wrong with a proxy URL, or `undefined`. */
 export function proxyUrlProblem(proxyUrl: string): string | undefined {
   const url = URL.parse(proxyUrl);
   if (url === null) return 'is no URL';
@@ -13,8 +13,9 @@ export function proxyUrlProblem(proxyUrl: string): string | undefined {
 }
 
 /**
- * The proxy for a server: the cluster's own, else what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say (in either case), as
- * Go's `http.ProxyFromEnvironment` reads them; `undefined`: none. Loopback is never reached by the environment's.
+ * Returns the proxy for a server: `proxyUrl` of the cluster, otherwise the proxy of `HTTPS_PROXY`, `HTTP_PROXY` and
+ * `NO_PROXY` (in either case), as Go's `http.ProxyFromEnvironment` reads them. `undefined`: no proxy. Loopback
+ * addresses never use the environment's proxy.
  */
 export function proxyFor(server: URL, proxyUrl: string | undefined, environment: Environment): URL | undefined {
   if (proxyUrl !== undefined) return new URL(proxyUrl);

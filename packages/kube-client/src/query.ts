@@ -1,31 +1,34 @@
-/** How old the objects of a list or watch may be (`metav1.ListOptions`). */
+/** How `resourceVersion` limits the age of the objects in a list or watch (`metav1.ListOptions`). */
 export type ResourceVersionMatch = 'NotOlderThan' | 'Exact';
 
-/** What a list asks for. */
+/** The options of a list request. */
 export interface ListOptions {
-  /** All namespaces where absent. */
+  /** Default: all namespaces. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   /** For example `spec.nodeName=a`; see {@link fieldSelector}. */
   readonly fieldSelector?: string | undefined;
-  /** Empty or absent: the newest; `0`: any; otherwise no older than this one, or as `resourceVersionMatch` says. */
+  /**
+   * Empty or absent: the newest version. `0`: any version. Otherwise this version or newer, or as
+   * `resourceVersionMatch` says.
+   */
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
-  /** At most this many objects in one answer; the rest is had with `continue`. */
+  /** The maximum number of objects in one response. The rest is read with `continue`. */
   readonly limit?: number | undefined;
   readonly continue?: string | undefined;
 }
 
-/** What a watch asks for. */
+/** The options of a watch request. */
 export interface WatchOptions extends Omit<ListOptions, 'limit' | 'continue'> {
-  /** The server ends the watch after so many seconds. */
+  /** The server ends the watch after this many seconds. */
   readonly timeoutSeconds?: number | undefined;
   readonly allowWatchBookmarks?: boolean | undefined;
-  /** The watch begins with the objects that are there and a bookmark that ends them (KEP-3157). */
+  /** The watch starts with the existing objects, followed by a bookmark (KEP-3157). */
   readonly sendInitialEvents?: boolean | undefined;
 }
 
-/** A path with its query; what is `undefined` or empty is left out. */
+/** Appends a query to a path. Parameters that are `undefined` or empty are left out. */
 export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | undefined>>,
@@ -38,7 +41,10 @@ export function withQuery(
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** A field selector in which every field has its value; commas, equals signs and backslashes in values are escaped. */
+/**
+ * Returns a field selector that requires each field to have its value. Commas, equals signs and backslashes in values
+ * are escaped.
+ */
 export function fieldSelector(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([field, value]) => `${field}=${value.replace(/[\\,=]/g, (special) => `\\${special}`)}`)

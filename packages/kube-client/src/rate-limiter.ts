@@ -1,5 +1,5 @@
-/** Lets requests through one by one: a `TokenBucket` of `@node-agent/async`, or anything of that form. */
+/** Limits the rate of requests: a `TokenBucket` of `@node-agent/async`, or any object with this method. */
 export interface RateLimiter {
-  /** Waits for the next turn and takes it. @throws the signal's reason; no turn is taken then */
+  /** Waits for the next token and takes it. @throws the signal's reason; no token is taken then */
   acquire(signal?: AbortSignal): Promise<void>;
 }

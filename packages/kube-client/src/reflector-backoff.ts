@@ -1,16 +1,16 @@
 import { type Clock, jitter, type Random } from '@node-agent/async';
 
-/** How the waits of a reflector grow. */
+/** The options of {@link ReflectorBackoff}. */
 export interface ReflectorBackoffOptions {
-  /** The first wait, in milliseconds. */
+  /** The first delay, in milliseconds. */
   readonly initialMs: number;
-  /** What they grow to, doubling; the jitter comes on top and doubles it at most. */
+  /** The limit of the doubling delay, in milliseconds. Jitter is added to it and can double it at most. */
   readonly maxMs: number;
-  /** The waits begin anew where none was needed for so long. */
+  /** The delay returns to `initialMs` if no delay was requested for this long, in milliseconds. */
   readonly resetAfterMs: number;
 }
 
-/** The waits between the failures of a reflector (client-go's `wait.Backoff` with factor 2, jitter 1 and a reset). */
+/** The delays between failures of a reflector (client-go's `wait.Backoff` with factor 2, jitter 1 and a reset). */
 export class ReflectorBackoff {
   readonly #components: { readonly clock: Pick<Clock, 'monotonic'>; readonly random: Random };
   readonly #options: ReflectorBackoffOptions;
@@ -26,7 +26,7 @@ export class ReflectorBackoff {
     this.#nextMs = options.initialMs;
   }
 
-  /** How long to wait now, in milliseconds. */
+  /** Returns the delay for this failure, in milliseconds. */
   next(): number {
     const { clock, random } = this.#components;
     const { initialMs, maxMs, resetAfterMs } = this.#options;

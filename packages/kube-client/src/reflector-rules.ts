@@ -2,26 +2,33 @@ import { isTooLargeVersion, type KubeError } from './errors.ts';
 import type { ListOptions, WatchOptions } from './query.ts';
 import { compareResourceVersions } from './resource-version.ts';
 
-/** What a reflector does at a time: a plain list, a list as the beginning of a watch (KEP-3157), or a watch. */
+/**
+ * The current operation of a reflector: a plain list, a streaming list (KEP-3157: the start of a watch), or a watch.
+ */
 export type ReflectorPhase = 'list' | 'streamingList' | 'watch';
 
-/** What a reflector remembers from one request to the next. */
+/** The state that a reflector keeps between requests. */
 export interface ReflectorState {
-  /** The newest resource version seen; empty before the first. */
+  /** The newest resource version seen. Empty before the first list. */
   readonly resourceVersion: string;
-  /** The server does not have that version (any longer, or yet): the next list must not name it. */
+  /** The server does not have that version (no longer, or not yet): the next list must not request it. */
   readonly versionUnavailable: boolean;
-  /** `off`: the server refused streaming lists. `skip`: one failed, so that the next list is a plain one. */
+  /**
+   * `off`: the server does not support streaming lists. `skip`: a streaming list failed, so the next list is a plain
+   * one.
+   */
   readonly streaming: 'on' | 'skip' | 'off';
-  /** The server paginated a list that it could have served from its cache: it has no cache of this resource. */
+  /** The server paginated a list that it could have served from its cache: it has no cache for this resource. */
   readonly paginated: boolean;
-  /** The server sends bookmarks, so that a long silence means a hung watch. */
+  /** The server sends bookmarks, so a long silence means that the watch hangs. */
   readonly bookmarkSeen: boolean;
-  /** A watch broke and was taken up where it was, and nothing has come of it yet: the server may be one that lost its past. */
+  /**
+   * A watch broke and was resumed from its version, and has delivered nothing since: the server may have lost its data.
+   */
   readonly unheard: boolean;
 }
 
-/** Before the first request. */
+/** Returns the state before the first request. */
 export function initialState(streaming: boolean): ReflectorState {
   return {
     resourceVersion: '',
@@ -33,33 +40,37 @@ export function initialState(streaming: boolean): ReflectorState {
   };
 }
 
-/** What to do after a request has ended. */
+/** The next step after a request has ended. */
 export interface Reaction {
   readonly next: 'list' | 'watch';
   readonly state: ReflectorState;
-  /** Whether the reflector's back-off comes before it. */
+  /** Whether to wait for the reflector's back-off first. */
   readonly backOff: boolean;
-  /** The wait is at least this long: the server asked for it. */
+  /** The minimum wait that the server requested, in milliseconds. */
   readonly atLeastMs: number;
 }
 
-/** How a request ended, besides its error. */
+/** How a request ended, apart from its error. */
 export interface PhaseEnd {
   readonly phase: ReflectorPhase;
-  /** The server has begun to answer the watch. */
+  /** Whether the server had started to answer the watch. */
   readonly opened: boolean;
-  /** How long it took, in milliseconds. */
+  /** The duration of the request, in milliseconds. */
   readonly lastedMs: number;
-  /** How many events came. */
+  /** The number of events received. */
   readonly events: number;
 }
 
-/** A watch that lasted less is a fault (client-go's VeryShortWatchError), also where it said something: each would cost a request. */
+/**
+ * A shorter watch counts as a failure (client-go's VeryShortWatchError) even if it delivered events: otherwise each
+ * event could cost a request.
+ */
 const SHORT_WATCH_MS = 1000;
 
 /**
- * A watch that the server ended in good order goes on where it ended; one that was very short does so after a back-off. A watch that
- * was taken up and of which nothing ever came is listed anew: it may be of a server that does not know the version.
+ * Returns the next step after the server ended a watch normally: the watch continues from its last version, after a
+ * back-off if it was very short. If a resumed watch has delivered nothing at all, the collection is listed again,
+ * because the server may not know the version.
  */
 export function afterCleanEnd(end: PhaseEnd, state: ReflectorState): Reaction {
   const said = end.events > 0;
@@ -69,15 +80,18 @@ export function afterCleanEnd(end: PhaseEnd, state: ReflectorState): Reaction {
 }
 
 /**
- * What follows a failure (after `tools/cache/reflector.go`): a version that is expired, or that the server does not have, is listed anew; a
- * watch that broke or was refused for now is taken up where it was; a server that is busy is asked for the same again, later; one that has
- * no streaming lists is asked for plain ones.
+ * Returns the next step after a failure (after `tools/cache/reflector.go`):
+ * - A version that is expired or that the server does not have: list again.
+ * - A watch that broke or was temporarily refused: resume it from its version.
+ * - A busy server: repeat the request later.
+ * - A server without streaming lists: use plain lists.
  */
 export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorState): Reaction {
   const reaction: Reaction = { next: 'list', state, backOff: true, atLeastMs: error.retryAfterMs ?? 0 };
   if (end.phase === 'watch') return afterWatchFailure(end, error, reaction);
   if (isExpired(error) || isTooLargeVersion(error)) {
-    // Once at once: a second failure of that kind, with no version named, is the server's trouble.
+    // The first such failure is retried without delay. A second one, although no version was requested, is a problem of
+    // the server.
     const backOff = state.versionUnavailable;
     return {
       ...reaction,
@@ -96,9 +110,10 @@ export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorSt
 }
 
 /**
- * A watch that broke goes on from the version that was seen last: five thousand nodes whose API server restarts must not list all
- * at once. A server that came back without its past says nothing at all to a version of its future: where nothing has come of a watch
- * that was taken up, not even a bookmark, all is listed (client-go waits there until the versions have caught up).
+ * Resumes a watch that broke from the last version seen: 5,000 nodes must not all list at the same time when their API
+ * server restarts. A server that lost its data sends nothing to a watch from a version in its future. So if a resumed
+ * watch delivers nothing, not even a bookmark, the collection is listed again (client-go waits until the versions have
+ * caught up).
  */
 function afterWatchFailure(end: PhaseEnd, error: KubeError, reaction: Reaction): Reaction {
   const { state } = reaction;
@@ -113,7 +128,7 @@ function afterWatchFailure(end: PhaseEnd, error: KubeError, reaction: Reaction):
   return resumed;
 }
 
-/** After a list or the initial events of a stream. */
+/** Returns the state after a list or after the initial events of a streaming list. */
 export function afterListed(
   resourceVersion: string,
   paginatedFromCache: boolean,
@@ -130,8 +145,8 @@ export function afterListed(
 }
 
 /**
- * After an event of a watch. `undefined` where its version is older than one that was seen: the server has lost its past (an
- * etcd that was wiped or restored), and all must be listed anew.
+ * Returns the state after an event of a watch. Returns `undefined` if the event's version is older than one already
+ * seen: the server lost data (etcd was wiped or restored), so the collection must be listed again.
  */
 export function afterEvent(
   resourceVersion: string,
@@ -144,18 +159,21 @@ export function afterEvent(
   return { ...state, resourceVersion, bookmarkSeen, unheard: false };
 }
 
-/** What a list asks for: the first may come from the server's cache, a later one may not go back in time. */
+/**
+ * Returns the version that a list requests: the first list may come from the server's cache; a later list must not
+ * return older data.
+ */
 export function listQuery(state: ReflectorState): Pick<ListOptions, 'resourceVersion'> {
   if (state.versionUnavailable) return { resourceVersion: '' };
   return { resourceVersion: state.resourceVersion === '' ? '0' : state.resourceVersion };
 }
 
-/** Whether a list is made in pages; where the server can serve it whole from its cache, it is not. */
+/** Returns whether to list in pages. Pages are avoided if the server can serve the whole list from its cache. */
 export function isPaged(state: ReflectorState, resourceVersion: string | undefined): boolean {
   return state.paginated || resourceVersion === '' || resourceVersion === '0';
 }
 
-/** What a streaming list asks for: no version (the newest), or none older than the last one seen. */
+/** Returns the query of a streaming list: no version (the newest), or at least the last version seen. */
 export function streamingListQuery(state: ReflectorState, timeoutSeconds: number): WatchOptions {
   return {
     resourceVersion: state.versionUnavailable ? '' : state.resourceVersion,
@@ -166,24 +184,24 @@ export function streamingListQuery(state: ReflectorState, timeoutSeconds: number
   };
 }
 
-/** What a watch asks for. */
+/** Returns the query of a watch. */
 export function watchQuery(state: ReflectorState, timeoutSeconds: number): WatchOptions {
   return { resourceVersion: state.resourceVersion, allowWatchBookmarks: true, timeoutSeconds };
 }
 
 /** The limits of a watch's silence, in milliseconds. */
 export interface IdleLimits {
-  /** Until the headers, and between the initial events of a streaming list. */
+  /** Until the response headers, and between the initial events of a streaming list. */
   readonly initialMs: number;
-  /** Where the server is known to send bookmarks, which it does once a minute. */
+  /** If the server is known to send bookmarks, which it does once a minute. */
   readonly idleMs: number;
-  /** Beyond the instant at which the server should have ended the watch. */
+  /** Beyond the time at which the server should have ended the watch. */
   readonly graceMs: number;
 }
 
 /**
- * How long a watch may be silent before it is taken for hung. Bookmarks are asked for, and every server of today sends them: one of
- * which none has come yet is given twice as long, and no more than its own time-out.
+ * Returns how long a watch may be silent before it counts as hung. Bookmarks are requested, and all current servers
+ * send them. A watch without a bookmark so far gets twice as long, but no longer than its own timeout plus the grace.
  */
 export function idleLimitMs(
   { initialMs, idleMs, graceMs }: IdleLimits,
@@ -197,7 +215,7 @@ function isExpired(error: KubeError): boolean {
   return error.code === 'Expired' || error.code === 'Gone';
 }
 
-/** Failures of a watch that say nothing about its version: of the way to the server, or of a server that is not ready. */
+/** Watch failures that do not invalidate the version: the network failed, or the server is not ready. */
 const KEEPS_VERSION: ReadonlySet<string> = new Set([
   'ConnectionFailed',
   'ConnectionReplaced',
@@ -213,7 +231,7 @@ function isUnreachable(error: KubeError): boolean {
   return error.code === 'ConnectionFailed' || error.code === 'ConnectionReplaced';
 }
 
-/** What servers answer that do not have `sendInitialEvents`, or have it off. */
+/** Returns whether the error is one that servers without `sendInitialEvents` return. */
 function isStreamingRefused(error: KubeError): boolean {
   return ['Invalid', 'BadRequest', 'MethodNotAllowed', 'NotAcceptable'].includes(error.code);
 }

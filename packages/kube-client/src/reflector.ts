@@ -23,37 +23,48 @@ import { ObjectStore } from './store.ts';
 import type { WatchEvent } from './watch-events.ts';
 import { WatchSession } from './watch-session.ts';
 
-/** What {@link Reflector} works with. */
+/** The components of {@link Reflector}. */
 export interface ReflectorComponents {
   readonly client: Pick<RestClient, 'list' | 'watch'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fieldSelector' | 'labelSelector'> {
   readonly resource: Resource<T>;
-  /** What is kept of each object: all of it where absent. It must keep name, namespace, UID and resource version. */
+  /**
+   * Reduces each object to what is kept. It must keep name, namespace, UID and resource version. Default: the whole
+   * object.
+   */
   readonly transform?: (object: T) => T;
-  /** Lists come as the beginning of a watch where the server can (KEP-3157); true where absent. */
+  /** Whether to list by streaming lists if the server supports them (KEP-3157). Default: true. */
   readonly streamingLists?: boolean;
-  /** The server ends each watch after this to twice this long, in milliseconds; 300,000 where absent. */
+  /**
+   * The server ends each watch after a random time between this value and twice this value, in milliseconds. Default:
+   * 300,000.
+   */
   readonly minWatchTimeoutMs?: number;
-  /** The first wait after a failure, in milliseconds; 800 where absent. Each further one is twice as long, with jitter. */
+  /**
+   * The first delay after a failure, in milliseconds. Default: 800. Each further delay is twice as long, plus jitter.
+   */
   readonly backOffMs?: number;
-  /** What the waits grow to, in milliseconds, without their jitter; 30,000 where absent. */
+  /** The limit of the delays, in milliseconds, without jitter. Default: 30,000. */
   readonly maxBackOffMs?: number;
-  /** A watch is dialled anew after so much silence, in milliseconds, or twice that before its first bookmark; 90,000 where absent. */
+  /**
+   * How long a watch may be silent before it is reconnected, in milliseconds; twice as long before its first bookmark.
+   * Default: 90,000.
+   */
   readonly idleTimeoutMs?: number;
 }
 
 /**
- * Keeps a copy of a collection that follows the server's: it lists, then watches, and never stops for good. Connections that
- * break, hang or are refused, versions that expire and servers that forget are all dealt with by themselves; until then the
- * copy stays as it was. Source: `k8s.io/client-go/tools/cache/reflector.go`.
+ * Keeps a local copy of a collection in sync with the API server: lists it, then watches it, until stopped. Handles
+ * broken, hanging and refused connections, expired versions, and servers that lost data; the copy stays unchanged
+ * during such failures. Source: `k8s.io/client-go/tools/cache/reflector.go`.
  */
 export class Reflector<T extends KubeObject> {
   readonly #components: WithDefaults<ReflectorComponents>;
@@ -66,7 +77,7 @@ export class Reflector<T extends KubeObject> {
   #lastError: KubeError | undefined;
   #endWait: (() => void) | undefined;
   #endRound: (() => void) | undefined;
-  /** All is to be listed before anything is watched again. */
+  /** The collection must be listed before the next watch. */
   #anew = false;
   readonly #startOnce = new StartOnce('Reflector');
 
@@ -97,47 +108,50 @@ export class Reflector<T extends KubeObject> {
     });
   }
 
-  /** The objects by `namespace/name` (or the name alone); they are never changed in place. */
+  /** The objects by `namespace/name` (or only the name). They are never modified in place. */
   get objects(): ReadonlyMap<string, T> {
     return this.#store.objects;
   }
 
-  /** Whether it has had all of the collection at least once. */
+  /** Whether the whole collection has been read at least once. */
   get hasSynced(): boolean {
     return this.#store.synced;
   }
 
-  /** The newest resource version seen; empty before the first list. */
+  /** The newest resource version seen. Empty before the first list. */
   get lastSyncResourceVersion(): string {
     return this.#state.resourceVersion;
   }
 
-  /** Why the copy may be out of date; `undefined` while a watch is open. */
+  /** Why the copy may be out of date. `undefined` while a watch is open. */
   get lastError(): KubeError | undefined {
     return this.#lastError;
   }
 
-  /** Resolves once {@link hasSynced}. @throws the signal's reason */
+  /** Resolves once {@link hasSynced} is true. @throws the signal's reason */
   async waitForSync(signal?: AbortSignal): Promise<void> {
     await abortable(this.#synced.promise, signal);
   }
 
-  /** A feed of changes for one consumer, which begins with all objects that are there. Close it, or leave it to the end. */
+  /**
+   * Returns a feed of changes for one consumer. The feed starts with all existing objects. The consumer must close it
+   * or read it to its end.
+   */
   changes(): ObjectChanges<T> {
     return this.#store.feed();
   }
 
   /**
-   * Ends the wait after a failure, if there is one: something else has just heard of the server. What the server itself has asked for
-   * (`Retry-After`) is waited out.
+   * Ends the current back-off, for example because another component has reached the server. A wait that the server
+   * requested (`Retry-After`) is not shortened.
    */
   retryNow(): void {
     this.#endWait?.();
   }
 
   /**
-   * Lists everything now: the server may have another store than the one that was followed, as after a wipe, and says nothing
-   * to a watch from a version of that one's.
+   * Lists the collection again now. Needed if the server's data store was replaced, for example after a wipe: a watch
+   * from a version of the old store receives nothing.
    */
   listAnew(): void {
     this.#anew = true;
@@ -145,7 +159,7 @@ export class Reflector<T extends KubeObject> {
     this.#endWait?.();
   }
 
-  /** Follows the collection until `signal` is aborted; then all feeds end. */
+  /** Follows the collection until `signal` is aborted; then all feeds close. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     let next: 'list' | 'watch' = 'list';
@@ -157,7 +171,7 @@ export class Reflector<T extends KubeObject> {
           next = 'list';
         }
         using round = linkAbort(signal);
-        this.#endRound = () => round.abort(new Error('everything is listed anew'));
+        this.#endRound = () => round.abort(new Error('the collection is listed again'));
         const reaction = await this.#round(next, round.signal);
         if (signal.aborted) return;
         if (this.#anew) continue;
@@ -170,7 +184,7 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** A watch, preceded by a list where that is due, to its end. */
+  /** Runs a list, if due, and the watch after it. */
   async #round(next: 'list' | 'watch', signal: AbortSignal): Promise<rules.Reaction> {
     const streams = next === 'list' && this.#state.streaming === 'on';
     let phase: rules.ReflectorPhase = streams ? 'streamingList' : next;
@@ -233,7 +247,7 @@ export class Reflector<T extends KubeObject> {
     this.#replace(objects, list.resourceVersion, query.resourceVersion === '0' && list.paginated);
   }
 
-  /** The objects that are there, as events, up to the bookmark that ends them. @throws KubeError where it does not come */
+  /** Reads the initial events of a watch up to the closing bookmark. @throws KubeError if the bookmark does not come */
   async #streamInitialEvents(session: WatchSession<T>): Promise<void> {
     const objects = new Map<string, T>();
     for (;;) {
@@ -253,13 +267,13 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Takes in what a watch says. @returns what to do where it tells that the server has lost its past */
+  /** Processes the events of a watch. @returns the next step if an event shows that the server lost data */
   async #follow(session: WatchSession<T>): Promise<rules.Reaction | undefined> {
     for (let event = await session.next(); event !== undefined; event = await session.next()) {
       const state = rules.afterEvent(event.resourceVersion, event.type === 'BOOKMARK', this.#state);
       if (state === undefined) {
         const fields = { seen: this.#state.resourceVersion, now: event.resourceVersion };
-        this.#logger.warn(fields, 'The resource version went back; everything is listed anew');
+        this.#logger.warn(fields, 'Resource version went back; listing the collection again');
         return { next: 'list', state: { ...this.#state, versionUnavailable: true }, backOff: true, atLeastMs: 0 };
       }
       this.#state = state;
@@ -284,7 +298,7 @@ export class Reflector<T extends KubeObject> {
   #replace(objects: ReadonlyMap<string, T>, resourceVersion: string, paginatedFromCache: boolean): void {
     this.#store.replace(objects);
     this.#state = rules.afterListed(resourceVersion, paginatedFromCache, this.#state);
-    this.#logger.debug({ count: objects.size, resourceVersion }, 'The collection was listed');
+    this.#logger.debug({ count: objects.size, resourceVersion }, 'Listed the collection');
     this.#synced.resolve();
   }
 
@@ -293,22 +307,25 @@ export class Reflector<T extends KubeObject> {
     return { namespace, fieldSelector, labelSelector };
   }
 
-  /** Between the least and twice as long, so that the watches of many nodes do not end together. */
+  /**
+   * Returns a random time between the minimum and twice the minimum, so that the watches of many nodes do not end
+   * together.
+   */
   #watchTimeoutSeconds(): number {
     const minMs = this.#options.minWatchTimeoutMs ?? 300_000;
     return Math.ceil(jitter(this.#components.random, minMs, 1) / 1000);
   }
 
   #recovered(): void {
-    if (this.#lastError !== undefined) this.#logger.info({}, 'The collection is watched again');
+    if (this.#lastError !== undefined) this.#logger.info({}, 'Watching the collection again');
     this.#lastError = undefined;
   }
 
-  /** The first failure of a row is worth a line that is seen; the expected ones are not. */
+  /** Logs the first of consecutive failures as a warning, and expected failures at debug level. */
   #failed(error: KubeError, phase: rules.ReflectorPhase): void {
     const expected = error.code === 'Expired' || error.code === 'Gone' || error.code === 'ConnectionReplaced';
     const level = expected || this.#lastError !== undefined ? 'debug' : 'warn';
-    this.#logger[level]({ err: error, phase }, 'The collection cannot be followed; it is tried again');
+    this.#logger[level]({ err: error, phase }, 'Failed to follow the collection; retrying');
     this.#lastError = error;
   }
 
@@ -317,8 +334,8 @@ export class Reflector<T extends KubeObject> {
     const backOffMs = backOff ? this.#backoff.next() : 0;
     using link = linkAbort(signal);
     this.#endWait = () => link.abort();
-    // An abort only ends the wait; whether all is to end, the loop sees for itself. What the server asked for is waited out, whoever has
-    // heard of it meanwhile.
+    // An abort only ends the wait; the loop checks whether to stop. `retryNow` does not shorten a wait that the server
+    // requested.
     if (atLeastMs > 0) await sleep(clock, atLeastMs, signal).catch(() => {});
     if (backOffMs > atLeastMs) await sleep(clock, backOffMs - atLeastMs, link.signal).catch(() => {});
     this.#endWait = undefined;

@@ -2,10 +2,10 @@ import type { Clock } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { KubeError } from './errors.ts';
 
-/** The files that credentials are in. */
+/** The file system methods that credentials need. */
 export type CredentialFiles = Pick<FileSystem, 'readFile' | 'stat'>;
 
-/** A text file that is read again when it has changed, which is looked for at most once in a while. */
+/** A text file that is read again after it has changed. Changes are checked at most once per period. */
 export class ReloadingFile {
   readonly #fs: CredentialFiles;
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -15,7 +15,7 @@ export class ReloadingFile {
   #stamp = '';
   #checkedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @param periodMs how long it is believed to be unchanged */
+  /** @param periodMs how long the file is assumed to be unchanged after a check */
   constructor(fs: CredentialFiles, clock: Pick<Clock, 'monotonic'>, path: string, periodMs: number) {
     this.#fs = fs;
     this.#clock = clock;
@@ -23,13 +23,13 @@ export class ReloadingFile {
     this.#periodMs = periodMs;
   }
 
-  /** Looks at the file at the next read, however short the last look is ago. */
+  /** Makes the next read check the file, even within the period. */
   expire(): void {
     this.#checkedAtMs = Number.NEGATIVE_INFINITY;
     this.#stamp = '';
   }
 
-  /** Its text, trimmed. @throws KubeError `CredentialsUnavailable` where it cannot be read or is empty */
+  /** Returns the trimmed text. @throws KubeError `CredentialsUnavailable` if the file is unreadable or empty */
   async read(): Promise<string> {
     const nowMs = this.#clock.monotonic();
     if (this.#text !== undefined && nowMs - this.#checkedAtMs < this.#periodMs) return this.#text;

@@ -9,13 +9,13 @@ import { errorOfResponse } from './status.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 import { Once, parseWarnings } from './warnings.ts';
 
-/** How long a wait for the client's own rate limit may be before it is worth a line in the log, in milliseconds. */
+/** A wait for the client's own rate limit that is at least this long is logged, in milliseconds. */
 const LONG_THROTTLE_MS = 1000;
 
-/** A `Status` is small; of anything else that refuses, the beginning tells. */
+/** How much of a failed response is read, in bytes: a `Status` is small, and of any other body the start is enough. */
 const MAX_FAILURE_BYTES = 1 << 20;
 
-/** What a {@link Requester} works with. */
+/** The components of a {@link Requester}. */
 export interface RequesterComponents {
   readonly transport: HttpTransport;
   readonly clock: Clock;
@@ -27,14 +27,17 @@ export interface RequesterComponents {
 export interface RequesterOptions {
   /** The label `host` of the metrics. */
   readonly host: string;
-  /** For one request with its retries, in milliseconds; the wait for the rate limit does not count. */
+  /** The timeout of one request including retries, in milliseconds. The wait for the rate limit does not count. */
   readonly timeoutMs: number;
   readonly maxRetries: number;
-  /** What an answer may measure that is no watch. */
+  /** The size limit of a response that is not a watch, in bytes. */
   readonly maxResponseBytes: number;
 }
 
-/** Sends requests: rate limit, deadline, retries, warnings, metrics, and errors in place of answers that are failures. */
+/**
+ * Sends requests: applies rate limit, deadline and retries, logs warnings, counts metrics, and converts failed
+ * responses into errors.
+ */
 export class Requester {
   readonly #components: RequesterComponents;
   readonly #options: RequesterOptions;
@@ -46,7 +49,7 @@ export class Requester {
     this.#options = options;
   }
 
-  /** The text of a successful answer. @throws KubeError */
+  /** Returns the text of a successful response. @throws KubeError */
   async send(request: HttpRequest, signal?: AbortSignal): Promise<string> {
     const { clock, metrics } = this.#components;
     const labels = { verb: request.method, host: this.#options.host };
@@ -61,7 +64,9 @@ export class Requester {
     }
   }
 
-  /** A successful answer whose body comes bit by bit; there is neither rate limit, deadline nor retry. @throws KubeError */
+  /**
+   * Returns a successful response whose body is streamed. No rate limit, deadline or retry applies. @throws KubeError
+   */
   async open(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
     try {
       const response = await this.#once({ ...request, stream: true }, signal);
@@ -84,7 +89,7 @@ export class Requester {
       }
       const delayMs = retryDelayMs({ method: request.method, error, attempt, maxRetries: this.#options.maxRetries });
       if (delayMs === undefined) throw error;
-      logger.debug({ err: error, path: request.path, attempt, delayMs }, 'A request failed and is sent again');
+      logger.debug({ err: error, path: request.path, attempt, delayMs }, 'Request failed; retrying');
       const code = error.httpStatus === undefined ? '<error>' : String(error.httpStatus);
       metrics.retries.inc({ code, verb: request.method, host: this.#options.host });
       await sleep(clock, delayMs, signal);
@@ -135,13 +140,13 @@ export class Requester {
     if (waitedMs < LONG_THROTTLE_MS) return;
     logger.debug(
       { waitedMs, method: request.method, path: request.path },
-      "A request waited for the client's rate limit",
+      'Request waited for the client-side rate limit',
     );
   }
 
   #warn(header: string | undefined): void {
     for (const warning of parseWarnings(header)) {
-      if (this.#warnings.first(warning)) this.#components.logger.warn({ warning }, 'The API server warns');
+      if (this.#warnings.first(warning)) this.#components.logger.warn({ warning }, 'API server returned a warning');
     }
   }
 
@@ -164,7 +169,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status <= 206;
 }
 
-/** `get /api/v1/nodes/a`: the query is left out, for it may be long. */
+/** Returns for example `get /api/v1/nodes/a`, without the query, which may be long. */
 function subjectOf(request: HttpRequest): string {
   return `${request.method.toLowerCase()} ${request.path.split('?', 1)[0]}`;
 }

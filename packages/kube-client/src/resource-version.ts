@@ -1,6 +1,6 @@
 /**
- * Which of two resource versions is newer: negative where `a` is the older, 0 where they are one; `undefined` where they
- * cannot be compared, because one is not a decimal number (KEP-5504).
+ * Compares two resource versions (KEP-5504): negative if `a` is older, 0 if they are equal. Returns `undefined` if one
+ * of them is not a decimal number.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return undefined;

@@ -1,19 +1,19 @@
 import type { ObjectMeta } from '@node-agent/pod-spec';
 import { KubeError } from './errors.ts';
 
-/** What every API object has. */
+/** The fields that every API object has. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: ObjectMeta;
 }
 
-/** An object that is to be made: its UID is the server's to give, and its name too where it has a `generateName`. */
+/** An object to be created: the server assigns the UID, and the name if `generateName` is set. */
 export type NewObject<T> = T extends { readonly metadata: infer M }
   ? Omit<T, 'metadata'> & { readonly metadata: Partial<M> }
   : T;
 
-/** A type of API object, and where an API server has it. `T` is the type of its JSON. */
+/** A type of API object and its location on an API server. `T` is the type of its JSON. */
 export interface Resource<T> {
   /** The API group; empty for the core group. */
   readonly group: string;
@@ -23,20 +23,20 @@ export interface Resource<T> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Not there at run time: ties `T` to the value. */
+  /** Never set: it only ties `T` to the value. */
   readonly object?: T;
 }
 
-/** The `apiVersion` of a resource's objects (`v1`, `coordination.k8s.io/v1`). */
+/** Returns the `apiVersion` of a resource's objects (`v1`, `coordination.k8s.io/v1`). */
 export function apiVersionOf(resource: Pick<Resource<unknown>, 'group' | 'version'>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** The path of one object, or of its subresource. */
+/** The location of an object or of its subresource. */
 export interface ObjectPath {
   /** Required for a namespaced resource. */
   readonly namespace?: string | undefined;
-  /** Required; an object of the API may lack it. */
+  /** Required, although an API object may lack it. */
   readonly name: string | undefined;
   readonly subresource?: string | undefined;
 }
@@ -48,7 +48,7 @@ export interface ObjectPath {
 export function collectionPath(resource: Resource<unknown>, namespace?: string): string {
   const parts = resource.group === '' ? ['api', resource.version] : ['apis', resource.group, resource.version];
   if (namespace !== undefined && !resource.namespaced) {
-    throw invalid(`${resource.plural} have no namespace, but ${JSON.stringify(namespace)} was given`);
+    throw invalid(`${resource.plural} are not namespaced, but the namespace ${JSON.stringify(namespace)} was passed`);
   }
   if (namespace !== undefined) parts.push('namespaces', segment('namespace', namespace));
   return `/${[...parts, resource.plural].join('/')}`;
@@ -69,11 +69,11 @@ export function objectPath(resource: Resource<unknown>, { namespace, name, subre
   return parts.join('/');
 }
 
-/** The rule of `path.IsValidPathSegmentName`; what is left is percent-encoded. */
+/** Encodes a path segment: rejects what `path.IsValidPathSegmentName` rejects and percent-encodes the rest. */
 function segment(what: string, value: string): string {
   const isInvalid = typeof value !== 'string' || ['', '.', '..'].includes(value) || /[/%]/.test(value);
   if (isInvalid) {
-    throw invalid(`${JSON.stringify(value)} is not a ${what}: it may not be empty, "." or "..", nor have "/" or "%"`);
+    throw invalid(`${JSON.stringify(value)} is not a ${what}: must not be empty, "." or ".." or contain "/" or "%"`);
   }
   // JSON may hold half of a character, which no URL has.
   if (!value.isWellFormed()) throw invalid(`${JSON.stringify(value)} is not a ${what}: it must be valid Unicode`);

@@ -22,7 +22,7 @@ import type {
 } from '@node-agent/pod-spec/api';
 import type { Resource } from './resource.ts';
 
-/** The resources that a node reads and writes. A resource that is not here is an object literal away. */
+/** The resources that a node reads and writes. Other resources can be written as object literals. */
 export interface Resources {
   readonly pods: Resource<Pod>;
   readonly nodes: Resource<Node>;

@@ -19,44 +19,46 @@ import {
 import type { HttpRequest, HttpTransport } from './transport.ts';
 import { parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
-/** What {@link RestClient} works with; all but the transport has a default. */
+/** The components of {@link RestClient}. All but the transport have a default. */
 export interface RestClientComponents {
   readonly transport: HttpTransport;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** None where absent. */
+  /** Default: none. */
   readonly rateLimiter?: RateLimiter | undefined;
 }
 
 export interface RestClientOptions {
-  /** The label `host` of the metrics; empty where absent. */
+  /** The label `host` of the metrics. Default: empty. */
   readonly host?: string;
-  /** `node-agent` where absent. */
+  /** Default: `node-agent`. */
   readonly userAgent?: string;
-  /** For one request with all its retries, in milliseconds; 65,000 where absent (the server itself gives up at 60 s). */
+  /** The timeout of one request including retries, in milliseconds. Default: 65,000 (the server times out at 60 s). */
   readonly timeoutMs?: number;
-  /** How often a request is sent again where the server asks for it with `Retry-After`; 10 where absent. */
+  /** How often a request is repeated if the server sends `Retry-After`. Default: 10. */
   readonly maxRetries?: number;
-  /** What an answer may measure, in bytes; 256 MiB where absent. An event of a watch: 16 MiB, as in client-go. */
+  /**
+   * The size limit of a response, in bytes. Default: 256 MiB. The limit of a watch event is 16 MiB, as in client-go.
+   */
   readonly maxResponseBytes?: number;
 }
 
-/** The place of one object. */
+/** The location of one object. */
 export interface ObjectKey {
   readonly name: string;
-  /** Must be there for a namespaced resource. */
+  /** Required for a namespaced resource. */
   readonly namespace?: string | undefined;
 }
 
-/** What every write may say. */
+/** Options of all writes. */
 export interface WriteOptions {
-  /** The server checks and answers, and stores nothing. */
+  /** The server validates the request and responds, but stores nothing. */
   readonly dryRun?: boolean;
-  /** Who owns the fields written (KEP-555); the user agent's first word where absent. */
+  /** The owner of the written fields (KEP-555). Default: the first word of the user agent. */
   readonly fieldManager?: string;
 }
 
@@ -66,27 +68,28 @@ export interface PatchOptions extends ObjectKey, WriteOptions {
 }
 
 export interface DeleteOptions extends ObjectKey {
-  /** Refused with `Conflict` where the object of that name has another UID or resource version. */
+  /** Conditions on the object's UID and resource version. If they do not hold, the server responds with `Conflict`. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  /** The object's own where absent; 0: at once. */
+  /** Default: the grace period of the object. 0: delete immediately. */
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
   readonly dryRun?: boolean;
 }
 
-/** One page of a list, or all of it. */
+/** One page of a list, or the whole list. */
 export interface ObjectList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** Where the next page begins; `undefined` on the last. */
+  /** The token for the next page. `undefined` on the last page. */
   readonly continue: string | undefined;
 }
 
 /**
- * Requests of an API server, with plain JSON in and out: objects are exactly what the wire had, unknown fields included. Of lists and
- * watches, whose objects are looked at and not written back, an integer beyond 2^53 is the nearest number.
- * Every method throws {@link KubeError}: with the server's reason, `ConnectionFailed`, `DeadlineExceeded`, `Aborted` (its
- * cause is the signal's reason), `InvalidResponse` or `InvalidRequest`. Construction does no I/O.
+ * Sends requests to an API server, with plain JSON in and out: objects are exactly as on the wire, unknown fields
+ * included. In lists and watches, whose objects are only read, an integer beyond 2^53 is rounded to the nearest number.
+ *
+ * Every method throws {@link KubeError}: with the server's reason, `ConnectionFailed`, `DeadlineExceeded`, `Aborted`
+ * (its cause is the signal's reason), `InvalidResponse` or `InvalidRequest`. The constructor does no I/O.
  */
 export class RestClient {
   readonly #requester: Requester;
@@ -116,7 +119,7 @@ export class RestClient {
     this.#headers = { accept: 'application/json', 'user-agent': userAgent };
   }
 
-  /** An object as the server has it; with `resourceVersion` `0`, as its cache has it. @throws KubeError */
+  /** Reads an object. With `resourceVersion` `0`, the server may respond from its cache. @throws KubeError */
   async get<T>(
     resource: Resource<T>,
     { name, namespace, resourceVersion }: ObjectKey & { readonly resourceVersion?: string },
@@ -126,7 +129,7 @@ export class RestClient {
     return await this.#object<T>({ method: 'GET', path, headers: this.#headers }, signal);
   }
 
-  /** One page of a collection: all of it where no `limit` is given. @throws KubeError */
+  /** Reads one page of a collection, or all of it if `limit` is unset. @throws KubeError */
   async list<T>(resource: Resource<T>, options: ListOptions = {}, signal?: AbortSignal): Promise<ObjectList<T>> {
     const { namespace, ...query } = options;
     const path = withQuery(collectionPath(resource, namespace), query);
@@ -134,7 +137,10 @@ export class RestClient {
     return listOf(resource, list);
   }
 
-  /** Makes an object, in the namespace that its metadata say. @returns what the server made of it @throws KubeError `AlreadyExists`, ... */
+  /**
+   * Creates an object in the namespace of its metadata. @returns the object as the server stored it @throws KubeError
+   * `AlreadyExists`, ...
+   */
   async create<T extends object>(
     resource: Resource<T>,
     object: NewObject<T> & object,
@@ -150,8 +156,8 @@ export class RestClient {
   }
 
   /**
-   * Posts to an object's subresource: `token` of a service account, `eviction` and `binding` of a pod. What comes back has
-   * the type of what was sent. @throws KubeError
+   * Posts to a subresource of an object: `token` of a service account, `eviction` or `binding` of a pod. The response
+   * has the type of the request. @throws KubeError
    */
   async createSubresource<S extends object>(
     resource: Resource<unknown>,
@@ -166,7 +172,10 @@ export class RestClient {
     return await this.#post<S>(objectPath(resource, path), object, options, signal);
   }
 
-  /** Replaces an object, or its `subresource`. @throws KubeError `Conflict` where its resource version is not the newest */
+  /**
+   * Replaces an object, or its `subresource`. @throws KubeError `Conflict` if the object's resource version is not the
+   * newest
+   */
   async update<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
@@ -179,7 +188,7 @@ export class RestClient {
     return await this.#object<T>(this.#withBody('PUT', path, object), signal);
   }
 
-  /** Changes an object, or its `subresource`. @throws KubeError */
+  /** Patches an object, or its `subresource`. @throws KubeError */
   async patch<T>(resource: Resource<T>, patch: Patch, options: PatchOptions, signal?: AbortSignal): Promise<T> {
     const { name, namespace, subresource, ...write } = options;
     const query =
@@ -191,7 +200,9 @@ export class RestClient {
     return await this.#object<T>(request, signal);
   }
 
-  /** Deletes an object, or begins to. @throws KubeError `NotFound`, `Conflict`, ... */
+  /**
+   * Requests the deletion of an object; the server may complete it later. @throws KubeError `NotFound`, `Conflict`, ...
+   */
   async delete<T>(resource: Resource<T>, options: DeleteOptions, signal?: AbortSignal): Promise<void> {
     const { name, namespace, dryRun, preconditions, gracePeriodSeconds, propagationPolicy } = options;
     const path = objectPath(resource, { name, namespace });
@@ -207,9 +218,11 @@ export class RestClient {
   }
 
   /**
-   * The changes of a collection, from a resource version on. Resolves when the server has begun to answer; the events end
-   * when the server ends them, and must be read on or left. It has no deadline and is not counted against the rate limit.
-   * @throws KubeError also while iterating: what an `ERROR` event says, `ConnectionFailed` for a connection that broke
+   * Watches a collection from a resource version on. Resolves when the server has started to respond. The events end
+   * when the server ends the watch; the caller must read them to the end or leave the iterator. A watch has no deadline
+   * and does not count against the rate limit.
+   * @throws KubeError also while iterating: the error of an `ERROR` event, or `ConnectionFailed` if the connection
+   * broke
    */
   async watch<T extends KubeObject>(
     resource: Resource<T>,
@@ -222,7 +235,7 @@ export class RestClient {
     return events<T>(body, signal);
   }
 
-  /** The JSON at any path (`/version`, `/apis/...`). @throws KubeError */
+  /** Reads the JSON at any path (`/version`, `/apis/...`). @throws KubeError */
   async getPath(path: string, signal?: AbortSignal): Promise<unknown> {
     return parseJson(await this.#requester.send({ method: 'GET', path, headers: this.#headers }, signal));
   }
@@ -236,7 +249,7 @@ export class RestClient {
   }
 
   async #object<T>(request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
-    // What the server sends for a resource has that resource's type: that is the contract of the API.
+    // By the API's contract, the response for a resource has the type of that resource.
     return (await this.#record(request, signal)) as T;
   }
 
@@ -247,7 +260,7 @@ export class RestClient {
   ): Promise<Readonly<Record<string, unknown>>> {
     const value = parse(await this.#requester.send(request, signal));
     if (isRecord(value)) return value;
-    const message = `${request.method.toLowerCase()} ${request.path}: the answer is no object`;
+    const message = `${request.method.toLowerCase()} ${request.path}: the response must be an object`;
     throw new KubeError({ code: 'InvalidResponse', message });
   }
 }
@@ -273,12 +286,12 @@ async function* events<T extends KubeObject>(
   }
 }
 
-/** Items of a list say neither `kind` nor `apiVersion`, those of a watch do: here both do. */
+/** Adds `kind` and `apiVersion` to the items of a list: the server leaves them out in lists but not in watches. */
 function listOf<T>(resource: Resource<T>, list: Readonly<Record<string, unknown>>): ObjectList<T> {
   const metadata = isRecord(list.metadata) ? list.metadata : undefined;
   const items = list.items ?? [];
   if (metadata === undefined || !Array.isArray(items)) {
-    throw new KubeError({ code: 'InvalidResponse', message: `list ${resource.plural}: the answer is no list` });
+    throw new KubeError({ code: 'InvalidResponse', message: `list ${resource.plural}: the response must be a list` });
   }
   const { resourceVersion, continue: next } = metadata;
   const type = typeOf(resource);
@@ -289,7 +302,7 @@ function listOf<T>(resource: Resource<T>, list: Readonly<Record<string, unknown>
   };
 }
 
-/** Whatever reads a list goes by the names in it. @throws KubeError `InvalidResponse` */
+/** Checks that a list item has a name: all readers of lists rely on names. @throws KubeError `InvalidResponse` */
 function itemOf(resource: Resource<unknown>, item: unknown): object {
   if (isRecord(item) && isRecord(item.metadata) && typeof item.metadata.name === 'string') return item;
   throw new KubeError({ code: 'InvalidResponse', message: `list ${resource.plural}: an item has no name` });

@@ -1,7 +1,7 @@
 import { errorCode } from '@node-agent/host';
 import { isTooLargeVersion, type KubeError } from './errors.ts';
 
-/** Errors of a connection that was there and broke, after which a read may simply be sent again. */
+/** Errors of an established connection that broke, after which a read may be repeated. */
 const BROKEN_CONNECTION = new Set([
   'ECONNRESET',
   'EPIPE',
@@ -10,7 +10,7 @@ const BROKEN_CONNECTION = new Set([
   'ERR_HTTP2_SESSION_ERROR',
 ]);
 
-/** What {@link retryDelayMs} decides on. */
+/** The input of {@link retryDelayMs}. */
 export interface FailedAttempt {
   readonly method: string;
   readonly error: KubeError;
@@ -20,9 +20,9 @@ export interface FailedAttempt {
 }
 
 /**
- * How long to wait before a failed request is sent again, in milliseconds; `undefined`: not at all. A 429 or 5xx with
- * `Retry-After` is; a GET whose connection broke is, after a second (client-go's `rest/with_retry.go`). Not so a version that is too large,
- * whoever named it knows what to do instead.
+ * Returns how long to wait before a failed request is repeated, in milliseconds, or `undefined` if it must not be
+ * repeated. A 429 or 5xx with `Retry-After` is repeated; a GET whose connection broke is repeated after one second
+ * (client-go's `rest/with_retry.go`). A version that is too large is not repeated: the caller knows what to do instead.
  */
 export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttempt): number | undefined {
   if (attempt > maxRetries || isTooLargeVersion(error)) return undefined;
@@ -33,16 +33,21 @@ export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttem
   return method === 'GET' && isBrokenConnection(error) ? 1000 : undefined;
 }
 
-/** Whether a connection that had been made broke; not a refused one, nor one that could not be made. */
+/** Returns whether an established connection broke. False for a connection that was refused or could not be made. */
 function isBrokenConnection(error: KubeError): boolean {
   if (error.code !== 'ConnectionFailed') return false;
   return BROKEN_CONNECTION.has(errorCode(error.cause) ?? '');
 }
 
-/** No server means more than this by `Retry-After`; a proxy with a wrong clock may say years. */
+/**
+ * The limit of `Retry-After`, in milliseconds. No server means more, but a proxy with a wrong clock may ask for years.
+ */
 export const MAX_RETRY_AFTER_MS = 600_000;
 
-/** The header `Retry-After` in milliseconds, ten minutes at most: seconds, or an HTTP date against `nowMs` (the wall clock). */
+/**
+ * Returns the header `Retry-After` in milliseconds, at most ten minutes. The header is in seconds, or an HTTP date that
+ * is compared with `nowMs` (wall clock).
+ */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\s*\d{1,9}\s*$/.test(header)) return Math.min(Number(header) * 1000, MAX_RETRY_AFTER_MS);

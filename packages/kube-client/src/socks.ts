@@ -1,17 +1,20 @@
 import { connect, type Socket } from 'node:net';
 import type { TunnelTarget } from './tunnel.ts';
 
-/** Lengths are one byte in the protocol. */
+/** The protocol stores lengths in one byte. */
 const MAX_TEXT_BYTES = 255;
 
-/** A connection through a SOCKS 5 proxy (RFC 1928 and 1929); names are resolved by the proxy. @throws Error, with no secret in it */
+/**
+ * Opens a connection through a SOCKS 5 proxy (RFC 1928 and 1929). The proxy resolves names. @throws Error without
+ * secrets in its message
+ */
 export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal: AbortSignal): Promise<Socket> {
   const user = decodeURIComponent(proxy.username);
   const password = decodeURIComponent(proxy.password);
   for (const [what, text] of [['host', host] as const, ['user', user] as const, ['password', password] as const]) {
     if (Buffer.byteLength(text) > MAX_TEXT_BYTES) throw new Error(`SOCKS: the ${what} is longer than 255 bytes`);
   }
-  // Loaded here, for few have such a proxy.
+  // Loaded on demand, because SOCKS proxies are rare.
   const { SocksClient } = await import('socks');
   signal.throwIfAborted();
   const proxyPort = Number(proxy.port || 1080);
@@ -39,7 +42,7 @@ export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal
     signal.throwIfAborted();
     return socket;
   } catch (error) {
-    // The library leaves nobody to listen on a socket that it has given up.
+    // The library removes its error listener from a socket that it gave up.
     socket.on('error', () => {}).destroy();
     throw new Error(messageOf(error));
   } finally {
@@ -47,7 +50,7 @@ export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal
   }
 }
 
-/** The library's errors carry its options, of which the password is one. */
+/** The library's errors contain its options, among them the password. */
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.startsWith('SOCKS') ? text : `SOCKS: ${text}`;

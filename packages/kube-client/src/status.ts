@@ -2,19 +2,19 @@ import { isStatusReason, KubeError, type StatusCause, type StatusDetails, type S
 import { isRecord, parseJson } from './json.ts';
 import { MAX_RETRY_AFTER_MS } from './retry.ts';
 
-/** What is known of an answer that is no success. */
+/** A response that is not a success. */
 export interface ErrorResponse {
   readonly status: number;
   readonly text: string;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The request, for a message where the server gives none: `get pods default/a`. */
+/** The request, for messages if the server sends none: `get pods default/a`. */
 export type RequestSubject = string;
 
 /**
- * The error that an answer of the API server means: its `Status` word for word where it sent one, else the status code's
- * usual reason with a message of client-go's kind (`pkg/api/errors/errors.go`, NewGenericServerResponse).
+ * Converts a failed response into an error: verbatim from its `Status` if it has one, otherwise the usual reason of the
+ * status code with client-go's message (`pkg/api/errors/errors.go: NewGenericServerResponse`).
  */
 export function errorOfResponse({ status, text, retryAfterMs }: ErrorResponse, subject: RequestSubject): KubeError {
   const parsed = statusObject(text);
@@ -23,7 +23,7 @@ export function errorOfResponse({ status, text, retryAfterMs }: ErrorResponse, s
   return new KubeError({ code: reason, message: `${message} (${subject})`, httpStatus: status, retryAfterMs });
 }
 
-/** The error that a `Status` object means: one in an answer, or one in a watch's `ERROR` event. */
+/** Converts a `Status` object, from a response or from an `ERROR` event of a watch, into an error. */
 export function errorOfStatus(
   value: unknown,
   known: { readonly httpStatus?: number; readonly retryAfterMs?: number | undefined } = {},
@@ -50,7 +50,7 @@ function statusObject(text: string): unknown {
     const value = parseJson(text);
     return isRecord(value) && value.kind === 'Status' && value.status !== 'Success' ? value : undefined;
   } catch {
-    // No JSON, or half of one: what the status code says is all that there is.
+    // The body is not JSON or is truncated: only the status code is known.
     return undefined;
   }
 }
@@ -98,7 +98,7 @@ const REASONS: ReadonlyMap<number, StatusReason> = new Map([
   [504, 'Timeout'],
 ]);
 
-/** The reason that a status code has where the server gives none that is known. */
+/** Returns the reason for a status code if the server sent no known reason. */
 function reasonOfCode(status: number | undefined): StatusReason {
   if (status === undefined) return 'Unknown';
   return REASONS.get(status) ?? (status >= 500 ? 'InternalError' : 'Unknown');

@@ -2,7 +2,7 @@ import { ChangeFeed, type ObjectChange } from './change-feed.ts';
 import { objectKey } from './object-key.ts';
 import type { KubeObject } from './resource.ts';
 
-/** The objects that a reflector knows, and who is told of their changes. */
+/** The objects of a reflector and the feeds that receive their changes. */
 export class ObjectStore<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #feeds = new Set<ChangeFeed<T>>();
@@ -12,7 +12,7 @@ export class ObjectStore<T extends KubeObject> {
     return this.#objects;
   }
 
-  /** Whether all objects that there were have been put in at least once. */
+  /** Whether a complete list has been stored at least once. */
   get synced(): boolean {
     return this.#synced;
   }
@@ -30,7 +30,7 @@ export class ObjectStore<T extends KubeObject> {
     if (this.#objects.delete(key)) this.#tell({ type: 'deleted', key, object });
   }
 
-  /** Makes `objects` all that there is; what is not changed by that is not told. */
+  /** Replaces the whole content by `objects`. Feeds only receive objects that changed. */
   replace(objects: ReadonlyMap<string, T>): void {
     for (const [key, object] of this.#objects) {
       if (objects.has(key)) continue;
@@ -43,7 +43,7 @@ export class ObjectStore<T extends KubeObject> {
     this.#tell({ type: 'synced' });
   }
 
-  /** A feed that begins with all that is there. */
+  /** Returns a feed that starts with all existing objects. */
   feed(): ChangeFeed<T> {
     const feed = new ChangeFeed<T>(() => void this.#feeds.delete(feed));
     for (const [key, object] of this.#objects) feed.push({ type: 'changed', key, object, previous: undefined });
@@ -61,7 +61,7 @@ export class ObjectStore<T extends KubeObject> {
   }
 }
 
-/** An object of the same UID and resource version is the same object. */
+/** Objects with the same UID and resource version are identical. */
 function isSameVersion(a: KubeObject, b: KubeObject): boolean {
   const version = a.metadata.resourceVersion;
   return version !== undefined && version === b.metadata.resourceVersion && a.metadata.uid === b.metadata.uid;

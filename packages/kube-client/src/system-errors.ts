@@ -1,9 +1,9 @@
-/** An error with a code, as the system's have it. */
+/** Creates an error with a code, like a system error. */
 export function systemErrorOf(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** A signal's reason as an error, for what can be destroyed with errors only. */
+/** Converts a signal's reason into an error, for streams that can only be destroyed with an error. */
 export function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }

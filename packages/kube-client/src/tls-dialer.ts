@@ -9,26 +9,29 @@ import { systemErrorOf, toError } from './system-errors.ts';
 import { issuersAreAuthorities, trustSets } from './trust-sets.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** How the server's certificate is looked at. */
+/** How the server's certificate is verified. */
 export interface ServerTls {
-  /** The name that it must have; the host's where absent. */
+  /** The name that the certificate must have. Default: the host. */
   readonly servername: string | undefined;
   readonly rejectUnauthorized: boolean;
 }
 
-/** After so much silence the kernel probes a connection, and finds a peer that vanished 10 s later. */
+/**
+ * How long a connection may be silent before the kernel probes it, in milliseconds. A peer that vanished is detected 10
+ * s later.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Makes TLS connections to one server, through its proxy if it has one. */
+/** Opens TLS connections to one server, through a proxy if configured. */
 export class TlsDialer {
   readonly server: ServerAddress;
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #options: ConnectionOptions;
   readonly #material: TlsMaterial;
   readonly #proxy: URL | undefined;
-  /** Made at the first dial: the system's authorities are many. */
+  /** Created at the first connection, because the system has many authorities. */
   #contexts: readonly SecureContext[] | undefined;
-  /** The index of the context that verified the server last. */
+  /** The index of the context that last verified the server. */
   #preferred = 0;
 
   constructor(
@@ -48,21 +51,22 @@ export class TlsDialer {
   }
 
   /**
-   * @param protocols what to offer, the preferred first
-   * @throws what the socket failed with; KubeError of the proxy; the signal's reason
+   * Opens a connection.
+   * @param protocols the protocols to offer, the preferred one first
+   * @throws the socket's error; KubeError of the proxy; the signal's reason
    */
   async dial(protocols: readonly string[], signal?: AbortSignal): Promise<TLSSocket> {
     const { authority } = this.server;
     return await withDialDeadline(this.#clock, authority, (linked) => this.#dial(protocols, linked), signal);
   }
 
-  /** One context for each set of authorities, in the order to try them. */
+  /** Creates one context per set of authorities, in the order in which to try them. */
   #secureContexts(): readonly SecureContext[] {
     const { ca, cert, key } = this.#material;
     const verifies = this.#options.rejectUnauthorized === true;
     const sets = ca === undefined ? [verifies ? systemAuthorities() : undefined] : verifies ? trustSets(ca) : [ca];
     return sets.map((set) =>
-      // A bundle may hold an intermediate authority without its root: Go trusts what is in the bundle.
+      // A bundle may contain an intermediate authority without its root. Go trusts every certificate of the bundle.
       createSecureContext({ ca: set, cert, key, minVersion: 'TLSv1.2', allowPartialTrustChain: true }),
     );
   }
@@ -80,7 +84,8 @@ export class TlsDialer {
         return socket;
       } catch (error) {
         if (!(error instanceof Unverified)) throw error;
-        // The authority that has signed says best what is wrong with what it has signed.
+        // The error of the authority that really signed is the most useful: a bad signature means a different
+        // authority.
         if (failure === undefined || isBadSignature(failure)) failure = error.cause;
       }
     }
@@ -127,10 +132,10 @@ export class TlsDialer {
   }
 }
 
-/** The server's certificate was not verified by one set of authorities; `cause` says why. */
+/** One set of authorities did not verify the server's certificate. `cause` is the reason. */
 class Unverified extends Error {
   constructor(cause: unknown) {
-    super('the server is not verified', { cause });
+    super("the server's certificate was not verified", { cause });
   }
 }
 
@@ -138,7 +143,7 @@ function isBadSignature(error: unknown): boolean {
   return codeOf(error) === 'CERT_SIGNATURE_FAILURE';
 }
 
-/** The name is compared after a chain was found: other authorities do not change it. */
+/** The name is compared after a chain was found, so other authorities would not change the result. */
 function isWrongName(error: unknown): boolean {
   return codeOf(error) === 'ERR_TLS_CERT_ALTNAME_INVALID';
 }

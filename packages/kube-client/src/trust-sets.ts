@@ -4,26 +4,27 @@ import type { DetailedPeerCertificate } from 'node:tls';
 const BLOCK = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g;
 
 /**
- * Returns the sets of authorities to verify a server with, in the order to try them: the whole bundle, then sets in which each
- * subject occurs once. During a CA rotation a bundle holds two authorities of one subject, and OpenSSL takes the first whose
- * name fits: unless key identifiers tell them apart, it reports a bad signature though the other authority has signed. Go
- * tries each (`crypto/x509: Certificate.buildChains`).
+ * Returns the sets of authorities with which to verify a server, in the order in which to try them: the whole bundle,
+ * then sets in which each subject occurs once. During a CA rotation, a bundle contains two authorities with the same
+ * subject. OpenSSL uses the first one with a matching name: if no key identifiers distinguish them, it reports a bad
+ * signature although the other authority signed the certificate. Go tries each (`crypto/x509:
+ * Certificate.buildChains`).
  *
- * Each set is a part of the bundle, and OpenSSL alone decides: a server that one of the sets verifies is verified by
- * authorities of the bundle, under all of OpenSSL's rules. A bundle without a repeated subject is one set.
+ * Each set is a subset of the bundle, and OpenSSL alone verifies: a server that one set verifies is verified by
+ * authorities of the bundle, under all of OpenSSL's rules. A bundle without a repeated subject yields one set.
  */
 export function trustSets(bundle: string): readonly string[] {
   const bySubject = new Map<string, string[]>();
   try {
     for (const [block] of bundle.matchAll(BLOCK)) {
-      // OpenSSL compares names without regard to case and to runs of spaces.
+      // OpenSSL compares names ignoring case and repeated spaces.
       const subject = new X509Certificate(block).subject?.toLowerCase().replace(/ +/g, ' ') ?? '';
       const same = bySubject.get(subject) ?? [];
       if (!same.includes(block)) same.push(block);
       bySubject.set(subject, same);
     }
   } catch {
-    // OpenSSL tells what is wrong with the bundle when it loads it.
+    // OpenSSL reports what is wrong with the bundle when it loads it.
     return [bundle];
   }
   const groups = [...bySubject.values()];
@@ -33,12 +34,12 @@ export function trustSets(bundle: string): readonly string[] {
   return [bundle, ...sets];
 }
 
-/** The tag of the version in a certificate, which version 1 leaves out. */
+/** The tag of the version field in a certificate. Version 1 leaves the field out. */
 const VERSION = 0xa0;
 
 /**
- * Returns whether all issuers in a verified chain say by their basic constraints that they are authorities, which Go wants of
- * all but version 1 (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
+ * Returns whether the basic constraints of all issuers in a verified chain mark them as authorities. Go requires this
+ * of all but version 1 certificates (`crypto/x509: Certificate.CheckSignatureFrom`); OpenSSL also accepts a key usage.
  */
 export function issuersAreAuthorities(leaf: DetailedPeerCertificate): boolean {
   // A self-signed certificate is its own issuer.

@@ -5,14 +5,15 @@ import { http } from './node-http.ts';
 import { openSocks } from './socks.ts';
 import { toError } from './system-errors.ts';
 
-/** Where a tunnel leads to. */
+/** The destination of a tunnel. */
 export interface TunnelTarget {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * A TCP connection to a host through a proxy (HTTP CONNECT or SOCKS 5). Nothing is left of it once `signal` is aborted.
+ * Opens a TCP connection to a host through a proxy (HTTP CONNECT or SOCKS 5). If `signal` is aborted, nothing stays
+ * open.
  * @throws KubeError `ConnectionFailed`; the signal's reason
  */
 export async function openTunnel(proxy: URL, target: TunnelTarget, signal: AbortSignal): Promise<Socket> {
@@ -23,13 +24,13 @@ export async function openTunnel(proxy: URL, target: TunnelTarget, signal: Abort
       : openConnect(proxy, target, signal));
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    // Without the cause: that of a library may carry the proxy's password.
+    // The cause is left out: a library's error may contain the proxy's password.
     const message = `proxy ${proxy.host}: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new KubeError({ code: 'ConnectionFailed', message });
   }
 }
 
-/** The value of `Proxy-Authorization` for a proxy's user and password. */
+/** Returns the value of `Proxy-Authorization` for the proxy's user and password. */
 export function proxyAuthorization(proxy: URL): string | undefined {
   if (proxy.username === '') return undefined;
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
@@ -60,7 +61,9 @@ function openConnect(proxy: URL, { host, port }: TunnelTarget, signal: AbortSign
       }
       socket.destroy();
       reject(
-        new Error(`CONNECT ${authority} was answered ${response.statusCode} ${response.statusMessage ?? ''}`.trim()),
+        new Error(
+          `CONNECT ${authority}: proxy responded with ${response.statusCode} ${response.statusMessage ?? ''}`.trim(),
+        ),
       );
     });
     request.on('error', (error) => {

@@ -1,7 +1,7 @@
-/** A value of the header `Warning` with the code that Kubernetes uses (299). */
+/** Matches one value of the header `Warning`: code, agent, quoted text. */
 const WARNING = /(?:^|,)\s*(\d{3})\s+\S+\s+"((?:[^"\\]|\\.)*)"/g;
 
-/** The texts of a `Warning` header (RFC 7234, section 5.5), as far as the API server wrote them (code 299, KEP-1693). */
+/** Returns the texts of a `Warning` header (RFC 7234, section 5.5) that the API server wrote (code 299, KEP-1693). */
 export function parseWarnings(header: string | undefined): readonly string[] {
   if (header === undefined) return [];
   const texts = [...header.matchAll(WARNING)].map(([, code, text = '']) => ({ code, text }));
@@ -10,17 +10,17 @@ export function parseWarnings(header: string | undefined): readonly string[] {
     .map(({ text }) => text.replace(/\\(.)/g, '$1'));
 }
 
-/** Remembers what was said, up to a number of texts, so that it is said once. */
+/** Remembers a limited number of texts, so that each is reported once. */
 export class Once {
   readonly #said = new Set<string>();
   readonly #limit: number;
 
-  /** @param limit how many texts it remembers; the oldest is forgotten beyond that */
+  /** @param limit how many texts are remembered; beyond that, the oldest is forgotten */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Whether this is the first time. */
+  /** Returns whether the text is new. */
   first(text: string): boolean {
     if (this.#said.has(text)) return false;
     this.#said.add(text);

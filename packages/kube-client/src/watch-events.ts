@@ -4,16 +4,16 @@ import type { KubeObject } from './resource.ts';
 import { errorOfStatus } from './status.ts';
 
 /**
- * What a watch tells: an object's change, or how far the watch has come. `initialEventsEnd`: all objects that were there
- * when the watch began have been sent (`k8s.io/initial-events-end`).
+ * An event of a watch: the change of an object, or a bookmark with the version that the watch has reached.
+ * `initialEventsEnd`: all objects that existed when the watch started have been sent (`k8s.io/initial-events-end`).
  */
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T; readonly resourceVersion: string }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean };
 
 /**
- * The event in one line of a watch. `undefined` for a type of event that is not known.
- * @throws KubeError what an `ERROR` event says; `InvalidResponse` for what is no event
+ * Parses one line of a watch. Returns `undefined` for an unknown type of event.
+ * @throws KubeError with the content of an `ERROR` event; `InvalidResponse` if the line is not an event
  */
 export function parseWatchEvent<T extends KubeObject>(line: string): WatchEvent<T> | undefined {
   const event = parseObjects(line);
@@ -29,7 +29,7 @@ export function parseWatchEvent<T extends KubeObject>(line: string): WatchEvent<
     case 'MODIFIED':
     case 'DELETED':
       if (typeof metadata.name !== 'string') {
-        throw new KubeError({ code: 'InvalidResponse', message: `a watch's ${type} has an object with no name` });
+        throw new KubeError({ code: 'InvalidResponse', message: `a watch's ${type} has an object without a name` });
       }
       return { type, object: object as unknown as T, resourceVersion };
     case 'BOOKMARK': {

@@ -3,8 +3,8 @@ import { KubeError } from './errors.ts';
 import type { WatchEvent } from './watch-events.ts';
 
 /**
- * One watch, from its request to its end, that is given up when it is silent for too long. Silence while the events that
- * came are being handled does not count.
+ * One watch, from its request to its end. It is aborted if the server is silent for too long. Time that the caller
+ * spends on handling events does not count as silence.
  */
 export class WatchSession<T> implements AsyncDisposable {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -18,7 +18,7 @@ export class WatchSession<T> implements AsyncDisposable {
   #armedForMs = 0;
   #hung: KubeError | undefined;
 
-  /** @param limitMs how long it may be silent; asked again after each event */
+  /** @param limitMs returns how long the watch may be silent; called before each request and event */
   constructor(clock: Pick<Clock, 'monotonic' | 'setTimer'>, limitMs: () => number, signal: AbortSignal) {
     this.#clock = clock;
     this.#limitMs = limitMs;
@@ -27,28 +27,31 @@ export class WatchSession<T> implements AsyncDisposable {
     this.#lastAtMs = this.#startedAtMs;
   }
 
-  /** How many events came. */
+  /** The number of events received. */
   get count(): number {
     return this.#count;
   }
 
-  /** The server has begun to answer. */
+  /** Whether the server has started to respond. */
   get opened(): boolean {
     return this.#events !== undefined;
   }
 
-  /** How long it has been, in milliseconds. */
+  /** The age of the session, in milliseconds. */
   get lastedMs(): number {
     return this.#clock.monotonic() - this.#startedAtMs;
   }
 
-  /** Sends the request. @throws KubeError; `DeadlineExceeded` where no answer begins in time */
+  /** Sends the request. @throws KubeError; `DeadlineExceeded` if no response starts in time */
   async open(watch: (signal: AbortSignal) => Promise<AsyncIterable<WatchEvent<T>>>): Promise<void> {
     const events = await this.#guard(() => watch(this.#link.signal));
     this.#events = events[Symbol.asyncIterator]();
   }
 
-  /** The next event; `undefined` at the end. @throws KubeError; `DeadlineExceeded` where it is silent for too long */
+  /**
+   * Returns the next event, or `undefined` at the end. @throws KubeError; `DeadlineExceeded` if the server is silent
+   * for too long
+   */
   async next(): Promise<WatchEvent<T> | undefined> {
     const events = this.#events;
     if (events === undefined) return undefined;
@@ -61,8 +64,8 @@ export class WatchSession<T> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // The request goes before the iterator: a generator that waits for more bytes cannot be left otherwise.
-    this.#link.abort(new KubeError({ code: 'Aborted', message: 'the watch was left' }));
+    // The request must be aborted first: a generator that waits for more bytes cannot be left otherwise.
+    this.#link.abort(new KubeError({ code: 'Aborted', message: 'the watch was closed' }));
     await this.#events?.return?.().catch(() => {});
   }
 
@@ -79,7 +82,7 @@ export class WatchSession<T> implements AsyncDisposable {
     }
   }
 
-  /** One timer for all events: it looks how long ago the last one was, and goes on. */
+  /** Uses one timer for all events: when it fires, it checks the time of the last event and re-arms if needed. */
   #arm(limitMs: number, delayMs: number): void {
     this.#timer?.cancel();
     this.#armedForMs = limitMs;

@@ -99,7 +99,7 @@ describe('an event of a watch', () => {
     const metadata = { name: 'a', resourceVersion: '7' };
     expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
     expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
-    const message = `a watch's ${type} has an object with no name`;
+    const message = `a watch's ${type} has an object without a name`;
     const nameless = expect.objectContaining({ code: 'InvalidResponse', message });
     expect(() => parseWatchEvent(event(type, 'none'))).toThrow(nameless);
   });

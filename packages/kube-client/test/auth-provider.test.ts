@@ -13,7 +13,7 @@ test('an auth provider without the client library: the error says what to instal
   const error = await failureOf(new AuthProvider(provider, notFound('@kubernetes/client-node')).authorization());
   expect(error).toMatchObject({ code: 'CredentialsUnavailable', cause: { code: 'ERR_MODULE_NOT_FOUND' } });
   expect(error.message).toBe(
-    'auth provider oidc: it is one of @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package',
+    'auth provider oidc: the provider needs @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package',
   );
 });
 

@@ -126,7 +126,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => reflector.objects.has('after-6'));
     await until(() => closed === 1);
     expect(server.seen.map(({ user }) => user)).toEqual(['system:node:a', 'system:node:a', 'system:node:b']);
-    expect(lines.map(({ message }) => message)).toEqual(['The credentials have changed; connections are made anew']);
+    expect(lines.map(({ message }) => message)).toEqual(['Credentials changed; opening new connections']);
   });
 
   test('a pair of which one half is new is not used, nor one that is unreadable; the last good one is', async () => {
@@ -361,6 +361,6 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(server.seen[0]?.authorization).toBe('Bearer from-the-provider');
     const unknown = f.clientOf({ cluster, user: { authProvider: { name: 'openstack', config: {} } } });
     const error = await failureOf(unknown.client.get(resources.nodes, { name: 'a' }));
-    expect(error.message).toBe('auth provider openstack: it is not known, or gave no token');
+    expect(error.message).toBe('auth provider openstack: the provider is unknown or returned no token');
   });
 });

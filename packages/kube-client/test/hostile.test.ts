@@ -44,7 +44,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     });
     const client = new RestClient({ transport }, { maxResponseBytes: 4 << 20 });
     const error = await nodeOf({ client });
-    expect(error).toMatchObject({ code: 'InvalidResponse', message: 'the answer is longer than 4194304 bytes' });
+    expect(error).toMatchObject({ code: 'InvalidResponse', message: 'the response is longer than 4194304 bytes' });
     await until(() => left);
     expect(sentBytes).toBeLessThan(64 << 20);
   });
@@ -178,7 +178,7 @@ test('a switch to another protocol that nobody has asked for is a failure of the
   ]) {
     expect(await failureOf(call())).toMatchObject({
       code: 'ConnectionFailed',
-      message: expect.stringContaining('the connection was closed without an answer'),
+      message: expect.stringContaining('the connection was closed without a response'),
     });
   }
 });

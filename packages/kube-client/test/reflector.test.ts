@@ -206,7 +206,7 @@ test('a bookmark that goes back tells that the server has lost its past', async 
   await clock.advance(2000);
   expect(transport.paths[2]).toBe('/api/v1/pods?limit=500');
   expect(names(reflector)).toEqual(['ns/new']);
-  expect(lines.map(({ message }) => message)).toContain('The resource version went back; everything is listed anew');
+  expect(lines.map(({ message }) => message)).toContain('Resource version went back; listing the collection again');
 });
 
 test('K3: while nobody listens the objects stay, and the waits double up to their maximum', async () => {
@@ -237,7 +237,7 @@ test('K3: while nobody listens the objects stay, and the waits double up to thei
   expect(names(reflector)).toEqual(['ns/a', 'ns/b']);
   expect(reflector.lastError).toBeUndefined();
   expect(lines.filter(({ level }) => level === 'warn').length).toBe(1);
-  expect(lines.at(-1)?.message).toBe('The collection is watched again');
+  expect(lines.at(-1)?.message).toBe('Watching the collection again');
 });
 
 test('whoever hears of the server can end the wait', async () => {

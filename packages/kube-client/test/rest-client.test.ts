@@ -213,8 +213,8 @@ test('half an answer, and an answer that is no object, are invalid', async () =>
   const { client, transport } = setUp();
   transport.script({ text: '{"metadata":{"na' }, { text: '[]' }, { json: { kind: 'Pod' } });
   await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({ code: 'InvalidResponse' });
-  await expect(client.get(resources.nodes, { name: 'a' })).rejects.toThrow('the answer is no object');
-  await expect(client.list(resources.nodes)).rejects.toThrow('list nodes: the answer is no list');
+  await expect(client.get(resources.nodes, { name: 'a' })).rejects.toThrow('the response must be an object');
+  await expect(client.list(resources.nodes)).rejects.toThrow('list nodes: the response must be a list');
 });
 
 test('a warning of the server is logged once', async () => {
@@ -224,7 +224,7 @@ test('a warning of the server is logged once', async () => {
   await client.get(resources.nodes, { name: 'a' });
   await client.get(resources.nodes, { name: 'a' });
   expect(lines).toEqual([
-    { level: 'warn', fields: { warning: 'spec.x is deprecated' }, message: 'The API server warns' },
+    { level: 'warn', fields: { warning: 'spec.x is deprecated' }, message: 'API server returned a warning' },
   ]);
 });
 

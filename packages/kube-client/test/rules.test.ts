@@ -133,7 +133,7 @@ test.each([
   [resources.pods, { namespace: '', name: 'a' }, /namespace/],
   [resources.pods, { namespace: 'ns', name: 'a', subresource: 'proxy/..' }, /subresource/],
   [resources.pods, { name: 'a' }, /a namespace is missing/],
-  [resources.nodes, { namespace: 'ns', name: 'a' }, /have no namespace/],
+  [resources.nodes, { namespace: 'ns', name: 'a' }, /are not namespaced/],
   [resources.pods, { namespace: 'ns', subresource: 'status' } as never, /a name is missing/],
   [resources.pods, { namespace: 'ns', name: undefined } as never, /a name is missing/],
   [resources.nodes, {} as never, /a name is missing/],
@@ -274,7 +274,7 @@ test('warnings are those of the API server, unquoted', () => {
 test('watch events: a type that is not known is passed over, what is no event is an error', () => {
   expect(parseWatchEvent('{"type":"NEWER","object":{}}')).toBeUndefined();
   expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: 3 characters');
-  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object with no name');
+  expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object without a name');
   expect(parseWatchEvent('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}')).toEqual({
     type: 'BOOKMARK',
     resourceVersion: '7',

@@ -3,27 +3,27 @@ import { ConfiguredCredentials, KubeError, NodeTransport, nodeExec, proxyFor } f
 import { WhyError } from './errors.ts';
 import { connectionFor } from './kubeconfig.ts';
 
-/** What the API server, or a node behind it, has answered. */
+/** A response of the API server, or of a node behind it. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-/** The API server of a kubeconfig, asked by GET. */
+/** The API server of a kubeconfig, for GET requests. */
 export interface ApiServer extends AsyncDisposable {
   /** The namespace of the context. */
   readonly namespace: string;
   get(path: string, accept: string): Promise<Answer>;
 }
 
-/** More than any explanation takes. */
+/** The size limit of a response, larger than any explanation. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads a kubeconfig as kubectl does.
- * @param signal ends what is asked
- * @throws WhyError where there is none, or the context is not in it
+ * Reads a kubeconfig as kubectl does and returns its API server.
+ * @param signal aborts requests
+ * @throws WhyError if there is no kubeconfig, or it lacks the context
  */
 export async function connect(
   asked: {
@@ -37,7 +37,7 @@ export async function connect(
   const { environment, connection } = await connectionIn(asked);
   const { cluster, namespace = 'default' } = connection;
   const server = new URL(cluster.server);
-  // Behind `kubectl proxy` no credentials are needed, and none go over a connection that others can read.
+  // Behind `kubectl proxy` no credentials are needed, and none may be sent over an unencrypted connection.
   const user = server.protocol === 'https:' ? connection.user : {};
   const components = { fs: nodeFileSystem, exec: nodeExec, environment };
   const transport = new NodeTransport(
@@ -62,8 +62,7 @@ export async function connect(
       } catch (error) {
         if (signal.aborted) throw error;
         const isOfUser = KubeError.is(error) && error.code === 'CredentialsUnavailable';
-        if (isOfUser)
-          throw new WhyError(`the credentials of the kubeconfig cannot be had: ${text(error)}`, { cause: error });
+        if (isOfUser) throw new WhyError(`cannot load credentials from kubeconfig: ${text(error)}`, { cause: error });
         const why = limit.aborted ? `no answer in ${timeoutMs / 1_000} s` : text(error);
         throw new WhyError(`the API server at ${server.origin} cannot be reached: ${why}`, { cause: error });
       }
@@ -95,7 +94,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Errors of several addresses have no message of their own. */
+/** An AggregateError (several addresses failed) has no message of its own. */
 function text(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(text).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -3,7 +3,7 @@ import { nodeProblem } from '@node-agent/async/node-version';
 
 const problem = nodeProblem(process.versions.node);
 if (problem === undefined) {
-  // Only now: an old Node.js may not be able to read what is in there.
+  // Imported dynamically, because an old Node.js may fail to parse it.
   const { main } = await import('./main.ts');
   await main(process.argv.slice(2));
 } else {

@@ -5,7 +5,7 @@ import { HELP, type Options, parseOptions, UsageError } from './options.ts';
 import { printable } from './printable.ts';
 import { explain } from './why.ts';
 
-/** Where a command writes, and what ends it. */
+/** The output streams of the command, and the signal that ends it. */
 export interface Terminal {
   readonly out: { write(text: string): unknown; readonly isTTY?: boolean };
   readonly err: { write(text: string): unknown };
@@ -13,13 +13,16 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** From the top left, with nothing below. */
+/** Moves the cursor to the top left and clears the screen. */
 const CLEAR = '\x1b[H\x1b[2J';
 
-/** What a shell says of a program that was interrupted. */
+/** The exit code of an interrupted program. */
 const INTERRUPTED = 130;
 
-/** Runs the command. @returns its exit code: 0 where something was explained, 1 where not, 130 where it was ended before that */
+/**
+ * Runs the command. @returns the exit code: 0 if something was explained, 1 if not, 130 if the command was interrupted
+ * before
+ */
 export async function runWhy(argv: readonly string[], terminal: Terminal): Promise<number> {
   const { out, err } = terminal;
   try {
@@ -43,8 +46,8 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
 }
 
 /**
- * Shows every change: on a terminal in place of what was there, else one after another. Ends with the pod.
- * @returns whether anything was shown until it was ended
+ * Shows every change until the pod is gone: on a terminal by overwriting the screen, otherwise one after another.
+ * @returns whether anything was shown before the interruption
  */
 async function watch(api: ApiServer, options: Options, { out, err, signal }: Terminal): Promise<boolean> {
   let shownKey: string | undefined;
@@ -52,7 +55,7 @@ async function watch(api: ApiServer, options: Options, { out, err, signal }: Ter
   while (!signal.aborted) {
     try {
       const { shown, key } = await explain(api, options);
-      // On a terminal times go on; elsewhere only what changed is said again.
+      // A terminal shows running times; other outputs only get changes.
       if (out.isTTY && options.output === 'text') out.write(`${CLEAR}${shown}`);
       else if (key !== shownKey)
         out.write(`${shownKey === undefined || options.output === 'json' ? '' : '\n'}${shown}`);
@@ -60,7 +63,7 @@ async function watch(api: ApiServer, options: Options, { out, err, signal }: Ter
       shownProblem = undefined;
     } catch (error) {
       if (signal.aborted) break;
-      // What was never there is a mistake; what went away for a while may come back.
+      // A pod that was never found is an error of the user; after a first result, failures may be temporary.
       if (!(error instanceof WhyError) || shownKey === undefined || error.message.startsWith('there is no pod'))
         throw error;
       if (error.message !== shownProblem) err.write(`error: ${printable(error.message)}\n`);

@@ -1,4 +1,4 @@
-/** Why nothing could be explained, in words that say what to do. */
+/** Nothing could be explained. The message says what to do. */
 export class WhyError extends Error {
   override readonly name = 'WhyError';
 }

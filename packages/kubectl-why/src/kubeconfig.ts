@@ -7,16 +7,16 @@ import { WhyError } from './errors.ts';
 type Fields = Readonly<Record<string, unknown>>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A kubeconfig file that was read. */
+/** A parsed kubeconfig file. */
 export interface KubeconfigFile {
   readonly path: string;
   readonly value: unknown;
 }
 
 /**
- * Reads the kubeconfig that kubectl would take: the file that is named, else those of KUBECONFIG, else `~/.kube/config`, else a pod's
- * service account.
- * @throws WhyError if there is none, or the context is not in it
+ * Reads the kubeconfig that kubectl would use: the given file, otherwise the files of KUBECONFIG, otherwise
+ * `~/.kube/config`, otherwise a pod's service account.
+ * @throws WhyError if there is none, or it lacks the context
  */
 export async function connectionFor(
   asked: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
@@ -49,7 +49,7 @@ async function kubeconfigFiles(
   const paths = listed.length > 0 ? listed : [join(environment.HOME || homedir(), '.kube/config')];
   const files: KubeconfigFile[] = [];
   for (const path of paths) {
-    // Those that are not there are passed over, as kubectl does.
+    // Missing files are ignored, as in kubectl.
     const file = await readKubeconfig(path).catch((error: unknown) => {
       if (error instanceof WhyError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT')
         return undefined;
@@ -67,17 +67,17 @@ async function readKubeconfig(path: string): Promise<KubeconfigFile> {
   } catch (error) {
     throw unreadable(path, error instanceof Error ? error.message : String(error), error);
   }
-  // JSON is YAML, and is read without loading a parser for that.
+  // JSON is parsed without loading a YAML parser.
   if (text.trimStart().startsWith('{')) {
     try {
       return { path, value: JSON.parse(text) };
     } catch {
-      // YAML may begin so, too.
+      // YAML may start with a brace, too.
     }
   }
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
-  // Errors in full quote the file, which has secrets in it.
+  // Pretty errors quote the file, which contains secrets.
   const document = parseDocument(text, { version: '1.1', lineCounter, prettyErrors: false });
   const [error] = document.errors;
   if (error !== undefined) {
@@ -92,8 +92,8 @@ function unreadable(path: string, why: string, cause: unknown): WhyError {
 }
 
 /**
- * Several kubeconfigs as one: of each name, and for the current context, the first file counts. Paths are relative to the file that they
- * are in. Source: `k8s.io/client-go/tools/clientcmd/loader.go`.
+ * Merges several kubeconfigs: for each name, and for the current context, the first file counts. Paths are relative to
+ * their file. Source: `k8s.io/client-go/tools/clientcmd/loader.go`.
  */
 export function mergedKubeconfig(files: readonly KubeconfigFile[]): Fields {
   const values = files.map(({ path, value }) => withWholePaths(record(value), dirname(resolve(path))));

@@ -6,22 +6,22 @@ import { printable } from './printable.ts';
 import { listRefusal, nodeRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled } from './unscheduled.ts';
 
-/** One pod of several, and why it is not as wanted. */
+/** A pod that is not in its wanted state, and why. */
 interface PodLine {
   readonly namespace: string;
   readonly name: string;
-  /** Null for a pod that is not scheduled. */
+  /** null for an unscheduled pod. */
   readonly node: string | null;
   readonly phase: string;
   readonly causes: readonly string[];
 }
 
-/** Pods that were asked for together. */
+/** The explanation of several pods. */
 export interface ManyExplanation {
-  /** `deployment/web in the namespace shop`, for people. */
+  /** For people, such as `deployment/web in the namespace shop`. */
   readonly subject: string;
   readonly pods: number;
-  /** Why there are not the pods that there should be, as the workload says; absent if it says nothing. */
+  /** Why the workload lacks pods, from its conditions. Absent if there is no reason. */
   readonly workload?: readonly string[];
   readonly notAsWanted: readonly PodLine[];
 }
@@ -33,7 +33,7 @@ interface Condition {
   readonly message?: string;
 }
 
-/** A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job, as much of it as is read. */
+/** The used fields of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job. */
 export interface Workload {
   readonly spec: {
     readonly replicas?: number;
@@ -49,7 +49,7 @@ export interface Workload {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-/** What a node says of its pods that are not as wanted (`NodeExplanation` of `@node-agent/kubelet-core`). */
+/** The used fields of a node's explanation (`NodeExplanation` of `@node-agent/kubelet-core`). */
 interface NodeAnswer {
   readonly waiting?: readonly {
     readonly pod: { readonly namespace: string; readonly name: string };
@@ -58,10 +58,10 @@ interface NodeAnswer {
   }[];
 }
 
-/** So many nodes are asked at once. */
+/** The maximum number of concurrent requests to nodes. */
 const CONCURRENT_NODES = 8;
 
-/** Explains several pods with one request per node. @throws WhyError if they cannot be listed */
+/** Explains several pods with one request per node. @throws WhyError if the pods cannot be listed */
 export async function explainMany(
   api: ApiServer,
   subject: PodsSubject,
@@ -93,7 +93,7 @@ export async function explainMany(
   };
 }
 
-/** The same as a person reads it: the workload's own faults, then a line for each pod. */
+/** Formats the explanation as text: the workload's faults, then a line per pod. */
 export function manyText(
   { subject, pods, workload = [], notAsWanted }: ManyExplanation,
   allNamespaces: boolean,
@@ -120,7 +120,7 @@ export function manyText(
   );
 }
 
-/** A label selector as a query has it (`k8s.io/apimachinery/pkg/apis/meta/v1: FormatLabelSelector`). */
+/** Formats a label selector for a query (`k8s.io/apimachinery/pkg/apis/meta/v1: FormatLabelSelector`). */
 export function selectorText(selector: Workload['spec']['selector']): string {
   const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const expressions = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
@@ -131,7 +131,7 @@ export function selectorText(selector: Workload['spec']['selector']): string {
   return [...labels, ...expressions].join(',');
 }
 
-/** Why a workload has not the pods that it should have: quota, admission, a deadline. */
+/** Returns why a workload lacks pods: quota, admission, a deadline. */
 export function workloadFaults({ spec, status }: Workload): readonly string[] {
   const faults = (status?.conditions ?? [])
     .filter(
@@ -149,7 +149,7 @@ async function get(api: ApiServer, path: string, refusal: (answer: Answer) => Wh
   return parsed(answer);
 }
 
-/** What each node says; of a node that cannot be asked, why not. */
+/** Returns each node's explanation, or why the node could not be queried. */
 async function askNodes(api: ApiServer, nodes: readonly string[]): Promise<ReadonlyMap<string, NodeAnswer | string>> {
   const answers = new Map<string, NodeAnswer | string>();
   const left = [...nodes];
@@ -180,7 +180,7 @@ function lineOf(pod: ApiPod, answers: ReadonlyMap<string, NodeAnswer | string>, 
   if (answer === undefined || typeof answer === 'string') {
     const isReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
     if (isReady || phase === 'Succeeded') return undefined;
-    return line([`${phase}; ${answer ?? 'its node was not asked'}`]);
+    return line([`${phase}; ${answer ?? 'its node was not queried'}`]);
   }
   const found = answer.waiting?.find((one) => one.pod.namespace === namespace && one.pod.name === name);
   if (found === undefined) return undefined;

@@ -1,22 +1,22 @@
 import { parseArgs } from 'node:util';
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Options {
-  /** Of `pod`; that of the context, or `default`, where absent. */
+  /** The namespace of `pod`. Default: the context's, otherwise `default`. */
   readonly namespace: string | undefined;
   readonly context: string | undefined;
   readonly kubeconfig: string | undefined;
   readonly output: 'text' | 'json';
   readonly watch: boolean;
-  /** How often it is asked again. */
+  /** The interval of --watch, in milliseconds. */
   readonly intervalMs: number;
-  /** How long an answer may take. */
+  /** The timeout of a request, in milliseconds. */
   readonly timeoutMs: number;
-  /** What is explained: a pod, several pods, or a node. */
+  /** What to explain: a pod, several pods, or a node. */
   readonly subject: { readonly pod: string } | { readonly pods: PodsSubject } | { readonly node: string };
 }
 
-/** A kind of object that has pods. */
+/** A kind of object that owns pods. */
 interface WorkloadKind {
   readonly singular: string;
   readonly plural: string;
@@ -25,7 +25,7 @@ interface WorkloadKind {
 
 /** Several pods: those of a workload, of a namespace, or of all namespaces. */
 export interface PodsSubject {
-  /** Absent for the pods of a namespace, or of all. */
+  /** Absent for all pods of a namespace or of all namespaces. */
   readonly kind?: WorkloadKind;
   readonly name?: string;
   readonly allNamespaces: boolean;
@@ -39,38 +39,38 @@ const WORKLOADS: readonly (WorkloadKind & { readonly short: string })[] = [
   { singular: 'job', plural: 'jobs', short: 'job', group: 'batch' },
 ];
 
-/** A command line that makes no sense; the message says which part of it. */
+/** An invalid command line. The message names the invalid part. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const HELP = `Says why a pod is not as wanted, what it waits for, what comes next, and what happened to it, as its node tells it.
+export const HELP = `Explains why a pod is not in its wanted state, what it waits for, what comes next, and what happened before, from the pod's node.
 
 Usage:
   kubectl why POD [-n NAMESPACE] [flags]
-  kubectl why deploy/NAME [-n NAMESPACE]   a line for each pod that is not as wanted; also rs, sts, ds and job
-  kubectl why --all [-n NAMESPACE]         the same of a namespace; ns/NAME and -n NAMESPACE alone, too
-  kubectl why --all-namespaces             the same of the cluster
+  kubectl why deploy/NAME [-n NAMESPACE]   one line per pod that is not in its wanted state; also rs, sts, ds and job
+  kubectl why --all [-n NAMESPACE]         the same for a namespace; also ns/NAME, or only -n NAMESPACE
+  kubectl why --all-namespaces             the same for the cluster
   kubectl why --node NODE [flags]
 
 Flags:
-  -n, --namespace NAME       the pod's namespace; that of the context by default
+  -n, --namespace NAME       the pod's namespace; default: that of the context
       --all                  all pods of the namespace
   -A, --all-namespaces       all pods
-      --node NODE            which pods of a node are not as wanted, and why
-  -w, --watch                asks again and again, and shows what changed, until the pod is gone or you interrupt it
-      --interval SECONDS     how often --watch asks; 2 by default
-  -o, --output text|json     text by default
-      --context NAME         of the kubeconfig; the current one by default
-      --kubeconfig FILE      as kubectl finds it by default: KUBECONFIG, or ~/.kube/config
-      --request-timeout SECONDS  how long an answer may take; 30 by default
+      --node NODE            explain the pods of a node that are not in their wanted state
+  -w, --watch                repeat, and show changes until the pod is gone or you interrupt
+      --interval SECONDS     the interval of --watch; default: 2
+  -o, --output text|json     default: text
+      --context NAME         the kubeconfig context; default: the current one
+      --kubeconfig FILE      default as in kubectl: KUBECONFIG, or ~/.kube/config
+      --request-timeout SECONDS  the timeout of a request; default: 30
   -h, --help
       --version
 
-It needs the right to get pods (to list them for several), and nodes/proxy of the node. The node's kubelet has to be node-agent's.
+Requires permission to get pods (to list them, for several) and to get nodes/proxy. The node's kubelet must be node-agent's.
 `;
 
-/** What asks for no cluster. */
+/** Whether the command line only asks for help or the version. */
 export type Asked = { readonly show: 'help' | 'version' } | Options;
 
 /** @throws UsageError naming what is wrong */
@@ -80,7 +80,7 @@ export function parseOptions(argv: readonly string[]): Asked {
   if (values.version) return { show: 'version' };
   const output = values.output ?? 'text';
   if (output !== 'text' && output !== 'json')
-    throw new UsageError(`--output: want text or json, got ${JSON.stringify(output)}`);
+    throw new UsageError(`--output: must be text or json, got ${JSON.stringify(output)}`);
   const subject = subjectOf(values, positionals);
   const given =
     positionals[0] !== undefined && isNamespace(positionals[0]) ? afterSlash(positionals[0]) : values.namespace;
@@ -127,19 +127,19 @@ function subjectOf(
   const allNamespaces = values['all-namespaces'] ?? false;
   const all = values.all === true || allNamespaces;
   if (node !== undefined) {
-    if (first !== undefined) throw new UsageError(`--node ${node} is for the node alone: leave out ${first}`);
-    if (all) throw new UsageError(`--node ${node} is for the node alone: leave out --all`);
+    if (first !== undefined) throw new UsageError(`--node ${node} explains only the node: leave out ${first}`);
+    if (all) throw new UsageError(`--node ${node} explains only the node: leave out --all`);
     return { node: nameOf(node, '--node') };
   }
-  if (second !== undefined) throw new UsageError(`one at a time: ${first}, or ${second}`);
+  if (second !== undefined) throw new UsageError(`only one name is allowed: ${first}, or ${second}`);
   if (first === undefined) {
     if (all || namespace !== undefined) return { pods: { allNamespaces } };
     throw new UsageError('name a pod, a workload (deploy/NAME), --all pods of a namespace, or a node with --node');
   }
-  if (all) throw new UsageError(`--all is for all pods: leave out ${first}`);
+  if (all) throw new UsageError(`--all explains all pods: leave out ${first}`);
   if (isNamespace(first)) {
     if (namespace !== undefined && namespace !== afterSlash(first))
-      throw new UsageError(`one namespace at a time: ${first}, or ${namespace}`);
+      throw new UsageError(`only one namespace is allowed: ${first}, or ${namespace}`);
     return { pods: { allNamespaces: false } };
   }
   const kind = first.includes('/') ? first.slice(0, first.indexOf('/')).toLowerCase() : 'pod';
@@ -149,7 +149,7 @@ function subjectOf(
     return { pods: { kind: found, name: nameOf(afterSlash(first), `the ${workload.singular}`), allNamespaces: false } };
   }
   if (!['pod', 'pods', 'po'].includes(kind))
-    throw new UsageError(`pods and workloads are explained, not ${JSON.stringify(kind)}`);
+    throw new UsageError(`only pods and workloads can be explained, not ${JSON.stringify(kind)}`);
   return { pod: nameOf(first.includes('/') ? afterSlash(first) : first, 'the pod') };
 }
 
@@ -161,10 +161,10 @@ function afterSlash(text: string): string {
   return text.slice(text.indexOf('/') + 1);
 }
 
-/** A name as the API takes it: anything else would ask for another path. */
+/** Checks a name. Any other text would select another API path. */
 function nameOf(text: string, what: string): string {
   if (!/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text))
-    throw new UsageError(`${what}: ${JSON.stringify(text)} is no name`);
+    throw new UsageError(`${what}: ${JSON.stringify(text)} must be a valid name`);
   return text;
 }
 
@@ -172,7 +172,7 @@ function milliseconds(flag: string, text: string | undefined, otherwise: number)
   if (text === undefined) return otherwise;
   const seconds = Number(/^(\d+(?:\.\d+)?)s?$/.exec(text)?.[1] ?? Number.NaN);
   if (!(seconds >= 0.1 && seconds <= 3_600)) {
-    throw new UsageError(`--${flag}: want seconds from 0.1 to 3600, got ${JSON.stringify(text)}`);
+    throw new UsageError(`--${flag}: must be seconds from 0.1 to 3600, got ${JSON.stringify(text)}`);
   }
   return seconds * 1_000;
 }

@@ -1,11 +1,11 @@
 import type { Answer } from './api-server.ts';
 import { WhyError } from './errors.ts';
 
-/** The JSON of an answer. @throws WhyError if it is none */
+/** Parses the JSON of a response. @throws WhyError if it is invalid */
 export function parsed({ body }: Answer): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
-    throw new WhyError(`what came back is no JSON: ${body.slice(0, 200)}`, { cause: error });
+    throw new WhyError(`the response is not JSON: ${body.slice(0, 200)}`, { cause: error });
   }
 }

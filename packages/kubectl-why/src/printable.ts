@@ -1,12 +1,12 @@
-/** What moves a terminal's cursor, or changes the order of what is read; line ends are none of it. */
+/** Characters that move the cursor of a terminal or reorder text. Line breaks are allowed. */
 const DRAWS = /[^\P{Cc}\n]|\p{Cf}/gu;
 
-/** Nothing of what a node says may draw on the terminal. */
+/** Replaces characters with which a node's output could draw on the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(DRAWS, '\uFFFD');
 }
 
-/** The same of JSON, which stays the same value: there, all of it but white space stands within texts. */
+/** Escapes such characters in JSON without changing its value: outside of whitespace they occur only in strings. */
 export function printableJson(json: string): string {
   return json.replaceAll(DRAWS, (char) =>
     char === '\t' || char === '\r'

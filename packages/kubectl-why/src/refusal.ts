@@ -1,20 +1,20 @@
 import type { Answer } from './api-server.ts';
 import { WhyError } from './errors.ts';
 
-/** The `Status` that the API server answers where it does not do what it is asked. */
+/** The `Status` object with which the API server rejects a request. */
 interface ApiStatus {
   readonly kind: 'Status';
   readonly message?: string;
 }
 
-/** What is known of a node whose answer was no explanation. */
+/** Data about a node that returned no explanation. */
 export interface NodeFacts {
   readonly node: string;
-  /** Of its kubelet; absent where that is not known. */
+  /** The kubelet's version. Absent if unknown. */
   readonly kubeletVersion?: string | undefined;
 }
 
-/** Why the API server gives no pod. */
+/** Returns why the API server did not return a pod. */
 export function podRefusal(answer: Answer, namespace: string, name: string): WhyError {
   const status = statusOf(answer);
   if (answer.status === 404) return new WhyError(`there is no pod ${name} in the namespace ${namespace}`);
@@ -24,7 +24,7 @@ export function podRefusal(answer: Answer, namespace: string, name: string): Why
   return general(answer, status);
 }
 
-/** Why the API server gives no workload, or lists no pods. */
+/** Returns why the API server did not return a workload or a list of pods. */
 export function listRefusal(
   answer: Answer,
   asked: {
@@ -47,7 +47,7 @@ export function listRefusal(
   return general(answer, status);
 }
 
-/** Why a node explains nothing. The API server answers with a `Status`, a node with plain text. */
+/** Returns why a node returned no explanation. The API server responds with a `Status`, a node with plain text. */
 export function nodeRefusal(answer: Answer, { node, kubeletVersion }: NodeFacts, pod?: string): WhyError {
   const status = statusOf(answer);
   const said = status?.message ?? answer.body.trim().slice(0, 500);
@@ -56,19 +56,19 @@ export function nodeRefusal(answer: Answer, { node, kubeletVersion }: NodeFacts,
   }
   if (answer.status === 401 && status === undefined) {
     return new WhyError(
-      `the kubelet of the node ${node} does not know who the API server is: its clientCAFile has to hold the authority of the API server's client certificate`,
+      `the kubelet of the node ${node} does not accept the API server's client certificate: its clientCAFile must contain the authority of that certificate`,
     );
   }
   if (answer.status === 403) {
     return new WhyError(
-      `the kubelet of the node ${node} does not let the API server in: ${said}\n` +
+      `the kubelet of the node ${node} does not authorize the API server: ${said}\n` +
         'The user of its client certificate needs the cluster role system:kubelet-api-admin.',
     );
   }
   if (answer.status === 404 && status !== undefined) return new WhyError(`there is no node ${node}: ${said}`);
   if (answer.status === 404 && pod !== undefined && said.endsWith('is not known here')) {
     return new WhyError(
-      `the node ${node} does not know the pod ${pod}: it has not heard of it yet, or has forgotten it already`,
+      `the node ${node} does not know the pod ${pod}: it has not received the pod yet, or has already removed it`,
     );
   }
   if (answer.status === 404) return new WhyError(noSuchPath(node, kubeletVersion));
@@ -94,10 +94,9 @@ function ruleText(resource: string, where: string, { group = '', verb = 'get' } 
 }
 
 function general(answer: Answer, status: ApiStatus | undefined): WhyError {
-  if (answer.status === 401)
-    return new WhyError('the API server does not know you: the credentials of the kubeconfig are not valid');
+  if (answer.status === 401) return new WhyError('the API server does not accept the credentials of the kubeconfig');
   return new WhyError(
-    `the API server answered ${answer.status}: ${status?.message ?? answer.body.trim().slice(0, 500)}`,
+    `the API server responded with ${answer.status}: ${status?.message ?? answer.body.trim().slice(0, 500)}`,
   );
 }
 

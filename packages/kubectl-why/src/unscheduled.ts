@@ -1,4 +1,4 @@
-/** A pod as the API server has it, as much of it as is looked at. */
+/** The used fields of a pod on the API server. */
 export interface ApiPod {
   readonly metadata: {
     readonly name: string;
@@ -25,7 +25,7 @@ export interface ApiPod {
   };
 }
 
-/** What a pod without a node waits for: no node can be asked about it. Of the form of what a node explains. */
+/** The explanation of a pod without a node, in the form of a node's explanation. */
 export interface UnscheduledExplanation {
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly atMs: number;
@@ -34,7 +34,7 @@ export interface UnscheduledExplanation {
   readonly waitingFor: readonly { readonly what: string; readonly sinceMs?: number }[];
 }
 
-/** Says why a pod has no node, from its conditions. */
+/** Explains from its conditions why a pod has no node. */
 export function explainUnscheduled({ metadata, spec, status }: ApiPod, nowMs: number): UnscheduledExplanation {
   const { namespace, name, uid = '' } = metadata;
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
@@ -42,7 +42,7 @@ export function explainUnscheduled({ metadata, spec, status }: ApiPod, nowMs: nu
   const scheduler = spec.schedulerName ?? 'default-scheduler';
   const what =
     scheduled === undefined
-      ? `scheduling: the scheduler ${scheduler} has not looked at it yet`
+      ? `scheduling: the scheduler ${scheduler} has not processed it yet`
       : `scheduling: ${[scheduled.reason, scheduled.message].filter(Boolean).join(': ') || 'it is not bound to a node'}`;
   const sinceMs = Date.parse(scheduled?.lastTransitionTime ?? metadata.creationTimestamp ?? '');
   return {
@@ -52,12 +52,12 @@ export function explainUnscheduled({ metadata, spec, status }: ApiPod, nowMs: nu
     node: null,
     waitingFor: [
       { what, ...(!Number.isNaN(sinceMs) && { sinceMs }) },
-      ...gates.map((gate) => ({ what: `scheduling gate ${gate}: whoever set it has to remove it` })),
+      ...gates.map((gate) => ({ what: `scheduling gate ${gate}: the controller that set it must remove it` })),
     ],
   };
 }
 
-/** The same as a person reads it. */
+/** Formats the explanation as text. */
 export function unscheduledText({ pod, phase, atMs, waitingFor }: UnscheduledExplanation): string {
   const waits = waitingFor.map(({ what, sinceMs }) => {
     const since =

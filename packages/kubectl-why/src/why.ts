@@ -7,16 +7,16 @@ import { printable, printableJson } from './printable.ts';
 import { nodeRefusal, podRefusal } from './refusal.ts';
 import { type ApiPod, explainUnscheduled, unscheduledText } from './unscheduled.ts';
 
-/** One answer: as it is shown, and what of it tells whether anything changed; the latter is '' where nobody watches. */
+/** An explanation as it is shown, and a key that changes when its content changes ('' if not watching). */
 export interface Explained {
   readonly shown: string;
   readonly key: string;
 }
 
-/** The line that names the pod: the causes stand before it. */
+/** The line that names the pod, after the causes. */
 const POD_LINE = /^Pod\b.*$/m;
 
-/** Asks once. @throws WhyError saying why there is no explanation */
+/** Fetches an explanation once. @throws WhyError with the reason why there is none */
 export async function explain(
   api: ApiServer,
   { subject, namespace = api.namespace, output, watch }: Pick<Options, 'subject' | 'namespace' | 'output' | 'watch'>,
@@ -70,13 +70,13 @@ async function fromNode(
   };
 }
 
-/** @throws WhyError for a page of somebody else, such as a proxy on the way */
+/** @throws WhyError if the response comes from something else, such as a proxy */
 function explanation(answer: Answer, node: string, type: string): Answer {
   if (answer.contentType.startsWith(type)) return answer;
-  throw new WhyError(`what came back from node ${node} is no explanation, but "${answer.contentType}"`);
+  throw new WhyError(`the response of node ${node} is not an explanation, but "${answer.contentType}"`);
 }
 
-/** What kind of kubelet a node has, where that may be known. */
+/** Returns the kubelet version of a node, or `undefined` if it may not be read. */
 async function versionOf(api: ApiServer, path: string): Promise<string | undefined> {
   const answer = await api.get(path, 'application/json');
   if (answer.status !== 200) return undefined;
@@ -84,12 +84,12 @@ async function versionOf(api: ApiServer, path: string): Promise<string | undefin
   return node.status?.nodeInfo?.kubeletVersion;
 }
 
-/** Causes without their times: `next restart in 5 s` counts down. */
+/** Removes durations from causes, such as the countdown in `next restart in 5 s`. */
 function steady(causes: unknown): unknown {
   return Array.isArray(causes) ? causes.map((cause) => String(cause).replaceAll(/\d+ (s|min)\b/g, '')) : undefined;
 }
 
-/** What a person would call a change: all but how long it has lasted. */
+/** Returns a key of everything but durations. */
 function keyOf(value: unknown): string {
   const { phase, reason, message, causes, waitingFor, next, steps, problems, waiting } = (value ?? {}) as Record<
     string,

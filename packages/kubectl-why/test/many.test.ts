@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 describe('kubectl why deploy/NAME', () => {
-  it('shows a line for each pod that is not as wanted, with one request per node', async () => {
+  it('shows a line for each pod that is not in its wanted state, with one request per node', async () => {
     api.says(DEPLOYMENT, web);
     const gate = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
     api.says(SELECTED, {
@@ -59,14 +59,14 @@ describe('kubectl why deploy/NAME', () => {
     );
   });
 
-  it('says first why there are no pods', async () => {
+  it('shows first why there are no pods', async () => {
     const condition = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota' };
     api.says(DEPLOYMENT, { ...web, status: { conditions: [condition] } });
     api.says(SELECTED, { items: [] });
     expect((await api.why('deploy/web')).out.split('\n')[0]).toBe('ReplicaFailure: FailedCreate: exceeded quota');
   });
 
-  it('says what is wrong where there is none, or it may not be read', async () => {
+  it('explains a missing workload and a missing permission', async () => {
     expect((await api.why('deploy/web')).err).toBe('error: there is no deployment web in the namespace default\n');
     api.says(DEPLOYMENT, apiStatus(403, 'Forbidden', 'no'), 403);
     expect((await api.why('deploy/web')).err).toMatch(
@@ -90,7 +90,7 @@ describe('kubectl why --all', () => {
     expect((await api.why(...argv)).out).toBe(`pods ${where}: 0 pods, 0 of them not as wanted\n`);
   });
 
-  it('names namespaces where there are several, and is JSON on request', async () => {
+  it('shows namespaces if there are several, and JSON on request', async () => {
     api.says('/api/v1/pods', { items: [pod('a', 'n1', {}, 'x'), pod('a', 'n1', {}, 'y')] });
     api.says(explain('n1'), { waiting: [says('a', ['why'], 'y')] });
     expect((await api.why('-A')).out.split('\n')[0]).toBe('y/a  n1  why');
@@ -101,7 +101,7 @@ describe('kubectl why --all', () => {
     });
   });
 
-  it('says of a node that explains nothing why not, unless the pod is ready', async () => {
+  it('shows why a node returned no explanation, unless the pod is ready', async () => {
     const isReady = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     api.says('/api/v1/pods', { items: [pod('a', 'n1'), pod('b', 'n1', isReady)] });
     api.says(explain('n1'), apiStatus(503, 'ServiceUnavailable', 'away'), 503);
@@ -136,7 +136,7 @@ it.each([
   expect(workloadFaults({ spec })).toEqual(expected);
 });
 
-it('a workload whose progress stopped says so; one that progresses has no fault', () => {
+it('reports a workload whose progress stopped, and no fault for one that progresses', () => {
   const condition = (type: string, status: string) => ({ type, status, reason: 'r', message: 'm' });
   const status = { conditions: [condition('Progressing', 'False'), condition('Available', 'False')] };
   expect(workloadFaults({ spec: {}, status })).toEqual(['Progressing: r: m']);

@@ -33,23 +33,27 @@ describe('why the API server gives no pod', () => {
     [
       'nobody is known',
       answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
-      'the API server does not know you: the credentials of the kubeconfig are not valid',
+      'the API server does not accept the credentials of the kubeconfig',
     ],
-    ['it is overloaded', answer(429, apiStatus(429, 'TooManyRequests', 'later')), 'the API server answered 429: later'],
-    ['it answers text', answer(500, ' no\n'), 'the API server answered 500: no'],
-    ['it answers much', answer(500, long), `the API server answered 500: ${long.slice(1)}`],
+    [
+      'it is overloaded',
+      answer(429, apiStatus(429, 'TooManyRequests', 'later')),
+      'the API server responded with 429: later',
+    ],
+    ['it answers text', answer(500, ' no\n'), 'the API server responded with 500: no'],
+    ['it answers much', answer(500, long), `the API server responded with 500: ${long.slice(1)}`],
     // A `Status` alone speaks for the API server, and only what it says of itself.
-    ['it answers null', answer(500, 'null'), 'the API server answered 500: null'],
-    ['it answers a number', answer(500, '7'), 'the API server answered 500: 7'],
+    ['it answers null', answer(500, 'null'), 'the API server responded with 500: null'],
+    ['it answers a number', answer(500, '7'), 'the API server responded with 500: 7'],
     [
       'it answers something else',
       answer(500, { kind: 'Pod', message: 'm' }),
-      'the API server answered 500: {"kind":"Pod","message":"m"}',
+      'the API server responded with 500: {"kind":"Pod","message":"m"}',
     ],
     [
       'it answers a Status of no words',
       answer(500, { kind: 'Status' }),
-      'the API server answered 500: {"kind":"Status"}',
+      'the API server responded with 500: {"kind":"Status"}',
     ],
   ])('%s', (_what, told, message) => {
     const refusal = podRefusal(told, 'shop', 'web');
@@ -61,7 +65,7 @@ describe('why the API server gives no pod', () => {
 describe('why a node explains nothing', () => {
   const rule = ['  - apiGroups: [""]', '    resources: ["nodes/proxy"]', '    verbs: ["get"]'].join('\n');
   const letsNobodyIn =
-    'the kubelet of the node n1 does not let the API server in: no\n' +
+    'the kubelet of the node n1 does not authorize the API server: no\n' +
     'The user of its client certificate needs the cluster role system:kubelet-api-admin.';
 
   const ofGo = { kubeletVersion: 'v1.36.3' };
@@ -74,16 +78,16 @@ describe('why a node explains nothing', () => {
       answer(403, forbidden),
       `User "jane" cannot\nIt takes a role, in the whole cluster, with this rule:\n${rule}`,
     ],
-    ['the node does not let the API server in', answer(403, 'no\n'), letsNobodyIn],
+    ['the node does not authorize the API server', answer(403, 'no\n'), letsNobodyIn],
     [
       'the node does not know the API server',
       answer(401, 'Unauthorized'),
-      "the kubelet of the node n1 does not know who the API server is: its clientCAFile has to hold the authority of the API server's client certificate",
+      "the kubelet of the node n1 does not accept the API server's client certificate: its clientCAFile must contain the authority of that certificate",
     ],
     [
       'the API server knows nobody',
       answer(401, apiStatus(401, 'Unauthorized', 'Unauthorized')),
-      'the API server does not know you: the credentials of the kubeconfig are not valid',
+      'the API server does not accept the credentials of the kubeconfig',
     ],
     [
       'there is no node',
@@ -93,7 +97,7 @@ describe('why a node explains nothing', () => {
     [
       'the pod is not known there',
       answer(404, 'pod shop/web is not known here\n'),
-      'the node n1 does not know the pod shop/web: it has not heard of it yet, or has forgotten it already',
+      'the node n1 does not know the pod shop/web: it has not received the pod yet, or has already removed it',
     ],
     [
       'a kubelet of whatever kind has no such path',
@@ -117,7 +121,7 @@ describe('why a node explains nothing', () => {
       answer(503, ` ${long}`),
       `the API server does not reach the node n1: ${long.slice(1)}`,
     ],
-    ['anything else', answer(500, 'internal'), 'the API server answered 500: internal'],
+    ['anything else', answer(500, 'internal'), 'the API server responded with 500: internal'],
   ])('%s', (_what, told, message, facts = {}) => {
     expect(nodeRefusal(told, { node: 'n1', ...facts }, 'shop/web').message).toBe(message);
   });

@@ -29,7 +29,7 @@ describe('a pod without a node', () => {
       podOf(),
       [
         {
-          what: 'scheduling: the scheduler default-scheduler has not looked at it yet',
+          what: 'scheduling: the scheduler default-scheduler has not processed it yet',
           sinceMs: Date.parse(CREATED),
         },
       ],
@@ -37,7 +37,7 @@ describe('a pod without a node', () => {
     [
       'waits for the scheduler that it names',
       podOf({ spec: { schedulerName: 'mine' }, metadata: { creationTimestamp: undefined } }),
-      [{ what: 'scheduling: the scheduler mine has not looked at it yet' }],
+      [{ what: 'scheduling: the scheduler mine has not processed it yet' }],
     ],
     [
       'waits for what the scheduler says, since it says so',
@@ -62,8 +62,8 @@ describe('a pod without a node', () => {
       }),
       [
         { what: 'scheduling: SchedulingGated', sinceMs },
-        { what: 'scheduling gate quota: whoever set it has to remove it' },
-        { what: 'scheduling gate licence: whoever set it has to remove it' },
+        { what: 'scheduling gate quota: the controller that set it must remove it' },
+        { what: 'scheduling gate licence: the controller that set it must remove it' },
       ],
     ],
   ])('%s', (_what, pod, waitingFor) => {
@@ -87,7 +87,7 @@ describe('a pod without a node', () => {
         '',
         'Waits for:',
         '  - scheduling: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu. (for 3000 s, since 2026-01-01T00:10:00.000Z)',
-        '  - scheduling gate quota: whoever set it has to remove it',
+        '  - scheduling gate quota: the controller that set it must remove it',
         '',
       ].join('\n'),
     );

@@ -13,7 +13,7 @@ const EXPLAIN = '/api/v1/nodes/n1/proxy/debug/explain';
 const page = (path: string, format: string) => `${EXPLAIN}${path}?format=${format}`;
 
 describe('kubectl why POD', () => {
-  it('shows what the node of the pod says of it, asked through the API server', async () => {
+  it("shows the explanation of the pod's node, requested through the API server", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'text'), 'c: exit code 7\nPod default/web is Running\nWaits for: nothing\n');
     expect(await api.why('web')).toEqual({
@@ -25,13 +25,13 @@ describe('kubectl why POD', () => {
     expect((await api.why('pod/web')).code).toBe(0);
   });
 
-  it('shows JSON as the node gives it', async () => {
+  it("shows the node's JSON unchanged", async () => {
     api.pod('web', { nodeName: 'n1' });
     api.says(page('/default/web', 'json'), { pod: { name: 'web' }, waitingFor: [] });
     expect(JSON.parse((await api.why('web', '-o', 'json')).out)).toEqual({ pod: { name: 'web' }, waitingFor: [] });
   });
 
-  it('takes the namespace of the flag, else of the context, else default', async () => {
+  it('uses the namespace of the flag, otherwise of the context, otherwise default', async () => {
     for (const namespace of ['team', 'given']) {
       api.pod('web', { nodeName: 'n1' }, {}, namespace);
       api.says(page(`/${namespace}/web`, 'text'), `Pod ${namespace}/web\n`);
@@ -40,28 +40,28 @@ describe('kubectl why POD', () => {
     expect((await api.why('web', '--context', 'other', '-n', 'given')).out).toContain('Pod given/web');
   });
 
-  it('takes no page of somebody else for an explanation', async () => {
+  it('rejects a page of a proxy as an explanation', async () => {
     api.pod('web', { nodeName: 'n1' });
     for (const output of ['text', 'json'] as const) {
       api.says(page('/default/web', output), '<html>the portal of a proxy</html>');
       const { code, out, err } = await api.why('web', ...(output === 'json' ? ['-o', 'json'] : []));
       expect([code, out]).toEqual([1, '']);
-      expect(err).toContain('what came back from node n1 is no explanation, but "text/html"');
+      expect(err).toContain('the response of node n1 is not an explanation, but "text/html"');
     }
   });
 
-  it('says which pods of a node wait', async () => {
+  it('shows which pods of a node wait', async () => {
     api.says(page('', 'text'), '2 pods, 1 of them not as wanted\n');
     expect((await api.why('--node', 'n1')).out).toBe('Node n1: 2 pods, 1 of them not as wanted\n');
   });
 
-  it('lets nothing that a node says draw on the terminal', async () => {
+  it("replaces control characters in a node's explanation", async () => {
     api.pod('evil', { nodeName: 'n1' });
     api.says(page('/default/evil', 'text'), 'Pod\nfine \x1b[2J\r\u202Ehidden\n');
     expect((await api.why('evil')).out).toBe('Pod, on the node n1\nfine \uFFFD[2J\uFFFD\uFFFDhidden\n');
   });
 
-  it('lets no error that a node answers draw on the terminal', async () => {
+  it("replaces control characters in a node's error", async () => {
     api.pod('evil', { nodeName: 'n1' });
     for (const status of [404, 418, 500, 503]) {
       api.says(page('/default/evil', 'text'), 'bad\x1b[2J\u009b31m\u202Ehidden', status);
@@ -69,10 +69,10 @@ describe('kubectl why POD', () => {
       expect([code, /[^\P{Cc}\n]|\p{Cf}/u.test(err)]).toEqual([1, false]);
     }
     api.says(page('/default/evil', 'json'), '\x1b]0;title\x07 is no JSON');
-    expect((await api.why('evil', '-o', 'json')).err).toMatch(/no JSON: \uFFFD]0;title\uFFFD/);
+    expect((await api.why('evil', '-o', 'json')).err).toMatch(/not JSON: \uFFFD]0;title\uFFFD/);
   });
 
-  it('lets nothing in the JSON of a node draw on the terminal, and it is the same value', async () => {
+  it("escapes control characters in a node's JSON without changing its value", async () => {
     api.pod('evil', { nodeName: 'n1' });
     const said = { message: '\u009b2J \x7f \u202E \u{E0041} ok' };
     api.says(page('/default/evil', 'json'), `{\r\n\t"message": ${JSON.stringify(said.message)}\n}\n`);
@@ -81,7 +81,7 @@ describe('kubectl why POD', () => {
     expect(out).not.toMatch(/[^\P{Cc}\n\r\t]|\p{Cf}/u);
   });
 
-  it('says why a pod has no node, from its conditions and its gates', async () => {
+  it('explains an unscheduled pod from its conditions and gates', async () => {
     const scheduled = { type: 'PodScheduled', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const condition = {
       ...scheduled,
@@ -101,12 +101,12 @@ describe('kubectl why POD', () => {
       waitingFor: [{ what: expect.stringContaining('Unschedulable'), sinceMs: 1767225600000 }, {}],
     });
     api.pod('new', {});
-    expect((await api.why('new')).out).toContain('the scheduler default-scheduler has not looked at it yet');
+    expect((await api.why('new')).out).toContain('the scheduler default-scheduler has not processed it yet');
   });
 });
 
-describe('errors say what is wrong, and what to do', () => {
-  it('a kubeconfig whose current context is not there', async () => {
+describe('error messages say what is wrong and what to do', () => {
+  it('a kubeconfig whose current context does not exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kubectl-why-'));
     const kubeconfig = join(directory, 'config');
     const contexts = [{ name: 'main', context: { cluster: 'c', user: 'u' } }];
@@ -157,7 +157,7 @@ describe('errors say what is wrong, and what to do', () => {
       'an API server that the node does not let in',
       () => api.says(page('/default/x', 'text'), 'Forbidden (user=kube-apiserver, verb=get, resource=nodes)', 403),
       ['x'],
-      /does not let the API server in: Forbidden[\s\S]*system:kubelet-api-admin/,
+      /does not authorize the API server: Forbidden[\s\S]*system:kubelet-api-admin/,
     ],
     [
       'an API server that the node does not know',
@@ -187,7 +187,7 @@ describe('errors say what is wrong, and what to do', () => {
       'a pod that the node has not heard of',
       () => api.says(page('/default/x', 'text'), 'pod default/x is not known here\n', 404),
       ['x'],
-      'the node n1 does not know the pod default/x: it has not heard of it yet, or has forgotten it already',
+      'the node n1 does not know the pod default/x: it has not received the pod yet, or has already removed it',
     ],
     ['no node', () => undefined, ['--node', 'n9'], /^there is no node n9: /],
     [
@@ -200,13 +200,13 @@ describe('errors say what is wrong, and what to do', () => {
       'nobody',
       () => api.says('/api/v1/namespaces/default/pods/x', apiStatus(401, 'Unauthorized', 'Unauthorized'), 401),
       ['x'],
-      /does not know you/,
+      /does not accept the credentials of the kubeconfig/,
     ],
     [
       'nonsense',
       () => api.says('/api/v1/namespaces/default/pods/x', '<html>'),
       ['x'],
-      'what came back is no JSON: <html>',
+      'the response is not JSON: <html>',
     ],
     [
       'no context',
@@ -232,17 +232,17 @@ describe('errors say what is wrong, and what to do', () => {
 
   it.each([
     [[], 'name a pod, a workload (deploy/NAME), --all pods of a namespace, or a node with --node'],
-    [['web', '--all'], '--all is for all pods: leave out web'],
-    [['ns/shop', '-n', 'team'], 'one namespace at a time: ns/shop, or team'],
-    [['--node', 'n1', '-A'], '--node n1 is for the node alone: leave out --all'],
-    [['deploy/..'], 'the deployment: ".." is no name'],
-    [['a', 'b'], 'one at a time: a, or b'],
-    [['service/web'], 'pods and workloads are explained, not "service"'],
-    [['../../secrets'], 'pods and workloads are explained, not ".."'],
-    [['pod/..'], 'the pod: ".." is no name'],
-    [['web', '--node', 'n1'], '--node n1 is for the node alone: leave out web'],
-    [['web', '-o', 'yaml'], '--output: want text or json, got "yaml"'],
-    [['web', '--interval', '0'], '--interval: want seconds from 0.1 to 3600, got "0"'],
+    [['web', '--all'], '--all explains all pods: leave out web'],
+    [['ns/shop', '-n', 'team'], 'only one namespace is allowed: ns/shop, or team'],
+    [['--node', 'n1', '-A'], '--node n1 explains only the node: leave out --all'],
+    [['deploy/..'], 'the deployment: ".." must be a valid name'],
+    [['a', 'b'], 'only one name is allowed: a, or b'],
+    [['service/web'], 'only pods and workloads can be explained, not "service"'],
+    [['../../secrets'], 'only pods and workloads can be explained, not ".."'],
+    [['pod/..'], 'the pod: ".." must be a valid name'],
+    [['web', '--node', 'n1'], '--node n1 explains only the node: leave out web'],
+    [['web', '-o', 'yaml'], '--output: must be text or json, got "yaml"'],
+    [['web', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600, got "0"'],
     [['web', '--nope'], "Unknown option '--nope'"],
   ])('a command line: %j', async (argv, expected) => {
     const { code, err } = await api.why(...argv);
@@ -251,7 +251,7 @@ describe('errors say what is wrong, and what to do', () => {
     expect(err).toContain("See 'kubectl why --help' for usage.");
   });
 
-  it('a server that is not there', async () => {
+  it('a server that is unreachable', async () => {
     const { runWhy } = await import('../src/command.ts');
     const { writeFile } = await import('node:fs/promises');
     const file = `${api.kubeconfig}-away`;
@@ -274,7 +274,7 @@ describe('errors say what is wrong, and what to do', () => {
 });
 
 describe('--watch', () => {
-  it('says again only what changed, outlives a node that is away, and ends with the pod', async () => {
+  it('shows only changes, survives a node outage, and ends with the pod', async () => {
     api.answers.clear();
     api.pod('web', { nodeName: 'n1' });
     let round = 0;

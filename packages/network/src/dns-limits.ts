@@ -2,12 +2,12 @@ import type { DnsConfig } from './resolv-conf.ts';
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
-/** The longest name that DNS has. */
+/** The maximum length of a DNS name. */
 const MAX_SEARCH_CHARACTERS = 253;
 const MAX_SEARCH_LIST_CHARACTERS = 2048;
 const CLUSTER_SEARCHES = 3;
 
-/** Cuts what resolvers would not take, and says so in upstream's words: one warning per list that was cut. */
+/** Removes what resolvers would not accept. Returns upstream's warning for each shortened list. */
 export function fitDnsLimits(config: DnsConfig): { readonly config: DnsConfig; readonly warnings: readonly string[] } {
   const servers = config.servers.slice(0, MAX_SERVERS);
   const searches = fitSearches(config.searches);
@@ -28,15 +28,14 @@ export function fitDnsLimits(config: DnsConfig): { readonly config: DnsConfig; r
 }
 
 function fitSearches(all: readonly string[]): readonly string[] {
-  // glibc 2.28 aborts the process on a name beyond 255 characters.
+  // glibc 2.28 aborts the process if a name exceeds 255 characters.
   const searches = all.slice(0, MAX_SEARCHES).filter((domain) => domain.length <= MAX_SEARCH_CHARACTERS);
   while (searches.join(' ').length > MAX_SEARCH_LIST_CHARACTERS) searches.pop();
   return searches;
 }
 
 /**
- * What is wrong with the node's resolver file itself, in upstream's words; nothing where every pod can be given all of
- * its search domains.
+ * Returns what is wrong with the node's resolver file, in upstream's words, or `undefined` if pods can use all of it.
  */
 export function resolvConfProblem(
   path: string,

@@ -1,12 +1,15 @@
 import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
-/** What went wrong: the pod's host name, the node's resolver file, or a file operation on the way. */
+/**
+ * Why an operation failed: an invalid host name of the pod, an invalid resolver file of the node, or a failed file
+ * operation.
+ */
 export type NetworkErrorCode = 'InvalidHostname' | 'InvalidResolvConf' | 'Io';
 
 const BRAND = '@node-agent/network.NetworkError';
 
-/** The one error of this package. The message is fit for a pod event. */
+/** The only error that this package throws. Its message may be used in a pod event. */
 export class NetworkError extends Error {
   static {
     brand(NetworkError, BRAND);
@@ -20,12 +23,12 @@ export class NetworkError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `NetworkError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `NetworkError`, of this or of another copy of the package. */
   static is(value: unknown): value is NetworkError {
     return hasBrand(value, BRAND);
   }
 
-  /** `error` itself where it is one already, else an `Io` error with it as cause. */
+  /** Returns a `NetworkError` unchanged; any other error becomes the cause of an `Io` error. */
   static from(error: unknown): NetworkError {
     if (NetworkError.is(error)) return error;
     return new NetworkError('Io', errorText(error), { cause: error });

@@ -1,29 +1,29 @@
 import { dns1123LabelProblem, dns1123SubdomainProblem, type Pod } from '@node-agent/pod-spec';
 import { NetworkError } from './errors.ts';
 
-/** The kernel takes 64 bytes with the closing zero. */
+/** The kernel's limit is 64 bytes including the terminating zero. */
 const MAX_HOSTNAME_LENGTH = 63;
 
-/** What a pod calls itself. */
+/** The host name of a pod. */
 export interface PodHostname {
   /** The short name, of at most 63 characters. */
   readonly hostname: string;
-  /** The domain that its FQDN ends in; '' where it has none. */
+  /** The domain of the pod's FQDN. '' if it has none. */
   readonly domain: string;
-  /** Whether the name was longer and had to be cut. */
+  /** Whether the name was too long and was truncated. */
   readonly truncated: boolean;
 }
 
-/** What pods' host names depend on beside the pods. */
+/** The options of {@link podHostname}. */
 export interface HostnameOptions {
   readonly clusterDomain: string;
-  /** Gate HostnameOverride; true by default. */
+  /** Gate HostnameOverride. Default: true. */
   readonly hostnameOverride?: boolean;
 }
 
 /**
- * The host name and domain of a pod: `hostnameOverride` alone, else `hostname` (or the pod's name) with `subdomain`
- * below the namespace's services (`GeneratePodHostNameAndDomain` upstream, KEP-4762).
+ * Returns the host name and domain of a pod: `hostnameOverride` alone if set, otherwise `hostname` (or the pod's name)
+ * with `subdomain` below the namespace's services (upstream: `GeneratePodHostNameAndDomain`, KEP-4762).
  * @throws NetworkError `InvalidHostname`
  */
 export function podHostname(

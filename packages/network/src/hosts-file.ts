@@ -1,6 +1,6 @@
 import type { Pod } from '@node-agent/pod-spec';
 
-/** Where containers look for it, and where the node keeps its own. */
+/** The path of the hosts file, in containers and on the node. */
 export const HOSTS_PATH = '/etc/hosts';
 
 const LOOPBACK = `127.0.0.1\tlocalhost
@@ -12,8 +12,8 @@ fe00::2\tip6-allrouters
 `;
 
 /**
- * The hosts file of a pod with addresses of its own: every address with the pod's FQDN and short name, then its
- * `hostAliases` (`managedHostsFileContent`, `pkg/kubelet/kubelet_pods.go`).
+ * Returns the hosts file of a pod that is not on the host network: each pod IP with the pod's FQDN and short name, then
+ * its `hostAliases` (`managedHostsFileContent`, `pkg/kubelet/kubelet_pods.go`).
  */
 export function managedHostsFile(pod: Pod, podIps: readonly string[], hostname: string, domain: string): string {
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
@@ -22,7 +22,7 @@ export function managedHostsFile(pod: Pod, podIps: readonly string[], hostname: 
 }
 
 /**
- * The hosts file of a pod on the host's network: the node's own, byte for byte, then the pod's `hostAliases`
+ * Returns the hosts file of a pod on the host network: the node's file byte for byte, then the pod's `hostAliases`
  * (`nodeHostsFileContent`, `pkg/kubelet/kubelet_pods.go`).
  */
 export function hostNetworkHostsFile(pod: Pod, nodeHosts: Uint8Array): Uint8Array {

@@ -3,35 +3,35 @@ import { formatPod, type Pod, type PodDnsConfig } from '@node-agent/pod-spec';
 import { fitDnsLimits } from './dns-limits.ts';
 import { type DnsConfig, optionName } from './resolv-conf.ts';
 
-/** What the node knows about name resolution. */
+/** The node's settings for name resolution. */
 export interface NodeDns {
-  /** The content of the node's resolver file; `undefined` where the node is configured to have none. */
+  /** The content of the node's resolver file. `undefined` if the node is configured without one. */
   readonly host: DnsConfig | undefined;
-  /** Addresses of the cluster's name servers; none in a standalone node. */
+  /** The addresses of the cluster's name servers. Empty on a standalone node. */
   readonly clusterDns: readonly string[];
-  /** '' where there is none. */
+  /** '' if there is none. */
   readonly clusterDomain: string;
-  /** The node's own addresses: they decide between `127.0.0.1` and `::1` where `host` is undefined. */
+  /** The node's addresses. If `host` is undefined, they decide between `127.0.0.1` and `::1`. */
   readonly nodeIps: readonly string[];
 }
 
-/** Something a user should hear: an event on the pod, and on the node too where `onNode` says with what words. */
+/** A warning for the user: an event on the pod, and also on the node if `onNode` is set. */
 interface DnsWarning {
   readonly reason: 'DNSConfigForming' | 'MissingClusterDNS';
   readonly message: string;
   readonly onNode?: string;
 }
 
-/** A pod's resolver settings, and what was wrong on the way to them. */
+/** A pod's resolver settings and the warnings about them. */
 export interface PodDns {
   readonly config: DnsConfig;
   readonly warnings: readonly DnsWarning[];
 }
 
 /**
- * The resolver settings of a pod by its `dnsPolicy` and `dnsConfig` (`GetPodDNS`,
- * `pkg/kubelet/network/dns/dns.go`). An unknown policy counts as `ClusterFirst`; `ClusterFirst` counts as `Default` on
- * the host's network, and, with a warning, where the cluster has no name server.
+ * Returns the resolver settings of a pod by its `dnsPolicy` and `dnsConfig` (`GetPodDNS`,
+ * `pkg/kubelet/network/dns/dns.go`). An unknown policy counts as `ClusterFirst`. `ClusterFirst` counts as `Default` on
+ * the host network and, with a warning, if the cluster has no name server.
  */
 export function podDns(pod: Pod, node: NodeDns): PodDns {
   const warnings: DnsWarning[] = [];
@@ -68,7 +68,7 @@ function baseConfig(pod: Pod, node: NodeDns, warnings: DnsWarning[]): DnsConfig 
 
 function hostConfig(node: NodeDns): DnsConfig {
   if (node.host) return node.host;
-  // No resolver file: a server that answers nothing keeps the runtime from putting in its own default.
+  // Without a resolver file, a loopback name server keeps the runtime from inserting its own default.
   const servers = node.nodeIps.map((ip) => (isIPv6(ip) ? '::1' : '127.0.0.1'));
   return { servers: servers.length > 0 ? servers : ['127.0.0.1'], searches: ['.'], options: [] };
 }

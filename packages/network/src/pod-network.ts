@@ -12,17 +12,17 @@ import { type DnsConfig, MAX_RESOLV_CONF_BYTES, parseResolvConf } from './resolv
 
 export interface PodNetworkComponents {
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath' | 'stat' | 'writeFile' | 'mkdir' | 'chmod'>;
-  /** Nobody is told where absent. */
+  /** Default: events are not recorded. */
   readonly recorder?: EventRecorder;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 export interface PodNetworkOptions {
-  /** The kubelet's root directory; a pod's hosts file is `<rootDirectory>/pods/<uid>/etc-hosts`. */
+  /** The kubelet's root directory. A pod's hosts file is `<rootDirectory>/pods/<uid>/etc-hosts`. */
   readonly rootDirectory: string;
   readonly nodeName: string;
-  /** The resolver file that pods start from; '' for none. Default: `/etc/resolv.conf`. */
+  /** The resolver file of the node. '': none. Default: `/etc/resolv.conf`. */
   readonly resolvConfPath?: string;
   /** Default: none. */
   readonly clusterDns?: readonly string[];
@@ -34,25 +34,25 @@ export interface PodNetworkOptions {
   readonly nodeIps?: readonly string[];
 }
 
-/** More warnings than the pods of a node give (K4). */
+/** The number of remembered warnings, more than the pods of a node cause (K4). */
 const MAX_WARNED = 1_000;
 
-/** How much of the node's own hosts file is taken over: more than lists of blocked hosts have. */
+/** The size limit of the node's hosts file, in bytes, larger than typical block lists. */
 const MAX_NODE_HOSTS_BYTES = 16 * 2 ** 20;
 
 /**
- * How pods see the network by name: resolver settings, host name and hosts file. Keeps no state but the last complaint
- * about the node's resolver file; files are read when a pod needs them, so that a change is seen at once.
+ * Provides a pod's resolver settings, host name and hosts file. Keeps no state except the cached resolver file and the
+ * warnings already reported. Files are read when a pod needs them, so that changes apply immediately.
  */
 export class PodNetwork {
   readonly #fs: PodNetworkComponents['fs'];
   readonly #recorder: EventRecorder;
   readonly #logger: Logger;
   readonly #options: Required<PodNetworkOptions>;
-  /** The node's resolver file as it was read last, and which version of it that was. */
+  /** The node's resolver file as last read, with its version. */
   #hostResolver: { readonly version: string; readonly config: DnsConfig } | undefined;
   #lastProblem: string | undefined;
-  /** The newest warnings about pods that were given. */
+  /** The newest warnings that were reported. */
   readonly #warned = new Set<string>();
 
   constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -81,15 +81,16 @@ export class PodNetwork {
   }
 
   /**
-   * The resolver settings for a pod's sandbox; what had to be cut or replaced becomes an event, once for a pod.
-   * @throws NetworkError where the node's resolver file cannot be read or makes no sense
+   * Returns the resolver settings of a pod's sandbox. If settings had to be shortened or replaced, an event is
+   * recorded, once per pod.
+   * @throws NetworkError if the node's resolver file is unreadable or invalid
    */
   async podDns(pod: Pod): Promise<DnsConfig> {
     const { clusterDns, clusterDomain, nodeIps } = this.#options;
     const host = await this.#hostDns();
     const { config, warnings } = podDns(pod, { host, clusterDns, clusterDomain, nodeIps });
     for (const { reason, message, onNode } of warnings) {
-      // The settings are asked for with each sandbox and container: a warning is news once for a pod.
+      // The method is called for each sandbox and container, but a warning is reported once per pod.
       if (!this.#isNews(`${pod.metadata.uid} ${message}`)) continue;
       this.#logger.warn({ podUid: pod.metadata.uid, reason }, message);
       if (onNode) this.#recorder.event(this.#nodeReference(), 'Warning', reason, onNode);
@@ -99,7 +100,7 @@ export class PodNetwork {
   }
 
   /**
-   * The short host name and the domain of a pod ('' for none).
+   * Returns the short host name and the domain ('' if none) of a pod.
    * @throws NetworkError `InvalidHostname`
    */
   hostname(pod: Pod): { readonly hostname: string; readonly domain: string } {
@@ -112,9 +113,9 @@ export class PodNetwork {
   }
 
   /**
-   * Brings the pod's hosts file up to date and says how it is mounted; `undefined` where the container mounts its own,
-   * or where the pod has no address yet.
-   * @throws NetworkError where the file cannot be written, or the host name is invalid
+   * Updates the pod's hosts file and returns its mount. Returns `undefined` if the container mounts its own
+   * `/etc/hosts`, or if the pod has no IP yet.
+   * @throws NetworkError if the file cannot be written, or the host name is invalid
    */
   async hostsMount(pod: Pod, container: Container, podIps: readonly string[]): Promise<Mount | undefined> {
     if (podIps.length === 0 && !pod.spec.hostNetwork) return undefined;
@@ -124,11 +125,11 @@ export class PodNetwork {
     try {
       const content = await this.#hostsFile(pod, podIps);
       if (await this.#holds(directory, 'etc-hosts', content)) {
-        // The mode may have been changed by a container, or be that of a file an older kubelet left.
+        // A container may have changed the mode, or an older kubelet may have created the file with another one.
         await this.#fs.chmod(path, 0o644);
       } else {
         await this.#fs.mkdir(directory);
-        // In place, for containers that have it mounted keep seeing the inode that they were given.
+        // The file is written in place, because containers that mount it keep using its inode.
         await this.#fs.writeFile(path, content, { mode: 0o644 });
       }
     } catch (error) {
@@ -144,7 +145,7 @@ export class PodNetwork {
     };
   }
 
-  /** Looks at the node's resolver file, and tells the node's readers once when it asks for more than pods can have. */
+  /** Checks the node's resolver file. Records an event on the node, once per problem, if pods cannot use all of it. */
   async checkResolvConf(): Promise<void> {
     const { resolvConfPath, clusterDomain } = this.#options;
     let problem: string | undefined;
@@ -197,8 +198,9 @@ export class PodNetwork {
   }
 
   /**
-   * Whether a file has this content already: then it is not written, which would show half of it for a moment to who reads it.
-   * Its containers write it as they like, a sparse one of any size: never more of it is read than it should have (W5).
+   * Returns whether a file already has this content. Such a file is not rewritten, because readers could briefly see
+   * half of it. Containers can write to the file and make it large and sparse, so no more is read than the expected
+   * size (W5).
    */
   async #holds(directory: string, name: string, content: Uint8Array): Promise<boolean> {
     try {

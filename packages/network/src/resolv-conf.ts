@@ -1,20 +1,20 @@
 import { NetworkError } from './errors.ts';
 
-/** What a resolver is told; the CRI's `DNSConfig`. */
+/** Resolver settings; the CRI's `DNSConfig`. */
 export interface DnsConfig {
   readonly servers: readonly string[];
   readonly searches: readonly string[];
-  /** As `ndots:5` or `edns0`. */
+  /** For example `ndots:5` or `edns0`. */
   readonly options: readonly string[];
 }
 
-/** A file beyond this size is refused: 10 MiB, as upstream. */
+/** The size limit of the file: 10 MiB, as in upstream. */
 export const MAX_RESOLV_CONF_BYTES: number = 10 << 20;
 
 /**
- * Reads a resolv.conf: `nameserver` lines add up, the last `search` line counts, an option given again takes the
- * place of the first (`pkg/kubelet/network/dns/dns.go`). Search domains lose their trailing dot, `.` is left out.
- * @throws NetworkError `InvalidResolvConf` for a `nameserver` line without an address, with its line number
+ * Parses a resolv.conf: `nameserver` lines add up, the last `search` line counts, and a repeated option replaces the
+ * earlier one (`pkg/kubelet/network/dns/dns.go`). Search domains lose their trailing dot; `.` is left out.
+ * @throws NetworkError `InvalidResolvConf`, with the line number, if a `nameserver` line has no address
  */
 export function parseResolvConf(text: string): DnsConfig {
   const servers: string[] = [];
@@ -37,7 +37,7 @@ export function parseResolvConf(text: string): DnsConfig {
   return { servers, searches, options: [...options.values()] };
 }
 
-/** The part of an option before its colon. */
+/** Returns the part of an option before its colon. */
 export function optionName(option: string): string {
   return option.replace(/:.*$/, '');
 }

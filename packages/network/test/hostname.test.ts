@@ -20,7 +20,7 @@ describe('podHostname', () => {
     });
   });
 
-  it('takes no override where the gate is off', () => {
+  it('ignores hostnameOverride if the gate is disabled', () => {
     const pod = makePod({ hostname: 'h', hostnameOverride: 'a.b' });
     expect(podHostname(pod, { clusterDomain: '', hostnameOverride: false }).hostname).toBe('h');
   });
@@ -45,11 +45,11 @@ describe('podHostname', () => {
     expect(() => podHostname(makePod(spec), { clusterDomain: '' })).toThrow(message);
   });
 
-  it('refuses a name of which nothing is left', () => {
+  it('rejects a name that is empty after truncation', () => {
     expect(() => podHostname(makePod({}, '-'.repeat(70)), { clusterDomain: '' })).toThrow('hostname for pod "---');
   });
 
-  it('gives every pod name a host name that the kernel takes', () => {
+  it('returns a host name that the kernel accepts for every pod name', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9][-.a-z0-9]{0,250}[a-z0-9]$/), (name) => {
         expect(podHostname(makePod({}, name), { clusterDomain: '' }).hostname).toMatch(

@@ -30,7 +30,7 @@ describe('podDns', () => {
     expect(podDns(makePod(spec), cluster)).toEqual({ config, warnings: [] });
   });
 
-  it("falls back to the node's resolver, and says so, where the cluster has no name server", () => {
+  it("falls back to the node's resolver, with a warning, if the cluster has no name server", () => {
     const onNode =
       'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.';
     expect(podDns(makePod({ dnsPolicy: 'ClusterFirst' }), { ...cluster, clusterDns: [] })).toEqual({
@@ -39,12 +39,12 @@ describe('podDns', () => {
     });
   });
 
-  it('has no cluster domains to search where there is no cluster domain', () => {
+  it('adds no cluster search domains if there is no cluster domain', () => {
     const { config } = podDns(makePod(), { ...cluster, clusterDomain: '' });
     expect(config.searches).toEqual(['corp.example']);
   });
 
-  it('leaves what the node searches as it is where it adds nothing to it', () => {
+  it("keeps the node's search domains unchanged if none is added", () => {
     const twice = { ...host, searches: ['corp.example', 'corp.example'] };
     const { config } = podDns(makePod(), { ...cluster, host: twice, clusterDomain: '' });
     expect(config.searches).toEqual(twice.searches);
@@ -62,7 +62,7 @@ describe('podDns', () => {
     expect(podDns(makePod({ dnsPolicy: 'Default' }), node).config).toEqual({ servers, searches: ['.'], options: [] });
   });
 
-  it("adds the pod's own settings, without saying anything twice, options by their names", () => {
+  it("adds the pod's own settings without duplicates, options by name", () => {
     const dnsConfig = {
       nameservers: ['10.0.0.10', '1.1.1.1'],
       searches: ['cluster.local', 'extra.example'],
@@ -83,7 +83,7 @@ describe('fitDnsLimits', () => {
     options: [],
   });
 
-  it('keeps three servers and says which', () => {
+  it('keeps three name servers and names them in the warning', () => {
     expect(fitDnsLimits(config(['1', '2', '3', '4'], []))).toEqual({
       config: config(['1', '2', '3'], []),
       warnings: [
@@ -102,7 +102,7 @@ describe('fitDnsLimits', () => {
     expect(warnings).toEqual([expect.stringMatching(/^Search Line limits were exceeded, .* search line is: /)]);
   });
 
-  it('never gives more than resolvers take, and warns exactly when something was cut', () => {
+  it('never exceeds the limits of resolvers, and warns exactly if something was removed', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 300 }), { maxLength: 50 }),

@@ -31,7 +31,7 @@ async function read(path: string): Promise<string> {
   return new TextDecoder().decode(await fs.readFile(path));
 }
 
-describe('W5: a hosts file that its containers write', () => {
+describe('W5: a hosts file that its containers write to', () => {
   /** How many bytes are read of files while something is done, and held at once. */
   async function bytesRead(network: (fs: MemoryFileSystem) => Promise<unknown>): Promise<number> {
     let bytes = 0;
@@ -66,7 +66,7 @@ describe('W5: a hosts file that its containers write', () => {
       { rootDirectory: '/root', nodeName: 'node-1' },
     ).hostsMount(makePod(), { name: 'app' }, ['10.0.0.1']);
 
-  it('is never read any further than it should go, and is made right in place', async () => {
+  it('reads no more of a large hosts file than its expected size, and rewrites it in place', async () => {
     await mount(fs);
     const right = await read(path);
     const { inode } = await fs.stat(path);
@@ -78,7 +78,7 @@ describe('W5: a hosts file that its containers write', () => {
     expect(await read(path)).toBe(right);
   });
 
-  it('of the node itself, on its network, has a limit too', async () => {
+  it("limits the size of the node's hosts file for a pod on the host network", async () => {
     await fs.writeFile('/etc/hosts', 'x'.repeat(16 * 2 ** 20 + 1));
     const pod = makePod({ hostNetwork: true });
     await expect(makeNetwork().hostsMount(pod, { name: 'app' }, [])).rejects.toThrow(
@@ -88,7 +88,7 @@ describe('W5: a hosts file that its containers write', () => {
 });
 
 describe('podDns', () => {
-  it("starts from the node's resolver file as it is now", async () => {
+  it("podDns uses the current content of the node's resolver file", async () => {
     const network = makeNetwork();
     const pod = makePod({ dnsPolicy: 'Default' });
     expect(await network.podDns(pod)).toMatchObject({ servers: ['192.168.0.1'], searches: ['corp.example'] });
@@ -97,7 +97,7 @@ describe('podDns', () => {
     expect(events).toEqual([]);
   });
 
-  it('tells the pod, and the node, what is wrong', async () => {
+  it('podDns records events on the pod and on the node for a missing cluster DNS', async () => {
     await makeNetwork().podDns(makePod());
     await makeNetwork().podDns(makePod({ dnsPolicy: 'None', dnsConfig: { nameservers: ['1', '2', '3', '4'] } }));
     expect(events).toEqual([
@@ -107,13 +107,13 @@ describe('podDns', () => {
     ]);
   });
 
-  it('warns once for a pod, however often its settings are asked for', async () => {
+  it('podDns warns once per pod, however often it is called', async () => {
     const network = makeNetwork();
     for (let restarts = 0; restarts < 3; restarts++) await network.podDns(makePod());
     expect(events).toHaveLength(2);
   });
 
-  it('fails with the path where the file is missing, broken or huge', async () => {
+  it('podDns fails with the path if the resolver file is missing, invalid or too large', async () => {
     const podDns = (): Promise<unknown> => makeNetwork({ resolvConfPath: '/etc/r' }).podDns(makePod());
     await expect(podDns()).rejects.toMatchObject({
       code: 'Io',
@@ -128,7 +128,7 @@ describe('podDns', () => {
     await expect(podDns()).rejects.toMatchObject({ message: expect.stringContaining('at most 10485760 are allowed') });
   });
 
-  it('reads no file where it is configured to have none', async () => {
+  it('podDns reads no file if none is configured', async () => {
     const network = makeNetwork({ resolvConfPath: '' });
     expect(await network.podDns(makePod({ dnsPolicy: 'Default' }))).toMatchObject({ servers: ['127.0.0.1'] });
   });
@@ -138,7 +138,7 @@ describe('hostsMount', () => {
   const container = { name: 'app' };
   const path = '/root/pods/uid-1/etc-hosts';
 
-  it("writes the pod's names and aliases, and mounts the file read-write", async () => {
+  it("writes the pod's names and aliases into its hosts file and mounts it read-write", async () => {
     const hostAliases = [{ ip: '1.2.3.4', hostnames: ['foo', 'bar'] }, { ip: '5.6.7.8' }];
     const pod = makePod({ subdomain: 'sub', hostAliases });
     const mount = await makeNetwork({ clusterDomain: 'c.l' }).hostsMount(pod, container, ['10.0.0.5', 'fd00::5']);
@@ -171,12 +171,12 @@ describe('hostsMount', () => {
     expect(await fs.stat(path)).toMatchObject({ mode: 0o644 });
   });
 
-  it("gives a pod on the host network the node's own file", async () => {
+  it("copies the node's hosts file for a pod on the host network", async () => {
     await makeNetwork().hostsMount(makePod({ hostNetwork: true }), container, []);
     expect(await read(path)).toBe('# Kubernetes-managed hosts file (host network).\n127.0.0.1\tlocalhost node-1\n');
   });
 
-  it("leaves the bytes of the node's own file as they are, whatever they are, and writes them once", async () => {
+  it("copies the node's hosts file byte for byte, and writes it once", async () => {
     const latin1 = Buffer.from('\u00ef\u00bb\u00bf10.0.0.1\tr\u00e4chner # \u00ff\r\n', 'latin1');
     await fs.writeFile('/etc/hosts', latin1);
     const pod = makePod({ hostNetwork: true, hostAliases: [{ ip: '1.2.3.4', hostnames: ['foo'] }] });
@@ -192,14 +192,14 @@ describe('hostsMount', () => {
     await network.hostsMount(pod, container, []);
   });
 
-  it('leaves containers alone that mount their own, and pods that have no address yet', async () => {
+  it('returns no hosts mount if the container mounts its own, or the pod has no IP yet', async () => {
     const own = { name: 'app', volumeMounts: [{ name: 'v', mountPath: '/etc/hosts' }] };
     expect(await makeNetwork().hostsMount(makePod(), own, ['10.0.0.5'])).toBeUndefined();
     expect(await makeNetwork().hostsMount(makePod(), container, [])).toBeUndefined();
     expect(await fs.exists(path)).toBe(false);
   });
 
-  it('keeps the inode that containers have mounted, undoes what they changed, and writes only then', async () => {
+  it('keeps the inode of a mounted hosts file, reverts changes, and writes only if the content differs', async () => {
     const network = makeNetwork();
     await network.hostsMount(makePod(), container, ['10.0.0.5']);
     const { inode } = await fs.stat(path);
@@ -213,7 +213,7 @@ describe('hostsMount', () => {
     expect(await fs.stat(path)).toMatchObject({ inode, mode: 0o644 });
   });
 
-  it('fails with the cause where the disk is full', async () => {
+  it('hostsMount fails with the cause if the disk is full', async () => {
     fs.injectFault({ operation: 'write', path, code: 'ENOSPC' });
     await expect(makeNetwork().hostsMount(makePod(), container, ['10.0.0.5'])).rejects.toMatchObject({
       name: 'NetworkError',
@@ -224,7 +224,7 @@ describe('hostsMount', () => {
 });
 
 describe('hostname', () => {
-  it('gives the short name and the domain alone', () => {
+  it('returns only the short host name and the domain', () => {
     expect(makeNetwork({ clusterDomain: 'c.l' }).hostname(makePod({ subdomain: 's' }))).toEqual({
       hostname: 'web',
       domain: 's.shop.svc.c.l',
@@ -233,7 +233,7 @@ describe('hostname', () => {
 });
 
 describe('checkResolvConf', () => {
-  it('says the same thing once, and again when it was well in between', async () => {
+  it('checkResolvConf records the same problem once, and again after it was solved', async () => {
     const network = makeNetwork();
     const broken = `search ${Array.from({ length: 40 }, (_, i) => `d${i}`).join(' ')}`;
     const check = async (content: string): Promise<void> => {

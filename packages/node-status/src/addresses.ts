@@ -4,33 +4,34 @@ import type { Node, NodeAddress } from './node.ts';
 import { withStatus } from './node.ts';
 import { nodeIpProblem } from './node-ips.ts';
 
-/** Where --node-ip is told to a cloud controller manager. */
+/** The annotation that passes --node-ip to a cloud controller manager. */
 const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
 
-/** What is known of the host's network. */
+/** The network of the host. */
 export interface NetworkFacts {
-  /** Every address of the host's interfaces. */
+  /** All addresses of the host's interfaces. */
   readonly hostAddresses: readonly string[];
-  /** What DNS and /etc/hosts know under the node's name; empty where nothing. */
+  /** The addresses of the node's name in DNS and /etc/hosts. Empty if there are none. */
   readonly namedAddresses: readonly string[];
-  /** The address of the default route's interface, in the family that --node-ip prefers. */
+  /** The address of the default route's interface, preferably in the address family of --node-ip. */
   readonly defaultAddress?: string | undefined;
 }
 
-/** How a node's addresses are chosen. */
+/** The settings for a node's addresses. */
 export interface AddressSettings {
   readonly hostname: string;
-  /** --node-ip: see `parseNodeIps`. An unspecified address chooses a family. */
+  /** --node-ip: see `parseNodeIps`. An unspecified address selects a family. */
   readonly nodeIps: readonly IpAddress[];
   readonly externalCloudProvider: boolean;
 }
 
 /**
- * The node with its addresses (`nodestatus/setters.go`, NodeAddress): what --node-ip says, else a hostname that is an
- * address, else what the node's name resolves to, else the default route's address. Addresses that an external cloud
- * provider has set stay.
+ * Sets a node's addresses (`nodestatus/setters.go`, NodeAddress): --node-ip, otherwise a hostname that is an address,
+ * otherwise an address of the node's name, otherwise the default route's address. Addresses set by an external cloud
+ * provider are kept.
  *
- * @throws NodeStatusError `InvalidNodeIp` where --node-ip is not this host's, `NoAddress` where none is found
+ * @throws NodeStatusError `InvalidNodeIp` if --node-ip is not an address of this host, `NoAddress` if no address is
+ * found
  */
 export function setAddresses(node: Node, network: NetworkFacts, settings: AddressSettings): Node {
   const { hostname, nodeIps, externalCloudProvider } = settings;
@@ -47,7 +48,7 @@ export function setAddresses(node: Node, network: NetworkFacts, settings: Addres
   const host: NodeAddress = { type: 'Hostname', address: hostname };
   if (externalCloudProvider) {
     if ((node.status?.addresses ?? []).length > 0) return annotated;
-    // Without --node-ip the cloud provider alone knows the addresses.
+    // Without --node-ip, only the cloud provider knows the addresses.
     if (first === undefined) return withStatus(annotated, { addresses: [host] });
   }
   const internal = specifiedFirst

@@ -2,11 +2,12 @@ import { isExtendedResource, isHugePageResource, Quantity, type ResourceList } f
 import { type Reservations, reservationOfCapacity } from './reservation.ts';
 
 /**
- * What pods can have of the capacity (`nodestatus/setters.go`, MachineInfo): the capacity without what is kept back, never below 0.
- * Memory in huge pages is no memory for anything else. Of resources that are gone from the capacity only extended ones go.
+ * Returns the resources available to pods (`nodestatus/setters.go`, MachineInfo): the capacity minus the reservations,
+ * at least 0. Memory of huge pages is subtracted from memory. If a resource is gone from the capacity, it is removed
+ * only if it is an extended resource.
  *
- * @param before what the node has said so far
- * @param devices what device plugins have that is healthy
+ * @param before the allocatable resources reported so far
+ * @param devices the healthy devices of device plugins
  */
 export function nodeAllocatable(
   before: ResourceList,

@@ -1,34 +1,37 @@
 import { Quantity, type ResourceList } from '@node-agent/pod-spec';
 import type { MachineInfo } from './machine-info.ts';
 
-/** What device plugins have, by resource (`GetDevicePluginResourceCapacity`). */
+/** The resources of device plugins (`GetDevicePluginResourceCapacity`). */
 export interface DevicePluginResources {
   readonly capacity: ResourceList;
   readonly allocatable: ResourceList;
-  /** Resources of plugins that went away: shown as 0, so that they are told from those of the cluster. */
+  /**
+   * Resources of plugins that are gone. They are reported as 0, to distinguish them from resources that the cluster
+   * added.
+   */
   readonly removed: readonly string[];
 }
 
-/** What a node's capacity is made of. */
+/** The input of the node's capacity. */
 export interface CapacityFacts {
-  /** `undefined` where it could not be read: the node has no CPU and no memory then, and takes no pod. */
+  /** `undefined` if unreadable. The node then reports no CPU and no memory, and gets no pods. */
   readonly machine: MachineInfo | undefined;
-  /** The size of the file system with the root directory; `undefined` where unknown. */
+  /** The size of the file system with the root directory. `undefined` if unknown. */
   readonly ephemeralStorageBytes?: number | undefined;
   readonly devicePlugins?: DevicePluginResources | undefined;
 }
 
 export interface CapacitySettings {
   readonly maxPods: number;
-  /** 0: no limit beside `maxPods`. */
+  /** 0: no limit other than `maxPods`. */
   readonly podsPerCore: number;
-  /** Whether ephemeral storage is counted. */
+  /** Whether ephemeral storage is reported. */
   readonly localStorageCapacityIsolation: boolean;
 }
 
 /**
- * The node's capacity (`nodestatus/setters.go`, MachineInfo). What `before` has beside the resources that are known here stays:
- * an administrator may have added resources to the node by hand.
+ * Returns the node's capacity (`nodestatus/setters.go`, MachineInfo). Other resources in `before` are kept, because an
+ * administrator may have added them to the node.
  */
 export function nodeCapacity(before: ResourceList, facts: CapacityFacts, settings: CapacitySettings): ResourceList {
   const { machine, ephemeralStorageBytes, devicePlugins } = facts;
@@ -51,7 +54,7 @@ function podCapacity(cpuCount: number, { maxPods, podsPerCore }: CapacitySetting
   return podsPerCore > 0 ? Math.min(cpuCount * podsPerCore, maxPods) : maxPods;
 }
 
-/** CPU, memory and huge pages of the machine (`cadvisor/util.go`, CapacityFromMachineInfo). */
+/** Returns CPU, memory and huge pages of the machine (`cadvisor/util.go`, CapacityFromMachineInfo). */
 export function machineCapacity({ cpuCount, memoryBytes, hugePages }: MachineInfo): ResourceList {
   return new Map([
     ['cpu', Quantity.ofMilli(cpuCount * 1000)],

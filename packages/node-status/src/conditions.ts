@@ -1,7 +1,7 @@
 import { apiTime } from './api-time.ts';
 import { conditionOf, type Node, type NodeCondition, withStatus } from './node.ts';
 
-/** What a condition says now, without its times. */
+/** The new state of a condition, without its times. */
 export interface ConditionVerdict {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
@@ -10,8 +10,8 @@ export interface ConditionVerdict {
 }
 
 /**
- * The node with a condition of this kind: its heartbeat is now, its transition too where its status is another than before. A new
- * condition comes last; those of others are kept as they are.
+ * Sets a condition of a node. Its heartbeat time is updated always, its transition time only if the status changed. A
+ * new condition is added at the end; other conditions are kept.
  */
 export function setCondition(node: Node, verdict: ConditionVerdict, nowMs: number): Node {
   const now = apiTime(nowMs);

@@ -5,7 +5,7 @@ interface DeclaredFeature {
   readonly needs?: (runtime: RuntimeFeatures | undefined) => boolean;
 }
 
-// component-helpers/nodedeclaredfeatures/features: a feature is declared under its gate's name.
+// component-helpers/nodedeclaredfeatures/features: a feature is declared under the name of its gate.
 const FEATURES: readonly DeclaredFeature[] = [
   { gate: 'ExtendWebSocketsToKubelet' },
   { gate: 'InPlacePodLevelResourcesVerticalScaling' },
@@ -18,9 +18,10 @@ const FEATURES: readonly DeclaredFeature[] = [
 ];
 
 /**
- * The features that a scheduler may not take for granted (KEP-5328), sorted: those whose gate is on, and which the runtime can do.
+ * Returns the features that a scheduler must not take for granted (KEP-5328), sorted: those whose gate is enabled and
+ * which the runtime supports.
  *
- * @param enabled whether a feature gate is on; false for one that is not known
+ * @param enabled returns whether a feature gate is enabled; false for unknown gates
  */
 export function declaredFeatures(
   enabled: (gate: string) => boolean,

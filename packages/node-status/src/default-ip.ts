@@ -8,18 +8,18 @@ export interface HostInterface {
   readonly addresses: readonly string[];
 }
 
-/** The interface that a default route leaves by. */
+/** The interface and family of a default route. */
 export interface DefaultRoute {
   readonly interface: string;
   readonly family: 4 | 6;
 }
 
-/** What `os.networkInterfaces()` says: Node lists interfaces that are up and have a link, and no others. */
+/** The result of `os.networkInterfaces()`: Node.js lists only interfaces that are up and have a link. */
 export type ListedInterfaces = Readonly<
   Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>
 >;
 
-/** What Node lists, as {@link HostInterface}s. */
+/** Converts Node.js' list into {@link HostInterface}s. */
 export function hostInterfaces(listed: ListedInterfaces): readonly HostInterface[] {
   return Object.entries(listed).map(([name, addresses = []]) => ({
     name,
@@ -31,8 +31,8 @@ export function hostInterfaces(listed: ListedInterfaces): readonly HostInterface
 const ZERO_V6 = '0'.repeat(32);
 
 /**
- * The default routes of `/proc/net/route` and `/proc/net/ipv6_route`, in their order. As upstream
- * (`apimachinery/pkg/util/net/interface.go`) has it, an IPv6 one must have a gateway.
+ * Parses the default routes in `/proc/net/route` and `/proc/net/ipv6_route`, in their order. As in upstream
+ * (`apimachinery/pkg/util/net/interface.go`), an IPv6 default route must have a gateway.
  */
 export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly DefaultRoute[] {
   const table = (text: string): readonly string[][] => text.split('\n').map((line) => line.split(/\s+/));
@@ -47,10 +47,10 @@ export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly Default
 }
 
 /**
- * The address of the interface that the default route uses; of the loopback interface where that one has link-local
- * addresses only. The preferred family is searched first, then the other. `undefined` where there is none.
+ * Returns the address of the default route's interface, or of the loopback interface if the former has only link-local
+ * addresses. The preferred family is searched first, then the other. Returns `undefined` if there is none.
  *
- * @param routes `undefined` where the host has no table of routes: then any interface but the loopback one will do
+ * @param routes `undefined` if the host has no route table; then any interface other than loopback is used
  */
 export function defaultIp(
   interfaces: readonly HostInterface[],

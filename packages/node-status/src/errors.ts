@@ -1,9 +1,13 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong. `InvalidNodeIp`: --node-ip cannot be used. `InvalidOptions`: a setting of resources
- * cannot be read. `MachineUnreadable`: a file about the machine is missing or makes no sense. `NoAddress`: no IP address for the
- * node was found. `UpdateFailed`: the status could not be written after all retries. `Unknown`: anything else.
+ * Why an operation failed.
+ * - `InvalidNodeIp`: --node-ip is invalid.
+ * - `InvalidOptions`: a resource setting is invalid.
+ * - `MachineUnreadable`: a file about the machine is missing or invalid.
+ * - `NoAddress`: no IP address of the node was found.
+ * - `UpdateFailed`: the status could not be written after all retries.
+ * - `Unknown`: any other error.
  */
 export type NodeStatusErrorCode =
   | 'InvalidNodeIp'
@@ -15,7 +19,7 @@ export type NodeStatusErrorCode =
 
 const BRAND = '@node-agent/node-status.NodeStatusError';
 
-/** Something about the node's status that cannot be had, or cannot be written. */
+/** The node's status could not be computed or written. */
 export class NodeStatusError extends Error {
   static {
     brand(NodeStatusError, BRAND);
@@ -29,19 +33,22 @@ export class NodeStatusError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `NodeStatusError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `NodeStatusError`, of this or of another copy of the package. */
   static is(value: unknown): value is NodeStatusError {
     return hasBrand(value, BRAND);
   }
 
-  /** The error itself where it is one of this package, else one with the code `Unknown` and the same message. */
+  /**
+   * Returns a `NodeStatusError` unchanged; any other error becomes the cause of one with the code `Unknown` and the
+   * same message.
+   */
   static from(error: unknown): NodeStatusError {
     if (NodeStatusError.is(error)) return error;
     return new NodeStatusError('Unknown', error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 
-/** The reason that the API server gave for refusing a request (`NotFound`, `AlreadyExists`, `Conflict`, ...), where it did. */
+/** Returns the reason of an API server error (`NotFound`, `AlreadyExists`, `Conflict`, ...), or `undefined`. */
 export function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

@@ -1,20 +1,20 @@
 import { abortable, type Clock, linkAbort, withTimeout } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 
-/** How a {@link FactSource} reads. */
+/** The options of a {@link FactSource}. */
 export interface FactSourceOptions<T> {
-  /** For log lines. */
+  /** The name in log lines. */
   readonly name: string;
   readonly read: (signal: AbortSignal) => Promise<T>;
-  /** For how long what was read is good enough. */
+  /** How long a value is considered current, in milliseconds. */
   readonly maxAgeMs: number;
-  /** For how long a caller waits; what was read last serves him then. */
+  /** How long a caller waits before it gets the previous value, in milliseconds. */
   readonly patienceMs: number;
 }
 
 /**
- * Something about the node that has to be asked for, and whose answer may be slow, or never come (N6). At most one question is under
- * way; whoever asks waits for a limited time, once, and gets the last answer where the new one fails or is late.
+ * A value about the node whose read may be slow or hang (N6). At most one read is in progress. A caller waits for a
+ * limited time; if the read fails or is late, the caller gets the previous value.
  */
 export class FactSource<T> {
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class FactSource<T> {
   readonly #options: FactSourceOptions<T>;
   #last: { readonly value: T; readonly atMs: number } | undefined;
   #underWay: Promise<void> | undefined;
-  /** Whether someone has waited for the question under way in vain: nobody waits for it again. */
+  /** Whether a caller has already waited for the current read in vain; later callers do not wait for it. */
   #late = false;
 
   constructor(components: { readonly clock: Clock; readonly logger: Logger }, options: FactSourceOptions<T>) {
@@ -32,7 +32,7 @@ export class FactSource<T> {
   }
 
   /**
-   * The newest answer there is; `undefined` where there has been none yet.
+   * Returns the newest value, or `undefined` if there is none yet.
    * @throws the signal's reason
    */
   async current(signal: AbortSignal): Promise<T | undefined> {
@@ -49,12 +49,12 @@ export class FactSource<T> {
     } catch (error) {
       signal.throwIfAborted();
       this.#late = true;
-      this.#logger.warn({ fact: name, err: error }, 'A fact of the node is late, the last one known serves');
+      this.#logger.warn({ fact: name, err: error }, 'Reading a fact of the node is slow; using the previous value');
     }
     return this.#last?.value;
   }
 
-  /** Never rejects: a failure is a log line, and the last answer stays. */
+  /** Never rejects: a failure is logged, and the previous value is kept. */
   async #read(signal: AbortSignal): Promise<void> {
     using link = linkAbort(signal);
     try {

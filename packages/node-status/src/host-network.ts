@@ -9,18 +9,19 @@ import {
 } from './default-ip.ts';
 import { type IpAddress, isUnspecified, parseIp } from './ip.ts';
 
-/** What {@link readNetworkFacts} asks. */
+/** The sources of {@link readNetworkFacts}. */
 export interface HostNetwork {
   readonly fs: Pick<FileSystem, 'readFile'>;
-  /** `os.networkInterfaces`, or an `InterfaceList`'s. */
+  /** `os.networkInterfaces`, or the method of an `InterfaceList`. */
   readonly networkInterfaces: () => ListedInterfaces | Promise<ListedInterfaces>;
-  /** The addresses that DNS and /etc/hosts have for a name; may fail where they have none. */
+  /** Returns the addresses of a name in DNS and /etc/hosts. May reject if there are none. */
   readonly lookup: (name: string) => Promise<readonly string[]>;
 }
 
 /**
- * Asks the host what a node's addresses are chosen from. A name is looked up only where nothing else says the address.
- * @throws what reading the tables of routes throws, where they are there
+ * Reads the network of the host, from which a node's addresses are chosen. The node's name is looked up only if no
+ * other setting provides the address.
+ * @throws any error of reading an existing route table
  */
 export async function readNetworkFacts(
   host: HostNetwork,
@@ -32,7 +33,7 @@ export async function readNetworkFacts(
   const isSaid = (first !== undefined && !isUnspecified(first)) || parseIp(hostname) !== undefined;
   return {
     hostAddresses: interfaces.flatMap(({ addresses }) => addresses),
-    // A name that nobody knows is no fault: the default route's address serves.
+    // A failed lookup is not an error: the default route's address is used instead.
     namedAddresses: isSaid ? [] : await host.lookup(nodeName).catch(() => []),
     defaultAddress: defaultIp(interfaces, await readRoutes(host.fs), first?.family ?? 4)?.text,
   };
@@ -41,7 +42,7 @@ export async function readNetworkFacts(
 async function readRoutes(fs: HostNetwork['fs']): Promise<readonly DefaultRoute[] | undefined> {
   const ipv4 = await textOf(fs, '/proc/net/route');
   if (ipv4 === undefined) return undefined;
-  // A kernel without IPv6 has no such table.
+  // A kernel without IPv6 does not have this file.
   return parseDefaultRoutes(ipv4, (await textOf(fs, '/proc/net/ipv6_route')) ?? '');
 }
 

@@ -1,7 +1,8 @@
 import type { Node } from './node.ts';
 
 /**
- * Why a node that is registered already is another machine's: the provider IDs of the two differ. `undefined` where nothing says so.
+ * Returns why a registered node belongs to another machine: the provider IDs differ. Returns `undefined` if there is no
+ * sign of that.
  */
 export function registrationConflict(existing: Node, own: Node): string | undefined {
   const [theirs, ours] = [existing.spec?.providerID ?? '', own.spec?.providerID ?? ''];
@@ -10,10 +11,10 @@ export function registrationConflict(existing: Node, own: Node): string | undefi
 }
 
 /**
- * Why a second kubelet must be writing to this node: it shows another machine, firmware or boot than this kubelet wrote there. What
- * is empty on either side says nothing.
+ * Returns why a second kubelet must be writing to this node: its machine, firmware or boot ID differs from what this
+ * kubelet wrote. Empty values are ignored.
  *
- * @param written the node as this kubelet's last write left it
+ * @param written the node after this kubelet's last write
  */
 export function foreignWriter(written: Node, seen: Node): string | undefined {
   const [ours, theirs] = [written.status?.nodeInfo, seen.status?.nodeInfo];

@@ -1,6 +1,6 @@
 import type { Node, Taint } from './node.ts';
 
-/** The annotation that leaves attaching and detaching of volumes to the controller manager. */
+/** The annotation that delegates attaching and detaching of volumes to the controller manager. */
 const CONTROLLER_MANAGED_ATTACH = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
 const UNINITIALIZED: Taint = {
@@ -9,11 +9,11 @@ const UNINITIALIZED: Taint = {
   effect: 'NoSchedule',
 };
 
-/** How a node is registered. */
+/** The settings for registering a node. */
 export interface RegistrationSettings {
   readonly nodeName: string;
   readonly hostname: string;
-  /** --node-labels, as `@node-agent/config` has checked them: they stand above the default ones. */
+  /** --node-labels, validated by `@node-agent/config`. They override the default labels. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   /** Empty: none. */
@@ -24,7 +24,7 @@ export interface RegistrationSettings {
   readonly architecture: string;
 }
 
-/** The node as it is created, but for its status (`kubelet_node_status.go`, initialNode). */
+/** Returns the node to create, without its status (`kubelet_node_status.go`, initialNode). */
 export function initialNode(settings: RegistrationSettings): Node {
   const { nodeName, providerId } = settings;
   const taints = settings.externalCloudProvider ? [...settings.taints, UNINITIALIZED] : settings.taints;
@@ -43,7 +43,7 @@ export function initialNode(settings: RegistrationSettings): Node {
   };
 }
 
-/** The labels that a node is registered with: those of its machine, and above them its own. */
+/** Returns the labels of a new node: those of its machine, overridden by --node-labels. */
 export function initialLabels({
   hostname,
   operatingSystem,
@@ -62,7 +62,7 @@ export function initialLabels({
   };
 }
 
-/** The labels that a node must have at any time, set right (`kubelet_node_status.go`, updateNode). */
+/** Sets the labels that a node must always have (`kubelet_node_status.go`, updateNode). */
 export function withRequiredLabels(
   node: Node,
   { operatingSystem, architecture }: Pick<RegistrationSettings, 'operatingSystem' | 'architecture'>,
@@ -73,7 +73,8 @@ export function withRequiredLabels(
   return { ...node, metadata: { ...node.metadata, labels: { ...labels, ...required } } };
 }
 
-// A kubelet sets these anew on a node that is there already; others, of --node-labels too, are an administrator's by then.
+// The labels that a kubelet resets on an existing node. Other labels, including those of --node-labels, belong to the
+// administrator once the node exists.
 const DEFAULT_LABELS = [
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -89,7 +90,7 @@ const DEFAULT_LABELS = [
   'beta.kubernetes.io/arch',
 ];
 
-/** The existing node with the default labels of the one that would have been created (updateDefaultLabels). */
+/** Returns the existing node with the default labels of the node to create (updateDefaultLabels). */
 export function reconcileLabels(initial: Node, existing: Node): Node {
   const wanted = initial.metadata.labels ?? {};
   const labels: Record<string, string> = { ...existing.metadata.labels };
@@ -101,7 +102,10 @@ export function reconcileLabels(initial: Node, existing: Node): Node {
   return { ...existing, metadata: { ...existing.metadata, labels } };
 }
 
-/** The existing node with this kubelet's say on who attaches volumes (reconcileCMADAnnotationWithExistingNode). */
+/**
+ * Returns the existing node with this kubelet's setting for attaching volumes
+ * (reconcileCMADAnnotationWithExistingNode).
+ */
 export function reconcileAttachAnnotation(initial: Node, existing: Node): Node {
   const value = initial.metadata.annotations?.[CONTROLLER_MANAGED_ATTACH];
   const { [CONTROLLER_MANAGED_ATTACH]: present, ...others } = existing.metadata.annotations ?? {};

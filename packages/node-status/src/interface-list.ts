@@ -2,12 +2,13 @@ import type { FileSystem } from '@node-agent/host';
 import type { ListedInterfaces } from './default-ip.ts';
 import { localAddresses, withLocalAddresses } from './local-addresses.ts';
 
-/** The kernel's own lists of the addresses of this network namespace. */
+/** The kernel's lists of the addresses in this network namespace. */
 const ADDRESS_TABLES = ['/proc/net/fib_trie', '/proc/net/if_inet6'];
 
 /**
- * The host's interfaces, those without a link too, listed anew only where the kernel's tables of addresses changed: on a node each pod has an interface,
- * and to list a hundred of them takes many times as long as to read the tables.
+ * Lists the host's interfaces, including those without a link. The list is refreshed only if the kernel's address
+ * tables changed: each pod has an interface, and listing a hundred of them takes many times as long as reading the
+ * tables.
  */
 export class InterfaceList {
   readonly #fs: Pick<FileSystem, 'readFile'>;
@@ -26,7 +27,7 @@ export class InterfaceList {
   async read(): Promise<ListedInterfaces> {
     const tables = await Promise.all(ADDRESS_TABLES.map((path) => this.#text(path)));
     const text = tables.join('\n');
-    // A machine that does not tell its addresses is asked each time.
+    // If the tables are unreadable, the interfaces are listed each time.
     if (text.trim() === '' || this.#known?.tables !== text) {
       const [fibTrie = '', ifInet6 = ''] = tables;
       const list = withLocalAddresses(this.#networkInterfaces(), localAddresses(fibTrie, ifInet6));
@@ -39,7 +40,7 @@ export class InterfaceList {
     try {
       return new TextDecoder().decode(await this.#fs.readFile(path));
     } catch {
-      // A kernel without IPv6 has only one of them; without any the list itself is the answer.
+      // A kernel without IPv6 has only one of the files. Without either, only the list is used.
       return '';
     }
   }

@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js';
 
-/** An IP address in canonical form: an IPv6 address that maps an IPv4 one is that IPv4 address, as in Go. */
+/** An IP address in canonical form. As in Go, an IPv4-mapped IPv6 address is an IPv4 address. */
 export interface IpAddress {
   readonly text: string;
   readonly family: 4 | 6;
 }
 
-/** Reads an address as Go's `ParseIPSloppy` does: leading zeros of IPv4 parts are decimal, a zone is refused. */
+/** Parses an address as Go's `ParseIPSloppy` does: leading zeros in IPv4 are decimal, and zones are rejected. */
 export function parseIp(text: string): IpAddress | undefined {
-  // The library reads more: zones, octal and hexadecimal parts, and addresses of fewer than four.
+  // The library accepts more: zones, octal and hexadecimal parts, and addresses with fewer than four parts.
   if (!text.includes(':')) return parseIpv4(text);
   if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
   const address = ipaddr.IPv6.parse(text);
@@ -22,7 +22,7 @@ function parseIpv4(text: string): IpAddress | undefined {
   return ipaddr.IPv4.isValidFourPartDecimal(decimal) ? { text: decimal, family: 4 } : undefined;
 }
 
-/** `0.0.0.0` or `::`: any address of the family. */
+/** Returns whether an address is `0.0.0.0` or `::`: any address of the family. */
 export function isUnspecified(ip: IpAddress): boolean {
   return ip.text === '0.0.0.0' || ip.text === '::';
 }
@@ -39,7 +39,7 @@ export function isLinkLocal(ip: IpAddress): boolean {
   return rangeOf(ip) === 'linkLocal';
 }
 
-/** What Go calls a global unicast address: private ranges are among them. */
+/** Returns whether Go considers an address a global unicast address. Private ranges are included. */
 export function isGlobalUnicast(ip: IpAddress): boolean {
   const broadcast = ip.text === '255.255.255.255';
   return !broadcast && !isUnspecified(ip) && !isLoopback(ip) && !isMulticast(ip) && !isLinkLocal(ip);

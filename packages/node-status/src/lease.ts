@@ -1,18 +1,18 @@
 import { apiMicroTime } from './api-time.ts';
 import type { Lease } from './node.ts';
 
-/** The namespace of nodes' leases. */
+/** The namespace of node leases. */
 export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
 
-/** What a node's lease says. */
+/** The content of a node's lease. */
 export interface LeaseContent {
   readonly nodeName: string;
   readonly durationSeconds: number;
-  /** Of the node, whose going takes the lease along; `undefined` where it is not known yet. */
+  /** The UID of the node that owns the lease; deleting the node deletes the lease. `undefined` if not known yet. */
   readonly nodeUid: string | undefined;
 }
 
-/** A lease for a node that has none (`lease/controller.go`, newLease). */
+/** Returns the lease of a node that has none (`lease/controller.go`, newLease). */
 export function newLease({ nodeName, durationSeconds, nodeUid }: LeaseContent, nowMs: number): Lease {
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -26,7 +26,7 @@ export function newLease({ nodeName, durationSeconds, nodeUid }: LeaseContent, n
   };
 }
 
-/** The lease renewed: its duration is this kubelet's, its owner is added where it has none, all else is kept. */
+/** Returns a renewed lease: with this kubelet's duration, and with an owner if it has none. Other fields are kept. */
 export function renewedLease(lease: Lease, { nodeName, durationSeconds, nodeUid }: LeaseContent, nowMs: number): Lease {
   const ownerless = (lease.metadata.ownerReferences ?? []).length === 0;
   return {

@@ -1,17 +1,20 @@
 import type { ListedInterfaces } from './default-ip.ts';
 import { parseIp } from './ip.ts';
 
-/** An address of this machine, and the interface that has it; '' where that is not told. */
+/** An address of this machine and its interface. '' if the interface is unknown. */
 interface LocalAddress {
   readonly interface: string;
   readonly address: string;
 }
 
-/** An address in the kernel's table of IPv4 routes, and that it is the machine's own; it may have other routes before. */
+/**
+ * Matches an address that is the machine's own in the kernel's table of IPv4 routes; the address may have other routes
+ * before.
+ */
 const OWN_IPV4 = /\|-- (\d+(?:\.\d+){3})\n(?: +\/\d+ .*\n)*? +\/32 host LOCAL$/gm;
 const IPV6 = /^([0-9a-f]{32})(?: +[0-9a-f]+){4} +(\S+)$/gm;
 
-/** The addresses that the texts of `/proc/net/fib_trie`, which names no interfaces, and `/proc/net/if_inet6` have. */
+/** Parses the addresses in `/proc/net/fib_trie`, which has no interface names, and `/proc/net/if_inet6`. */
 export function localAddresses(fibTrie: string, ifInet6: string): readonly LocalAddress[] {
   const v4 = new Set(Array.from(fibTrie.matchAll(OWN_IPV4), ([, address]) => address));
   const v6 = Array.from(ifInet6.matchAll(IPV6), ([, digits, name]) => [digits?.replace(/.{4}(?=.)/g, '$&:'), name]);
@@ -21,7 +24,7 @@ export function localAddresses(fibTrie: string, ifInet6: string): readonly Local
   });
 }
 
-/** What is listed, and the addresses beside it: Node leaves out interfaces without a link, which have theirs all the same. */
+/** Adds addresses to a list: Node.js leaves out interfaces without a link, although they have addresses. */
 export function withLocalAddresses(listed: ListedInterfaces, local: readonly LocalAddress[]): ListedInterfaces {
   const known = new Set(Object.values(listed).flatMap((all = []) => all.map(({ address }) => parseIp(address)?.text)));
   const unlisted = local.filter(({ address }) => !known.has(address));

@@ -1,16 +1,16 @@
-/** What the kernel and the firmware say of the machine. */
+/** Data about the machine from the kernel and the firmware. */
 export interface MachineInfo {
-  /** Of the installation (`/etc/machine-id`); empty where unknown. */
+  /** The ID of the installation (`/etc/machine-id`). Empty if unknown. */
   readonly machineId: string;
-  /** Of the firmware; empty where unknown. */
+  /** The UUID of the firmware. Empty if unknown. */
   readonly systemUuid: string;
-  /** Another one after each boot. */
+  /** Changes with each boot. */
   readonly bootId: string;
-  /** `6.1.0-18-amd64`. */
+  /** For example `6.1.0-18-amd64`. */
   readonly kernelVersion: string;
-  /** `Debian GNU/Linux 12 (bookworm)`. */
+  /** For example `Debian GNU/Linux 12 (bookworm)`. */
   readonly osImage: string;
-  /** Logical CPUs that are online. */
+  /** The number of logical CPUs that are online. */
   readonly cpuCount: number;
   readonly memoryBytes: number;
   /** 0 without swap. */
@@ -18,13 +18,13 @@ export interface MachineInfo {
   readonly hugePages: readonly HugePages[];
 }
 
-/** The huge pages of one size that are set aside. */
+/** The allocated huge pages of one size. */
 export interface HugePages {
   readonly pageSizeBytes: number;
   readonly count: number;
 }
 
-/** A field of `/proc/meminfo` (`MemTotal`, `SwapTotal`), in bytes; `undefined` where it is not there. */
+/** Returns a field of `/proc/meminfo` (`MemTotal`, `SwapTotal`) in bytes, or `undefined` if it is missing. */
 export function meminfoBytes(text: string, field: string): number | undefined {
   const match = new RegExp(`^${field}:\\s*(\\d+) kB`, 'm').exec(text);
   return match?.[1] === undefined ? undefined : Number(match[1]) * 1024;
@@ -32,7 +32,7 @@ export function meminfoBytes(text: string, field: string): number | undefined {
 
 type CpuRange = readonly [from: number, to: number];
 
-/** The CPUs that a list of the kernel names (`0-3,8`), in order, each once; `undefined` where it is no such list. */
+/** Parses a CPU list of the kernel (`0-3,8`) into sorted, disjoint ranges. Returns `undefined` if it is invalid. */
 function cpuRanges(text: string): readonly CpuRange[] | undefined {
   const named: CpuRange[] = [];
   for (const range of text.trim().split(',')) {
@@ -53,24 +53,27 @@ function cpuRanges(text: string): readonly CpuRange[] | undefined {
   return ranges;
 }
 
-/** How many CPUs a list of the kernel names: `0-3,8` is five, and so is `0-3,2,8`. `undefined` where it is no such list. */
+/**
+ * Returns the number of CPUs in a CPU list: 5 for `0-3,8` and for `0-3,2,8`. Returns `undefined` if the list is
+ * invalid.
+ */
 export function cpuListLength(text: string): number | undefined {
   return cpuRanges(text)?.reduce((count, [from, to]) => count + to - from + 1, 0);
 }
 
-/** Whether a list of CPUs names only such as another one names, too; not where either is no such list. */
+/** Returns whether a CPU list is a subset of another. False if either is invalid. */
 export function isCpuSubset(list: string, of: string): boolean {
   const all = cpuRanges(of) ?? [];
   return cpuRanges(list)?.every(([from, to]) => all.some(([first, last]) => first <= from && to <= last)) ?? false;
 }
 
-/** The page size that a directory under `/sys/kernel/mm/hugepages` is for: `hugepages-2048kB` is 2 MiB. */
+/** Returns the page size of a directory under `/sys/kernel/mm/hugepages`: `hugepages-2048kB` is 2 MiB. */
 export function hugePageSizeBytes(directory: string): number | undefined {
   const match = /^hugepages-(\d+)kB$/.exec(directory);
   return match?.[1] === undefined ? undefined : Number(match[1]) * 1024;
 }
 
-/** The system's name for people out of an os-release file: its PRETTY_NAME without quotes, `Linux` where it has none. */
+/** Returns the PRETTY_NAME of an os-release file without quotes, or `Linux` if it has none. */
 export function osImageOf(osRelease: string): string {
   const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim();
   if (value === undefined) return 'Linux';

@@ -9,7 +9,7 @@ import {
   osImageOf,
 } from './machine-info.ts';
 
-/** The files that {@link readMachineInfo} needs. */
+/** The file system methods that {@link readMachineInfo} needs. */
 export type MachineFiles = Pick<FileSystem, 'readFile' | 'readdir'>;
 
 const MACHINE_ID = ['/etc/machine-id', '/var/lib/dbus/machine-id'];
@@ -23,8 +23,8 @@ const OS_RELEASE = ['/etc/os-release', '/usr/lib/os-release'];
 const HUGE_PAGES = '/sys/kernel/mm/hugepages';
 
 /**
- * Asks the kernel what the machine is, as cAdvisor does (`machine/info.go`, `utils/sysfs`).
- * @throws NodeStatusError `MachineUnreadable` where memory or CPUs are unknown: a node without them would take no pod
+ * Reads data about the machine from the kernel, as cAdvisor does (`machine/info.go`, `utils/sysfs`).
+ * @throws NodeStatusError `MachineUnreadable` if memory or CPUs are unknown: a node without them would get no pods
  */
 export async function readMachineInfo(fs: MachineFiles): Promise<MachineInfo> {
   const meminfo = await required(fs, '/proc/meminfo');
@@ -64,7 +64,7 @@ async function entriesOf(fs: MachineFiles, path: string): Promise<readonly { rea
   try {
     return await fs.readdir(path);
   } catch (error) {
-    // A kernel without huge pages has no such directory.
+    // A kernel without huge pages does not have this directory.
     if (errorCode(error) === 'ENOENT') return [];
     throw unreadable(path, 'cannot be read', error);
   }
@@ -78,7 +78,7 @@ async function required(fs: MachineFiles, path: string): Promise<string> {
   }
 }
 
-/** The first of the files that can be read, without the white space and zero bytes around it. */
+/** Returns the content of the first readable file, without surrounding whitespace and zero bytes. */
 async function firstOf(fs: MachineFiles, paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     try {
@@ -87,7 +87,7 @@ async function firstOf(fs: MachineFiles, paths: readonly string[]): Promise<stri
         .replaceAll('\0', '')
         .trim();
     } catch {
-      // Which of them there is depends on the machine: the caller says what it means that there is none.
+      // Which of the files exist depends on the machine. The caller handles the case that none exists.
     }
   }
   return undefined;

@@ -10,7 +10,7 @@ export interface NodeEvent {
   readonly message: string;
 }
 
-/** The events that a written change of the node's status means (`kubelet_node_status.go`, `nodestatus/setters.go`). */
+/** Returns the events for a written change of the node's status (`kubelet_node_status.go`, `nodestatus/setters.go`). */
 export function nodeEvents(name: string, before: Node, after: Node): readonly NodeEvent[] {
   const reasons = [...pressureEvents(before, after), ...readyEvents(before, after)];
   const events = reasons.map((reason): NodeEvent => statusEvent(name, reason));
@@ -20,7 +20,7 @@ export function nodeEvents(name: string, before: Node, after: Node): readonly No
   return [{ type: 'Warning', reason: eventReasons.nodeRebooted, message }, ...events];
 }
 
-/** The event that tells that pods may, or may not, be scheduled to the node any more. */
+/** Returns the event that reports whether pods may be scheduled to the node. */
 export function schedulableEvent(name: string, unschedulable: boolean): NodeEvent {
   return statusEvent(name, unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable');
 }
@@ -29,12 +29,12 @@ function statusEvent(name: string, reason: string): NodeEvent {
   return { type: 'Normal', reason, message: `Node ${name} status is now: ${reason}` };
 }
 
-/** What an event about a node refers to: its name stands for its UID, as with upstream's events. */
+/** Returns the reference for events about a node. As in upstream's events, the name is used as UID. */
 export function nodeReference(name: string): ObjectReference {
   return { kind: 'Node', name, uid: name };
 }
 
-/** Tells the events to a recorder. */
+/** Records events about a node. */
 export function recordNodeEvents(recorder: EventRecorder, name: string, events: readonly NodeEvent[]): void {
   for (const { type, reason, message } of events) recorder.event(nodeReference(name), type, reason, message);
 }

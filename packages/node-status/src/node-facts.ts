@@ -11,36 +11,36 @@ import type { RuntimeFeatures, RuntimeHandler } from './runtime-features.ts';
 import type { NodeFacts } from './set-node-status.ts';
 import type { RuntimeVersion } from './system-info.ts';
 
-/** Whom the manager asks about the node. What is asynchronous may be slow or fail: the last answer serves then. */
+/** The sources of the node's status. Asynchronous sources may be slow or fail; the previous value is used then. */
 export interface NodeFactSources {
-  /** See `readMachineInfo`. Asked at most once a minute. */
+  /** See `readMachineInfo`. Called at most once a minute. */
   machine(signal: AbortSignal): Promise<MachineInfo>;
-  /** Asked at most every 10 s. */
+  /** Called at most every 10 s. */
   network(signal: AbortSignal): Promise<NetworkFacts>;
-  /** CRI `Version`. Asked at most once a minute. */
+  /** CRI `Version`. Called at most once a minute. */
   runtimeVersion(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** CRI `ListImages`. Asked at most every 30 s. */
+  /** CRI `ListImages`. Called at most every 30 s. */
   images(signal: AbortSignal): Promise<readonly NodeImage[]>;
-  /** The size of the file system with the root directory. Asked at most once a minute. */
+  /** Returns the size of the file system with the root directory. Called at most once a minute. */
   ephemeralStorageBytes?(signal: AbortSignal): Promise<number>;
-  /** Asks the runtime for its health, so that `readiness` knows it: while the node starts, until it is ready. */
+  /** Checks the runtime, so that `readiness` reports its state. Called while the node starts, until it is ready. */
   checkRuntime?(signal: AbortSignal): Promise<void>;
   readiness(): ReadinessFacts;
-  /** No pressure where absent. */
+  /** Default: no pressure. */
   pressure?(): PressureFacts;
   devicePlugins?(): DevicePluginResources;
   runtimeHandlers?(): readonly RuntimeHandler[] | undefined;
   runtimeFeatures?(): RuntimeFeatures | undefined;
-  /** `undefined` until the volume manager knows what is mounted. */
+  /** `undefined` until the volume manager knows which volumes are mounted. */
   volumesInUse?(): readonly string[] | undefined;
 }
 
 const MINUTE_MS = 60_000;
-/** As Go writes them: `3m0.5s`. */
+/** Durations in Go's format: `3m0.5s`. */
 const DURATIONS = /\b(?:\d+(?:\.\d+)?(?:h|ms|m|s))+\b/g;
 const NO_PRESSURE: PressureFacts = { memory: false, disk: false, pid: false };
 
-/** Brings together what the sources say, in a limited time. */
+/** Collects the values of all sources in a limited time. */
 export class NodeFactCollector {
   readonly #sources: NodeFactSources;
   readonly #machine: FactSource<MachineInfo>;
@@ -66,7 +66,7 @@ export class NodeFactCollector {
     this.#runtimeCheck = make('runtime', 0, async (signal) => sources.checkRuntime?.(signal));
   }
 
-  /** All that is known. @throws the signal's reason, or what a source that has not to wait throws */
+  /** Returns all known values. @throws the signal's reason, or the error of a synchronous source */
   async collect(signal: AbortSignal): Promise<NodeFacts> {
     const [machine, network, runtimeVersion, images, ephemeralStorageBytes] = await Promise.all([
       this.#machine.current(signal),
@@ -89,21 +89,21 @@ export class NodeFactCollector {
     };
   }
 
-  /** Has the runtime asked for its health; comes back in a limited time. */
+  /** Checks the runtime. Returns in a limited time. */
   async checkRuntime(signal: AbortSignal): Promise<void> {
     await this.#runtimeCheck.current(signal);
   }
 
   /**
-   * A text that is another one as soon as something changed that the API server must hear of at once: that what is wrong goes on, for
-   * as long as its words say, is no such thing.
+   * Returns a text that changes whenever the API server must be informed immediately. Durations in error texts are
+   * removed, because a problem that merely continues is not a change.
    */
   fingerprint(): string {
     const { readiness, ...others } = this.#changeable();
     return JSON.stringify(others) + JSON.stringify(readiness).replace(DURATIONS, '');
   }
 
-  /** Whether nothing keeps the node from being ready. */
+  /** Returns whether no error keeps the node from being ready. */
   ready(): boolean {
     const { runtimeErrors, networkErrors, storageErrors = [], shutdownErrors = [] } = this.#sources.readiness();
     return [runtimeErrors, networkErrors, storageErrors, shutdownErrors].every((errors) => errors.length === 0);

@@ -1,6 +1,6 @@
 import type { ContainerImage } from './node.ts';
 
-/** An image that the runtime has. */
+/** An image of the runtime. */
 export interface NodeImage {
   readonly repoDigests: readonly string[];
   readonly repoTags: readonly string[];
@@ -10,12 +10,12 @@ export interface NodeImage {
 const MAX_NAMES = 5;
 
 /**
- * The images as the node shows them, so that a scheduler can prefer nodes that have one: the largest first, at most
- * `maxImages` (-1: all), at most five names of each, digests before tags (`nodestatus/setters.go`, Images). A size that the API has no
- * number for is told as 0: the server would refuse the whole node for it.
+ * Returns the images for the node's status, by which a scheduler can prefer nodes that have an image: the largest
+ * first, at most `maxImages` (-1: all), at most five names each, digests before tags (`nodestatus/setters.go`, Images).
+ * A size beyond the API's range is reported as 0, because the server would reject the whole node.
  */
 export function nodeImages(images: readonly NodeImage[], maxImages: number): readonly ContainerImage[] {
-  // Of images of one size the names decide, so that two looks at the same images give the same list.
+  // Images of equal size are sorted by name, so that the same images always give the same list.
   const sorted = images
     .map(({ repoDigests, repoTags, sizeBytes }) => ({
       names: [...repoDigests, ...repoTags].slice(0, MAX_NAMES),

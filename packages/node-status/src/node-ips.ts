@@ -1,15 +1,16 @@
 import { NodeStatusError } from './errors.ts';
 import { type IpAddress, isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from './ip.ts';
 
-/** The addresses that --node-ip asks for, and the parts of it that are none and are left out. */
+/** The addresses of --node-ip, and its invalid parts, which are ignored. */
 export interface NodeIps {
   readonly ips: readonly IpAddress[];
   readonly invalid: readonly string[];
 }
 
 /**
- * Reads --node-ip: nothing, one address, or one of each family with a comma (`node/util/ips.go`, ParseNodeIPArgument).
- * @throws NodeStatusError `InvalidNodeIp` for more than that, or an unspecified address in a pair
+ * Parses --node-ip: empty, one address, or one address of each family separated by a comma (`node/util/ips.go`,
+ * ParseNodeIPArgument).
+ * @throws NodeStatusError `InvalidNodeIp` for more addresses, or an unspecified address in a pair
  */
 export function parseNodeIps(argument: string): NodeIps {
   const parts = argument === '' ? [] : argument.split(',').map((part) => part.trim());
@@ -25,7 +26,10 @@ export function parseNodeIps(argument: string): NodeIps {
   return { ips, invalid };
 }
 
-/** Why an address cannot be this node's, where the host has `hostAddresses`; `undefined` where it can (validateNodeIP). */
+/**
+ * Returns why an address cannot be this node's, given the addresses of the host, or `undefined` if it can
+ * (validateNodeIP).
+ */
 export function nodeIpProblem(ip: IpAddress, hostAddresses: readonly string[]): string | undefined {
   if (isLoopback(ip)) return "nodeIP can't be loopback address";
   if (isMulticast(ip)) return "nodeIP can't be a multicast address";

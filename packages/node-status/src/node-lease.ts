@@ -14,31 +14,34 @@ import { type LeaseContent, newLease, renewedLease } from './lease.ts';
 import type { Lease } from './node.ts';
 import type { LeaseClient, NodeClient } from './ports.ts';
 
-/** What a {@link NodeLease} works with. The clients should share nothing with others that could be slow (N6). */
+/** The components of a {@link NodeLease}. The clients should not share connections or limits with slow users (N6). */
 export interface NodeLeaseComponents {
   readonly leases: LeaseClient;
   readonly nodes: Pick<NodeClient, 'getNode'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Called from the second failed renewal in a row on: connections that hang should be closed. */
+  /** Called from the second consecutive failed renewal on, so that the caller can close connections that hang. */
   readonly onRepeatedHeartbeatFailure?: () => void;
-  /** Called when the lease was made, and after each renewal: the API server is there. */
+  /** Called when the lease was created and after each renewal: the API server is reachable. */
   readonly onRenewed?: () => void;
-  /** Called when the API server has answered that it has no such node: no lease is made for it, and none gets it as its owner. */
+  /**
+   * Called when the API server reports that the node does not exist. No lease is created then, and none gets the node
+   * as its owner.
+   */
   readonly onNodeMissing?: () => void;
 }
 
 export interface NodeLeaseOptions {
   readonly nodeName: string;
-  /** 40 s where absent; it is renewed after a quarter of that. */
+  /** The lease is renewed after a quarter of this duration. Default: 40 s. */
   readonly leaseDurationSeconds?: number;
-  /** How long a request may take; 10 s where absent. */
+  /** The timeout of a request, in milliseconds. Default: 10 s. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -50,8 +53,9 @@ const MAX_DELAY_MS = 7_000;
 const NO_OWNER = 'Failed to get node when trying to set owner ref to the node lease';
 
 /**
- * Says every 10 s that the node is alive, by renewing its Lease, whatever else is slow or stuck (N6). It makes the lease where there
- * is none, with the node as its owner. (`component-helpers/apimachinery/lease/controller.go`, KEP-589)
+ * Reports that the node is alive by renewing its Lease, every 10 s by default, independent of slow or hanging
+ * components (N6). Creates the lease if there is none, with the node as its owner.
+ * (`component-helpers/apimachinery/lease/controller.go`, KEP-589)
  */
 export class NodeLease {
   readonly #components: WithDefaults<NodeLeaseComponents>;
@@ -83,12 +87,12 @@ export class NodeLease {
     });
   }
 
-  /** When the lease was made or renewed last, by the monotonic clock; `undefined` before that. */
+  /** When the lease was last created or renewed, by the monotonic clock. `undefined` before. */
   get renewedAtMs(): number | undefined {
     return this.#renewedAtMs;
   }
 
-  /** Runs until `signal` is aborted. Let it run while the node shuts down: the node is alive until it is not. */
+  /** Runs until `signal` is aborted. Keep it running during a node shutdown, because the node is still alive. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, random, logger } = this.#components;
@@ -105,7 +109,7 @@ export class NodeLease {
     await this.#ended;
   }
 
-  /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */
+  /** Waits until the current round has ended, after the signal of {@link start} was aborted. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#ended;
   }
@@ -114,12 +118,12 @@ export class NodeLease {
     const { logger } = this.#components;
     if (this.#latest !== undefined) {
       try {
-        // Nobody else writes it as a rule: what was written last serves without another look.
+        // Usually only this kubelet writes the lease, so the last written version is used without reading it again.
         await this.#renew(this.#latest, signal);
         return;
       } catch (error) {
         signal.throwIfAborted();
-        logger.info({ err: error }, 'Failed to renew the latest lease, looking for what there is');
+        logger.info({ err: error }, 'Failed to renew the latest lease; reading the current one');
       }
     }
     const { lease, created } = await this.#ensure(signal);
@@ -127,7 +131,7 @@ export class NodeLease {
     if (!created) await this.#renew(lease, signal);
   }
 
-  /** Up to five times at once (retryUpdateLease). @throws the last failure */
+  /** Tries up to five times without delay (retryUpdateLease). @throws the last error */
   async #renew(base: Lease, signal: AbortSignal): Promise<void> {
     const { leases, clock, logger, onRepeatedHeartbeatFailure } = this.#components;
     let lease = base;
@@ -148,7 +152,7 @@ export class NodeLease {
         if (reasonOf(error) === 'Conflict') {
           lease = (await this.#ensure(signal)).lease;
           this.#latest = lease;
-          // A renewal of which the answer was lost is not another's.
+          // A renewal of this kubelet whose response was lost is not another kubelet's renewal.
           const { renewTime } = lease.spec ?? {};
           if (!own.has(renewTime)) logger.warn({ renewTime }, 'Another kubelet renews the lease of this node');
           continue;
@@ -166,7 +170,7 @@ export class NodeLease {
     onRenewed?.();
   }
 
-  /** The lease that is there, or a new one; tries again after 200 ms, doubling to 7 s (backoffEnsureLease). */
+  /** Returns the existing lease or a new one. Retries after 200 ms, doubling up to 7 s (backoffEnsureLease). */
   async #ensure(signal: AbortSignal): Promise<{ readonly lease: Lease; readonly created: boolean }> {
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
       try {
@@ -193,11 +197,14 @@ export class NodeLease {
     return { lease, created: true };
   }
 
-  /** A node that is not registered yet, as at each first start, is no failure. */
+  /** At each first start the node is not registered yet, which is not a failure. */
   #tellWhyMissing(error: unknown, retryInMs: number): void {
     const { logger } = this.#components;
     if (reasonOf(error) === 'NotFound') {
-      logger.info({ node: this.#options.nodeName, retryInMs }, 'The lease waits for the node to be registered');
+      logger.info(
+        { node: this.#options.nodeName, retryInMs },
+        'Waiting for the node to be registered before creating its lease',
+      );
       return;
     }
     this.#failures.inc({});
@@ -205,11 +212,12 @@ export class NodeLease {
   }
 
   /**
-   * The node's UID, for a lease without which the node counts as dead: where it cannot be had now, the lease is made without an owner,
-   * and gets one with a later renewal. Only a node that is not there gets no lease, which nothing would ever remove.
+   * Returns the node's UID for a new lease. Without a lease the node would count as dead, so if the UID is unavailable
+   * now, the lease is created without an owner, and a later renewal adds the owner. If the node does not exist, no
+   * lease is created, because nothing would ever remove it.
    */
   async #ownerOfNewLease(signal: AbortSignal): Promise<string | undefined> {
-    // The one that was known may be gone with the lease.
+    // The known UID may belong to a node that was deleted together with the lease.
     this.#ownerUid = undefined;
     try {
       return await this.#nodeUid(signal);
@@ -224,7 +232,10 @@ export class NodeLease {
     }
   }
 
-  /** What a renewal says; it waits for nothing: an owner that is missing is looked up beside it, for the next one. */
+  /**
+   * Returns the content of a renewal without waiting: a missing owner is looked up in the background, for a later
+   * renewal.
+   */
   #renewal(lease: Lease, signal: AbortSignal): LeaseContent {
     const owned = (lease.metadata.ownerReferences ?? []).length > 0;
     if (!owned && this.#ownerUid === undefined && !this.#lookingForOwner) {

@@ -4,12 +4,12 @@ import type { Node, NodeAddress, NodeCondition, NodeStatus } from './node.ts';
 type Json = { readonly [key: string]: unknown };
 
 /**
- * The strategic merge patch that turns a node's metadata and status into what they should be, with nothing in it that did not change
- * (component-helpers' `node/util/status.go`, PatchNodeStatus). Conditions merge by type, so that those of others stay whatever
- * happened to them meanwhile; addresses, wrongly declared to merge by type in the API, are replaced.
- * The patch names the node's UID: a node that was deleted and made anew refuses it.
+ * Returns the strategic merge patch that changes a node's metadata and status, containing only differences
+ * (component-helpers' `node/util/status.go`, PatchNodeStatus). Conditions merge by type, so that conditions of other
+ * writers are kept. Addresses are replaced, because the API wrongly declares them to merge by type. The patch contains
+ * the node's UID, so that it is rejected if the node was deleted and created again.
  *
- * @returns `undefined` where nothing changed
+ * @returns `undefined` if nothing changed
  */
 export function nodePatch(before: Node, after: Node): object | undefined {
   const metadata = metadataPatch(before, after);
@@ -25,8 +25,8 @@ export function nodePatch(before: Node, after: Node): object | undefined {
 }
 
 /**
- * Whether a patch is worth sending at once: something but heartbeats changed (nodeStatusHasChanged). Quantities are compared
- * as amounts, and what is empty is as good as absent.
+ * Returns whether a patch should be sent immediately: something other than heartbeats changed (nodeStatusHasChanged).
+ * Quantities are compared by amount, and empty values equal absent ones.
  */
 export function hasNodeChanged(before: Node, after: Node): boolean {
   const stamped = (node: Node): Node => ({ ...node, status: { ...node.status, ...withoutHeartbeats(node.status) } });
@@ -44,7 +44,7 @@ function metadataPatch(before: Node, after: Node): Json | undefined {
   return labels || annotations ? { ...(labels && { labels }), ...(annotations && { annotations }) } : undefined;
 }
 
-/** As {@link objectPatch}, but an empty value is a value: labels have them. */
+/** Like {@link objectPatch}, but an empty string counts as a value, because labels may be empty. */
 function mapPatch(
   before: Readonly<Record<string, string>> = {},
   after: Readonly<Record<string, string>> = {},
@@ -86,7 +86,7 @@ function addressesPatch(before: readonly NodeAddress[], after: readonly NodeAddr
   return before.length === 0 ? after : [...after, { $patch: 'replace' }];
 }
 
-/** The old status with resources in the new one's words where the amounts are the same. */
+/** Returns the old status with the new notation of quantities whose amounts are equal. */
 function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
   const reword = (own: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): object =>
     Object.fromEntries(
@@ -102,7 +102,9 @@ function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
   };
 }
 
-/** What differs, member by member; lists are replaced as a whole, what is gone or empty becomes `null`. */
+/**
+ * Returns the differences, member by member. Lists are replaced as a whole; a removed or empty value becomes `null`.
+ */
 function objectPatch(before: Json, after: Json): Json | undefined {
   const patch: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -114,7 +116,7 @@ function objectPatch(before: Json, after: Json): Json | undefined {
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** Equality of JSON values in which what is empty is as good as absent, as Go's types make it. */
+/** Compares JSON values. As in Go's types, empty values equal absent ones. */
 function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) && isEmpty(b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => same(item, b[i]));

@@ -7,19 +7,19 @@ import { nodePatch } from './node-patch.ts';
 import type { NodeClient } from './ports.ts';
 import { reconcileNode } from './reconcile-node.ts';
 
-/** A node that is registered. */
+/** The result of a registration. */
 export interface Registration {
   readonly node: Node;
-  /** Whether it was not there before. */
+  /** Whether the node did not exist before. */
   readonly created: boolean;
-  /** Why the node that was there is another machine's. */
+  /** Why the existing node belongs to another machine. */
   readonly conflict?: string | undefined;
 }
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 7_000;
 
-/** Creates the node, or takes over the one of its name that is there (`kubelet_node_status.go`, registerWithAPIServer). */
+/** Creates the node, or takes over the existing node of that name (`kubelet_node_status.go`, registerWithAPIServer). */
 export class NodeRegistrar {
   readonly #nodes: NodeClient;
   readonly #clock: Clock;
@@ -40,8 +40,8 @@ export class NodeRegistrar {
   }
 
   /**
-   * Tries until it is done, after 100 ms, doubling to 7 s.
-   * @param makeNode the node as it is at this try
+   * Retries until it succeeds, after 100 ms, doubling up to 7 s.
+   * @param makeNode returns the node for this attempt
    * @throws the signal's reason
    */
   async register(makeNode: (signal: AbortSignal) => Promise<Node>, signal: AbortSignal): Promise<Registration> {
@@ -66,7 +66,7 @@ export class NodeRegistrar {
     try {
       return { node: await this.#call((limit) => this.#nodes.createNode(node, limit), signal), created: true };
     } catch (error) {
-      // Where creating is forbidden somebody else may have made the node.
+      // If the kubelet may not create nodes, an administrator may have created the node.
       if (!['AlreadyExists', 'Forbidden'].includes(reasonOf(error) ?? '')) throw error;
     }
     const existing = await this.#call((limit) => this.#nodes.getNode(name, { fresh: true }, limit), signal);

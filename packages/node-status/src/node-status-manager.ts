@@ -27,47 +27,53 @@ import { isReportDue, type LastReport, nextReportDelayMs } from './report-schedu
 import { type NodeFacts, setNodeStatus } from './set-node-status.ts';
 import { StartupMetrics } from './startup-metrics.ts';
 
-/** What a {@link NodeStatusManager} works with. */
+/** The components of a {@link NodeStatusManager}. */
 export interface NodeStatusComponents {
   readonly nodes: NodeClient;
   readonly sources: NodeFactSources;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Nobody is told where absent. */
+  /** Default: events are not recorded. */
   readonly recorder?: EventRecorder;
-  /** Tells the runtime the node's range of pod addresses, several with a comma. */
+  /** Passes the node's pod CIDRs, separated by commas, to the runtime. */
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
-  /** Tells the volume manager which volumes the API server knows to be in use. */
+  /** Reports to the volume manager which volumes the API server knows to be in use. */
   readonly onVolumesReported?: (names: readonly string[]) => void;
-  /** Tells the device manager which `removed` resources the API server knows to be gone. */
+  /** Reports to the device manager which `removed` resources the API server knows to be gone. */
   readonly onDevicesReported?: (removed: readonly string[]) => void;
-  /** Called when the node was not there, and has been made: what was read of the server before may be of a store that is lost. */
+  /**
+   * Called when the node did not exist and was created. Data read from the server before may come from a lost data
+   * store.
+   */
   readonly onCreated?: () => void;
-  /** Called from the second failure in a row on: connections that hang should be closed. */
+  /** Called from the second consecutive failure on, so that the caller can close connections that hang. */
   readonly onRepeatedHeartbeatFailure?: () => void;
 }
 
 const MAX_ATTEMPTS = 5;
 const PERIOD_JITTER = 0.04;
-// Until the node is ready for the first time, for at most 30 s, its state is looked at ten times a second (fastStatusUpdateOnce).
+// Until the node is first ready, for at most 30 s, its state is checked ten times a second (fastStatusUpdateOnce).
 const STARTING_MS = 30_000;
 const STARTING_LOOK_MS = 100;
-/** The least time between two rounds, however often it is woken. */
+/** The minimum time between two rounds, in milliseconds, however often the manager is woken. */
 const SPACING_MS = 100;
 const LOOK_MS = 1_000;
-/** For how long after a start a node that was ready stays so while its parts come up: a restart does not flip it. */
+/**
+ * How long after a start a node that was ready stays ready while components start, in milliseconds, so that a restart
+ * does not toggle the condition.
+ */
 const SETTLE_MS = 10_000;
 
 /**
- * Keeps the node's object in the API: registers it, and writes its status at once when something changed, at least every
- * `reportFrequencyMs`. A node that is deleted is registered again. Nothing that is slow keeps it from writing what it knows (N6),
- * and the lease is not its business: see `NodeLease`. (`kubelet_node_status.go`)
+ * Maintains the Node object in the API: registers it, and writes its status immediately when it changed, and at least
+ * every `reportFrequencyMs`. A deleted node is registered again. Slow sources do not delay the rest of the status (N6).
+ * The lease is maintained by `NodeLease`. (`kubelet_node_status.go`)
  */
 export class NodeStatusManager {
   readonly #components: WithDefaults<NodeStatusComponents>;
@@ -76,14 +82,14 @@ export class NodeStatusManager {
   readonly #registrar: NodeRegistrar;
   readonly #startup: StartupMetrics;
   #registered = false;
-  /** Whether it is over that the node's first becoming ready is waited for. */
+  /** Whether the manager has stopped waiting for the node to become ready for the first time. */
   #started = false;
   #wake: (() => void) | undefined;
   #woken = false;
   #startedAtMs = 0;
   #ended: Promise<void> = Promise.resolve();
   #report: LastReport | undefined;
-  /** The node as the last write left it. */
+  /** The node after the last write. */
   #written: Node | undefined;
   #node: Node | undefined;
   #unschedulable = false;
@@ -133,28 +139,33 @@ export class NodeStatusManager {
     this.#startup = new StartupMetrics(metrics, nodeName, clock.monotonic(), uptimeMs);
   }
 
-  /** The node as it was seen or written last; `undefined` before it is registered. */
+  /** The node as last read or written. `undefined` before it is registered. */
   get node(): Node | undefined {
     return this.#node;
   }
 
-  /** Why another machine seems to use this node's name, or has since this kubelet started; `undefined` where nothing said so. */
+  /**
+   * Why another machine seems to use this node's name, or did so since this kubelet started. `undefined` if there was
+   * no sign of that.
+   */
   get conflict(): string | undefined {
     return this.#conflict;
   }
 
-  /** The node as it would be registered now: what there is of it without an API server. @throws the signal's reason */
+  /** Returns the node as it would be registered now, without the API server. @throws the signal's reason */
   async localNode(signal: AbortSignal): Promise<Node> {
     return this.#withStatus(initialNode(this.#settings), await this.#facts.collect(signal));
   }
 
-  /** Says that something changed, so that the status is written now and not at the next look. */
+  /** Reports a change, so that the status is written now instead of at the next check. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
   }
 
-  /** Says that the API server has answered that the node is not there: it is registered now, and not at the next look. */
+  /**
+   * Reports that the node does not exist on the API server, so that it is registered now instead of at the next check.
+   */
   registerAgain(): void {
     if (!this.#registered) return;
     this.#registered = false;
@@ -168,7 +179,7 @@ export class NodeStatusManager {
     await this.#ended;
   }
 
-  /** Waits until the round under way has ended, once the signal of {@link start} is aborted. */
+  /** Waits until the current round has ended, after the signal of {@link start} was aborted. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#ended;
   }
@@ -177,12 +188,12 @@ export class NodeStatusManager {
     const { clock, logger } = this.#components;
     this.#startedAtMs = clock.monotonic();
     try {
-      // Without it the first status would say that the runtime is not there.
+      // Without this check, the first status would report that the runtime is down.
       await this.#facts.checkRuntime(signal);
       while (!signal.aborted) {
         await this.#round(signal).catch(async (error: unknown) => {
           signal.throwIfAborted();
-          logger.error({ err: error }, 'Unable to look at the node');
+          logger.error({ err: error }, 'Unable to compute the node status');
           await sleep(clock, LOOK_MS, signal);
         });
       }
@@ -191,7 +202,7 @@ export class NodeStatusManager {
     }
   }
 
-  /** Writes what there is to write, then waits until there is a reason to do so again. */
+  /** Writes the status, then waits until the next round is due. */
   async #round(signal: AbortSignal): Promise<void> {
     const { clock, random, logger } = this.#components;
     const seen = this.#facts.fingerprint();
@@ -210,7 +221,7 @@ export class NodeStatusManager {
     await this.#waitForChange(seen, dueMs, signal);
   }
 
-  /** Asks the runtime how it is; wakes the manager, once, where that makes the node ready. */
+  /** Checks the runtime. Wakes the manager, once, if the node is ready then. */
   async #lookWhileStarting(signal: AbortSignal): Promise<void> {
     await this.#pause(STARTING_LOOK_MS, signal);
     await this.#facts.checkRuntime(signal);
@@ -219,7 +230,7 @@ export class NodeStatusManager {
     this.#woken = true;
   }
 
-  /** Comes back when a look is due, when it was woken, or when what was seen has changed. */
+  /** Waits until the next round is due, the manager is woken, or the fingerprint changes. */
   async #waitForChange(seen: string, dueMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;
     for (let leftMs = dueMs - clock.monotonic(); leftMs > 0 && !this.#woken; leftMs = dueMs - clock.monotonic()) {
@@ -242,7 +253,7 @@ export class NodeStatusManager {
     }
   }
 
-  /** Up to five attempts at once; the first may lean on a cached node (updateNodeStatus). */
+  /** Tries up to five times without delay; the first attempt may use a cached node (updateNodeStatus). */
   async #sync(signal: AbortSignal): Promise<void> {
     const { logger, onRepeatedHeartbeatFailure } = this.#components;
     let last: unknown;
@@ -254,7 +265,7 @@ export class NodeStatusManager {
       } catch (error) {
         signal.throwIfAborted();
         last = error;
-        // A cache may not have the node yet; that the server has not got it means that it was deleted.
+        // A cached read may lack a new node. If the server itself reports NotFound, the node was deleted.
         if (attempt > 0 && reasonOf(error) === 'NotFound') this.#registered = false;
         if (attempt > 0) onRepeatedHeartbeatFailure?.();
         logger.error({ err: error, attempt }, 'Error updating node status, will retry');
@@ -309,7 +320,7 @@ export class NodeStatusManager {
     this.#reported(written, facts);
   }
 
-  /** The API server has the status that was made of these facts. */
+  /** Reports to the volume and device managers that the API server has the status of these facts. */
   #reported({ status }: Node, { devicePlugins }: NodeFacts): void {
     const { onVolumesReported, onDevicesReported } = this.#components;
     onVolumesReported?.(status?.volumesInUse ?? []);
@@ -323,14 +334,14 @@ export class NodeStatusManager {
       this.#call((limit) => nodes.getNode(this.#settings.nodeName, { fresh: now }, limit), signal);
     const seen = await get(fresh);
     if (this.#written === undefined) return seen;
-    // A cache that is behind would have what was written since written once more, or take it for unsaid.
+    // With an outdated cached node, the last write would be repeated, or be considered missing.
     const isDoubtful = isOlder(seen, this.#node) || foreignWriter(this.#written, seen) !== undefined;
     const newest = isDoubtful && !fresh ? await get(true) : seen;
     this.#reportConflict(foreignWriter(this.#written, newest));
     return newest;
   }
 
-  /** Two machines under one name: said once, and again when it is another one. */
+  /** Reports that two machines use the same name: once, and again if the reason changes. */
   #reportConflict(conflict: string | undefined): void {
     const { recorder, logger } = this.#components;
     const { nodeName } = this.#settings;
@@ -340,7 +351,7 @@ export class NodeStatusManager {
     recordNodeEvents(recorder, nodeName, [{ type: 'Warning', reason: 'NodeNameConflict', message: conflict }]);
   }
 
-  /** Hands on a range that is new, without waiting for what the runtime says (N6); one that it refused comes again. */
+  /** Passes a new pod CIDR to the runtime without waiting for it (N6). A rejected CIDR is passed again later. */
   #takePodCidr(node: Node, signal: AbortSignal): boolean {
     const cidr = (node.spec?.podCIDRs ?? []).join(',');
     if (cidr === '' || cidr === this.#podCidr) return false;
@@ -374,7 +385,9 @@ export class NodeStatusManager {
   }
 }
 
-/** Whether what was read is of before what was seen or written last; not where the server's versions cannot be compared. */
+/**
+ * Returns whether a node is older than the last one read or written. False if the server's versions cannot be compared.
+ */
 function isOlder(read: Node, last: Node | undefined): boolean {
   const [a = '', b = ''] = [read, last].map((node) => node?.metadata.resourceVersion);
   return (compareResourceVersions(a, b) ?? 0) < 0;

@@ -11,12 +11,12 @@ export type {
   Taint,
 } from '@node-agent/pod-spec/api';
 
-/** The node with another status. */
+/** Returns the node with changed status fields. */
 export function withStatus(node: Node, status: Partial<NodeStatus>): Node {
   return { ...node, status: { ...node.status, ...status } };
 }
 
-/** The node's condition of a type, where it has one. */
+/** Returns the node's condition of a type, or `undefined`. */
 export function conditionOf(node: Node, type: string): NodeCondition | undefined {
   return node.status?.conditions?.find((condition) => condition.type === type);
 }

@@ -5,55 +5,60 @@ import type { Taint } from './node.ts';
 import { parseReservations, type Reservations } from './reservation.ts';
 import type { StatusSettings } from './set-node-status.ts';
 
-/** What a {@link NodeStatusManager} is told of its node. Defaults are upstream's. */
+/** The options of a {@link NodeStatusManager}. Defaults are upstream's. */
 export interface NodeStatusOptions {
   readonly nodeName: string;
   readonly hostname: string;
-  /** `v1.36.3+node-agent.<version>`: the release of Kubernetes that this kubelet does as, and its own. */
+  /** `v1.36.3+node-agent.<version>`: the Kubernetes release whose behaviour this kubelet has, and its own version. */
   readonly kubeletVersion: string;
-  /** As Go names it: see `goArchitecture`. */
+  /** Go's name: see `goArchitecture`. */
   readonly architecture: string;
-  /** `linux` where absent. */
+  /** Default: `linux`. */
   readonly operatingSystem?: string;
-  /** Whether the kubelet creates its node; true where absent. */
+  /** Whether the kubelet creates its node. Default: true. */
   readonly registerNode?: boolean;
   readonly nodeLabels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
   readonly providerId?: string;
   /** --cloud-provider=external. */
   readonly externalCloudProvider?: boolean;
-  /** True where absent. */
+  /** Default: true. */
   readonly enableControllerAttachDetach?: boolean;
   /** See `parseNodeIps`. */
   readonly nodeIps?: readonly IpAddress[];
-  /** 110 where absent. */
+  /** Default: 110. */
   readonly maxPods?: number;
   readonly podsPerCore?: number;
-  /** See `parseReservations`; nothing is kept back where absent. */
+  /** See `parseReservations`. Default: no reservations. */
   readonly reservations?: Reservations;
-  /** True where absent. */
+  /** Default: true. */
   readonly localStorageCapacityIsolation?: boolean;
-  /** 50 where absent; -1: all. */
+  /** -1: all. Default: 50. */
   readonly maxImages?: number;
-  /** 10250 where absent. */
+  /** Default: 10250. */
   readonly kubeletPort?: number;
-  /** Whether a feature gate is on; none is where absent. */
+  /** Returns whether a feature gate is enabled. Default: none is. */
   readonly gateEnabled?: (gate: string) => boolean;
-  /** Whether extended resources of a node that is there already are set to 0, because the machine was made anew; no where absent. */
+  /**
+   * Returns whether extended resources of an existing node are set to 0, because the machine was rebuilt. Default:
+   * false.
+   */
   readonly resetExtendedResources?: () => boolean | Promise<boolean>;
-  /** How often the status is computed, and sent where it changed; 10 s where absent. */
+  /** How often the status is computed, and sent if it changed. Default: 10 s. */
   readonly updateFrequencyMs?: number;
-  /** How often a status that did not change is sent; 5 min where absent. */
+  /** How often an unchanged status is sent. Default: 5 min. */
   readonly reportFrequencyMs?: number;
-  /** How long a request of the API server may take; 10 s where absent, as upstream's client for heartbeats. */
+  /** The timeout of an API request, in milliseconds. Default: 10 s, as for upstream's heartbeat client. */
   readonly requestTimeoutMs?: number;
-  /** How long a round waits for a fact that is slow; 5 s where absent. */
+  /** How long a round waits for a slow source, in milliseconds. Default: 5 s. */
   readonly factPatienceMs?: number;
-  /** For how long the machine has been up; the metrics that count from its boot are not there where absent. */
+  /**
+   * How long the machine has been up, in milliseconds. If absent, metrics that count from the boot are not reported.
+   */
   readonly uptimeMs?: number;
 }
 
-/** The options with their defaults, as the rules want them. */
+/** The options with defaults applied. */
 export type NodeStatusSettings = StatusSettings &
   RegistrationSettings &
   Required<
@@ -63,7 +68,7 @@ export type NodeStatusSettings = StatusSettings &
     >
   > & { readonly factPatienceMs: number } & Pick<NodeStatusOptions, 'uptimeMs'>;
 
-/** @throws RangeError naming the option that makes no sense */
+/** @throws RangeError naming the invalid option */
 export function settingsOf(options: NodeStatusOptions): NodeStatusSettings {
   const settings: NodeStatusSettings = {
     operatingSystem: 'linux',

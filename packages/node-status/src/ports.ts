@@ -1,26 +1,26 @@
 import type { Lease, Node } from './node.ts';
 
-/** Whether a read may be answered from a watch's cache. */
+/** Whether a read may return a cached object. */
 export interface ReadOptions {
-  /** Ask the server itself: what is cached was not good enough. */
+  /** If true, reads from the server, because the cached object was not sufficient. */
   readonly fresh: boolean;
 }
 
 /**
- * What the API server does for nodes. Failures are errors whose `code` is the server's reason (`NotFound`, `AlreadyExists`,
- * `Forbidden`, `Conflict`, ...), as kube-client's `KubeError` has it. Use the client for heartbeats, which has no rate limit.
+ * The API server's methods for nodes. Errors have the server's reason as `code` (`NotFound`, `AlreadyExists`,
+ * `Forbidden`, `Conflict`, ...), as kube-client's `KubeError`. Use the heartbeat client, which has no rate limit.
  */
 export interface NodeClient {
   getNode(name: string, options: ReadOptions, signal: AbortSignal): Promise<Node>;
   createNode(node: Node, signal: AbortSignal): Promise<Node>;
-  /** A strategic merge patch of the subresource `status`, which takes labels and annotations too. */
+  /** Sends a strategic merge patch to the subresource `status`, which also accepts labels and annotations. */
   patchNodeStatus(name: string, patch: object, signal: AbortSignal): Promise<Node>;
 }
 
-/** What the API server does for leases, in the namespace `kube-node-lease`. Errors as with {@link NodeClient}. */
+/** The API server's methods for leases in the namespace `kube-node-lease`. Errors as in {@link NodeClient}. */
 export interface LeaseClient {
   getLease(name: string, signal: AbortSignal): Promise<Lease>;
   createLease(lease: Lease, signal: AbortSignal): Promise<Lease>;
-  /** Replaces the lease; `Conflict` where its `resourceVersion` is not the newest. */
+  /** Replaces the lease. Fails with `Conflict` if its `resourceVersion` is not the newest. */
   updateLease(lease: Lease, signal: AbortSignal): Promise<Lease>;
 }

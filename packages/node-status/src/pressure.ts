@@ -1,7 +1,7 @@
 import { setCondition } from './conditions.ts';
 import { conditionOf, type Node } from './node.ts';
 
-/** Which resources the node is short of, as the eviction manager sees it. */
+/** The resources under pressure, as the eviction manager reports them. */
 export interface PressureFacts {
   readonly memory: boolean;
   readonly disk: boolean;
@@ -10,7 +10,7 @@ export interface PressureFacts {
 
 interface Wording {
   readonly type: string;
-  /** Reason, message and event where it is short. */
+  /** Reason, message and event under pressure. */
   readonly short: readonly [reason: string, message: string, event: string];
   readonly enough: readonly [reason: string, message: string, event: string];
 }
@@ -34,8 +34,8 @@ const WORDINGS: Readonly<Record<keyof PressureFacts, Wording>> = {
 };
 
 /**
- * The node with the conditions MemoryPressure, DiskPressure and PIDPressure (`nodestatus/setters.go`). While a status stays the
- * same its reason and message stay as they are.
+ * Sets the conditions MemoryPressure, DiskPressure and PIDPressure (`nodestatus/setters.go`). Reason and message are
+ * kept while the status stays the same.
  */
 export function setPressure(node: Node, pressure: PressureFacts, nowMs: number): Node {
   return KINDS.reduce((after, kind) => {
@@ -50,7 +50,7 @@ export function setPressure(node: Node, pressure: PressureFacts, nowMs: number):
 
 const KINDS = ['memory', 'disk', 'pid'] as const;
 
-/** The reasons of the events that tell of a change of pressure; a node that had no such condition changes too. */
+/** Returns the reasons of the events for changes of pressure. A node without the condition counts as changed. */
 export function pressureEvents(before: Node, after: Node): readonly string[] {
   return KINDS.flatMap((kind) => {
     const { type, short, enough } = WORDINGS[kind];

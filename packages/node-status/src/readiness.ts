@@ -2,7 +2,7 @@ import { aggregateText } from '@node-agent/telemetry';
 import { setCondition } from './conditions.ts';
 import { conditionOf, type Node } from './node.ts';
 
-/** What keeps a node from being ready, in upstream's words; all empty where nothing does. */
+/** The errors that keep a node from being ready, in upstream's words. All empty if the node is ready. */
 export interface ReadinessFacts {
   /** `container runtime is down`, `PLEG is not healthy: ...`, `container runtime not ready: ...`. */
   readonly runtimeErrors: readonly string[];
@@ -11,13 +11,13 @@ export interface ReadinessFacts {
   readonly storageErrors?: readonly string[];
   /** `node is shutting down`. */
   readonly shutdownErrors?: readonly string[];
-  /** What a ready node lacks and could do with (`CPU hardcapping unsupported`); it goes into the message. */
+  /** A shortcoming of a ready node (`CPU hardcapping unsupported`), which is added to the message. */
   readonly warning?: string | undefined;
 }
 
 /**
- * The node with the condition Ready (`nodestatus/setters.go`, ReadyCondition): True where nothing is wrong and the capacity has all
- * that a scheduler counts with. It stays behind the other conditions of this kubelet.
+ * Sets the condition Ready (`nodestatus/setters.go`, ReadyCondition): True if there are no errors and the capacity has
+ * all resources that a scheduler needs. Ready stays behind the other conditions of this kubelet.
  */
 export function setReady(
   node: Node,
@@ -45,7 +45,7 @@ export function setReady(
   return setCondition(node, verdict, nowMs);
 }
 
-/** The reason of the event that tells of a change of readiness; none for a node that had no such condition. */
+/** Returns the reason of the event for a change of readiness. None for a node without the condition. */
 export function readyEvents(before: Node, after: Node): readonly string[] {
   const from = conditionOf(before, 'Ready')?.status;
   const to = conditionOf(after, 'Ready')?.status;

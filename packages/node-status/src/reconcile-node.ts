@@ -5,11 +5,12 @@ import { type Node, withStatus } from './node.ts';
 type Resources = Readonly<Record<string, string>>;
 
 /**
- * A node that is there already, as this kubelet wants it before its first status (`kubelet_node_status.go`,
- * tryRegisterWithAPIServer): annotation, default labels, resources of huge pages, extended resources. All else is kept.
+ * Adapts an existing node before its first status (`kubelet_node_status.go`, tryRegisterWithAPIServer): annotation,
+ * default labels, huge pages and extended resources. Other fields are kept.
  *
  * @param initial the node that would have been created
- * @param resetExtendedResources whether the machine was made anew, so that no device plugin's resource is there yet
+ * @param resetExtendedResources whether the machine was rebuilt, so that resources of device plugins are not available
+ * yet
  */
 export function reconcileNode(initial: Node, existing: Node, resetExtendedResources: boolean): Node {
   const annotated = reconcileAttachAnnotation(initial, existing);
@@ -18,7 +19,7 @@ export function reconcileNode(initial: Node, existing: Node, resetExtendedResour
   return reconcileHugePages(initial, extended);
 }
 
-/** Sets extended resources to 0 where they are to be reset, until their device plugins are back. */
+/** If `reset` is set, sets extended resources to 0 until their device plugins have registered. */
 function reconcileExtendedResources(initial: Node, existing: Node, reset: boolean): Node {
   const { capacity, allocatable } = resourcesOf(initial, existing);
   if (!reset) return withStatus(existing, { capacity, allocatable });
@@ -30,7 +31,7 @@ function reconcileExtendedResources(initial: Node, existing: Node, reset: boolea
   return withStatus(existing, { capacity: { ...capacity, ...zeros }, allocatable: { ...allocatable, ...zeros } });
 }
 
-/** Takes over the machine's sizes of huge pages; those that it does not have any more go. */
+/** Replaces the huge pages by the machine's; sizes that the machine no longer has are removed. */
 function reconcileHugePages(initial: Node, existing: Node): Node {
   const { capacity, allocatable } = resourcesOf(initial, existing);
   const supported = Object.keys(initial.status?.capacity ?? {}).filter(isHugePageResource);
@@ -44,7 +45,7 @@ function reconcileHugePages(initial: Node, existing: Node): Node {
   });
 }
 
-/** `own` where it is the same amount, so that another way to write it is no change. */
+/** Returns `own` if the amounts are equal, so that another notation is not a change. */
 function sameOr(own: string | undefined, wanted: string): string {
   return own !== undefined && parseQuantity(own).equals(parseQuantity(wanted)) ? own : wanted;
 }

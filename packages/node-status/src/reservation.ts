@@ -2,25 +2,25 @@ import { addResources, parseQuantity, parseResourceList, Quantity, type Resource
 import { NodeStatusError } from './errors.ts';
 import { cpuListLength } from './machine-info.ts';
 
-/** What is kept back from pods, as the configuration file has it. */
+/** The reservations in the configuration file. */
 export interface ReservationSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
-  /** Hard eviction thresholds by signal: `memory.available` and `nodefs.available` are kept back too. */
+  /** Hard eviction thresholds by signal: `memory.available` and `nodefs.available` are reserved too. */
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** reservedSystemCPUs (`0-1,6`): as many CPUs are kept back, in place of what the two lists say of CPU. */
+  /** reservedSystemCPUs (`0-1,6`): this number of CPUs is reserved instead of the CPU amounts of both lists. */
   readonly reservedSystemCpus?: string;
-  /** Leaves the hard eviction thresholds out (--experimental-allocatable-ignore-eviction). */
+  /** Ignores hard eviction thresholds (--experimental-allocatable-ignore-eviction). */
   readonly ignoreEviction?: boolean;
 }
 
-/** A hard eviction threshold: an amount, or a part of the capacity. */
+/** A hard eviction threshold: an amount, or a fraction of the capacity. */
 export type Threshold = { readonly quantity: Quantity } | { readonly fraction: number };
 
-/** What is kept back from pods, in a form that is ready to be used. */
+/** The parsed reservations. */
 export interface Reservations {
   readonly reserved: ResourceList;
-  /** Of memory and ephemeral storage. */
+  /** Thresholds of memory and ephemeral storage. */
   readonly thresholds: ReadonlyMap<string, Threshold>;
 }
 
@@ -61,7 +61,7 @@ function reservationOf(field: string, list: Readonly<Record<string, string>>): R
 }
 
 /**
- * Reads a threshold: `100Mi`, `10%`. `0%` and `100%` switch it off: `undefined` (`eviction/helpers.go`).
+ * Parses a threshold: `100Mi`, `10%`. `0%` and `100%` disable it: `undefined` (`eviction/helpers.go`).
  * @throws NodeStatusError `InvalidOptions`, naming the signal
  */
 export function parseThreshold(signal: string, text: string): Threshold | undefined {
@@ -73,7 +73,7 @@ export function parseThreshold(signal: string, text: string): Threshold | undefi
   if (text.endsWith('%')) {
     const percent = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
     if (!(percent >= 0 && percent <= 100)) return refuse('is no percentage from 0% to 100%');
-    // Go reads it into 32 bits: what is kept back shows those roundings, to the byte.
+    // Go parses the value as a 32-bit float; the same rounding gives the same reservation to the byte.
     return { fraction: Math.fround(Math.fround(percent) / 100) };
   }
   try {
@@ -86,8 +86,8 @@ export function parseThreshold(signal: string, text: string): Threshold | undefi
 }
 
 /**
- * How much of each resource pods cannot have (`cm/node_container_manager_linux.go`, GetNodeAllocatableReservation). A percentage is
- * of the capacity.
+ * Returns the reserved amount of each resource (`cm/node_container_manager_linux.go`, GetNodeAllocatableReservation).
+ * Percentages refer to the capacity.
  */
 export function reservationOfCapacity(capacity: ResourceList, { reserved, thresholds }: Reservations): ResourceList {
   const sums = new Map<string, Quantity>();
@@ -106,8 +106,8 @@ function thresholdQuantity(threshold: Threshold, capacity: Quantity = Quantity.z
 }
 
 /**
- * What is wrong with the reservations on a machine of this capacity, resource by resource (validateNodeAllocatable): a kubelet does
- * not start then. Empty where nothing is.
+ * Returns what is wrong with the reservations for a capacity, resource by resource (validateNodeAllocatable). A kubelet
+ * does not start then. Empty if they are valid.
  */
 export function reservationProblems(capacity: ResourceList, reservations: Reservations): readonly string[] {
   return [...reservationOfCapacity(capacity, reservations)].flatMap(([name, kept]) => {

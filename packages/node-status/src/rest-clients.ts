@@ -4,8 +4,9 @@ import type { Node } from './node.ts';
 import type { LeaseClient, NodeClient } from './ports.ts';
 
 /**
- * Nodes through kube-client; give it the client for heartbeats.
- * @param cachedNode the node as a watch has it, which saves the server a read every 10 s; the server is asked where it has none
+ * Implements the node port with kube-client. Use the heartbeat client.
+ * @param cachedNode returns the node from a watch, which saves a read every 10 s; if it returns `undefined`, the node
+ * is read from the server
  */
 export function restNodeClient(
   rest: Pick<RestClient, 'get' | 'create' | 'patch'>,
@@ -22,7 +23,7 @@ export function restNodeClient(
   };
 }
 
-/** Nodes' leases through kube-client; give it the client for heartbeats. */
+/** Implements the lease port with kube-client. Use the heartbeat client. */
 export function restLeaseClient(rest: Pick<RestClient, 'get' | 'create' | 'update'>): LeaseClient {
   return {
     getLease: (name, signal) => rest.get(resources.leases, { name, namespace: NODE_LEASE_NAMESPACE }, signal),

@@ -1,6 +1,6 @@
 import type { NodeStatus } from './node.ts';
 
-/** A handler of the runtime and what it can do (CRI `StatusResponse.runtime_handlers`). */
+/** A handler of the runtime and its features (CRI `StatusResponse.runtime_handlers`). */
 export interface RuntimeHandler {
   /** Empty: the default handler. */
   readonly name: string;
@@ -8,13 +8,16 @@ export interface RuntimeHandler {
   readonly userNamespaces: boolean;
 }
 
-/** What the runtime can do, whatever the handler (CRI `StatusResponse.features`). */
+/** The features of the runtime for all handlers (CRI `StatusResponse.features`). */
 export interface RuntimeFeatures {
   readonly supplementalGroupsPolicy: boolean;
   readonly userNamespacesHostNetwork?: boolean;
 }
 
-/** The handlers as the node shows them, by name, so that their order in the runtime's answer makes no change. */
+/**
+ * Returns the handlers for the node's status, sorted by name, so that the order in the runtime's response does not
+ * matter.
+ */
 export function nodeRuntimeHandlers(handlers: readonly RuntimeHandler[]): NonNullable<NodeStatus['runtimeHandlers']> {
   return [...handlers]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -24,7 +27,9 @@ export function nodeRuntimeHandlers(handlers: readonly RuntimeHandler[]): NonNul
     }));
 }
 
-/** The runtime's features as the node shows them (KEP-3619); `undefined` where the runtime says nothing of them. */
+/**
+ * Returns the runtime's features for the node's status (KEP-3619), or `undefined` if the runtime does not report them.
+ */
 export function nodeFeatures(features: RuntimeFeatures | undefined): NodeStatus['features'] | undefined {
   return features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy };
 }

@@ -13,10 +13,7 @@ import type { Reservations } from './reservation.ts';
 import { nodeFeatures, nodeRuntimeHandlers, type RuntimeFeatures, type RuntimeHandler } from './runtime-features.ts';
 import { type RuntimeVersion, type SystemSettings, systemInfo } from './system-info.ts';
 
-/**
- * All that a status is made of, as it is at one moment. What is `undefined` is not known now: the node keeps what it said of it
- * before.
- */
+/** The input of a status at one moment. A value that is `undefined` is unknown; the node keeps its previous value. */
 export interface NodeFacts {
   readonly machine: MachineInfo | undefined;
   readonly network: NetworkFacts | undefined;
@@ -31,7 +28,7 @@ export interface NodeFacts {
   readonly volumesInUse: readonly string[] | undefined;
 }
 
-/** What a status is made with. */
+/** The settings of a status. */
 export interface StatusSettings extends AddressSettings, CapacitySettings, SystemSettings {
   readonly reservations: Reservations;
   /** -1: all. */
@@ -41,15 +38,15 @@ export interface StatusSettings extends AddressSettings, CapacitySettings, Syste
   readonly gateEnabled: (gate: string) => boolean;
 }
 
-/** A status, and the parts of it that could not be set. */
+/** A status, and the errors of the parts that could not be set. */
 export interface StatusOutcome {
   readonly node: Node;
   readonly problems: readonly NodeStatusError[];
 }
 
 /**
- * The node with the status that the facts mean. One part that fails leaves the others alone: it is in `problems`, and the node
- * keeps what it said of it. Conditions, resources and annotations of others are kept.
+ * Computes the node's status. A part that fails is reported in `problems` and keeps its previous value; other parts are
+ * still set. Conditions, resources and annotations of other writers are kept.
  */
 export function setNodeStatus(node: Node, facts: NodeFacts, settings: StatusSettings, nowMs: number): StatusOutcome {
   const problems: NodeStatusError[] = [];
@@ -71,7 +68,7 @@ export function setNodeStatus(node: Node, facts: NodeFacts, settings: StatusSett
         ...statusParts(facts, settings),
       }),
     (before) => setPressure(before, facts.pressure, nowMs),
-    // A scheduler older than this kubelet wants Ready behind the other conditions (k/k#16961).
+    // Schedulers older than this kubelet expect Ready behind the other conditions (k/k#16961).
     (before) => setReady(before, facts.readiness, settings, nowMs),
   ];
   return { node: steps.reduce((before, step) => step(before), node), problems };

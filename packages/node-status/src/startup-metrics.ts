@@ -1,6 +1,6 @@
 import type { Metrics } from '@node-agent/telemetry';
 
-/** The instants of a node's start, by the monotonic clock, and the gauges made of them. */
+/** Records the phases of a node's start, by the monotonic clock, as gauges. */
 export class StartupMetrics {
   readonly #gauge: (phase: string, help: string, fromMs: number, toMs: number) => void;
   readonly #startMs: number;
@@ -9,7 +9,10 @@ export class StartupMetrics {
   #createdMs: number | undefined;
   #readyMs: number | undefined;
 
-  /** @param uptimeMs for how long the machine was up by then: without it no more is told than of the kubelet itself */
+  /**
+   * @param uptimeMs how long the machine had been up at `startMs`; if undefined, only phases of the kubelet are
+   * reported
+   */
   constructor(metrics: Metrics, nodeName: string, startMs: number, uptimeMs: number | undefined) {
     const name = {
       name: 'kubelet_node_name',
@@ -32,7 +35,7 @@ export class StartupMetrics {
     this.#attemptMs ??= nowMs;
   }
 
-  /** A node that was not there before: of one that was, its start says nothing. */
+  /** Records that a new node was created. For an existing node, no phases are reported. */
   nodeCreated(nowMs: number): void {
     if (this.#attemptMs === undefined || this.#createdMs !== undefined) return;
     this.#createdMs = nowMs;

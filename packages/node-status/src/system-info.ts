@@ -1,21 +1,23 @@
 import type { MachineInfo } from './machine-info.ts';
 import type { NodeSystemInfo } from './node.ts';
 
-/** What the runtime calls itself (CRI `Version`). */
+/** The version of the runtime (CRI `Version`). */
 export interface RuntimeVersion {
-  /** `containerd`. */
+  /** For example `containerd`. */
   readonly name: string;
-  /** `2.1.9`, or `v2.1.9`; `undefined` where it does not answer. */
+  /** For example `2.1.9` or `v2.1.9`. `undefined` if the runtime does not respond. */
   readonly version: string | undefined;
 }
 
-/** What does not change while this kubelet runs. */
+/** Values that do not change while this kubelet runs. */
 export interface SystemSettings {
-  /** A semantic version: of the Kubernetes release that this kubelet does as, and its own behind a plus sign. */
+  /**
+   * A semantic version: the Kubernetes release whose behaviour this kubelet has, and its own version after a plus sign.
+   */
   readonly kubeletVersion: string;
-  /** As Go names it: `linux`. */
+  /** Go's name: `linux`. */
   readonly operatingSystem: string;
-  /** As Go names it: `amd64`, `arm64`. */
+  /** Go's name: `amd64`, `arm64`. */
   readonly architecture: string;
 }
 
@@ -29,8 +31,8 @@ const UNKNOWN = {
 };
 
 /**
- * The node's `nodeInfo` (`nodestatus/setters.go`, MachineInfo, VersionInfo and GoRuntime). What is not known now stays as it
- * was. The version of kube-proxy, which a kubelet cannot know, is cleared.
+ * Returns the node's `nodeInfo` (`nodestatus/setters.go`, MachineInfo, VersionInfo and GoRuntime). Unknown values are
+ * kept. The kube-proxy version, which a kubelet cannot know, is cleared.
  */
 export function systemInfo(
   before: NodeSystemInfo | undefined,
@@ -58,7 +60,7 @@ export function systemInfo(
   };
 }
 
-/** A version without what does not belong to it: the `v` in front, and in one that is not semantic whatever follows the numbers. */
+/** Returns a version without a leading `v`; if it is not semantic, without anything after the numbers. */
 function versionText(version: string | undefined): string | undefined {
   const text = version?.trim().replace(/^v/, '');
   if (text === undefined) return undefined;
@@ -66,7 +68,7 @@ function versionText(version: string | undefined): string | undefined {
   return semantic.test(text) ? text : /^\d+(\.\d+)+/.exec(text)?.[0];
 }
 
-/** Go's name for what Node calls `process.arch`; the name itself where they agree. */
+/** Returns Go's name for a value of Node.js' `process.arch`. */
 export function goArchitecture(arch: string): string {
   return { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' }[arch] ?? arch;
 }

@@ -64,7 +64,7 @@ function setUp(options: { readonly node?: boolean; readonly leaseDurationSeconds
 }
 
 describe('the lease of a node', () => {
-  test('is made with the node as its owner, then renewed every 10 s', async () => {
+  test('creates the lease with the node as its owner, then renews it every 10 s', async () => {
     const { api, clock, start, lease, renewals } = setUp();
     await start();
     expect(api.leases.get('n1')).toMatchObject({
@@ -88,7 +88,7 @@ describe('the lease of a node', () => {
     expect(api.count('getNode')).toBe(1);
   });
 
-  test('that is there is taken over; its duration becomes this one, all else is kept', async () => {
+  test('takes over an existing lease with its own duration and keeps other fields', async () => {
     const { api, start } = setUp({ leaseDurationSeconds: 20 });
     const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'old' };
     api.putLease({
@@ -103,7 +103,7 @@ describe('the lease of a node', () => {
     expect(api.count('createLease')).toBe(0);
   });
 
-  test('is not made before the node is there, which is no failure, and soon after it is', async () => {
+  test('creates the lease soon after the node exists, without counting failures before', async () => {
     const { api, start, clock, lines } = setUp({ node: false });
     await start();
     await clock.advance(500);
@@ -114,7 +114,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
-  test('without an owner gets one beside its renewal, which does not wait for that', async () => {
+  test('adds a missing owner without delaying the renewal', async () => {
     const { api, start, clock } = setUp();
     api.putLease({ metadata: { name: 'n1' }, spec: {} });
     api.fault = (method) => (method === 'getNode' ? HANG : undefined);
@@ -127,7 +127,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u1');
   });
 
-  test('is made without an owner where the node cannot be had in time', async () => {
+  test('creates the lease without an owner if the node cannot be read in time', async () => {
     const { api, start, clock } = setUp();
     api.fault = (method) => (method === 'getNode' ? HANG : undefined);
     await start();
@@ -157,7 +157,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
-  test('that was deleted is made again at the next renewal, with the owner that there is then', async () => {
+  test('creates a deleted lease again at the next renewal, with the current owner', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
     api.leases.clear();
@@ -182,7 +182,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata).not.toHaveProperty('ownerReferences');
   });
 
-  test('that another client changed is read anew and renewed in the same round', async () => {
+  test('reads a lease that another client changed and renews it in the same round', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
     const lease = api.leases.get('n1');
@@ -195,7 +195,7 @@ describe('the lease of a node', () => {
     expect(failures()).toBe(0);
   });
 
-  test('that a second kubelet renews is reported; an answer that was lost is no such thing', async () => {
+  test('reports a second kubelet that renews the lease, but not its own lost response', async () => {
     const { api, start, clock, lines } = setUp();
     const warned = () =>
       lines.filter(({ message }) => message === 'Another kubelet renews the lease of this node').length;
@@ -259,7 +259,7 @@ describe('the lease of a node', () => {
     expect(api.leases.size).toBe(1);
   });
 
-  test('a request that hangs is given up after 10 s and sent again', async () => {
+  test('abandons a request after 10 s and sends it again', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
     let hung = 0;
@@ -281,7 +281,7 @@ describe('the lease of a node', () => {
     expect(api.count('updateLease')).toBe(2);
   });
 
-  test('leaves no timer behind', async () => {
+  test('leaves no timers behind', async () => {
     const { start, clock } = setUp();
     await start();
     await clock.advance(25_000);

@@ -111,7 +111,7 @@ function update(api: FakeApi, change: (node: Node) => Node): void {
 }
 
 describe('registration', () => {
-  test('creates the node with its status, and tells of it', async () => {
+  test('creates the node with its status and records events', async () => {
     const { start, node, events, manager, metrics } = setUp({ nodeLabels: { rack: 'r1' }, providerId: 'cloud://1' });
     await start();
     expect(node().metadata.labels).toMatchObject({ 'kubernetes.io/hostname': 'n1', rack: 'r1' });
@@ -124,7 +124,7 @@ describe('registration', () => {
     expect(await metrics.text()).toContain('kubelet_node_startup_post_registration_duration_seconds');
   });
 
-  test('is timed from the boot of the machine to the first time that it is ready', async () => {
+  test("reports the start phases from the machine's boot to the first Ready", async () => {
     const { start, clock, host, metrics } = setUp({ uptimeMs: 60_000 });
     host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
     const startups = async (): Promise<Readonly<Record<string, number>>> => {
@@ -141,7 +141,7 @@ describe('registration', () => {
     expect(total).toBeCloseTo(60 + after, 6);
   });
 
-  test('is tried again after 100 ms, doubling to 7 s, while the API server is away or in conflict', async () => {
+  test('retries after 100 ms, doubling up to 7 s, while the API server is down or reports a conflict', async () => {
     const { start, api, clock } = setUp();
     const times: number[] = [];
     api.fault = (method) => {
@@ -158,7 +158,7 @@ describe('registration', () => {
     expect(api.nodes.has('n1')).toBe(true);
   });
 
-  test('says that it was not there: what was read before may be of a store that is lost', async () => {
+  test('calls onCreated if the node did not exist', async () => {
     let made = 0;
     const onCreated = (): void => void made++;
     const { start, api } = setUp({}, { onCreated });
@@ -180,7 +180,7 @@ describe('registration', () => {
     expect([node().status?.capacity?.[GPU], node().status?.allocatable?.[GPU]]).toEqual(['0', '0']);
   });
 
-  test('takes over the node that is there: labels of others, taints and conditions of others stay', async () => {
+  test('takes over an existing node and keeps other labels, taints and conditions', async () => {
     const { start, api, node, events } = setUp();
     const foreign = { type: 'GpuHealthy', status: 'True' };
     api.putNode({
@@ -210,7 +210,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('where creating is forbidden looks for the node that somebody else has made', async () => {
+  test('reads the node that somebody else created if creating is forbidden', async () => {
     const { start, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' } });
     api.fault = (method) => (method === 'createNode' ? Promise.reject(new ApiError('Forbidden')) : undefined);
@@ -218,7 +218,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('is left alone with --register-node=false', async () => {
+  test('does not register with --register-node=false', async () => {
     const { start, api, clock, node } = setUp({ registerNode: false });
     await start();
     await clock.advance(ROUND_MS);
@@ -229,7 +229,7 @@ describe('registration', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('is done again when the node is deleted under it', async () => {
+  test('registers the node again if it was deleted', async () => {
     const { start, api, clock, node } = setUp();
     await start();
     const uid = node().metadata.uid;
@@ -253,7 +253,7 @@ describe('registration', () => {
     expect(node().metadata.uid).not.toBe(uid);
   });
 
-  test('a cache that has not got the node yet does not have it made again', async () => {
+  test('does not create the node again if only a cache lacks it', async () => {
     const { start, api, clock } = setUp();
     api.fault = (method) => (method === 'getCachedNode' ? Promise.reject(new ApiError('NotFound')) : undefined);
     await start();
@@ -273,8 +273,8 @@ describe('registration', () => {
   });
 });
 
-describe('two nodes of one name', () => {
-  test('with other provider IDs: it is reported, once', async () => {
+describe('two machines with the same node name', () => {
+  test('with different provider IDs are reported once', async () => {
     const { start, api, clock, manager, recorder, lines } = setUp({ providerId: 'cloud://mine' });
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, spec: { providerID: 'cloud://theirs' } });
     await start();
@@ -285,7 +285,7 @@ describe('two nodes of one name', () => {
     expect(lines.filter(({ message }) => message === 'Another machine uses the name of this node')).toHaveLength(1);
   });
 
-  test('that both write its status: each reports the other', async () => {
+  test('that both write the status report each other', async () => {
     const first = setUp();
     await first.start();
     const second = setUp({}, {}, { clock: first.clock, api: first.api });
@@ -313,7 +313,7 @@ describe('two nodes of one name', () => {
 });
 
 describe('the status', () => {
-  test('that does not change is sent every 5 min, give or take, and computed every 10 s', async () => {
+  test('an unchanged status is sent about every 5 min and computed every 10 s', async () => {
     const { start, api, clock } = setUp();
     await start();
     await clock.advance(1_000_000);
@@ -368,7 +368,7 @@ describe('the status', () => {
     expect(writes).toBeLessThanOrEqual(7);
   });
 
-  test('goes out at once where it is woken, but not more than ten times a second', async () => {
+  test('a woken manager sends the status immediately, but at most ten times a second', async () => {
     const { start, api, clock, host, manager, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -384,7 +384,7 @@ describe('the status', () => {
     expect(api.count('getCachedNode') - before).toBeLessThanOrEqual(11);
   });
 
-  test('tells events when it was written, not when it was tried', async () => {
+  test('records events when the status was written, not when it was tried', async () => {
     const { start, api, clock, host, events } = setUp();
     await start();
     await clock.advance(5_000);
@@ -397,7 +397,7 @@ describe('the status', () => {
     expect(events().filter((reason) => reason === 'NodeNotReady')).toHaveLength(1);
   });
 
-  test('is tried five times at once, and the connections are called bad from the second failure on', async () => {
+  test('tries five times without delay, and reports bad connections from the second failure on', async () => {
     let bad = 0;
     const { start, api, clock, lines, host } = setUp({}, { onRepeatedHeartbeatFailure: () => void bad++ });
     await start();
@@ -412,7 +412,7 @@ describe('the status', () => {
     expect(lines.at(-1)).toMatchObject({ fields: { err: { code: 'UpdateFailed' } } });
   });
 
-  test('comes back after an API server that was away for an hour', async () => {
+  test('sends the status after the API server was down for an hour', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     api.fault = () => Promise.reject(new Error('connection refused'));
@@ -441,7 +441,7 @@ describe('the status', () => {
     expect(conditionOf(node(), 'MemoryPressure')?.status).toBe('False');
   });
 
-  test('keeps its schedule when the wall clock jumps', async () => {
+  test('keeps its schedule if the wall clock jumps', async () => {
     const { start, api, clock, node } = setUp();
     await start();
     await clock.advance(1_000);
@@ -479,7 +479,7 @@ describe('the status', () => {
     expect(node().metadata.annotations?.theirs).toBe('x');
   });
 
-  test('is not written twice for a cache that lags behind', async () => {
+  test('does not write the same status twice because of an outdated cache', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -563,7 +563,7 @@ describe('the status', () => {
 });
 
 describe('the first status', () => {
-  test('waits for the runtime to be asked, so that a restart does not say NotReady', async () => {
+  test('checks the runtime first, so that a restart does not report NotReady', async () => {
     const { start, host, api } = setUp();
     host.readiness = {
       runtimeErrors: ['container runtime status check may not have completed yet'],
@@ -579,7 +579,7 @@ describe('the first status', () => {
     expect(JSON.stringify(api.patches)).not.toContain('KubeletNotReady');
   });
 
-  test('of a node that was ready does not flip it while its parts come up, for 10 s', async () => {
+  test('keeps a node Ready for 10 s while its components start', async () => {
     const { start, host, clock, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     host.readiness = { runtimeErrors: ['PLEG is not healthy: pleg has yet to be successful'], networkErrors: [] };
@@ -592,7 +592,7 @@ describe('the first status', () => {
     expect(JSON.stringify(api.patches)).not.toContain('NotReady');
   });
 
-  test('of a node that was ready says what keeps it from being so after 10 s', async () => {
+  test('reports why a node is not ready after 10 s', async () => {
     const { start, host, clock, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
@@ -607,7 +607,7 @@ describe('the first status', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('False');
   });
 
-  test('that is ready goes out within 200 ms of the runtime being ready', async () => {
+  test('sends the first Ready within 200 ms of the runtime being ready', async () => {
     const { start, host, clock, node, events } = setUp();
     host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
     await start();
@@ -621,7 +621,7 @@ describe('the first status', () => {
     expect(events()).toContain('NodeReady');
   });
 
-  test('comes although a source throws at first', async () => {
+  test('sends the first status although a source throws at first', async () => {
     const { start, host, clock, node, lines } = setUp();
     const { readiness } = host;
     Object.defineProperty(host, 'readiness', {
@@ -631,13 +631,13 @@ describe('the first status', () => {
       },
     });
     await start();
-    expect(lines.map(({ message }) => message)).toContain('Unable to look at the node');
+    expect(lines.map(({ message }) => message)).toContain('Unable to compute the node status');
     Object.defineProperty(host, 'readiness', { value: readiness });
     await clock.advance(2_000);
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('does not hammer an API server that refuses it', async () => {
+  test('backs off from an API server that rejects requests', async () => {
     const { start, clock, api, host } = setUp();
     host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
     await start();
@@ -650,7 +650,7 @@ describe('the first status', () => {
 });
 
 describe('what others learn', () => {
-  test('the range of pod addresses goes to the runtime, once for each', async () => {
+  test('passes each pod CIDR to the runtime once', async () => {
     const cidrs: string[] = [];
     let failing = true;
     const onPodCidr = async (cidr: string): Promise<void> => {
@@ -702,7 +702,7 @@ describe('what others learn', () => {
     expect(node().status?.capacity?.[GPU]).toBe('5');
   });
 
-  test('an event tells that the node is cordoned, and that it is not any more', async () => {
+  test('records an event when the node is cordoned and uncordoned', async () => {
     const { start, api, clock, events } = setUp();
     await start();
     for (const unschedulable of [true, false]) {
@@ -712,7 +712,7 @@ describe('what others learn', () => {
     expect(events().slice(-2)).toEqual(['NodeNotSchedulable', 'NodeSchedulable']);
   });
 
-  test('the node as it would be, without an API server', async () => {
+  test('computes the node without an API server', async () => {
     const { manager, api } = setUp({ nodeLabels: { rack: 'r1' } });
     const node = await manager.localNode(new AbortController().signal);
     expect(node.metadata.labels?.rack).toBe('r1');
@@ -720,7 +720,7 @@ describe('what others learn', () => {
     expect(api.calls).toEqual([]);
   });
 
-  test('no timer is left behind', async () => {
+  test('leaves no timers behind', async () => {
     const { start, clock } = setUp();
     await start();
     await clock.advance(25_000);

@@ -5,30 +5,30 @@ import { ObjectCacheError } from './errors.ts';
 import { type LabelSelector, labelRule } from './label-selector.ts';
 import { normalizeTrustAnchors } from './trust-anchors.ts';
 
-/** What {@link ClusterTrustBundles} works with. */
+/** The components of {@link ClusterTrustBundles}. */
 export interface ClusterTrustBundlesComponents {
   readonly client: Pick<RestClient, 'list' | 'watch' | 'getPath'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 type ClusterTrustBundle = NonNullable<(typeof resources.clusterTrustBundles)['object']>;
 
-/** The preferred version first; an older server serves the older one, whose objects are the same. */
+/** The preferred version first. An older server serves the older version, whose objects are identical. */
 const VERSIONS: readonly Resource<ClusterTrustBundle>[] = [
   resources.clusterTrustBundles,
   { ...resources.clusterTrustBundles, version: 'v1alpha1' },
 ];
 
-/** How long the first reader waits for the bundles; others come when they are there already. */
+/** How long a reader waits for the first list, in milliseconds. After the first list, readers do not wait. */
 const SYNC_TIMEOUT_MS = 10_000;
 
 /**
- * The cluster's trust anchors for volumes (KEP-3257). They are followed from the first time that somebody asks on, as most
+ * The cluster's trust anchors for volumes (KEP-3257). The bundles are watched from the first read on, because most
  * nodes need none. Source: `pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go`.
  */
 export class ClusterTrustBundles {
@@ -47,7 +47,7 @@ export class ClusterTrustBundles {
   }
 
   /**
-   * The anchors of one bundle as PEM text; empty where it is not there and may be missing.
+   * Returns the anchors of one bundle as PEM text. Empty if the bundle does not exist and `allowMissing` is true.
    * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`
    */
   async byName(name: string, allowMissing: boolean, signal: AbortSignal): Promise<string> {
@@ -58,7 +58,8 @@ export class ClusterTrustBundles {
   }
 
   /**
-   * The anchors of all bundles of a signer that a selector means, as PEM text; empty where there are none and may be none.
+   * Returns the anchors of all bundles of a signer that match a selector, as PEM text. Empty if there are none and
+   * `allowMissing` is true.
    * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`, `InvalidSelector`
    */
   async bySigner(
@@ -77,12 +78,12 @@ export class ClusterTrustBundles {
     throw missing('combination of signerName and labelSelector matched zero ClusterTrustBundles');
   }
 
-  /** The server may have lost what it had. */
+  /** Lists the bundles again, because the server may have lost its data. */
   listAnew(): void {
     this.#reflector?.listAnew();
   }
 
-  /** Lets readers ask, and follows the bundles until `signal` is aborted. */
+  /** Enables reads and the watch of the bundles until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#life = signal;
@@ -92,7 +93,7 @@ export class ClusterTrustBundles {
 
   async #bundles(signal: AbortSignal): Promise<ReadonlyMap<string, ClusterTrustBundle>> {
     const life = this.#life;
-    if (life === undefined || life.aborted) throw unavailable('ClusterTrustBundles are not followed');
+    if (life === undefined || life.aborted) throw unavailable('ClusterTrustBundles are not watched');
     const reflector = this.#reflector ?? (await this.#follow(life, signal));
     if (reflector.hasSynced) return reflector.objects;
     try {
@@ -105,21 +106,26 @@ export class ClusterTrustBundles {
     return reflector.objects;
   }
 
-  /** That a server does not serve them is asked anew each time: it may be upgraded. */
+  /**
+   * Checks whether the server serves the bundles. A negative result is not cached, because the server may be upgraded.
+   */
   async #follow(life: AbortSignal, signal: AbortSignal): Promise<Reflector<ClusterTrustBundle>> {
     const { client, logger } = this.#components;
     const resource = await new Discovery({ client }).choose(VERSIONS, signal).catch((cause: unknown) => {
       signal.throwIfAborted();
-      throw unavailable(`whether the API server serves ClusterTrustBundles is not known: ${errorText(cause)}`, cause);
+      throw unavailable(
+        `cannot find out whether the API server serves ClusterTrustBundles: ${errorText(cause)}`,
+        cause,
+      );
     });
     if (resource === undefined) throw unavailable('the API server does not serve ClusterTrustBundles');
-    // Another reader may have been faster.
+    // A concurrent reader may have started the reflector.
     if (this.#reflector !== undefined) return this.#reflector;
     const reflector = new Reflector<ClusterTrustBundle>(this.#components, { resource });
     this.#reflector = reflector;
     const running = reflector
       .start(life)
-      .catch((error: unknown) => logger.error({ err: error }, 'The watch of ClusterTrustBundles has failed'))
+      .catch((error: unknown) => logger.error({ err: error }, 'Watch of ClusterTrustBundles failed'))
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
     return reflector;

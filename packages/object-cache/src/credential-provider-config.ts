@@ -4,19 +4,19 @@ import { parseRegistryUrl } from './registry-url.ts';
 import { type TokenAttributes, tokenAttributesOf } from './token-attributes.ts';
 import { parseYamlText } from './yaml-text.ts';
 
-/** A plugin that gives credentials for some registries (`kubelet.config.k8s.io`, CredentialProvider). */
+/** A plugin that supplies credentials for some registries (`kubelet.config.k8s.io`, CredentialProvider). */
 export interface CredentialProvider {
-  /** The name of its program in the directory of the plugins. */
+  /** The name of its program in the plugin directory. */
   readonly name: string;
-  /** The version that requests and answers have: `credentialprovider.kubelet.k8s.io/v1`, ... */
+  /** The version of requests and responses: `credentialprovider.kubelet.k8s.io/v1`, ... */
   readonly apiVersion: string;
-  /** The registries, as globs, whose images it is asked for. */
+  /** Globs of the registries for whose images the plugin is run. */
   readonly matchImages: readonly string[];
-  /** For how long what it gives is kept where it does not say, in milliseconds; 0: not at all. */
+  /** How long a response is cached if the plugin does not say, in milliseconds. 0: not cached. */
   readonly defaultCacheDurationMs: number;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** Where it is given tokens of service accounts. */
+  /** Set if the plugin gets tokens of service accounts. */
   readonly tokenAttributes?: TokenAttributes;
 }
 
@@ -26,14 +26,14 @@ const PLUGIN_VERSIONS = ['v1', 'v1alpha1', 'v1beta1'].map((version) => `credenti
 const PROVIDER_FIELDS = ['name', 'matchImages', 'defaultCacheDuration', 'apiVersion', 'args', 'env', 'tokenAttributes'];
 
 /**
- * Reads a CredentialProviderConfig, strictly, as `pkg/credentialprovider/plugin/config.go` does. One of several files may
- * be without a provider.
- * @throws Error that names the field
+ * Parses a CredentialProviderConfig strictly, as `pkg/credentialprovider/plugin/config.go` does. A file without
+ * providers is allowed, because there may be several files.
+ * @throws Error naming the field
  */
 export function parseCredentialProviderConfig(text: string): readonly CredentialProvider[] {
   const document = fieldsOf(parseYamlText(text), 'the document');
   const apiVersion = textOf(document, 'apiVersion', 'the document');
-  if (!CONFIG_VERSIONS.includes(apiVersion)) throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} is not known`);
+  if (!CONFIG_VERSIONS.includes(apiVersion)) throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} is unknown`);
   const kind = textOf(document, 'kind', 'the document');
   if (kind !== KIND) throw new Error(`kind: must be ${KIND}, not ${JSON.stringify(kind)}`);
   onlyFields(document, ['apiVersion', 'kind', 'providers'], 'the document');
@@ -44,7 +44,7 @@ export function parseCredentialProviderConfig(text: string): readonly Credential
   return providers;
 }
 
-/** @throws Error that names the first name that is there twice */
+/** @throws Error naming the first duplicate name */
 export function requireUniqueNames(providers: readonly CredentialProvider[]): void {
   const names = new Set<string>();
   for (const { name } of providers) {
@@ -93,7 +93,7 @@ function providerOf(entry: unknown, where: string): CredentialProvider {
   };
 }
 
-/** It becomes a part of a path: nothing that leaves the directory of the plugins (W3). */
+/** Checks a name. The name becomes part of a path, so it must not leave the plugin directory (W3). */
 function nameProblem(name: string): string | undefined {
   if (name === '') return 'provider name cannot be empty';
   if (name.includes('/')) return "provider name cannot contain '/'";
@@ -110,7 +110,7 @@ function cacheDurationOf(value: unknown, where: string): number {
   return durationMs;
 }
 
-/** A `metav1.Duration` in milliseconds; `undefined` where it is none. */
+/** Returns a `metav1.Duration` in milliseconds, or `undefined` if the value is not a duration. */
 export function goDurationMs(value: unknown): number | undefined {
   const nanoseconds = typeof value === 'string' ? parseDuration(value) : undefined;
   return nanoseconds === undefined ? undefined : nanosecondsToMs(nanoseconds);

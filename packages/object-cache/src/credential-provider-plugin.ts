@@ -15,49 +15,51 @@ import { type AccountSource, type PluginAccount, pluginAccount } from './plugin-
 import type { PluginRunner } from './plugin-runner.ts';
 import { registryMatches } from './registry-url.ts';
 
-/** What `CredentialProviderPlugin` works with. */
+/** The components of `CredentialProviderPlugin`. */
 export interface PluginComponents {
   readonly run: PluginRunner;
   readonly clock?: Clock;
   readonly metrics?: Metrics;
-  /** Of this process: plugins inherit it. */
+  /** The environment of this process, which plugins inherit. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** For plugins that are given tokens of service accounts: without it they fail. */
+  /** Supplies service accounts and tokens. Without it, plugins that need tokens fail. */
   readonly accounts?: AccountSource;
 }
 
-/** What a plugin gave. */
+/** The result of a plugin. */
 export interface PluginLogins {
   readonly logins: DockerConfig;
-  /** The service account that it gave them for; absent where they are the node's. */
+  /** The service account for which the logins are valid. If absent, they belong to the node. */
   readonly account?: ObjectCoordinates;
 }
 
-/** A plugin has a minute, time for it to try again included. */
+/** The timeout of a plugin, in milliseconds. It leaves time for retries inside the plugin. */
 const TIMEOUT_MS = 60_000;
 /**
- * So many images of one pod a plugin is asked for at once: each is a process. Upstream starts a pod's containers one after another, and asks
- * for one at a time; what it is given for a registry is there for the next.
+ * The maximum number of concurrent runs of a plugin per pod, each of which is a process. Upstream starts a pod's
+ * containers one after another and runs the plugin for one at a time; a cached response then serves the next.
  */
 const ASKED_AT_ONCE = 4;
-/** So many answers are kept at most: pods may name new images without end, and some answers are good for half a day. */
+/**
+ * The maximum number of cached responses: pods may name ever new images, and some responses are valid for half a day.
+ */
 const MAX_CACHED = 4096;
-/** How far apart those that are good no longer are looked for (`cachePurgeInterval`). */
+/** How often expired responses are removed (`cachePurgeInterval`), in milliseconds. */
 const PURGE_PERIOD_MS = 15 * 60_000;
 const NO_LOGINS: DockerConfig = new Map();
 const ECHOED_TOKEN =
   "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'";
 
-/** One plugin, and what it gave that is still good. Source: `pkg/credentialprovider/plugin/plugin.go`. */
+/** One plugin with its cached responses. Source: `pkg/credentialprovider/plugin/plugin.go`. */
 export class CredentialProviderPlugin {
   readonly #components: WithDefaults<PluginComponents>;
   readonly #provider: CredentialProvider;
   readonly #command: string;
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
   #purgeAtMs = 0;
-  /** By image and account: it is asked once for all who want the same at the same time. */
+  /** Runs in progress by image and account. Concurrent callers with the same need share a run. */
   readonly #running = new Map<string, Promise<DockerConfig>>();
-  /** By the UIDs of the pods whose images it is asked for. */
+  /** Limits of concurrent runs by pod UID. */
   readonly #turns = new Map<string, Semaphore>();
   readonly #errors: Counter<'plugin_name'>;
   readonly #duration: Histogram<'plugin_name'>;
@@ -84,10 +86,10 @@ export class CredentialProviderPlugin {
   }
 
   /**
-   * Logins for an image by registry; none where the plugin is not for it. Those that were given for a service account are
-   * for its pods alone.
+   * Returns the logins for an image by registry. Empty if the plugin does not apply to the image. Logins obtained for a
+   * service account may only be used for its pods.
    * @param image with its registry and without a tag
-   * @throws Error that says what the plugin did wrong; the signal's reason
+   * @throws Error describing the plugin's failure; the signal's reason
    */
   async logins(pod: Pod, image: string, signal: AbortSignal): Promise<PluginLogins> {
     if (!this.#provider.matchImages.some((glob) => registryMatches(glob, image))) return { logins: NO_LOGINS };
@@ -118,7 +120,7 @@ export class CredentialProviderPlugin {
     const { tokenAttributes } = this.#provider;
     if (tokenAttributes === undefined) return 'none';
     const { accounts } = this.#components;
-    if (accounts === undefined) throw new Error('there is no API server to ask for tokens of service accounts');
+    if (accounts === undefined) throw new Error('service account tokens need an API server, and the node has none');
     return await pluginAccount(accounts, tokenAttributes, pod, signal);
   }
 
@@ -149,7 +151,7 @@ export class CredentialProviderPlugin {
     const { apiVersion, defaultCacheDurationMs, tokenAttributes } = this.#provider;
     const stdout = await this.#run(image, providerRequest(apiVersion, image, account));
     const response = parseProviderResponse(stdout, apiVersion);
-    // A token is one pod's: what is kept for the whole account may not be one.
+    // A token belongs to one pod, so a result that is cached for the whole account must not contain it.
     if (account !== undefined && tokenAttributes?.cacheType !== 'Token') {
       for (const { password } of response.logins.values()) {
         if (password === account.token) throw new Error(ECHOED_TOKEN);
@@ -162,7 +164,7 @@ export class CredentialProviderPlugin {
     return response.logins;
   }
 
-  /** @returns what it printed */
+  /** @returns the plugin's stdout */
   async #run(image: string, stdin: string): Promise<string> {
     const { run, clock, environment } = this.#components;
     const { name, args, env } = this.#provider;

@@ -3,18 +3,18 @@ import type { DockerConfig, RegistryLogin } from './docker-config.ts';
 import { type Fields, fieldsOf, textOf } from './fields.ts';
 import { parseYamlText } from './yaml-text.ts';
 
-/** What a plugin's credentials are good for: one image, the images of a registry, or all that it is asked for. */
+/** The scope of a plugin's credentials: one image, all images of a registry, or all images. */
 export type CacheKeyType = 'Image' | 'Registry' | 'Global';
 
-/** What a plugin gave. */
+/** The response of a plugin. */
 export interface ProviderResponse {
   readonly logins: DockerConfig;
   readonly cacheKeyType: CacheKeyType;
-  /** In milliseconds; `undefined` where the plugin does not say. */
+  /** In milliseconds. `undefined` if the plugin does not say. */
   readonly cacheDurationMs: number | undefined;
 }
 
-/** What a plugin is asked, as it is written to its stdin. */
+/** Returns the request that is written to the plugin's stdin. */
 export function providerRequest(
   apiVersion: string,
   image: string,
@@ -33,8 +33,8 @@ const MAX_YAML_LENGTH = 65_536;
 const LOGIN_FIELDS = ['username', 'password'];
 
 /**
- * Reads what a plugin printed, strictly, as upstream's decoder does.
- * @throws Error that says what is wrong, and nothing of the text: it holds credentials
+ * Parses a plugin's output strictly, as upstream's decoder does.
+ * @throws Error that describes the problem without quoting the text, which contains credentials
  */
 export function parseProviderResponse(text: string, apiVersion: string): ProviderResponse {
   const response = fieldsOf(decoded(text), 'response');
@@ -70,7 +70,7 @@ function cacheKeyTypeOf(value: unknown): CacheKeyType {
   throw new Error('credential provider plugin did not return a valid cacheKeyType');
 }
 
-/** A parser's message may quote what it read, and the name of a field be a secret that is in the wrong place. */
+/** Creates the error. A parser's message may quote the text, and even a field name may be a misplaced secret. */
 function undecodable(): Error {
   return new Error('error decoding credential provider plugin response from stdout');
 }
@@ -79,7 +79,7 @@ function requireKnown(fields: Fields, known: readonly string[]): void {
   if (Object.keys(fields).some((field) => !known.includes(field))) throw undecodable();
 }
 
-/** JSON, or YAML, which upstream's decoder takes too (`plugin.go: ExecPlugin`). */
+/** Parses JSON or YAML, both of which upstream's decoder accepts (`plugin.go: ExecPlugin`). */
 function decoded(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -96,7 +96,7 @@ function yamlOf(text: string): unknown {
   } catch {
     throw undecodable();
   }
-  // Nearly every text is YAML: one that is only a word is a plugin's message.
+  // Almost any text is valid YAML. A scalar is a message of the plugin.
   if (typeof value !== 'object' || value === null) throw undecodable();
   return value;
 }

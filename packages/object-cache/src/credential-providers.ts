@@ -8,19 +8,19 @@ import { loginsWithSource } from './login-source.ts';
 import type { NodeCredentials } from './pull-secrets.ts';
 import type { CredentialProvidersConfig } from './read-credential-providers.ts';
 
-/** What {@link CredentialProviders} works with. */
+/** The components of {@link CredentialProviders}. */
 export interface CredentialProvidersComponents extends Omit<PluginComponents, 'clock' | 'metrics'> {
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
 /**
- * The node's credential provider plugins (KEP-2133), each asked for the images that it is for. One that fails is logged, and
- * the pull goes on without what it might have given.
+ * The node's credential provider plugins (KEP-2133), each run for the images to which it applies. If a plugin fails,
+ * the failure is logged and the pull continues without its credentials.
  */
 export class CredentialProviders implements NodeCredentials {
   readonly #logger: Logger;
@@ -41,7 +41,7 @@ export class CredentialProviders implements NodeCredentials {
     info.set({ hash }, 1);
   }
 
-  /** The logins for an image, those of the most specific registries first. @throws the signal's reason */
+  /** Returns the logins for an image, those of the most specific registries first. @throws the signal's reason */
   async lookup(pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
     const keyring = new Keyring();
     const ask = async (plugin: CredentialProviderPlugin): Promise<PluginLogins> => {
@@ -54,7 +54,7 @@ export class CredentialProviders implements NodeCredentials {
         return { logins: new Map() };
       }
     };
-    // Side by side, so that one that hangs takes its minute and not a minute of each.
+    // Plugins run concurrently, so that several hanging plugins take one timeout in all.
     for (const { logins, account } of await Promise.all(this.#plugins.map(ask))) {
       keyring.add(loginsWithSource(logins, () => account && { serviceAccount: account }));
     }

@@ -1,37 +1,40 @@
-/** What to show a registry. It is a secret: not to be logged. */
+/** A login for a registry. It is a secret and must not be logged. */
 export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
-  /** Whose it is; the node's, for all of its pods, where absent (the port `PullCredential` of `images`). */
+  /**
+   * The owner of the login (the port `PullCredential` of `images`). If absent, the login belongs to the node and all
+   * its pods may use it.
+   */
   readonly source?: LoginSource;
 }
 
-/** The object of the cluster that a login was had by. */
+/** The API object through which a login was obtained. */
 export type LoginSource =
   | { readonly secret: ObjectCoordinates & { readonly credentialHash: string } }
   | { readonly serviceAccount: ObjectCoordinates };
 
-/** Where an object of the cluster is, and which of those that had its name it is. */
+/** Identifies an API object, including its UID, because a name may be reused. */
 export interface ObjectCoordinates {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** A login as a configuration has it. */
+/** A login in a configuration. */
 export interface ConfiguredLogin {
   readonly username: string;
   readonly password: string;
-  /** Not shown to registries, but a part of what tells logins apart; absent where it is empty. */
+  /** Not sent to registries, but part of the login's hash. Absent if empty. */
   readonly email?: string;
 }
 
-/** Logins by registry, as a docker configuration has them. */
+/** Logins by registry, as in a docker configuration. */
 export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
 
 /**
- * Reads `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`), of which only `auths` counts.
- * @throws Error that says what is wrong, and nothing of the text: it holds secrets
+ * Parses `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`). Only `auths` is read.
+ * @throws Error that describes the problem without quoting the text, which contains secrets
  */
 export function parseDockerConfigJson(text: string): DockerConfig {
   const logins = new Map<string, ConfiguredLogin>();
@@ -44,8 +47,8 @@ export function parseDockerConfigJson(text: string): DockerConfig {
 }
 
 /**
- * Reads the older `~/.dockercfg` (the secret type `kubernetes.io/dockercfg`).
- * @throws Error that says what is wrong, and nothing of the text: it holds secrets
+ * Parses the older `~/.dockercfg` (the secret type `kubernetes.io/dockercfg`).
+ * @throws Error that describes the problem without quoting the text, which contains secrets
  */
 export function parseDockercfg(text: string): DockerConfig {
   const logins = new Map<string, ConfiguredLogin>();
@@ -53,13 +56,16 @@ export function parseDockercfg(text: string): DockerConfig {
   return logins;
 }
 
-/** Go's `encoding/json`, by which upstream reads them, knows fields whatever their case. Registries are no fields. */
+/**
+ * Field names match in any case, as in Go's `encoding/json`, with which upstream reads them. Names of registries are
+ * case-sensitive.
+ */
 const AUTHS = /^auths$/iu;
 const FIELDS = { auth: /^auth$/iu, username: /^username$/iu, password: /^password$/iu, email: /^email$/iu };
 
 type Field = keyof typeof FIELDS;
 
-/** A parser's message may quote what it read. */
+/** The parser's message may quote the text. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -78,7 +84,7 @@ function loginOf(entry: Fields, registry: string): ConfiguredLogin {
   const given: Record<Field, string> = { auth: '', username: '', password: '', email: '' };
   for (const [key, value] of Object.entries(entry)) {
     const field = fieldOf(key);
-    // Of several of a name the last counts; null is as good as absent.
+    // If a field is repeated, the last value counts. null counts as absent.
     if (field === undefined || value === null) continue;
     if (typeof value !== 'string') throw new Error(`${placeOf(registry)}: ${field} is not a string`);
     given[field] = value;
@@ -97,17 +103,20 @@ function placeOf(registry: string): string {
   return `the entry ${shown(registry)}`;
 }
 
-/** No name of a registry is longer; one that a pod's status is to show may be of a mebibyte. */
+/**
+ * The maximum length of a registry in messages. Valid names are shorter, but an invalid one may have a mebibyte and
+ * would be shown in the pod's status.
+ */
 const MAX_SHOWN = 256;
 
-/** A registry as messages have it. */
+/** Returns a registry as it appears in messages. */
 export function shown(registry: string): string {
   return JSON.stringify(registry.length <= MAX_SHOWN ? registry : `${registry.slice(0, MAX_SHOWN)}...`);
 }
 
-/** `auth` goes before `username` and `password`; its padding may be missing. */
+/** Decodes `auth`, which takes precedence over `username` and `password`. Its padding may be missing. */
 function decodeAuth(auth: string, registry: string): ConfiguredLogin {
-  // Go's decoder skips line ends, and takes the padding either whole or not at all.
+  // Go's decoder ignores line breaks, and accepts complete or no padding.
   const text = auth.replace(/[\r\n]/g, '');
   const isPadded = text.endsWith('=');
   const shape = isPadded
@@ -124,7 +133,10 @@ function decodeAuth(auth: string, registry: string): ConfiguredLogin {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A text of a mebibyte has 100,000 of them: nothing is copied, and no place named that is not told. */
+/**
+ * Checks that a value is an object. A secret of a mebibyte has 100,000 entries, so the value is not copied, and the
+ * place is only formatted for an error.
+ */
 function recordOf(value: unknown, what: string, entry?: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
   throw new Error(`${what}${entry === undefined ? '' : `[${shown(entry)}]`} is not an object`);

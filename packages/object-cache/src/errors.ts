@@ -1,13 +1,18 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * What went wrong. `NotRegistered`: no pod of this node refers to the object, so it is not read. `NotSynced`: the API server
- * has not said yet what the object is. `TokenUnavailable`: a token could not be had, and there is none that still holds.
- * `TrustBundleMissing`: no cluster trust bundle is what was asked for. `TrustBundleUnavailable`: the API server does not serve
- * them, or has not said yet which there are. `InvalidSelector`: a label selector that makes no sense. `InvalidPullSecret`: a
- * secret for pulls that cannot be read. `InvalidProviderConfig`: a configuration of credential providers, or their programs, that
- * cannot be used. `Unknown`: anything else. That an object does not exist, or that the server refused
- * to show it, is the `KubeError` that says so.
+ * Why an operation failed.
+ * - `NotRegistered`: no pod of this node refers to the object, so it is not read.
+ * - `NotSynced`: the API server has not returned the object yet.
+ * - `TokenUnavailable`: no token could be obtained, and no cached token is valid.
+ * - `TrustBundleMissing`: no cluster trust bundle matches.
+ * - `TrustBundleUnavailable`: the API server does not serve trust bundles, or has not listed them yet.
+ * - `InvalidSelector`: an invalid label selector.
+ * - `InvalidPullSecret`: an unreadable image pull secret.
+ * - `InvalidProviderConfig`: an invalid configuration of credential providers, or unusable programs.
+ * - `Unknown`: any other error.
+ *
+ * If an object does not exist or the server denies access to it, the `KubeError` of the server is thrown.
  */
 export type ObjectCacheErrorCode =
   | 'NotRegistered'
@@ -22,7 +27,7 @@ export type ObjectCacheErrorCode =
 
 const BRAND = '@node-agent/object-cache.ObjectCacheError';
 
-/** Something that a pod refers to cannot be had. */
+/** An object that a pod refers to is unavailable. */
 export class ObjectCacheError extends Error {
   static {
     brand(ObjectCacheError, BRAND);
@@ -36,12 +41,15 @@ export class ObjectCacheError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `ObjectCacheError`, of this copy of the package or of another one. */
+  /** Returns whether a value is an `ObjectCacheError`, of this or of another copy of the package. */
   static is(value: unknown): value is ObjectCacheError {
     return hasBrand(value, BRAND);
   }
 
-  /** The error itself where it is one of this package, else one with the code `Unknown` and the same message. */
+  /**
+   * Returns an `ObjectCacheError` unchanged; any other error becomes the cause of one with the code `Unknown` and the
+   * same message.
+   */
   static from(error: unknown): ObjectCacheError {
     if (ObjectCacheError.is(error)) return error;
     return new ObjectCacheError('Unknown', error instanceof Error ? error.message : String(error), { cause: error });

@@ -1,27 +1,27 @@
-/** A JSON object of somebody else's making. */
+/** A parsed JSON object from an untrusted source. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws Error that names the place */
+/** Checks that a value is an object. @throws Error naming the place */
 export function fieldsOf(value: unknown, where: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   throw new Error(`${where}: must be an object`);
 }
 
-/** A string; '' where it is absent. @throws Error that names the place */
+/** Returns a string field. '' if it is absent. @throws Error naming the place */
 export function textOf(fields: Fields, field: string, where: string): string {
   const value = fields[field] ?? '';
   if (typeof value === 'string') return value;
   throw new Error(`${where}.${field}: must be a string`);
 }
 
-/** A list; empty where it is absent. @throws Error that names the place */
+/** Returns a list field. Empty if it is absent. @throws Error naming the place */
 export function listOf(fields: Fields, field: string, where: string): readonly unknown[] {
   const value = fields[field] ?? [];
   if (Array.isArray(value)) return value;
   throw new Error(`${where}.${field}: must be a list`);
 }
 
-/** A list of strings; empty where it is absent. @throws Error that names the place */
+/** Returns a field with a list of strings. Empty if it is absent. @throws Error naming the place */
 export function textsOf(fields: Fields, field: string, where: string): readonly string[] {
   return listOf(fields, field, where).map((value, index) => {
     if (typeof value === 'string') return value;
@@ -29,7 +29,7 @@ export function textsOf(fields: Fields, field: string, where: string): readonly 
   });
 }
 
-/** @throws Error that names the first field that is not among those that there are */
+/** @throws Error naming the first unknown field */
 export function onlyFields(fields: Fields, known: readonly string[], where: string): void {
   for (const field of Object.keys(fields)) {
     if (!known.includes(field)) throw new Error(`${where}: unknown field ${JSON.stringify(field)}`);

@@ -1,7 +1,10 @@
 import type { Resource } from '@node-agent/kube-client';
 import type { ConfigObject, ObjectClient, ObjectStore } from './object-store.ts';
 
-/** Asks the API server each time. Source: `pkg/kubelet/secret/secret_manager.go`, simpleSecretManager. */
+/**
+ * Reads objects from the API server on every access. Source: `pkg/kubelet/secret/secret_manager.go`,
+ * simpleSecretManager.
+ */
 export class GetStore<T extends ConfigObject> implements ObjectStore<T> {
   readonly #client: Pick<ObjectClient, 'get'>;
   readonly #resource: Resource<T>;
@@ -11,7 +14,7 @@ export class GetStore<T extends ConfigObject> implements ObjectStore<T> {
     this.#resource = options.resource;
   }
 
-  /** Nothing: what is not kept needs no reference. */
+  /** Does nothing: this store keeps no objects. */
   addReference(): void {}
 
   deleteReference(): void {}
@@ -22,6 +25,6 @@ export class GetStore<T extends ConfigObject> implements ObjectStore<T> {
 
   listAnew(): void {}
 
-  /** There is nothing to keep going. */
+  /** Does nothing: this store has no background work. */
   async start(): Promise<void> {}
 }

@@ -1,15 +1,15 @@
-/** Whether one character is meant; a star is any number of them. */
+/** A star (any number of characters), or a predicate for one character. */
 type Token = '*' | ((char: string) => boolean);
 
 /**
- * `filepath.Match` for a text without slashes: `*`, `?`, classes and escapes. A pattern that is malformed matches nothing.
- * Patterns come from users: the time it takes grows with the product of both lengths, and no faster.
+ * Matches a text without slashes as `filepath.Match` does: `*`, `?`, classes and escapes. A malformed pattern matches
+ * nothing. Patterns come from users, so the running time is at most proportional to the product of both lengths.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const tokens = tokensOf(pattern);
   if (tokens === undefined) return false;
   const chars = [...text];
-  // The last star that was met, and where what follows it is tried: no earlier star needs to be looked at again.
+  // The last star, and the position at which the rest of the pattern is tried. Earlier stars need no backtracking.
   let star: { readonly token: number; at: number } | undefined;
   let token = 0;
   let at = 0;
@@ -29,7 +29,7 @@ export function globMatches(pattern: string, text: string): boolean {
   return true;
 }
 
-/** `undefined` where the pattern is malformed. */
+/** Parses a pattern. Returns `undefined` if it is malformed. */
 function tokensOf(pattern: string): readonly Token[] | undefined {
   const chars = [...pattern];
   const tokens: Token[] = [];
@@ -50,7 +50,10 @@ function tokensOf(pattern: string): readonly Token[] | undefined {
   return tokens;
 }
 
-/** The class whose first member, or `^`, is at `start`, and where its bracket is. A range that goes backwards has no member. */
+/**
+ * Parses the class whose first member, or `^`, is at `start`. Returns its predicate and the position of its closing
+ * bracket. A reversed range has no members.
+ */
 function classAt(
   chars: readonly string[],
   start: number,
@@ -58,7 +61,7 @@ function classAt(
   let at = start;
   const negated = chars[at] === '^';
   if (negated) at++;
-  /** By where each range begins, where the longest ends: a class may be of a mebibyte, and is asked for each character. */
+  /** The end of the longest range by its start: a class may have a mebibyte, and is evaluated for each character. */
   const ranges = new Map<string, string>();
   const member = (): string | undefined => {
     const char = chars[at++];

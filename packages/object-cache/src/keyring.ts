@@ -1,24 +1,24 @@
 import type { RegistryLogin } from './docker-config.ts';
 import { parseRegistryUrl, registryMatcher } from './registry-url.ts';
 
-/** A host alone, as most are. */
+/** A host without port and path, the most frequent case. */
 const PLAIN = /^[\w.-]+$/;
 const DEFAULT_REGISTRY = 'index.docker.io';
 
 /**
- * Logins by registry, and the rule which of them an image may be pulled with: those of all registries that match, the most
- * specific first. Source: `pkg/credentialprovider/keyring.go`, BasicDockerKeyring.
+ * Logins by registry. An image may be pulled with the logins of all matching registries, the most specific first.
+ * Source: `pkg/credentialprovider/keyring.go`, BasicDockerKeyring.
  */
 export class Keyring<Login = RegistryLogin> {
   readonly #logins = new Map<string, Login[]>();
   readonly #isKept: (key: string) => boolean;
 
-  /** @param repository for whose images alone it is; all are kept where it is absent */
+  /** @param repository keeps only logins for images of this repository. Default: all logins */
   constructor(repository?: string) {
     this.#isKept = repository === undefined ? () => true : isFor(repository);
   }
 
-  /** @returns the registries that make no sense, which are left out */
+  /** @returns the invalid registries, which are left out */
   add(logins: Iterable<readonly [registry: string, login: Login]>): readonly string[] {
     const invalid: string[] = [];
     for (const [registry, login] of logins) {
@@ -38,7 +38,7 @@ export class Keyring<Login = RegistryLogin> {
   /** @param repository with its registry and without a tag: `docker.io/library/busybox` */
   lookup(repository: string): readonly Login[] {
     const keys = [...this.#logins.keys()].filter(registryMatcher(repository));
-    // Backwards by name, so that a registry with a path comes before the registry alone.
+    // In descending order, a registry with a path comes before the registry alone.
     const found = keys
       .sort()
       .reverse()
@@ -48,14 +48,14 @@ export class Keyring<Login = RegistryLogin> {
   }
 }
 
-/** Whether the logins of a key may be those that images of a repository are pulled with. */
+/** Returns a predicate for the keys whose logins may apply to a repository. */
 function isFor(repository: string): (key: string) => boolean {
   const isMeant = registryMatcher(repository);
   const isDefault = isOfDefaultRegistry(repository);
   return (key) => isMeant(key) || (isDefault && key === DEFAULT_REGISTRY);
 }
 
-/** A registry without its scheme and API version: `https://index.docker.io/v1/` is `index.docker.io`. */
+/** Returns a registry without scheme and API version: `https://index.docker.io/v1/` becomes `index.docker.io`. */
 function keyOf(registry: string): string | undefined {
   if (PLAIN.test(registry)) return registry;
   const url = parseRegistryUrl(registry.replace(/^https?:\/\//, ''));
@@ -64,7 +64,7 @@ function keyOf(registry: string): string | undefined {
   return path === '/' ? url.host : url.host + path;
 }
 
-/** A name whose first part is no host is one of Docker Hub's. */
+/** Returns whether a repository is on Docker Hub: its first part is not a host name. */
 function isOfDefaultRegistry(repository: string): boolean {
   const slash = repository.indexOf('/');
   if (slash < 0) return repository !== '';

@@ -1,6 +1,6 @@
 import { ObjectCacheError } from './errors.ts';
 
-/** Which objects are meant, by their labels (`metav1.LabelSelector`). */
+/** Selects objects by their labels (`metav1.LabelSelector`). */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly {
@@ -13,7 +13,7 @@ export interface LabelSelector {
 type LabelRule = (labels: Readonly<Record<string, string>>) => boolean;
 
 /**
- * The rule that a selector states: none at all selects nothing, one without requirements everything
+ * Converts a selector into a predicate. An absent selector matches nothing, one without requirements matches everything
  * (`metav1.LabelSelectorAsSelector`).
  * @throws ObjectCacheError `InvalidSelector`
  */

@@ -3,8 +3,8 @@ import { goJson } from '@node-agent/pod-spec';
 import type { ConfiguredLogin, DockerConfig, LoginSource, RegistryLogin } from './docker-config.ts';
 
 /**
- * What tells a login of a secret from others in the records of pulls (KEP-2535), and does not tell the login: the hash of
- * the JSON that upstream's kubelet makes of it (`hashAuthConfig` of `pkg/credentialprovider/keyring.go`).
+ * Returns the hash that identifies a secret's login in the records of pulls (KEP-2535) without revealing it: the hash
+ * of the JSON that upstream's kubelet generates (`hashAuthConfig` in `pkg/credentialprovider/keyring.go`).
  */
 export function credentialHash({ username, password, email = '' }: ConfiguredLogin): string {
   const present = Object.entries({ username, password, email }).filter(([, value]) => value !== '');
@@ -13,7 +13,7 @@ export function credentialHash({ username, password, email = '' }: ConfiguredLog
     .digest('hex');
 }
 
-/** The logins of a configuration by registry, each with whose it is. */
+/** Returns the logins of a configuration by registry, each with its owner. */
 export function loginsWithSource(
   config: DockerConfig,
   sourceOf: (login: ConfiguredLogin) => LoginSource | undefined,

@@ -8,32 +8,32 @@ import { Keyring } from './keyring.ts';
 import { loginsWithSource } from './login-source.ts';
 import type { NodeCredentials } from './pull-secrets.ts';
 
-/** What {@link NodeDockerConfig} works with. */
+/** The components of {@link NodeDockerConfig}. */
 export interface NodeDockerConfigComponents {
   readonly fs: Pick<FileSystem, 'readFile'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Pick<Clock, 'monotonic'>;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** Where {@link NodeDockerConfig} looks. */
+/** The directories that {@link NodeDockerConfig} reads. */
 export interface NodeDockerConfigOptions {
-  /** The kubelet's root directory: looked at first. */
+  /** The kubelet's root directory, which is read first. */
   readonly rootDirectory: string;
-  /** Of the process. */
+  /** The working directory of the process. */
   readonly workingDirectory: string;
-  /** Of the user; none where absent. */
+  /** The home directory of the user. Default: none. */
   readonly homeDirectory?: string;
 }
 
-/** How long what was read is used. */
+/** How long the content is cached, in milliseconds. */
 const LIFETIME_MS = 300_000;
 
 /**
- * The logins that an administrator has put on the node, for all of its pods: the first `config.json` that makes sense, in
- * the kubelet's root directory, the working directory, `~/.docker` or `/.docker`, else the first `.dockercfg`. Read again
- * every five minutes. Source: `pkg/credentialprovider/config.go`, `provider.go`.
+ * The logins that an administrator has configured on the node, for all pods: the first valid `config.json` in the
+ * kubelet's root directory, the working directory, `~/.docker` or `/.docker`, otherwise the first `.dockercfg`. Read
+ * again every five minutes. Source: `pkg/credentialprovider/config.go`, `provider.go`.
  */
 export class NodeDockerConfig implements NodeCredentials {
   readonly #components: WithDefaults<NodeDockerConfigComponents>;
@@ -68,18 +68,18 @@ export class NodeDockerConfig implements NodeCredentials {
       try {
         const config = parse(new TextDecoder().decode(await fs.readFile(file)));
         for (const registry of keyring.add(loginsWithSource(config, () => undefined))) {
-          logger.error({ file, registry }, 'A registry of the docker configuration of the node is invalid');
+          logger.error({ file, registry }, 'Invalid registry in a docker configuration of the node');
         }
         return keyring;
       } catch (err) {
-        if (!isMissing(err)) logger.warn({ err, file }, 'A docker configuration of the node cannot be used');
+        if (!isMissing(err)) logger.warn({ err, file }, 'Failed to read a docker configuration of the node');
       }
     }
     return keyring;
   }
 }
 
-/** The logins of several sources, in their order. */
+/** Combines the logins of several sources, in their order. */
 export function allCredentials(...sources: readonly NodeCredentials[]): NodeCredentials {
   return {
     async lookup(pod, repository, signal) {

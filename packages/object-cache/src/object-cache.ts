@@ -17,35 +17,42 @@ import { TtlStore } from './ttl-store.ts';
 import { maxIdleMsOf } from './watch-rules.ts';
 import { WatchStore } from './watch-store.ts';
 
-/** What {@link ObjectCache} works with. */
+/** The components of {@link ObjectCache}. */
 export interface ObjectCacheComponents {
   readonly client: ObjectClient;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
   /**
-   * Told of the pods that refer to an object that has changed, come or gone, as soon as the API server says so: with the
-   * strategy `Watch` alone. What a pod finds when it first asks is no change.
+   * Called with the UIDs of the pods that refer to an object that was changed, created or deleted, as soon as the API
+   * server reports it. Only for the strategy `Watch`. The first state that a pod reads is not a change.
    */
   readonly onChange?: (podUids: readonly string[]) => void;
 }
 
 export interface ObjectCacheOptions {
-  /** How changes are found (`configMapAndSecretChangeDetectionStrategy`); `Watch` by default. */
+  /** How changes are detected (`configMapAndSecretChangeDetectionStrategy`). Default: `Watch`. */
   readonly strategy?: ChangeDetectionStrategy;
-  /** How often pods are synced, in milliseconds (`syncFrequency`): watches idle for five times as long are closed; 60,000 by default. */
+  /**
+   * How often pods are synced, in milliseconds (`syncFrequency`). Watches that are idle for five times as long are
+   * closed. Default: 60,000.
+   */
   readonly syncFrequencyMs?: number;
-  /** With `Cache`: for how long objects are fresh, in milliseconds, as {@link objectTtlMs} reads it off the node; 60,000 where it gives `undefined`. */
+  /**
+   * For `Cache`: returns how long objects are fresh, in milliseconds, as {@link objectTtlMs} reads it from the node.
+   * Default, also for `undefined`: 60,000.
+   */
   readonly ttlMs?: () => number | undefined;
 }
 
 /**
- * The secrets and config maps that the pods of this node refer to, and no others: a node may read no more, and need not.
- * A pod is registered before it is synced, and unregistered when it has ended. Objects are never to be changed in place.
- * Source: `pkg/kubelet/secret`, `pkg/kubelet/configmap`, `pkg/kubelet/util/manager`.
+ * Caches the secrets and config maps that the pods of this node refer to. Other objects are not read, because nodes are
+ * not authorized to read them. A pod is registered before it is synced and unregistered after it has terminated.
+ * Returned objects must not be modified. Source: `pkg/kubelet/secret`, `pkg/kubelet/configmap`,
+ * `pkg/kubelet/util/manager`.
  */
 export class ObjectCache {
   readonly #secrets: ObjectStore<Secret>;
@@ -69,35 +76,41 @@ export class ObjectCache {
     this.#configMapPods = new RegisteredPods(this.#configMaps, configMapNames);
   }
 
-  /** Holds on to what a pod refers to; once more with a pod that has changed is right, and cheap. Waits for nothing. */
+  /**
+   * Adds references to the objects of a pod, without waiting for I/O. Must be called again when the pod changes;
+   * repeated calls are cheap.
+   */
   registerPod(pod: Pod): void {
     this.#secretPods.register(pod);
     this.#configMapPods.register(pod);
   }
 
-  /** Lets go of what only this pod refers to. */
+  /** Drops the references of a pod. Objects without references are dropped. */
   unregisterPod(pod: Pod): void {
     this.#secretPods.unregister(pod);
     this.#configMapPods.unregister(pod);
   }
 
-  /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and what else the server says */
+  /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and other errors of the server */
   getSecret(namespace: string, name: string, signal: AbortSignal): Promise<Secret> {
     return this.#secrets.get(namespace, name, signal);
   }
 
-  /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and what else the server says */
+  /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and other errors of the server */
   getConfigMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap> {
     return this.#configMaps.get(namespace, name, signal);
   }
 
-  /** The server may have lost what it had: a watch from a version of before may never tell so by itself. */
+  /**
+   * Lists all objects again, because the server may have lost its data: a watch from an older version may never report
+   * that.
+   */
   listAnew(): void {
     this.#secrets.listAnew();
     this.#configMaps.listAnew();
   }
 
-  /** Follows what registered pods refer to until `signal` is aborted. */
+  /** Keeps the objects of registered pods up to date until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const tasks = new TaskGroup(signal);

@@ -4,9 +4,9 @@ import type { ObjectCoordinates } from './docker-config.ts';
 import type { TokenAttributes } from './token-attributes.ts';
 import type { TokenManager } from './token-manager.ts';
 
-/** What a plugin's tokens are had from. */
+/** The sources of a plugin's tokens. */
 export interface AccountSource {
-  /** A service account as the API server has it. @throws KubeError */
+  /** Reads a service account from the API server. @throws KubeError */
   getServiceAccount(
     namespace: string,
     name: string,
@@ -15,21 +15,21 @@ export interface AccountSource {
   readonly tokens: Pick<TokenManager, 'get'>;
 }
 
-/** What a plugin is told of a pod's service account. The token is a secret: not to be logged. */
+/** The data of a pod's service account that a plugin gets. The token is a secret and must not be logged. */
 export interface PluginAccount {
   readonly coordinates: ObjectCoordinates;
   readonly token: string;
   readonly annotations: Readonly<Record<string, string>>;
-  /** What the plugin gives is kept for; holds nothing secret. */
+  /** The cache key of the plugin's response. Contains no secret. */
   readonly cacheKey: string;
-  /** Who asks for the same at once shares the answer; holds nothing secret. */
+  /** Concurrent callers with the same key share one run of the plugin. Contains no secret. */
   readonly runKey: string;
 }
 
 /**
- * The account of a pod for a plugin. `none`: the pod has none, and the plugin can do without. `skip`: it cannot, or the
- * account lacks an annotation by which a workload chooses the plugin.
- * @throws what the source throws; the signal's reason
+ * Returns the account of a pod for a plugin. `none`: the pod has no account, and the plugin does not require one.
+ * `skip`: the plugin requires an account, or the account lacks a required annotation.
+ * @throws errors of the source; the signal's reason
  */
 export async function pluginAccount(
   source: AccountSource,

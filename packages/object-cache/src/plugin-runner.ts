@@ -1,6 +1,6 @@
 import { runProgram } from '@node-agent/host';
 
-/** What a plugin is started with. */
+/** The command line, environment and input of a plugin. */
 export interface PluginRun {
   readonly command: string;
   readonly args: readonly string[];
@@ -8,17 +8,20 @@ export interface PluginRun {
   readonly stdin: string;
 }
 
-/** What a plugin has printed, and how it ended. */
+/** The output and exit code of a plugin. */
 export interface PluginResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a plugin to its end, or kills it. @throws where it cannot be started; the signal's reason */
+/**
+ * Runs a plugin to its end, or kills it when the signal is aborted. @throws if the plugin cannot be started; the
+ * signal's reason
+ */
 export type PluginRunner = (run: PluginRun, signal: AbortSignal) => Promise<PluginResult>;
 
-/** Above this much on stdout a plugin is killed. */
+/** A plugin that writes more to stdout is killed. */
 const MAX_STDOUT_LENGTH = 10 * 2 ** 20;
 
 /** Runs plugins as child processes. */

@@ -1,8 +1,8 @@
 import { allContainers, type Pod } from '@node-agent/pod-spec';
 
 /**
- * The names of the secrets that a pod refers to: for pulls, in the environment of its containers and in its volumes. Those
- * that it refers to by way of a claim are not among them. Source: `pkg/api/v1/pod/util.go`, VisitPodSecretNames.
+ * Returns the names of the secrets to which a pod refers: for image pulls, in its containers' environment and in its
+ * volumes. Secrets reached through a claim are not included. Source: `pkg/api/v1/pod/util.go`, VisitPodSecretNames.
  */
 export function secretNames(pod: Pick<Pod, 'spec'>): ReadonlySet<string> {
   const { spec } = pod;
@@ -28,7 +28,9 @@ export function secretNames(pod: Pick<Pod, 'spec'>): ReadonlySet<string> {
   return named(names);
 }
 
-/** The names of the config maps that a pod refers to. Source: `pkg/api/v1/pod/util.go`, VisitPodConfigmapNames. */
+/**
+ * Returns the names of the config maps to which a pod refers. Source: `pkg/api/v1/pod/util.go`, VisitPodConfigmapNames.
+ */
 export function configMapNames(pod: Pick<Pod, 'spec'>): ReadonlySet<string> {
   const { spec } = pod;
   const names = new Set<string | undefined>();
@@ -43,7 +45,7 @@ export function configMapNames(pod: Pick<Pod, 'spec'>): ReadonlySet<string> {
   return named(names);
 }
 
-/** Validation lets references without a name through (k/k#99454). */
+/** Drops empty names, which the API's validation accepts (k/k#99454). */
 function named(names: ReadonlySet<string | undefined>): ReadonlySet<string> {
   const given = new Set<string>();
   for (const name of names) if (name !== undefined && name !== '') given.add(name);

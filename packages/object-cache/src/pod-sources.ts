@@ -5,7 +5,7 @@ import type { ConfigMap, Secret } from './object-store.ts';
 import type { TokenManager } from './token-manager.ts';
 import { podTokenQuery } from './token-rules.ts';
 
-/** Secrets and config maps as `volumes` and `runtime` ask for them: one that does not exist is `undefined`. */
+/** Secrets and config maps for `volumes` and `runtime`. An object that does not exist is `undefined`. */
 export interface PodObjects {
   /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError, but not `NotFound` */
   getSecret(namespace: string, name: string, signal: AbortSignal): Promise<Secret | undefined>;
@@ -13,7 +13,7 @@ export interface PodObjects {
   getConfigMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap | undefined>;
 }
 
-/** The port `ObjectSource` of `volumes` and of `runtime`, filled by a cache. */
+/** Implements the port `ObjectSource` of `volumes` and `runtime` with a cache. */
 export function podObjects(cache: Pick<ObjectCache, 'getSecret' | 'getConfigMap'>): PodObjects {
   return {
     getSecret: (namespace, name, signal) => ifFound(cache.getSecret(namespace, name, signal)),
@@ -21,9 +21,9 @@ export function podObjects(cache: Pick<ObjectCache, 'getSecret' | 'getConfigMap'
   };
 }
 
-/** Tokens of service accounts as `volumes` asks for them. */
+/** Service account tokens for `volumes`. */
 export interface PodTokens {
-  /** A token bound to the pod that holds still. @throws ObjectCacheError `TokenUnavailable` */
+  /** Returns a valid token that is bound to the pod. @throws ObjectCacheError `TokenUnavailable` */
   getServiceAccountToken(
     pod: Pod,
     request: { readonly audience?: string; readonly expirationSeconds?: number },
@@ -31,7 +31,7 @@ export interface PodTokens {
   ): Promise<string>;
 }
 
-/** The port `TokenSource` of `volumes`, filled by a token manager. */
+/** Implements the port `TokenSource` of `volumes` with a token manager. */
 export function podTokens(tokens: Pick<TokenManager, 'get'>): PodTokens {
   return {
     async getServiceAccountToken(pod, request, signal) {

@@ -15,44 +15,45 @@ import { credentialHash } from './login-source.ts';
 import type { ObjectCache } from './object-cache.ts';
 import type { Secret } from './object-store.ts';
 
-/** Finds logins of the node's own for an image that a pod wants, such as its credential provider plugins give. */
+/** Finds the node's own logins for a pod's image, for example from credential provider plugins. */
 export interface NodeCredentials {
   /** @param repository with its registry and without a tag: `docker.io/library/busybox` */
   lookup(pod: Pod, repository: string, signal: AbortSignal): Promise<readonly RegistryLogin[]>;
 }
 
-/** What {@link PullSecrets} works with. */
+/** The components of {@link PullSecrets}. */
 export interface PullSecretsComponents {
-  /** Absent where there is no API server: pods are told then that their secrets cannot be had. */
+  /** Absent if there is no API server. Pods then get an event that their secrets are unavailable. */
   readonly secrets?: Pick<ObjectCache, 'getSecret'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Nobody is told where absent. */
+  /** Default: events are not recorded. */
   readonly recorder?: EventRecorder;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Tried after the pod's own. */
+  /** Tried after the pod's own secrets. */
   readonly node?: NodeCredentials;
 }
 
-/** A login, and the secret that has it. */
+/** A login and the secret that contains it. */
 interface LoginOfSecret {
   readonly login: ConfiguredLogin;
   readonly secret: Secret;
 }
 
-/** After a secret with more others have their turn. */
+/** After a secret with more logins, other work gets a turn. */
 const MANY_LOGINS = 1000;
-/** So many registries that make no sense are named. */
+/** The maximum number of invalid registries named in a log line. */
 const MAX_TOLD = 10;
 
 /**
- * The credentials that a pod's images are pulled with: those of its `imagePullSecrets`, then the node's. It is the port
- * `PullCredentials` of `images`. Source: `pkg/credentialprovider/secrets`, `pkg/kubelet/kubelet_pods.go`, getPullSecretsForPod.
+ * The credentials for a pod's images: those of its `imagePullSecrets`, then the node's. Implements the port
+ * `PullCredentials` of `images`. Source: `pkg/credentialprovider/secrets`; `pkg/kubelet/kubelet_pods.go`,
+ * getPullSecretsForPod.
  */
 export class PullSecrets {
   readonly #components: WithDefaults<PullSecretsComponents>;
-  /** By the UIDs of pods. */
+  /** Keyed by pod UID. */
   readonly #reading = new KeyedMutex<string>();
 
   constructor(components: PullSecretsComponents) {
@@ -60,13 +61,14 @@ export class PullSecrets {
   }
 
   /**
-   * The logins to try, in this order. A secret that cannot be had is named in an event, and the pull goes on without it.
-   * @throws ObjectCacheError `InvalidPullSecret` for a secret that is there and cannot be read
+   * Returns the logins in the order in which to try them. If secrets cannot be retrieved, an event names them, and the
+   * pull continues without them.
+   * @throws ObjectCacheError `InvalidPullSecret` if a secret exists but is unreadable
    */
   async lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
     const repository = imageRepository(parseImageReference(image));
     const secrets = await this.#secretsOf(pod, signal);
-    // A pod may name any number of secrets, and of images at once, each of which takes its time.
+    // One lookup per pod at a time: a pod may name any number of secrets and images, and parsing takes time.
     const read = () => this.#read(secrets, repository, signal);
     const found = await this.#reading.run(pod.metadata.uid, read, signal);
     const own = found.map((login) => ofSecret(login, pod));
@@ -82,7 +84,7 @@ export class PullSecrets {
     return keyring.lookup(repository);
   }
 
-  /** @returns how many logins the secret has: none of those that are not meant is held when others have their turn */
+  /** @returns the number of logins in the secret; logins that do not match are dropped before other work gets a turn */
   #add(keyring: Keyring<LoginOfSecret>, secret: Secret): number {
     const logins = pullSecretLogins(secret);
     if (logins === undefined) return 0;
@@ -93,7 +95,7 @@ export class PullSecrets {
         registries: invalid.slice(0, MAX_TOLD).map(shown),
         count: invalid.length,
       };
-      this.#components.logger.error(fields, 'Registries of a pull secret are invalid');
+      this.#components.logger.error(fields, 'Invalid registries in a pull secret');
     }
     return logins.size;
   }
@@ -103,14 +105,14 @@ export class PullSecrets {
     const found: Secret[] = [];
     const failed: string[] = [];
     for (const { name = '' } of pod.spec.imagePullSecrets ?? []) {
-      // Validation lets references without a name through (k/k#99454).
+      // The API's validation accepts references without a name (k/k#99454).
       if (name === '') continue;
       try {
         if (secrets === undefined) throw new ObjectCacheError('NotRegistered', 'there is no API server');
         found.push(await secrets.getSecret(pod.metadata.namespace, name, signal));
       } catch (error) {
         signal.throwIfAborted();
-        logger.info({ err: error, podUid: pod.metadata.uid, secret: name }, 'Unable to retrieve a pull secret');
+        logger.info({ err: error, podUid: pod.metadata.uid, secret: name }, 'Failed to retrieve a pull secret');
         failed.push(name);
       }
     }
@@ -122,7 +124,7 @@ export class PullSecrets {
   }
 }
 
-/** The login as it is shown to registries, and whose it is: found out of what is shown alone. */
+/** Returns a login with its owner. Only returned logins are hashed. */
 function ofSecret({ login, secret }: LoginOfSecret, pod: Pod): RegistryLogin {
   const { uid = '', namespace = pod.metadata.namespace, name = '' } = secret.metadata;
   const { username, password } = login;
@@ -130,13 +132,16 @@ function ofSecret({ login, secret }: LoginOfSecret, pod: Pod): RegistryLogin {
   return { username, password, source };
 }
 
-/** The formats of secrets for pulls: their type, the key of their data, and how it is read. */
+/** The formats of pull secrets: their type, the key of their data, and their parser. */
 const FORMATS: readonly (readonly [type: string, key: string, parse: (text: string) => DockerConfig])[] = [
   ['kubernetes.io/dockerconfigjson', '.dockerconfigjson', parseDockerConfigJson],
   ['kubernetes.io/dockercfg', '.dockercfg', parseDockercfg],
 ];
 
-/** The logins of a secret; `undefined` where it is not one for pulls. @throws ObjectCacheError `InvalidPullSecret` */
+/**
+ * Parses the logins of a secret. Returns `undefined` if it is not a pull secret. @throws ObjectCacheError
+ * `InvalidPullSecret`
+ */
 function pullSecretLogins({
   metadata,
   type,
@@ -148,7 +153,7 @@ function pullSecretLogins({
     try {
       return parse(Buffer.from(base64, 'base64').toString());
     } catch (error) {
-      // No cause: what the text holds is not for logs (W4).
+      // The cause is left out, because it may contain the secret (W4).
       const message = `secret "${metadata.namespace}/${metadata.name}": ${key}: ${errorText(error)}`;
       throw new ObjectCacheError('InvalidPullSecret', message);
     }

@@ -8,19 +8,19 @@ import {
 } from './credential-provider-config.ts';
 import { ObjectCacheError } from './errors.ts';
 
-/** The plugins that a node is configured to use. */
+/** The configured plugins of a node. */
 export interface CredentialProvidersConfig {
   readonly providers: readonly CredentialProvider[];
-  /** Where their programs are. */
+  /** The directory of their programs. */
   readonly binDir: string;
-  /** Of the files as they were read: `sha256:` and hex digits. */
+  /** The hash of the configuration files: `sha256:` and hex digits. */
   readonly hash: string;
 }
 
 /**
- * Reads `--image-credential-provider-config`, a file or a directory of `*.json`, `*.yaml` and `*.yml`, and makes sure that the
- * programs are in `--image-credential-provider-bin-dir`. Source: `pkg/credentialprovider/plugin/config.go`.
- * @throws ObjectCacheError `InvalidProviderConfig` that names the file and the field
+ * Reads `--image-credential-provider-config`, a file or a directory of `*.json`, `*.yaml` and `*.yml`, and checks that
+ * the programs exist in `--image-credential-provider-bin-dir`. Source: `pkg/credentialprovider/plugin/config.go`.
+ * @throws ObjectCacheError `InvalidProviderConfig` naming the file and the field
  */
 export async function readCredentialProviders(
   { fs }: { readonly fs: Pick<FileSystem, 'readFile' | 'readdir' | 'stat'> },

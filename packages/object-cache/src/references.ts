@@ -1,8 +1,8 @@
-/** Who refers to an object, and how often. */
+/** Counts the references of pods to an object. */
 export class References {
   readonly #counts = new Map<string, number>();
 
-  /** Those who refer. */
+  /** The UIDs of the referring pods. */
   get podUids(): readonly string[] {
     return [...this.#counts.keys()];
   }
@@ -15,7 +15,7 @@ export class References {
     this.#counts.set(podUid, (this.#counts.get(podUid) ?? 0) + 1);
   }
 
-  /** Takes one away; where the pod has none, nothing. */
+  /** Removes one reference. Does nothing if the pod has none. */
   delete(podUid: string): void {
     const count = this.#counts.get(podUid) ?? 0;
     if (count > 1) this.#counts.set(podUid, count - 1);

@@ -1,11 +1,11 @@
 import { type Pod, podFullName } from '@node-agent/pod-spec';
 import type { ConfigObject, ObjectStore } from './object-store.ts';
 
-/** Keeps a store's references in step with the pods. */
+/** Keeps a store's references in sync with the registered pods. */
 export class RegisteredPods {
   readonly #store: Pick<ObjectStore<ConfigObject>, 'addReference' | 'deleteReference'>;
   readonly #namesOf: (pod: Pod) => ReadonlySet<string>;
-  /** What each pod refers to, by UID and full name. */
+  /** The names to which each pod refers, by UID and full name. */
   readonly #registered = new Map<string, ReadonlySet<string>>();
 
   constructor(
@@ -16,7 +16,7 @@ export class RegisteredPods {
     this.#namesOf = namesOf;
   }
 
-  /** Only what is new is added, as a store may read again what a reference is added to. */
+  /** Adds only new references, because a store may read an object again when a reference is added. */
   register(pod: Pod): void {
     const names = this.#namesOf(pod);
     const before = this.#registered.get(keyOf(pod)) ?? new Set();
@@ -26,7 +26,7 @@ export class RegisteredPods {
     for (const name of before) if (!names.has(name)) this.#store.deleteReference(namespace, name, uid);
   }
 
-  /** Lets go of what the pod referred to when it was last registered. */
+  /** Drops the references of the pod's last registration. */
   unregister(pod: Pod): void {
     const names = this.#registered.get(keyOf(pod)) ?? new Set();
     this.#registered.delete(keyOf(pod));

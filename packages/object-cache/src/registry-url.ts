@@ -1,20 +1,20 @@
 import { globMatches } from './glob.ts';
 
-/** A registry, or a part of one, as configurations and image names have it: without a scheme. */
+/** A registry or a part of one, without a scheme, as in configurations and image names. */
 interface RegistryUrl {
   readonly hostParts: readonly string[];
   readonly port: string;
-  /** With its slash in front; empty where there is none. */
+  /** Includes the leading slash. Empty if there is none. */
   readonly path: string;
-  /** Host and port as they are. */
+  /** Host and port, unchanged. */
   readonly host: string;
 }
 
 const CONTROL_OR_SPACE = /[\0- \x7f-\x9f]/;
 
 /**
- * Reads a URL without a scheme, as Go's `url.Parse` reads it behind `https://`.
- * @returns `undefined` where it is none
+ * Parses a URL without a scheme, as Go's `url.Parse` does after `https://`.
+ * @returns `undefined` if it is invalid
  */
 export function parseRegistryUrl(text: string): RegistryUrl | undefined {
   if (CONTROL_OR_SPACE.test(text)) return undefined;
@@ -22,7 +22,7 @@ export function parseRegistryUrl(text: string): RegistryUrl | undefined {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   const [, name, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(host) ?? [];
   if (name === undefined) return undefined;
-  // As upstream's has it: where there is no port, an IPv6 address keeps its brackets.
+  // As in upstream, an IPv6 address without a port keeps its brackets.
   const bare = port === undefined ? name : name.replace(/^\[(.*)\]$/, '$1');
   const decoded = percentDecoded(path);
   if (decoded === undefined) return undefined;
@@ -38,13 +38,13 @@ function byteOf(_match: string, hex: string): string {
   return String.fromCharCode(Number.parseInt(hex, 16));
 }
 
-/** A host without a port, a glob, and what else may be in front of a path. */
+/** Matches a host without port and globs at the start of a text. */
 const PLAIN_HOST = /^[\w.-]+(?![^/])/;
 
 /**
- * Tells of registry URLs whether they mean a target: same port, as many parts of the host, each matching its glob, and a path that the
- * target's begins with. Most are of other hosts, which costs next to nothing: a pull secret may have 100,000 of them.
- * Source: `pkg/credentialprovider/keyring.go`, URLsMatch.
+ * Returns a predicate that tells whether a registry URL matches a target: the same port, the same number of host parts,
+ * each matching its glob, and a path that is a prefix of the target's. Other hosts are rejected cheaply, because a pull
+ * secret may have 100,000 registries. Source: `pkg/credentialprovider/keyring.go`, URLsMatch.
  */
 export function registryMatcher(target: string): (glob: string) => boolean {
   const url = parseRegistryUrl(target);
@@ -62,7 +62,7 @@ export function registryMatcher(target: string): (glob: string) => boolean {
   };
 }
 
-/** Whether one registry URL means a target. */
+/** Returns whether one registry URL matches a target. */
 export function registryMatches(glob: string, target: string): boolean {
   return registryMatcher(target)(glob);
 }

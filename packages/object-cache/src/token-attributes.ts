@@ -1,16 +1,16 @@
 import { qualifiedNameProblem } from '@node-agent/pod-spec';
 import { type Fields, fieldsOf, onlyFields, textOf, textsOf } from './fields.ts';
 
-/** That a plugin is given a token of the pod's service account (KEP-4412), and what else of the account. */
+/** The service account token and annotations that a plugin gets (KEP-4412). */
 export interface TokenAttributes {
   readonly serviceAccountTokenAudience: string;
-  /** Whether what the plugin gives is good for the token alone, or for all pods of the account. */
+  /** Whether the plugin's credentials are valid for the token only, or for all pods of the account. */
   readonly cacheType: 'Token' | 'ServiceAccount';
-  /** Whether the plugin is of no use for a pod without an account, such as a static one. */
+  /** Whether the plugin is skipped for a pod without a service account, such as a static pod. */
   readonly requireServiceAccount: boolean;
-  /** Annotations of the account that the plugin is given, and without which it is not asked. */
+  /** Annotations of the account that the plugin gets. If one is missing, the plugin is skipped. */
   readonly requiredServiceAccountAnnotationKeys: readonly string[];
-  /** Annotations that it is given where they are there. */
+  /** Annotations of the account that the plugin gets if they exist. */
   readonly optionalServiceAccountAnnotationKeys: readonly string[];
 }
 
@@ -19,7 +19,7 @@ const OPTIONAL_KEYS = 'optionalServiceAccountAnnotationKeys';
 const FIELDS = ['serviceAccountTokenAudience', 'cacheType', 'requireServiceAccount', REQUIRED_KEYS, OPTIONAL_KEYS];
 const ONLY_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
-/** @throws Error that names the field */
+/** @throws Error naming the field */
 export function tokenAttributesOf(value: unknown, apiVersion: string, where: string): TokenAttributes | undefined {
   if (value === undefined || value === null) return undefined;
   const fields = fieldsOf(value, where);

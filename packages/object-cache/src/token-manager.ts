@@ -12,25 +12,25 @@ import {
   tokenKey,
 } from './token-rules.ts';
 
-/** What {@link TokenManager} works with. */
+/** The components of {@link TokenManager}. */
 export interface TokenManagerComponents {
   readonly client: Pick<RestClient, 'createSubresource'>;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly random?: Random;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
 }
 
-/** A token of a service account. It is a secret: not to be logged. */
+/** A token of a service account. It is a secret and must not be logged. */
 export interface ServiceAccountToken {
   readonly token: string;
   /** By the wall clock, in milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 
-/** A TokenRequest, as its JSON is. */
+/** A TokenRequest in its JSON form. */
 interface TokenRequest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -45,19 +45,19 @@ interface Entry extends TokenTimes, ServiceAccountToken {
 
 const CLEANUP_PERIOD_MS = 60_000;
 /**
- * After what time a first token is asked for again that was refused, in milliseconds. The server decides by caches of its own,
- * which may hear of a pod later than its node does.
+ * The delays before a first token that was denied is requested again, in milliseconds. The server decides by its own
+ * caches, which may learn of a pod later than its node does.
  */
 const AGAIN_MS = [20, 50, 100, 200];
 
 /**
- * The service-account tokens of the pods, asked for with TokenRequests and replaced before they expire. A token that cannot
- * be replaced yet is given for as long as it holds (K3). Source: `pkg/kubelet/token/token_manager.go`.
+ * Requests the pods' service account tokens by TokenRequests and replaces them before they expire. A token that cannot
+ * be replaced yet is returned as long as it is valid (K3). Source: `pkg/kubelet/token/token_manager.go`.
  */
 export class TokenManager {
   readonly #components: WithDefaults<TokenManagerComponents>;
   readonly #tokens = new Map<string, Entry>();
-  /** Two volumes of a pod ask for the same token once. */
+  /** Two volumes of a pod share one request for the same token. */
   readonly #mutex = new KeyedMutex<string>();
   readonly #startOnce = new StartOnce('TokenManager');
 
@@ -66,24 +66,27 @@ export class TokenManager {
     this.#components = withDefaults(components);
   }
 
-  /** How many tokens it holds. */
+  /** The number of cached tokens. */
   get size(): number {
     return this.#tokens.size;
   }
 
-  /** A token that holds. @throws ObjectCacheError `TokenUnavailable`, whose cause is the `KubeError`; the signal's reason */
+  /**
+   * Returns a valid token. @throws ObjectCacheError `TokenUnavailable`, whose cause is the `KubeError`; the signal's
+   * reason
+   */
   async get(query: TokenQuery, signal: AbortSignal): Promise<ServiceAccountToken> {
     const key = tokenKey(query);
     const { token, expiresAtMs } = await this.#mutex.run(key, () => this.#current(key, query, signal), signal);
     return { token, expiresAtMs };
   }
 
-  /** Forgets the tokens that are bound to a pod: it is gone, and they hold no more. */
+  /** Drops the tokens bound to a deleted pod, which are no longer valid. */
   deleteForPod(podUid: string): void {
     for (const [key, entry] of this.#tokens) if (entry.podUid === podUid) this.#tokens.delete(key);
   }
 
-  /** Forgets expired tokens every minute until `signal` is aborted. */
+  /** Drops expired tokens every minute until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const forget = (): void => {
@@ -148,7 +151,7 @@ export class TokenManager {
     const { token, expirationTimestamp } = answer.status ?? {};
     const expiresAtMs = Date.parse(expirationTimestamp ?? '');
     if (token === undefined || token === '' || Number.isNaN(expiresAtMs)) {
-      throw new Error('the answer has no token, or does not say when it expires');
+      throw new Error('the response has no token or no expiration');
     }
     const { expirationSeconds } = answer.spec;
     return {
@@ -166,7 +169,7 @@ export class TokenManager {
   }
 }
 
-/** Whether a refusal is one that the admission of nodes, or their authorizer, gives for a pod that it has not heard of yet. */
+/** Returns whether the error may mean that the server's node admission or authorizer does not know the pod yet. */
 function mayNotKnowThePod(error: unknown): boolean {
   const { code, details } = KubeError.from(error);
   return code === 'Forbidden' || (code === 'NotFound' && /^pods?$/.test(details?.kind ?? ''));

@@ -1,11 +1,11 @@
 import type { Pod } from '@node-agent/pod-spec';
 
-/** What a service-account token is for (`authentication.k8s.io/v1` TokenRequestSpec). */
+/** The spec of a token request (`authentication.k8s.io/v1` TokenRequestSpec). */
 export interface TokenRequestSpec {
-  /** Who is to take it; the API server itself where there is none. */
+  /** The intended audiences. Default: the API server. */
   readonly audiences?: readonly string[];
   readonly expirationSeconds?: number;
-  /** With what it ends to be valid. */
+  /** The object whose deletion invalidates the token. */
   readonly boundObjectRef?: {
     readonly apiVersion: string;
     readonly kind: string;
@@ -14,18 +14,21 @@ export interface TokenRequestSpec {
   };
 }
 
-/** Asks for a token of a service account. */
+/** A request for a token of a service account. */
 export interface TokenQuery {
   readonly namespace: string;
   readonly serviceAccountName: string;
-  /** That the account still is the one with this UID; whichever has the name where it is absent. */
+  /** The required UID of the account. Default: any account with that name. */
   readonly serviceAccountUid?: string;
   readonly spec: TokenRequestSpec;
 }
 
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 
-/** The token that a projected volume of a pod holds, bound to the pod (`pkg/volume/projected/projected.go`). */
+/**
+ * Returns the query for the token of a projected volume, which is bound to the pod
+ * (`pkg/volume/projected/projected.go`).
+ */
 export function podTokenQuery(
   pod: Pick<Pod, 'metadata' | 'spec'>,
   source: { readonly audience?: string; readonly expirationSeconds?: number },
@@ -43,37 +46,37 @@ export function podTokenQuery(
   };
 }
 
-/** What tells tokens apart; it holds nothing secret. */
+/** Returns a key that identifies a token. It contains no secret. */
 export function tokenKey({ namespace, serviceAccountName, serviceAccountUid, spec }: TokenQuery): string {
   const { audiences = [], expirationSeconds = 0, boundObjectRef: ref } = spec;
   const bound = ref === undefined ? [] : [ref.apiVersion, ref.kind, ref.name, ref.uid];
   return JSON.stringify([serviceAccountName, namespace, audiences, expirationSeconds, bound, serviceAccountUid ?? '']);
 }
 
-/** When a token was had, and until when it holds. */
+/** When a token was obtained and when it expires. */
 export interface TokenTimes {
-  /** By the wall clock, as the API server says. */
+  /** By the wall clock, as the API server reports. */
   readonly expiresAtMs: number;
-  /** How long it was made for, in milliseconds. */
+  /** The lifetime for which the token was issued, in milliseconds. */
   readonly lifetimeMs: number;
   /** By the monotonic clock. */
   readonly obtainedAtMs: number;
 }
 
-/** Now, by both clocks. */
+/** The current time on both clocks. */
 export interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
 
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** The longest that a refresh comes early, so that those of many pods do not come together. */
+/** The maximum by which a refresh is early, in seconds, so that many pods do not refresh at the same time. */
 const MAX_JITTER_SECONDS = 10;
 
 /**
- * Whether a token is due to be replaced: after 80% of its life, or after a day, less a jitter of whole seconds.
- * Its age is counted by both clocks, so that it does not expire where the wall clock was set back.
- * @param fraction of the jitter, from 0 to less than 1
+ * Returns whether a token should be replaced: after 80% of its lifetime or after a day, minus a jitter of whole
+ * seconds. The age is checked on both clocks, so that a token does not expire if the wall clock was set back.
+ * @param fraction the fraction of the jitter, from 0 to less than 1
  */
 export function refreshDue(token: TokenTimes, now: Instant, fraction: number): boolean {
   const jitterMs = Math.trunc(fraction * MAX_JITTER_SECONDS) * 1000;
@@ -83,7 +86,7 @@ export function refreshDue(token: TokenTimes, now: Instant, fraction: number): b
   return now.wallMs - issuedAtMs > usableMs || now.monotonicMs - token.obtainedAtMs > usableMs;
 }
 
-/** Whether nobody takes a token any more. */
+/** Returns whether a token has expired. */
 export function isExpired(token: TokenTimes, now: Instant): boolean {
   return now.wallMs > token.expiresAtMs;
 }

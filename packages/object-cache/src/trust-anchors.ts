@@ -3,16 +3,16 @@ import { createHash } from 'node:crypto';
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[ \t]*\r?\n([A-Za-z0-9+/=\s]+?)-----END \1-----/g;
 
 /**
- * The certificates of several bundles as one PEM text, each once. The order depends on `salt` alone, so that the text does
- * not change as long as the certificates do not, and nobody comes to rely on what is first.
- * Source: `pkg/kubelet/clustertrustbundle`, normalizeTrustAnchors.
+ * Merges the certificates of several bundles into one PEM text without duplicates. The order depends only on `salt`, so
+ * that the text stays the same while the certificates do, and clients do not rely on the first one. Source:
+ * `pkg/kubelet/clustertrustbundle`, normalizeTrustAnchors.
  */
 export function normalizeTrustAnchors(bundles: readonly string[], salt: string): string {
   const ranks = new Map<string, string>();
   for (const bundle of bundles) {
     for (const [, , body = ''] of bundle.matchAll(PEM_BLOCK)) {
       const base64 = Buffer.from(body, 'base64').toString('base64');
-      // What has no content is no block for Go either.
+      // Go ignores blocks without content, too.
       if (base64 !== '') ranks.set(base64, createHash('sha256').update(salt).update(base64).digest('hex'));
     }
   }

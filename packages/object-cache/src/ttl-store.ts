@@ -5,7 +5,7 @@ import { type ConfigObject, notRegistered, type ObjectClient, type ObjectStore, 
 import { References } from './references.ts';
 import { mayBePast } from './version-rules.ts';
 
-/** What {@link TtlStore} works with. */
+/** The components of {@link TtlStore}. */
 export interface TtlStoreComponents {
   readonly client: Pick<ObjectClient, 'get'>;
   readonly clock: Clock;
@@ -14,15 +14,21 @@ export interface TtlStoreComponents {
 
 export interface TtlStoreOptions<T> {
   readonly resource: Resource<T>;
-  /** For how long an object is fresh, in milliseconds; asked at each read, one minute where it gives `undefined`. */
+  /**
+   * Returns how long an object is fresh, in milliseconds. Called for each read. Default, also for `undefined`: one
+   * minute.
+   */
   readonly ttlMs?: () => number | undefined;
 }
 
-/** What was read; one reads at a time. */
+/** The cached result. Reads are serialized. */
 interface Data<T> {
   readonly lock: Semaphore;
   object: T | undefined;
-  /** That the object does not exist is remembered, but not for long: it is asked for at the next read. */
+  /**
+   * The last NotFound error. It is not cached: the next read calls the API server again. Returned only if that call
+   * fails.
+   */
   notFound: KubeError | undefined;
   /** By the monotonic clock. */
   readAtMs: number;
@@ -36,8 +42,8 @@ interface Item<T> {
 const DEFAULT_TTL_MS = 60_000;
 
 /**
- * Reads each object that is referred to when it is asked for, and again when it is no longer fresh, or a new pod refers to
- * it. Source: `pkg/kubelet/util/manager/cache_based_manager.go`.
+ * Reads an object when it is requested, and again when it is no longer fresh or a new pod refers to it. Source:
+ * `pkg/kubelet/util/manager/cache_based_manager.go`.
  */
 export class TtlStore<T extends ConfigObject> implements ObjectStore<T> {
   readonly #components: TtlStoreComponents;
@@ -73,7 +79,7 @@ export class TtlStore<T extends ConfigObject> implements ObjectStore<T> {
     for (const { data } of this.#items.values()) data.readAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** There is nothing to keep going: it reads when it is asked. */
+  /** Does nothing: objects are read on demand. */
   async start(): Promise<void> {}
 
   async #fresh(data: Data<T>, at: { namespace: string; name: string }, signal: AbortSignal): Promise<T> {
@@ -96,13 +102,13 @@ export class TtlStore<T extends ConfigObject> implements ObjectStore<T> {
       }
       const known = data.object ?? data.notFound;
       if (known === undefined) throw error;
-      logger.debug({ err: error, ...at }, 'An object cannot be read; what was last known of it is used');
+      logger.debug({ err: error, ...at }, 'Failed to read an object; using its last known state');
       if (KubeError.is(known)) throw known;
       return known;
     }
   }
 
-  /** A refresh is answered from the server's cache, unless that may be behind. */
+  /** Refreshes an object from the server's cache, unless the cached version may be older. */
   async #read(known: T | undefined, at: { namespace: string; name: string }, signal: AbortSignal): Promise<T> {
     const { client } = this.#components;
     const { resource } = this.#options;

@@ -1,12 +1,12 @@
-/** The parts of an object's metadata that tell which state of which object it is. */
+/** The metadata that identify an object and its version. */
 export interface ObjectVersion {
   readonly uid?: string;
   readonly resourceVersion?: string;
 }
 
 /**
- * Whether an answer from the API server's cache may be the past: older than what is known, or another object of the name. A
- * server that lost its store counts its versions from the beginning, so only an answer from the store itself decides.
+ * Returns whether a response from the API server's cache may be outdated: it is older than the known object, or another
+ * object with that name. After a server has lost its data, versions restart, so only a read from the store decides.
  */
 export function mayBePast(answer: ObjectVersion, known: ObjectVersion): boolean {
   if (answer.uid !== known.uid) return true;
@@ -14,8 +14,8 @@ export function mayBePast(answer: ObjectVersion, known: ObjectVersion): boolean 
 }
 
 /**
- * Whether an answer from the API server's store replaces the object that is known: it is another object, or a newer version. An immutable
- * object has the same content in all versions. `undefined`: there is no such object.
+ * Returns whether a response from the API server's store replaces the known object: it is another object, or a newer
+ * version. All versions of an immutable object have the same content. `undefined`: the object does not exist.
  */
 export function isSuperseded(
   known: { readonly metadata: ObjectVersion; readonly immutable?: boolean } | undefined,
@@ -31,10 +31,10 @@ function numberOf(resourceVersion: string | undefined): bigint {
   return resourceVersion !== undefined && /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }
 
-/** The node's annotation that says for how many seconds objects are fresh (`v1.ObjectTTLAnnotationKey`). */
+/** The node annotation for the lifetime of cached objects, in seconds (`v1.ObjectTTLAnnotationKey`). */
 const OBJECT_TTL_ANNOTATION = 'node.alpha.kubernetes.io/ttl';
 
-/** For how many milliseconds a node's objects are fresh, as its annotation says; `undefined` where it says nothing. */
+/** Returns the lifetime of cached objects in milliseconds from a node's annotations, or `undefined` if unset. */
 export function objectTtlMs(annotations: Readonly<Record<string, string>> | undefined): number | undefined {
   const text = annotations?.[OBJECT_TTL_ANNOTATION];
   return text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) * 1000 : undefined;

@@ -1,15 +1,18 @@
-/** Below this many milliseconds no watch is idle. */
+/** A watch is never idle before this time, in milliseconds. */
 const MIN_IDLE_MS = 60_000;
 
 /**
- * For how long nobody has to ask for an object before its watch is closed, in milliseconds. Volumes ask at every sync of
- * their pod, so what is closed are the watches of objects for environments alone.
+ * Returns how long an object may be unread before its watch is closed, in milliseconds. Volumes read their objects at
+ * every sync of the pod, so only watches of objects used in environments are closed.
  */
 export function maxIdleMsOf(syncFrequencyMs: number): number {
   return Math.max(5 * syncFrequencyMs, MIN_IDLE_MS);
 }
 
-/** Whether a watch may be closed; not one that has not heard of its object yet, as its work would be lost. */
+/**
+ * Returns whether a watch may be closed. A watch that has not synced yet is kept, because closing it would waste its
+ * work.
+ */
 export function isIdle(
   watch: { readonly synced: boolean; readonly lastAccessMs: number },
   nowMs: number,

@@ -7,7 +7,7 @@ import { References } from './references.ts';
 import { isSuperseded } from './version-rules.ts';
 import { isIdle } from './watch-rules.ts';
 
-/** What {@link WatchStore} works with. */
+/** The components of {@link WatchStore}. */
 export interface WatchStoreComponents {
   readonly client: ObjectClient;
   readonly clock: Clock;
@@ -17,9 +17,12 @@ export interface WatchStoreComponents {
 
 export interface WatchStoreOptions<T> {
   readonly resource: Resource<T>;
-  /** A watch of an object that nobody asked for for so long is closed, in milliseconds. */
+  /** The watch of an object that is not read for this long is closed, in milliseconds. */
   readonly maxIdleMs: number;
-  /** Told of the pods that refer to an object that has changed, come or gone since a reader was last given it. */
+  /**
+   * Called with the UIDs of the pods that refer to an object that was changed, created or deleted since it was last
+   * read.
+   */
   readonly onChange?: (podUids: readonly string[]) => void;
 }
 
@@ -28,15 +31,15 @@ interface Item<T extends ConfigObject> {
   watch: Watch<T> | undefined;
   /** By the monotonic clock. */
   lastAccessMs: number;
-  /** The last that was known when a watch was closed. */
+  /** The last known state when the watch was closed. */
   last: T | undefined;
-  /** Whether a reader was told that it is not known yet: what comes is news then. */
+  /** Whether a read returned before the object was known. The first state is then reported as a change. */
   missed: boolean;
-  /** A pod has begun to refer to the object since it was last read: the next reader has it compared with the API server's. */
+  /** A pod has been added since the last read: the next read compares the object with the API server's. */
   unverified: boolean;
-  /** One reader compares at a time. */
+  /** Serializes comparisons. */
   readonly verifying: Semaphore;
-  /** No comparison before then, by the monotonic clock: the last one has failed. */
+  /** After a failed comparison, no other is made before this time, by the monotonic clock. */
   verifyAfterMs: number;
 }
 
@@ -45,17 +48,21 @@ interface Watch<T extends ConfigObject> {
   readonly stop: AbortController;
 }
 
-/** How long a reader waits for what a watch begins with, and for the comparison of an object; and how long it is until the next one if that fails. */
+/**
+ * How long a read waits for the first list and for a comparison, and how long to wait after a failed comparison, in
+ * milliseconds.
+ */
 const SYNC_TIMEOUT_MS = 1000;
 const IDLE_CHECK_PERIOD_MS = 60_000;
-/** Longer than a reflector's own, so that watches of objects that hardly change are not made anew all the time. */
+/** Longer than a reflector's default, so that watches of rarely changed objects are not restarted often. */
 const MIN_WATCH_TIMEOUT_MS = 30 * 60_000;
 
 /**
- * Follows each object that is referred to with a watch of its own. When a further pod refers to an object, its first reader compares the
- * object with the API server's: an immutable one may have been deleted and created with other content, and a watch may hang. An object that is immutable is watched no further, nor is
- * one that is not asked for: its watch is opened again when it is. While the API server is away, readers get what was last
- * known (K3). Source: `pkg/kubelet/util/manager/watch_based_manager.go`.
+ * Watches each referenced object with a watch of its own. If another pod starts to refer to an object, its first read
+ * compares the object with the API server's: an immutable object may have been deleted and created again, and a watch
+ * may hang. Immutable objects and objects that are not read are no longer watched; a read reopens the watch. While the
+ * API server is unreachable, reads return the last known state (K3). Source:
+ * `pkg/kubelet/util/manager/watch_based_manager.go`.
  */
 export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
   readonly #components: WatchStoreComponents;
@@ -69,14 +76,14 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     this.#options = options;
   }
 
-  /** How many watches are open, or being opened. */
+  /** The number of watches that are open or being opened. */
   get watchCount(): number {
     let count = 0;
     for (const { watch } of this.#items.values()) if (watch !== undefined) count++;
     return count;
   }
 
-  /** Begins to follow the object, once the store is started. */
+  /** Starts to watch the object, once the store is started. */
   addReference(namespace: string, name: string, podUid: string): void {
     const key = storeKey(namespace, name);
     const existing = this.#items.get(key);
@@ -143,7 +150,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
 
   listAnew(): void {
     for (const item of this.#items.values()) {
-      // What was never to change was so in the cluster that is lost.
+      // In the new data of the server, an immutable object may have other content.
       if (item.watch === undefined) item.last = undefined;
       else item.watch.reflector.listAnew();
     }
@@ -161,7 +168,10 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     }
   }
 
-  /** Compares an object that was known before a pod referred to it with the API server's; what cannot be compared is given as it is known (K3). */
+  /**
+   * Compares an object that was cached before a pod referred to it with the API server's. If the comparison fails, the
+   * cached object is used (K3).
+   */
   async #verify(
     key: string,
     item: Item<T>,
@@ -170,7 +180,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
   ): Promise<void> {
     const { client, clock, logger } = this.#components;
     if (!item.unverified || clock.monotonic() < item.verifyAfterMs) return;
-    // A pod that comes while the answer is on its way has a comparison of its own.
+    // A pod that is added during the request needs another comparison.
     item.unverified = false;
     let answer: T | undefined;
     try {
@@ -181,7 +191,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
         item.unverified = true;
         signal.throwIfAborted();
         item.verifyAfterMs = clock.monotonic() + SYNC_TIMEOUT_MS;
-        logger.debug({ err: error, object: key }, 'Failed to compare an object with the one of the API server');
+        logger.debug({ err: error, object: key }, 'Failed to compare an object with the API server');
         return;
       }
     }
@@ -190,11 +200,11 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     logger.info({ object: key, watched: item.watch !== undefined }, 'Object was replaced; reading it again');
     this.#close(key, item);
     item.last = answer;
-    // The pods that refer to it already have the old one.
+    // Pods that already use the object have the old content.
     item.missed = true;
   }
 
-  /** Waits for the first of it, but not long. A reader is a reason to try again at once. */
+  /** Waits a short time for the first list. A read also ends the reflector's back-off. */
   async #hasSynced({ reflector }: Watch<T>, signal: AbortSignal): Promise<boolean> {
     if (reflector.hasSynced) return true;
     reflector.retryNow();
@@ -203,7 +213,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
       await withTimeout(clock, SYNC_TIMEOUT_MS, (linked) => reflector.waitForSync(linked), signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.#components.logger.debug({ err: error }, 'An object is not known yet');
+      this.#components.logger.debug({ err: error }, 'Object is not synced yet');
     }
     return reflector.hasSynced;
   }
@@ -215,7 +225,10 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
       if (watch === undefined) continue;
       if (!isIdle({ synced: watch.reflector.hasSynced, lastAccessMs }, nowMs, this.#options.maxIdleMs)) continue;
       this.#close(key, item);
-      this.#components.logger.debug({ object: key }, 'Stopped watching for changes: nobody asked for the object');
+      this.#components.logger.debug(
+        { object: key },
+        'Stopped watching for changes: the object was not read for a long time',
+      );
     }
   }
 
@@ -233,12 +246,12 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     item.watch = { reflector, stop };
     const running = Promise.all([reflector.start(stop.signal), this.#tellChanges(reflector, item)])
       .then(() => undefined)
-      .catch((error: unknown) => this.#components.logger.error({ err: error, object: key }, 'A watch has failed'))
+      .catch((error: unknown) => this.#components.logger.error({ err: error, object: key }, 'Watch failed'))
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
 
-  /** What a watch begins with is no change, unless a reader had to go without it. */
+  /** Reports changes to `onChange`. The first list is a change only if a read returned without it. */
   async #tellChanges(reflector: Reflector<T>, item: Item<T>): Promise<void> {
     const { onChange } = this.#options;
     if (onChange === undefined) return;

@@ -1,6 +1,6 @@
 import { LineCounter, parseDocument, type YAMLError } from 'yaml';
 
-/** Faults whose messages quote what was read: a token, a tag, an escape, a directive. */
+/** Parse errors whose messages quote the text: a token, a tag, an escape, a directive. */
 const QUOTING: ReadonlySet<string> = new Set([
   'BAD_ALIAS',
   'BAD_COLLECTION_TYPE',
@@ -12,8 +12,8 @@ const QUOTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a YAML 1.1 text says.
- * @throws Error with the place of a fault and its kind, and nothing of the text: it may hold secrets (W4)
+ * Parses a YAML 1.1 text.
+ * @throws Error with the position and kind of the problem, without quoting the text, which may contain secrets (W4)
  */
 export function parseYamlText(text: string): unknown {
   const lineCounter = new LineCounter();
@@ -33,7 +33,7 @@ export function parseYamlText(text: string): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch {
-    throw new Error('too many aliases, or one that leads nowhere');
+    throw new Error('too many aliases, or an alias without an anchor');
   }
 }
 

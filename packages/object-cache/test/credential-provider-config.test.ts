@@ -59,7 +59,7 @@ describe('a configuration of credential providers', () => {
     expect(error instanceof Error && error.cause instanceof Error && error.cause.message).toMatch(message);
   });
 
-  test('is read from YAML', () => {
+  test('is parsed from YAML', () => {
     const text = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: CredentialProviderConfig
@@ -87,7 +87,7 @@ providers:
   test.each([
     ['a list', '[]', 'the document: must be an object'],
     ['another kind', '{apiVersion: kubelet.config.k8s.io/v1, kind: Pod}', 'kind: must be CredentialProviderConfig'],
-    ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is not known'],
+    ['another version', '{apiVersion: v1, kind: CredentialProviderConfig}', 'apiVersion: "v1" is unknown'],
     ['a version that is no text', '{apiVersion: 1}', 'the document.apiVersion: must be a string'],
     [
       'a kind that is no text',
@@ -192,7 +192,7 @@ providers:
     expect(optional?.tokenAttributes).toMatchObject({ ...audience, requireServiceAccount: false });
   });
 
-  test('W3: of any content is read or refused', () => {
+  test('W3: any text is parsed or rejected', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(() => parseCredentialProviderConfig(config(JSON.parse(text)))).toThrow(/providers/);
@@ -212,7 +212,7 @@ describe('the files of a configuration', () => {
       await readCredentialProviders({ fs }, { configPath, binDir });
   }
 
-  test('in a directory are taken together, in the order of their names', async () => {
+  test('in a directory are combined in the order of their names', async () => {
     const files = { 'b.json': config(provider()), 'a.yaml': config(provider({ name: 'gcr' })), 'c.txt': 'no' };
     const read = await setUp(files);
     const { providers, hash } = await read();
@@ -221,7 +221,7 @@ describe('the files of a configuration', () => {
     expect((await read('/etc/providers/b.json')).hash).not.toBe(hash);
   });
 
-  test('may be without a provider, where another has one', async () => {
+  test('may lack providers if another file has one', async () => {
     const read = await setUp({ 'a.yaml': config(), 'b.json': config(provider()), 'c.yml': config() });
     expect((await read()).providers.map(({ name }) => name)).toEqual(['ecr']);
   });
@@ -262,7 +262,7 @@ describe('the files of a configuration', () => {
     });
   });
 
-  test('a program that nobody may execute, and a directory that is missing, are refused', async () => {
+  test('rejects a program that is not executable, and a missing directory', async () => {
     const read = await setUp({ 'a.yaml': config(provider()) }, []);
     await expect(read(undefined, '/none')).rejects.toThrow('plugin binary directory /none did not exist');
     const fs = new MemoryFileSystem({ clock: new FakeClock() });

@@ -58,7 +58,7 @@ describe('an answer of a plugin', () => {
     expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
   });
 
-  test('in YAML is read like one in JSON', () => {
+  test('in YAML is parsed like JSON', () => {
     const yaml = `# from a script
 kind: CredentialProviderResponse
 apiVersion: ${V1}

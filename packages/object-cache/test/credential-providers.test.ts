@@ -55,7 +55,7 @@ function setUp(providers: readonly Partial<CredentialProvider>[] = [{}]) {
 }
 
 describe('a plugin', () => {
-  test('is asked on its stdin, with its arguments and environment', async () => {
+  test('gets the request on its stdin, with its arguments and environment', async () => {
     const { lookup, runs } = setUp([{ name: 'ecr', args: ['get'], env: [{ name: 'A', value: 'new' }] }]);
     expect(await lookup('example.com/team/app')).toEqual({ value: [login('u')] });
     expect(runs).toEqual([
@@ -68,13 +68,13 @@ describe('a plugin', () => {
     ]);
   });
 
-  test('is not asked for an image of another registry', async () => {
+  test('is not run for an image of another registry', async () => {
     const { lookup, runs } = setUp();
     expect(await lookup('other.org/app')).toEqual({ value: [] });
     expect(runs).toEqual([]);
   });
 
-  test('W6, K4: is asked for four images of a pod at once, and for none that it has told of meanwhile', async () => {
+  test('W6, K4: runs for at most four images of a pod at a time, and not for an image whose login was cached meanwhile', async () => {
     const { credentials, clock, runs, plugin } = setUp();
     const waiting: (() => void)[] = [];
     const stdout = JSON.stringify(answer({ cacheKeyType: 'Registry', cacheDuration: '1m' }));
@@ -96,7 +96,7 @@ describe('a plugin', () => {
     expect(runs).toHaveLength(5);
   });
 
-  test('K4: what it gave for thousands of images is not kept for all of them', async () => {
+  test('K4: limits the cached responses for thousands of images', async () => {
     const { credentials, runs, reply } = setUp();
     reply({ cacheKeyType: 'Image', cacheDuration: '12h' });
     const { signal } = new AbortController();
@@ -110,7 +110,7 @@ describe('a plugin', () => {
     expect(runs).toHaveLength(4098);
   });
 
-  test('is asked once for all who want the same image at once', async () => {
+  test('runs once for concurrent requests of the same image', async () => {
     const { lookup, runs } = setUp();
     const both = [lookup('example.com/app'), lookup('example.com/app')];
     for (const one of both) expect(await one).toEqual({ value: [login('u')] });
@@ -149,7 +149,7 @@ describe('a plugin', () => {
     expect(runs.length).toBe(count);
   });
 
-  test('that fails is logged and counted, and the others are asked', async () => {
+  test('is logged and counted if it fails, and other plugins still run', async () => {
     const { lookup, lines, metrics, plugin } = setUp([{ name: 'bad' }, { name: 'good' }]);
     const { reply: good } = plugin;
     plugin.reply = async (run, signal) =>
@@ -162,7 +162,7 @@ describe('a plugin', () => {
     expect(text).toContain('kubelet_credential_provider_config_info{hash="sha256:00"} 1');
   });
 
-  test('that hangs is given up after a minute', async () => {
+  test('is killed after a minute if it hangs', async () => {
     const { lookup, lines, plugin } = setUp();
     const aborted: unknown[] = [];
     plugin.reply = (_run, signal) =>
@@ -192,7 +192,7 @@ describe('a plugin', () => {
     expect(() => parseProviderResponse(`${text} hunter2`, apiVersion)).not.toThrow(/hunter2/);
   });
 
-  test('may have no credentials', () => {
+  test('may return no credentials', () => {
     expect(parseProviderResponse(JSON.stringify(answer({ auth: null })), apiVersion).logins.size).toBe(0);
   });
 });
@@ -202,7 +202,7 @@ describe('a program', () => {
   const sh = (script: string, signal: AbortSignal = new AbortController().signal) =>
     nodePluginRunner({ command: 'sh', args: ['-c', script], environment, stdin: 'asked' }, signal);
 
-  test('reads stdin and has its environment', async () => {
+  test('gets its stdin and environment', async () => {
     expect(await sh('cat; printf " $WHO"; echo bad >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'asked me',
@@ -210,22 +210,22 @@ describe('a program', () => {
     });
   });
 
-  test('need not read its stdin', async () => {
+  test('may ignore its stdin', async () => {
     expect(await sh('exec <&-; echo done')).toMatchObject({ exitCode: 0, stdout: 'done\n' });
   });
 
-  test('is killed when it is given up', async () => {
+  test('is killed when the signal is aborted', async () => {
     const abort = new AbortController();
     const running = sh('exec sleep 600', abort.signal);
     setImmediate(() => abort.abort(new Error('enough')));
     await expect(running).rejects.toThrow('enough');
   });
 
-  test('is killed when it prints without end', async () => {
+  test('is killed if it prints without end', async () => {
     await expect(sh('exec yes')).rejects.toThrow('it printed more than');
   });
 
-  test('that is not there is an error', async () => {
+  test('causes an error if it does not exist', async () => {
     const run = { command: '/none', args: [], environment, stdin: '' };
     await expect(nodePluginRunner(run, new AbortController().signal)).rejects.toMatchObject({ code: 'ENOENT' });
   });

@@ -25,14 +25,14 @@ test.each<[string, object, object]>([
   expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry } }))).toEqual(new Map([['r', login]]));
 });
 
-test('a configuration may be without logins', () => {
+test('a configuration may have no logins', () => {
   for (const text of ['{}', '{"auths":null}', '{"auths":{}}', 'null', '{"auths":{"r":{}},"Auths":null}']) {
     expect(parseDockerConfigJson(text).size).toBe(0);
   }
   for (const text of ['{}', 'null']) expect(parseDockercfg(text).size).toBe(0);
 });
 
-test('its logins have a name of any case; registries are told by theirs', () => {
+test('field names match in any case, registries only in theirs', () => {
   const login = (username: string) => ({ username, password: '' });
   const entries = { r: login('1'), R: login('2') };
   const both = new Map([

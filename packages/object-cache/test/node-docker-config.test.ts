@@ -27,7 +27,7 @@ function make() {
   return { node, lines, users };
 }
 
-test('the first configuration that makes sense counts, the newer format before the older', async () => {
+test('the first valid configuration is used, the newer format before the older', async () => {
   const places = ['/.dockercfg', '/work/.dockercfg', '/.docker/config.json', '/home/.docker/config.json'];
   for (const place of [...places, '/work/config.json', '/kubelet/config.json']) {
     const text = place.endsWith('.dockercfg') ? JSON.stringify(JSON.parse(config(place)).auths) : config(place);
@@ -42,14 +42,14 @@ test('the first configuration that makes sense counts, the newer format before t
   expect(JSON.stringify(lines)).not.toContain('hunter2');
 });
 
-test('they are for all pods, and without what registries are not shown', async () => {
+test('logins apply to all pods, without data that registries do not need', async () => {
   await fs.writeFile('/kubelet/config.json', config('u'));
   const { node } = make();
   expect(await node.lookup(web, 'example.com/app')).toEqual([{ username: 'u', password: 'hunter2' }]);
   expect(await node.lookup(web, 'other.org/app')).toEqual([]);
 });
 
-test('a change is seen after five minutes', async () => {
+test('a changed file is used after five minutes', async () => {
   const { users } = make();
   expect(await users()).toEqual([]);
   await fs.writeFile('/kubelet/config.json', config('u'));
@@ -59,7 +59,7 @@ test('a change is seen after five minutes', async () => {
   expect(await users()).toEqual(['u']);
 });
 
-test('without an API server a pod pulls with the logins of the node, in the order of their sources', async () => {
+test("without an API server, a pod pulls with the node's logins in the order of their sources", async () => {
   const events: unknown[] = [];
   const recorder = { event: (_object: unknown, ...what: unknown[]) => void events.push(what) };
   const of = (username: string) => ({ lookup: async () => [{ username, password: 'p' }] });

@@ -72,7 +72,7 @@ function setUp(attributes: Partial<TokenAttributes> = {}, annotations: Readonly<
 const source = { serviceAccount: { uid: 'sa-uid', namespace: 'default', name: 'builder' } };
 const login = { username: 'u', password: 'p', source };
 
-test('a plugin is given a token of the account, bound to the pod, and the annotations that it wants', async () => {
+test('a plugin gets a token of the account, bound to the pod, and the configured annotations', async () => {
   const wanted = {
     requiredServiceAccountAnnotationKeys: ['role'],
     optionalServiceAccountAnnotationKeys: ['zone', 'x'],
@@ -108,7 +108,7 @@ test.each([
   expect(runs.length).toBe(count);
 });
 
-test('what it gave for one account is not for another', async () => {
+test('a response for one account is not used for another', async () => {
   const { lookup, runs } = setUp();
   await lookup(web);
   await lookup(pod('web', { serviceAccountName: 'tester' }));
@@ -128,7 +128,7 @@ test.each([
   expect(lines).toEqual([]);
 });
 
-test('W4: a token that comes back as the password is refused, unless it is kept by token; it is in no log line', async () => {
+test('W4: rejects a token returned as password unless cached by token, and logs no token', async () => {
   const { lookup, plugin, lines } = setUp();
   plugin.password = 'token-of-web';
   expect(await lookup()).toEqual({ value: [] });

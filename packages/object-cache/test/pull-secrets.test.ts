@@ -42,14 +42,14 @@ describe('a docker configuration', () => {
     expect(() => parseDockerConfigJson(text)).not.toThrow(/secret|c2Vj/);
   });
 
-  test('without auths has none', () => {
+  test('has no logins without auths', () => {
     expect(parseDockerConfigJson('{}').size).toBe(0);
     expect(parseDockerConfigJson('{"auths":null}').size).toBe(0);
   });
 });
 
 describe('the hash of a credential', () => {
-  test("is that of upstream's JSON, with what the configuration says of an address, and without what is empty", () => {
+  test("equals the hash of upstream's JSON, including the email and without empty fields", () => {
     const hash = '47e4c8f6da76368f987aa811011c528ce3144d46e754325d03d8b68c6d5eb261';
     const config = { username: 'a<b', password: 'p&\u2028"', email: 'e@x' };
     const parsed = parseDockercfg(JSON.stringify({ r: config })).get('r');
@@ -94,7 +94,7 @@ describe('a keyring', () => {
     },
   );
 
-  test('Docker Hub is known by both of its names', () => {
+  test('Docker Hub matches under both of its names', () => {
     for (const name of ['docker.io', 'index.docker.io', 'https://index.docker.io/v1/']) {
       const keyring = new Keyring();
       keyring.add([[name, login('u')]]);
@@ -102,7 +102,7 @@ describe('a keyring', () => {
     }
   });
 
-  test('says which registries make no sense', () => {
+  test('reports invalid registries', () => {
     expect(
       new Keyring().add([
         ['exa mple', login('u')],
@@ -145,7 +145,7 @@ function setUp(names: readonly string[], node?: NodeCredentials) {
 }
 
 describe('a pod', () => {
-  test('pulls with its own secrets first, then with what the node has', async () => {
+  test("pulls with its own secrets first, then with the node's logins", async () => {
     const asked: string[] = [];
     const node: NodeCredentials = {
       lookup: async (_pod, repository) => {
@@ -164,7 +164,7 @@ describe('a pod', () => {
     expect(asked).toEqual(['example.com/team/app', 'docker.io/library/busybox']);
   });
 
-  test('pulls without a secret that is missing, and an event says so', async () => {
+  test('pulls without a missing secret, and records an event', async () => {
     const { api, lookup, events } = setUp(['one', 'gone', 'lost']);
     api.put(pullSecret('one', 'first'));
     expect(await lookup('example.com/app')).toEqual({ value: [ofSecret('one', 'first')] });
@@ -177,14 +177,14 @@ describe('a pod', () => {
     ]);
   });
 
-  test('does not pull with secrets of another type, or without the data of theirs', async () => {
+  test('ignores secrets of another type or without data', async () => {
     const { api, lookup } = setUp(['one', 'two']);
     api.put(pullSecret('one', 'first', { type: 'Opaque' }));
     api.put(pullSecret('two', 'first', { data: {} }));
     expect(await lookup('example.com/app')).toEqual({ value: [] });
   });
 
-  test('W4: does not pull with a secret that makes no sense; the error names it, and quotes nothing', async () => {
+  test('W4: does not pull with an invalid secret; the error names the secret and quotes nothing', async () => {
     const { api, lookup, lines } = setUp(['one']);
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64('{"auths": hunter2') } }));
     const result = await lookup('example.com/app');
@@ -196,18 +196,18 @@ describe('a pod', () => {
     expect(JSON.stringify([lines, error, error instanceof Error ? error.stack : ''])).not.toContain('hunter2');
   });
 
-  test('W3: tells of registries that make no sense once, and of no more than some', async () => {
+  test('W3: logs invalid registries once, and only some of them', async () => {
     const { api, lookup, lines } = setUp(['one']);
     const names = Array.from({ length: 500 }, (_none, index) => `exa mple-${index}`);
     const auths = Object.fromEntries([...names, ' '.repeat(100_000)].map((name) => [name, {}]));
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(JSON.stringify({ auths })) } }));
     expect(await lookup('example.com/app')).toEqual({ value: [] });
-    const told = lines.filter(({ message }) => message === 'Registries of a pull secret are invalid');
+    const told = lines.filter(({ message }) => message === 'Invalid registries in a pull secret');
     expect(told).toMatchObject([{ fields: { secret: 'one', count: 501 } }]);
     expect(JSON.stringify(lines).length).toBeLessThan(10_000);
   });
 
-  test("W3: is not told all of a name that is as long as a secret's content", async () => {
+  test('W3: truncates a registry name as long as a secret', async () => {
     const { api, lookup } = setUp(['one']);
     const text = JSON.stringify({ auths: { ['r'.repeat(1_000_000)]: { auth: '?' } } });
     api.put(pullSecret('one', '', { data: { '.dockerconfigjson': base64(text) } }));
@@ -216,7 +216,7 @@ describe('a pod', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/the entry "r{256}\.\.\.": auth is not base64$/) });
   });
 
-  test('W3, K5: gives way to others after each secret that has many logins', async () => {
+  test('W3, K5: yields to other work after each secret with many logins', async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
     const order: string[] = [];

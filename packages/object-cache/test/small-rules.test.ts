@@ -26,7 +26,7 @@ test.each<[string, object, object]>([
   expect(podTokenQuery({ ...web, spec: without }, source).serviceAccountName).toBe('');
 });
 
-test('tokens are told apart by all that they are asked for with; what is absent is as what is empty', () => {
+test('token keys differ if any part of the request differs, and absent parts equal empty ones', () => {
   const base: TokenQuery = { namespace: 'ns', serviceAccountName: 'sa', spec: {} };
   const ref = { apiVersion: 'v1', kind: 'Pod', name: 'web', uid: 'u1' };
   const others: TokenQuery[] = [
@@ -76,14 +76,14 @@ test.each([
   expect(objectTtlMs(undefined)).toBeUndefined();
 });
 
-test('a watch is idle when nobody has asked for long, and it has heard of its object', () => {
+test('a watch is idle if its object was not read for long and it has synced', () => {
   const watch = { synced: true, lastAccessMs: 1000 };
   expect([1500, 1600, 1601].map((nowMs) => isIdle(watch, nowMs, 600))).toEqual([false, false, true]);
   expect(isIdle({ ...watch, synced: false }, 9000, 600)).toBe(false);
   expect([1000, 12_000, 60_000].map(maxIdleMsOf)).toEqual([60_000, 60_000, 300_000]);
 });
 
-test('certificates of several bundles are there once each, and what has no content is none', () => {
+test('certificates of several bundles are deduplicated, and empty blocks are ignored', () => {
   const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
   expect(normalizeTrustAnchors([`before\n${pem('QUJD')}after`, pem('QUJD'), pem('=')], 's')).toBe(pem('QUJD'));
   expect(normalizeTrustAnchors([pem('=')], 's')).toBe('');

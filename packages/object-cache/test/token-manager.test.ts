@@ -28,7 +28,7 @@ type Result = Awaited<ReturnType<ReturnType<typeof setUp>['get']>>;
 const tokenOf = (result: Result): string => (result && 'value' in result ? result.value.token : 'none');
 
 describe('a token', () => {
-  test('is bound to its pod and for its audience, and had once for all who ask', async () => {
+  test('is bound to its pod and audience, and requested once for all concurrent callers', async () => {
     const { clock, requests, signal, tokens } = setUp();
     const query = podTokenQuery(web, { audience: 'vault', expirationSeconds: 900 });
     const both = [tokens.get(query, signal), tokens.get(query, signal)] as const;
@@ -39,7 +39,7 @@ describe('a token', () => {
     expect(requests.length).toBe(1);
   });
 
-  test('is replaced after 80% of its life, not sooner', async () => {
+  test('is replaced after 80% of its lifetime, not earlier', async () => {
     const { clock, get, requests } = setUp();
     await get(1000);
     await clock.advance(800_000);
@@ -50,7 +50,7 @@ describe('a token', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('is replaced where the wall clock was set back, before the server refuses it', async () => {
+  test('is replaced in time if the wall clock was set back', async () => {
     const { clock, get, requests } = setUp();
     await get(1000);
     clock.jumpWallClock(-3600_000);
@@ -59,7 +59,7 @@ describe('a token', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('K3: is given while it holds though it cannot be replaced, and no longer', async () => {
+  test('K3: is returned while valid if it cannot be replaced, and not after it expired', async () => {
     const { api, clock, get, lines } = setUp();
     const first = tokenOf(await get(1000));
     api.refuseConnections();
@@ -74,7 +74,7 @@ describe('a token', () => {
     expect(tokenOf(await get(1000))).not.toBe(first);
   });
 
-  test('is had though the server hears of its pod a moment later than the node', async () => {
+  test('is obtained although the server learns of its pod later than the node', async () => {
     const { api, clock, requests, signal, tokens } = setUp();
     const late = pod('late', { serviceAccountName: 'default' });
     const asked = within(clock, 200, tokens.get(podTokenQuery(late, {}), signal));
@@ -89,7 +89,7 @@ describe('a token', () => {
     expect(requests.length).toBe(8);
   });
 
-  test('of an account that does not exist is refused with the reason of the server', async () => {
+  test("of a missing account is an error with the server's reason", async () => {
     const { clock, signal, tokens } = setUp();
     const query = podTokenQuery(pod('web', { serviceAccountName: 'nobody' }), {});
     expect(await within(clock, 0, tokens.get(query, signal))).toMatchObject({
@@ -97,7 +97,7 @@ describe('a token', () => {
     });
   });
 
-  test('is forgotten with its pod, and when it has expired', async () => {
+  test('is dropped with its pod, and when it has expired', async () => {
     const { clock, get, tokens } = setUp();
     runToTheEnd((signal) => tokens.start(signal));
     await get(700);
@@ -110,7 +110,7 @@ describe('a token', () => {
     expect(tokens.size).toBe(0);
   });
 
-  test('W4: is in no log line and no error', async () => {
+  test('W4: appears in no log line and no error', async () => {
     const { api, clock, get, lines } = setUp();
     const first = tokenOf(await get(1000));
     api.refuseConnections();
@@ -139,7 +139,7 @@ test.each([
   expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
 });
 
-test('tokens are told apart by all that they are for', () => {
+test('token keys include everything that identifies a token', () => {
   const base = podTokenQuery(web, {});
   const others = [
     base,

@@ -13,7 +13,7 @@ function setUp(ttlMs?: () => number | undefined) {
 }
 
 describe('an object with a time to live', () => {
-  test('is read once in it, however many ask, and again after it', async () => {
+  test('is read once within it, however many callers, and again afterwards', async () => {
     const { api, cache, clock, requests, signal, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -28,7 +28,7 @@ describe('an object with a time to live', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('is fresh for as long as the node says', async () => {
+  test("is fresh for the time in the node's annotation", async () => {
     const { api, cache, clock, requests, get } = setUp(() => 5000);
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -50,7 +50,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ value: textOf('two') });
   });
 
-  test('K3: is given as it was while the API server is away', async () => {
+  test('K3: is returned unchanged while the API server is down', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -61,7 +61,7 @@ describe('an object with a time to live', () => {
     expect(await reading).toMatchObject({ value: textOf('one') });
   });
 
-  test('is asked for at each read while it does not exist, and said not to exist in an outage', async () => {
+  test('is requested at each read while it does not exist, and reported as missing during an outage', async () => {
     const { api, cache, clock, signal, get } = setUp();
     cache.registerPod(podWithSecret('a', 'db'));
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound' } });
@@ -74,7 +74,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('is no longer there once no pod refers to it', async () => {
+  test('is dropped once no pod refers to it', async () => {
     const { api, cache, get } = setUp();
     api.put(secret('db', 'one'));
     const pods = [podWithSecret('a', 'db'), podWithSecret('b', 'db')] as const;
@@ -85,7 +85,7 @@ describe('an object with a time to live', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotRegistered' } });
   });
 
-  test('an answer of the past is not taken, but the past of a server that lost its store is', async () => {
+  test('ignores an older cached response, but accepts the older version of a server that lost its data', async () => {
     const { api, cache, clock, get } = setUp();
     for (const text of ['zero', 'one']) api.put(secret('db', text));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -100,7 +100,7 @@ describe('an object with a time to live', () => {
   });
 });
 
-test('with Get each read is a request, of registered pods or not', async () => {
+test('the strategy Get requests the object on each read, whether or not the pod is registered', async () => {
   const { components, api, clock, requests, signal } = world();
   const cache = new ObjectCache(components, { strategy: 'Get' });
   api.put(secret('db', 'one'));

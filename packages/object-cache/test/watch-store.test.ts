@@ -18,7 +18,7 @@ function setUp(options: { readonly syncFrequencyMs?: number; readonly strategy?:
 const textOf = (data: string) => ({ data: { key: Buffer.from(data).toString('base64') } });
 
 describe('an object that is watched', () => {
-  test('is given as it is now, and each change of it without a further request', async () => {
+  test('is returned in its current state, and changes need no further request', async () => {
     const { api, cache, get, requests } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -28,7 +28,7 @@ describe('an object that is watched', () => {
     expect(requests.filter((request) => !request.startsWith('watch'))).toEqual([]);
   });
 
-  test('is refused to who has not registered', async () => {
+  test('is not returned to a pod that is not registered', async () => {
     const { api, get, requests } = setUp();
     api.put(secret('db', 'one'));
     expect(await get('db')).toMatchObject({
@@ -38,7 +38,7 @@ describe('an object that is watched', () => {
   });
 
   test.each(['Watch', 'Cache'] as const)(
-    'is read again where the server may have lost all it had, which no watch tells (%s)',
+    'is read again if the server may have lost its data, which no watch reports (%s)',
     async (strategy) => {
       const { api, cache, get } = setUp({ strategy });
       for (const text of ['zero', 'one']) api.put(secret('db', text));
@@ -51,7 +51,7 @@ describe('an object that is watched', () => {
     },
   );
 
-  test('is not found where it is not, and found when it comes', async () => {
+  test('is not found if it does not exist, and found once created', async () => {
     const { api, cache, get } = setUp();
     cache.registerPod(podWithSecret('web', 'db'));
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound', message: 'secrets "db" not found' } });
@@ -59,7 +59,7 @@ describe('an object that is watched', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('is not found when it has been deleted', async () => {
+  test('is not found after it was deleted', async () => {
     const { api, cache, client, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -86,7 +86,7 @@ describe('an object that is watched', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotRegistered' } });
   });
 
-  test('a pod that changes lets go of what it no longer refers to', async () => {
+  test('a changed pod drops references to objects that it no longer uses', async () => {
     const { api, cache, clock } = setUp();
     cache.registerPod(podWithSecret('a', 'old'));
     cache.registerPod(podWithSecret('a', 'new'));
@@ -98,7 +98,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is watched no further once it is immutable, and given all the same', async () => {
+  test('is no longer watched once it is immutable, and is still returned', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one', { immutable: true }));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -110,7 +110,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(0);
   });
 
-  test('is watched no further when nobody asked for it in five syncs, and again when somebody does', async () => {
+  test('is no longer watched if not read for five sync periods, and watched again on the next read', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -124,7 +124,7 @@ describe('an object that is watched', () => {
     expect(api.watchCount).toBe(1);
   });
 
-  test('config maps are kept apart from secrets of the same name', async () => {
+  test('keeps config maps apart from secrets of the same name', async () => {
     const { api, cache, clock, signal } = setUp();
     api.put({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'db' }, data: { a: 'b' } });
     cache.registerPod(pod('web', { containers: [{ name: 'main', envFrom: [{ configMapRef: { name: 'db' } }] }] }));
@@ -137,8 +137,8 @@ describe('an object that is watched', () => {
   });
 });
 
-describe('while the API server is away', () => {
-  test('K3: what was last known is given, whether its watch was open or closed', async () => {
+describe('while the API server is down', () => {
+  test('K3: the last known state is returned, whether its watch was open or closed', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('asked', 'one'));
     api.put(secret('idle', 'one'));
@@ -157,7 +157,7 @@ describe('while the API server is away', () => {
     expect(await get('idle')).toMatchObject({ value: textOf('one') });
   });
 
-  test('what was never known is waited for, not for ever, and had within a second of the recovery', async () => {
+  test('an unknown object is awaited for a limited time, and available within a second after the recovery', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     api.refuseConnections();
@@ -168,7 +168,7 @@ describe('while the API server is away', () => {
     expect(await get('db')).toMatchObject({ value: textOf('one') });
   });
 
-  test('a change of the meantime is there after the recovery, and a store that was lost too', async () => {
+  test('changes during the outage are visible after the recovery, also if the data store was lost', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('web', 'db'));
@@ -185,7 +185,7 @@ describe('while the API server is away', () => {
     expect(await get('db')).toMatchObject({ value: textOf('three') });
   });
 
-  test('a reader who gives up gets the reason of its signal', async () => {
+  test("an aborted read rejects with the signal's reason", async () => {
     const { api, cache, clock } = setUp();
     api.refuseConnections();
     cache.registerPod(podWithSecret('web', 'db'));
@@ -196,7 +196,7 @@ describe('while the API server is away', () => {
   });
 });
 
-test('nothing is watched before the start, nor after the end', async () => {
+test('nothing is watched before the start and after the end', async () => {
   const { components, api, clock, signal } = world();
   const cache = new ObjectCache(components);
   cache.registerPod(podWithSecret('web', 'db'));

@@ -1,11 +1,15 @@
 import { brand, hasBrand, type NumberRule, numberProblem } from '@node-agent/async';
 
 /**
- * What went wrong with a server. `ListenFailed`: it could not bind to its address. `InvalidOptions`: it cannot be as it is
- * told to be. `TooManyReviews`: the API server is asked about too many requests at once. `BadReview`: its answer contradicts
- * itself. `Ended`: nobody waits for an answer any more. `BadStreamingUrl`: the runtime gave a URL that no stream may be
- * taken to. `StreamingFailed`: the runtime's streaming endpoint did not answer as it should. `Busy`:
- * there is one of it at a time, and it is under way.
+ * Why a server operation failed.
+ * - `ListenFailed`: the server could not bind to its address.
+ * - `InvalidOptions`: an option is invalid.
+ * - `TooManyReviews`: too many token or access reviews wait for the API server.
+ * - `BadReview`: the API server's review contradicts itself.
+ * - `Ended`: no caller waits for the result any more.
+ * - `BadStreamingUrl`: the runtime returned a streaming URL that the kubelet must not connect to.
+ * - `StreamingFailed`: the runtime's streaming endpoint responded unexpectedly.
+ * - `Busy`: only one such operation may run at a time, and one is in progress.
  */
 export type ServerErrorCode =
   | 'ListenFailed'
@@ -19,7 +23,7 @@ export type ServerErrorCode =
 
 const BRAND = '@node-agent/server.ServerError';
 
-/** The one error that this package throws. */
+/** The only error that this package throws. */
 export class ServerError extends Error {
   static {
     brand(ServerError, BRAND);
@@ -33,7 +37,7 @@ export class ServerError extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `ServerError`, of this copy of the package or of another one. */
+  /** Returns whether a value is a `ServerError`, of this or of another copy of the package. */
   static is(value: unknown): value is ServerError {
     return hasBrand(value, BRAND);
   }

@@ -12,38 +12,40 @@ import { checkPort, HttpListener, type ListenAddress } from './listen/http-liste
 import { RequestMetrics } from './request-metrics.ts';
 import { type Endpoint, type Route, route } from './route.ts';
 
-/** What {@link ReadOnlyServer} works with: each value that it serves is a function. */
+/**
+ * The components of {@link ReadOnlyServer}. Data is passed as functions, so that each request reads the current state.
+ */
 export interface ReadOnlyServerComponents {
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** Counted nowhere where absent. */
+  /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** What must be well; `ping` is always among them. */
+  /** The health checks. `ping` is always added. */
   readonly checks: readonly HealthCheck[];
-  /** The pods that this node should run, each with the newest status. */
+  /** Returns the pods assigned to this node, each with its newest status. */
   getPods(): readonly Pod[];
-  /** The pods of which anything runs. */
+  /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
-  /** All metrics, in the text format of Prometheus, with its content type. */
+  /** Returns all metrics in Prometheus' text format, with the content type. */
   renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
-  /** The metrics of probes, which have a page of their own; none where absent. */
+  /** Returns the metrics of probes, which have a page of their own. Default: none. */
   renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
-  /** The figures of the node and its pods; not served where absent. */
+  /** The stats of the node and its pods. If absent, the stats endpoints are not served. */
   readonly stats?: StatsPages;
-  /** Counts how the checks went, for `/metrics/slis`; not served where absent. */
+  /** Counts the results of health checks, for `/metrics/slis`. If absent, that endpoint is not served. */
   readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text'>;
-  /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. */
+  /** Returns the explanation of a pod's state as a JSON value, or `undefined` if the pod does not exist. */
   explain(namespace: string, name: string): unknown;
 }
 
 export interface ReadOnlyServerOptions {
-  /** The configuration's `address`; 127.0.0.1 by default, where upstream's is every address. */
+  /** The configuration's `address`. Default: 127.0.0.1 (upstream: all addresses). */
   readonly address?: string;
-  /** `readOnlyPort`; 0 for any that is free. */
+  /** `readOnlyPort`. 0: any free port. */
   readonly port: number;
-  /** Told where it listens. */
+  /** Called with the address on which the server listens. */
   readonly onListening?: (got: ListenAddress) => void;
 }
 
@@ -51,10 +53,11 @@ const ENDPOINTS: readonly Endpoint[] = ['healthz', 'pods', 'runningpods', 'metri
 const STATS_ENDPOINTS: readonly Endpoint[] = ['stats/summary', 'metrics/cadvisor', 'metrics/resource'];
 
 /**
- * The kubelet's read-only port (`ListenAndServeKubeletReadOnlyServer`): everyone who reaches it may read, and there is
- * no handler that changes or executes anything (W1). `/healthz`, `/pods`, `/runningpods/`, `/stats/summary`, `/metrics`,
- * `/metrics/probes`, `/metrics/cadvisor`, `/metrics/resource`, `/metrics/slis` and `/explain/pod/<namespace>/<name>`.
- * What fails is a 500 that does not say why: only the log does. That of `/stats/summary` does, as upstream's.
+ * The kubelet's read-only port (`ListenAndServeKubeletReadOnlyServer`). Any client that reaches the port may read; no
+ * handler changes or executes anything (W1). Serves `/healthz`, `/pods`, `/runningpods/`, `/stats/summary`, `/metrics`,
+ * `/metrics/probes`, `/metrics/cadvisor`, `/metrics/resource`, `/metrics/slis` and `/explain/pod/<namespace>/<name>`. A
+ * failed request returns 500 without the reason, which is only logged; as in upstream, `/stats/summary` includes the
+ * reason.
  */
 export class ReadOnlyServer {
   readonly #components: WithDefaults<ReadOnlyServerComponents>;
@@ -63,7 +66,7 @@ export class ReadOnlyServer {
   readonly #endpoints: ReadonlySet<Endpoint>;
   readonly #startOnce = new StartOnce('ReadOnlyServer');
 
-  /** @throws ServerError `InvalidOptions` for a port that is none */
+  /** @throws ServerError `InvalidOptions` if the port is invalid */
   constructor(given: ReadOnlyServerComponents, options: ReadOnlyServerOptions) {
     checkOptions('ReadOnlyServer', options, { address: 'string?', port: 'number', onListening: 'function?' });
     checkComponents('ReadOnlyServer', given, {
@@ -149,7 +152,10 @@ function notFound(): Reply {
   return text(404, '404 page not found\n');
 }
 
-/** The label `path` of the metrics of requests: upstream has `stats` for all below it, and none for `metrics/slis`. */
+/**
+ * Returns the label `path` of the request metrics. As in upstream, it is `stats` for all stats paths; upstream has no
+ * value for `metrics/slis`.
+ */
 function bucketOf({ endpoint }: Route, endpoints: ReadonlySet<Endpoint>): string {
   if (!endpoints.has(endpoint as Endpoint) || endpoint === 'metrics/slis') return 'other';
   return endpoint === 'stats/summary' ? 'stats' : endpoint;

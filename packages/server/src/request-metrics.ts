@@ -5,7 +5,7 @@ type RequestLabel = 'method' | 'path' | 'server_type' | 'long_running';
 const LABELS: readonly RequestLabel[] = ['method', 'path', 'server_type', 'long_running'];
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'OPTIONS', 'CONNECT']);
 
-/** Counts requests under upstream's names (`pkg/kubelet/server/metrics`). */
+/** Counts requests under upstream's metric names (`pkg/kubelet/server/metrics`). */
 export class RequestMetrics {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #total: Counter<RequestLabel>;
@@ -34,8 +34,8 @@ export class RequestMetrics {
   }
 
   /**
-   * Counts a request in; the returned function counts it out.
-   * @param path the endpoint's name; `other` where there is none, so that no caller makes labels up
+   * Counts the start of a request. The returned function counts its end.
+   * @param path the name of the endpoint, or `other` for unknown paths, so that clients cannot create labels
    */
   begin(method: string, path: string, serverType: string, isLongRunning = false): () => void {
     const labels: Labels<RequestLabel> = {

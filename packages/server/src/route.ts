@@ -1,7 +1,7 @@
 import type { HealthzQuery } from './health/healthz.ts';
 import { splitTarget } from './http/request-path.ts';
 
-/** What a request asks for. */
+/** The endpoint that a request selects. */
 export type Route =
   | { readonly endpoint: 'healthz'; readonly query: HealthzQuery }
   | { readonly endpoint: 'pods' | 'runningpods' | MetricsEndpoint }
@@ -17,9 +17,9 @@ type MetricsEndpoint = 'metrics' | (typeof METRICS_PAGES)[number];
 const METRICS_PAGES = ['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const;
 
 /**
- * Finds what a request asks for among the endpoints that a server has. Every endpoint is read only: any method but
- * `GET` and `HEAD` is refused before anything else is looked at (W1).
- * @param url the request line's target: path and query as they came, of any content (W3)
+ * Finds the endpoint of a request among those that the server has. All endpoints are read-only: methods other than
+ * `GET` and `HEAD` are rejected (W1).
+ * @param url the target of the request line: path and query as received, with any content (W3)
  */
 export function route(method: string, url: string, endpoints: ReadonlySet<Endpoint>): Route {
   const { path, query } = splitTarget(url);
@@ -49,7 +49,7 @@ function find(
     }
     case 'pods':
     case 'runningpods':
-      // Upstream has `/pods` and `/runningpods/`, and takes either form of both.
+      // Upstream registers `/pods` and `/runningpods/`, and accepts both with and without the trailing slash.
       return rest.length === 0 || (rest.length === 1 && first === '') ? { endpoint: root } : undefined;
     case 'metrics':
       if (rest.length === 0) return { endpoint: root };

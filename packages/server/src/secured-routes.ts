@@ -1,4 +1,4 @@
-/** What the secured server may serve. */
+/** The endpoints of the secured server. */
 export type SecuredEndpoint =
   | 'attach'
   | 'cadvisorMetrics'
@@ -26,18 +26,21 @@ export type SecuredEndpoint =
 interface RouteEntry {
   readonly endpoint: SecuredEndpoint;
   readonly methods: readonly string[];
-  /** `:name` stands for one segment, `*` at the end for any number of them. */
+  /** `:name` matches one segment, and a final `*` any number of segments. */
   readonly pattern: readonly string[];
 }
 
 const READ = ['GET', 'HEAD'];
 const STREAM = ['GET', 'POST'];
-/** Those that a handler of upstream's is given, and refuses itself. */
+/** Upstream routes every method to this handler, which rejects unsupported methods itself. */
 const ANY = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
 const CONTAINER = ':namespace/:pod/:container';
 const CONTAINER_OF_UID = ':namespace/:pod/:uid/:container';
 
-/** Paths and methods as upstream's `InstallAuthNotRequiredHandlers` and `InstallAuthRequiredHandlers`, and `explain`. */
+/**
+ * Paths and methods as in upstream's `InstallAuthNotRequiredHandlers` and `InstallAuthRequiredHandlers`, plus
+ * `explain`.
+ */
 const ROUTES: readonly RouteEntry[] = (
   [
     ['healthz', READ, 'healthz'],
@@ -71,24 +74,24 @@ const ROUTES: readonly RouteEntry[] = (
   ] satisfies readonly (readonly [SecuredEndpoint, readonly string[], string])[]
 ).map(([endpoint, methods, pattern]) => ({ endpoint, methods, pattern: pattern.split('/') }));
 
-/** Where a request leads. */
+/** The result of routing a request. */
 export type SecuredRoute =
   | { readonly endpoint: SecuredEndpoint; readonly params: RouteParams }
   | { readonly endpoint?: undefined; readonly status: 404 }
   | { readonly endpoint?: undefined; readonly status: 405; readonly allow: readonly string[] };
 
-/** What a path says; empty where it does not. */
+/** The parameters of a path. Empty if the pattern does not have the parameter. */
 export interface RouteParams {
   readonly namespace: string;
   readonly pod: string;
   readonly uid: string;
   readonly container: string;
   readonly check: string;
-  /** What `*` stands for. */
+  /** The segments that `*` matched. */
   readonly rest: readonly string[];
 }
 
-/** Finds the endpoint of a method and a path that is taken apart, among those that are there. */
+/** Finds the endpoint for a method and a split path among the endpoints that are present. */
 export function securedRoute(
   method: string,
   segments: readonly string[],
@@ -117,23 +120,29 @@ function match(pattern: readonly string[], segments: readonly string[]): RoutePa
   return { ...params, rest: segments.slice(fixed) };
 }
 
-/** What is off where the configuration's `enableDebuggingHandlers` is: upstream answers 405 below these, and knows no other. */
+/**
+ * Path roots for which upstream returns 405 if the configuration's `enableDebuggingHandlers` is false. Upstream has no
+ * others.
+ */
 const DEBUGGING_ROOTS: ReadonlySet<string> = new Set(['run', 'exec', 'attach', 'portForward', 'containerLogs', 'logs']);
 const ALWAYS_ON: ReadonlySet<SecuredEndpoint> = new Set([
   ...(['healthz', 'pods', 'stats', 'metrics', 'probeMetrics', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
 ]);
 
-/** Whether a path is one of those that are answered by 405 where debugging handlers are off. */
+/** Returns whether a path gets a 405 when debugging handlers are disabled. */
 export function isDebuggingPath([first = '', second = '']: readonly string[]): boolean {
   return DEBUGGING_ROOTS.has(first) || first === 'runningpods' || (first === 'debug' && second === 'pprof');
 }
 
-/** Whether an endpoint is there without debugging handlers. */
+/** Returns whether an endpoint is served even when debugging handlers are disabled. */
 export function isAlwaysOn(endpoint: SecuredEndpoint): boolean {
   return ALWAYS_ON.has(endpoint);
 }
 
-/** The label `path` of the metrics of requests (`getMetricBucket`), so that no caller makes labels up. */
+/**
+ * Returns the label `path` of the request metrics (`getMetricBucket`). Unknown paths share one label, so that clients
+ * cannot create labels.
+ */
 export function metricBucket(segments: readonly string[] | undefined): string {
   const [first = '', second] = segments ?? [];
   const bucket = first === 'metrics' && second !== undefined ? `metrics/${second}` : first;
@@ -148,7 +157,10 @@ const BUCKETS: ReadonlySet<string> = new Set([
   'stats',
 ]);
 
-/** Those that the label `long_running` is true for; upstream's list has `portforward`, which no path is. */
+/**
+ * Values of `path` with the label `long_running`. Upstream's list has `portforward` in lower case, which no path
+ * matches.
+ */
 const LONG_RUNNING: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'debug']);
 
 export function isLongRunning(bucket: string): boolean {

@@ -20,34 +20,40 @@ import {
   securedRoute,
 } from './secured-routes.ts';
 
-/** What {@link SecuredServer} works with. */
+/** The components of {@link SecuredServer}. */
 export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {
   readonly metrics?: Metrics;
-  /** What is served, by the endpoint's name: made by `stateEndpoints`, `logEndpoints`, `streamEndpoints` and the like, or functions of your own. */
+  /**
+   * The handlers by endpoint name: from `stateEndpoints`, `logEndpoints`, `streamEndpoints` and similar functions, or
+   * custom functions.
+   */
   readonly endpoints: Endpoints;
-  /** What takes connections over: made by `streamEndpoints`. */
+  /** The handlers that take over upgraded connections: from `streamEndpoints`. */
   readonly upgrades?: UpgradeEndpoints;
 }
 
 export interface SecuredServerOptions {
-  /** The configuration's `address`: every address by default. */
+  /** The configuration's `address`. Default: all addresses. */
   readonly address?: string;
-  /** `port`: 10250 by default; 0 for any that is free. */
+  /** `port`. Default: 10250. 0: any free port. */
   readonly port?: number;
   readonly tls?: TlsSettings;
-  /** `enableDebuggingHandlers`: whether there is more than health, pods and metrics; true by default. */
+  /** `enableDebuggingHandlers`: whether to serve more than health, pods and metrics. Default: true. */
   readonly debugging?: boolean;
   readonly limits?: ServerLimits & {
-    /** How many requests one client may have under way, streams among them; 2000 by default: the API server is one client. */
+    /**
+     * The maximum number of concurrent requests per client, including streams. Default: 2000, because the API server is
+     * one client.
+     */
     readonly maxInFlight?: number;
   };
-  /** Told where it listens. */
+  /** Called with the address on which the server listens. */
   readonly onListening?: (got: ListenAddress) => void;
 }
 
 /**
- * The kubelet's secured port (`ListenAndServeKubeletServer`, `pkg/kubelet/server/server.go`): who asks is known, and may,
- * before anything answers (W1).
+ * The kubelet's secured port (`ListenAndServeKubeletServer`, `pkg/kubelet/server/server.go`). Every request is
+ * authenticated and authorized before an endpoint handles it (W1).
  */
 export class SecuredServer {
   readonly #components: SecuredServerComponents;
@@ -58,7 +64,7 @@ export class SecuredServer {
   readonly #listener: SecuredListener;
   readonly #startOnce = new StartOnce('SecuredServer');
 
-  /** @throws ServerError `InvalidOptions` naming the port, limit or setting of TLS that cannot be */
+  /** @throws ServerError `InvalidOptions` naming the invalid port, limit or TLS setting */
   constructor(given: SecuredServerComponents, options: SecuredServerOptions = {}) {
     checkOptions('SecuredServer', options, {
       address: 'string?',
@@ -87,8 +93,8 @@ export class SecuredServer {
   }
 
   /**
-   * Serves until `signal` is aborted, and all that it does has ended.
-   * @throws ServerError `ListenFailed`; `InvalidOptions` where there is a certificate at first, and it cannot be used
+   * Serves until `signal` is aborted and all requests have ended.
+   * @throws ServerError `ListenFailed`; `InvalidOptions` if the initial certificate is unusable
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -130,7 +136,8 @@ export class SecuredServer {
         call.takeTime();
         return await upgrade(upgraded);
       }
-      // What has taken the connection over does not see its client go: the deadline must hold, whoever heeds it.
+      // A handler that took over the connection does not notice that the client disconnects. Therefore the deadline
+      // applies even to handlers that ignore the signal.
       const making = Promise.resolve(this.#components.endpoints[endpoint]?.(call));
       const answer = (await abortable(making, call.signal)) ?? notFound();
       return 'stream' in answer ? text(400, 'this is served without an upgrade of the connection\n') : answer;
@@ -139,14 +146,16 @@ export class SecuredServer {
     }
   }
 
-  /** Everything before an endpoint: who asks, whether they may, where it leads. */
+  /**
+   * Runs all steps before an endpoint: authentication, authorization, routing, and the limit of concurrent requests.
+   */
   async #enter(exchange: Exchange, { path, segments, query }: RequestPath): Promise<Reply | Entered> {
     const { method, signal } = exchange;
     const admission = await this.#access.admit(exchange, method, path, signal);
     if (admission.user === undefined) return admission.refusal;
     const { user } = admission;
     exchange.trust();
-    // No name has a NUL: there is no such thing, as upstream answers.
+    // No name contains a NUL, so the answer is 404, as in upstream.
     if (segments === undefined) return path.includes('\0') ? notFound() : text(400, '400 Bad Request\n');
     const { debugging = true } = this.#options;
     if (!debugging && isDebuggingPath(segments)) return text(405, 'Debug endpoints are disabled.\n');
@@ -174,7 +183,10 @@ interface Entered {
   readonly leave: () => void;
 }
 
-/** Makes an answer; `over` is called when it is made, or, of a stream, when nobody waits for the rest of it. */
+/**
+ * Makes an answer. Calls `over` when the answer is complete; for a streamed answer, when the stream ends or the client
+ * disconnects.
+ */
 async function untilTaken<T extends Answer | undefined>(
   make: () => Promise<T>,
   signal: AbortSignal,

@@ -201,7 +201,7 @@ describe('judgeCertificate', () => {
     [{ ...good, problem: 'bad' }, ['ca'], 150, { problem: 'bad' }],
     [good, ['ca'], 99, { problem: 'certificate is not yet valid' }],
     [good, ['ca'], 201, { problem: 'certificate has expired' }],
-    [good, ['other'], 150, { problem: 'certificate signed by an authority that is no longer believed' }],
+    [good, ['other'], 150, { problem: 'certificate signed by an authority that is no longer trusted' }],
     [{ ...good, user: undefined }, ['ca'], 150, undefined],
   ])('%#', (certificate, authorities, nowMs, verdict) => {
     expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
@@ -223,7 +223,7 @@ describe('clientCertificate', () => {
     expect(forged.fingerprints).not.toContain(namesake.fingerprint);
     expect(forged.user?.name).toBe('someone');
     const verdict = judgeCertificate(forged, new Set([namesake.fingerprint]), Date.now() + 60_000);
-    expect(verdict).toEqual({ problem: 'certificate signed by an authority that is no longer believed' });
+    expect(verdict).toEqual({ problem: 'certificate signed by an authority that is no longer trusted' });
   });
 });
 

@@ -82,7 +82,10 @@ describe('SecuredServer: TLS', () => {
 
   it('does not begin with a certificate that cannot be served, and says that it is the certificate', async () => {
     const garbage = start({ ...open, certificate: new Changing<KeyPair | undefined>({ cert: 'none', key: 'none' }) });
-    const told = { code: 'InvalidOptions', message: expect.stringMatching(/^the serving certificate cannot be used/) };
+    const told = {
+      code: 'InvalidOptions',
+      message: expect.stringMatching(/^the serving certificate does not work with its key/),
+    };
     await expect(garbage).rejects.toMatchObject(told);
     const mixed = { cert: serving.cert, key: client.key };
     await expect(start({ ...open, certificate: new Changing<KeyPair | undefined>(mixed) })).rejects.toMatchObject(told);
@@ -276,7 +279,7 @@ describe('SecuredServer: requests', () => {
     const raw = await rawConnection(port);
     raw.write('GET /exec/n/p/c HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
     expect(await allOf(raw)).toBe('');
-    expect(lines.map(({ message }) => message)).toEqual(['HTTP answer cannot be sent']);
+    expect(lines.map(({ message }) => message)).toEqual(['Failed to send HTTP answer']);
   });
 
   it('K4: breaks off, and says so, where one version of HTTP alone refuses an answer', async () => {
@@ -284,7 +287,7 @@ describe('SecuredServer: requests', () => {
     const answer = { status: 200, headers: { Trailer: 'x' }, body: 'x' };
     const port = await start({ ...open, logger, endpoints: { pods: () => answer } });
     await expect(ask(port, '/pods')).rejects.toThrow();
-    expect(lines.map(({ message }) => message)).toContain('HTTP answer cannot be sent');
+    expect(lines.map(({ message }) => message)).toContain('Failed to send HTTP answer');
   });
 
   it('is there without debugging handlers as upstream is', async () => {

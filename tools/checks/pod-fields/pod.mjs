@@ -14,10 +14,7 @@ export const pod = {
     works('affinity', [t.affinity, 'one term of two']),
     others('automountServiceAccountToken', 'the API server, which adds the token volume'),
     works('containers', [t.podRuntime, 'gets its sandbox, its containers, and the events that people know']),
-    works('dnsConfig dnsPolicy', [
-      t.dns,
-      "adds the pod's own settings, without saying anything twice, options by their names",
-    ]),
+    works('dnsConfig dnsPolicy', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
     works(
       'enableServiceLinks',
       [t.services, "shows the services of the pod's own namespace where it wants links, with all of their ports"],
@@ -32,7 +29,10 @@ export const pod = {
         'one that is added to a pod that runs sees its target, ends once, and is not started again by the next kubelet',
       ],
     ),
-    works('hostAliases', [t.network, "writes the pod's names and aliases, and mounts the file read-write"]),
+    works('hostAliases', [
+      t.network,
+      "writes the pod's names and aliases into its hosts file and mounts it read-write",
+    ]),
     works(
       'hostIPC hostNetwork hostPID shareProcessNamespace',
       [t.sandbox, 'shares namespaces as %j asks'],
@@ -49,7 +49,7 @@ export const pod = {
     ),
     works('hostname subdomain', [t.hostname, 'both']),
     works('hostnameOverride', [t.hostname, 'an override beats both']),
-    works('imagePullSecrets', [t.pullSecrets, 'pulls with its own secrets first, then with what the node has']),
+    works('imagePullSecrets', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
     works(
       'initContainers',
       [t.init, 'C3: the next one follows a success'],
@@ -102,19 +102,19 @@ export const pod = {
     works('tolerations', [t.predicates, 'a toleration lets it in']),
     works('volumes', [t.volumes, 'show in containers once they are ready, and not before']),
   ],
-  HostAlias: [works('hostnames ip', [t.network, "writes the pod's names and aliases, and mounts the file read-write"])],
-  LocalObjectReference: [
-    works('name', [t.pullSecrets, 'pulls with its own secrets first, then with what the node has']),
-  ],
-  PodDNSConfig: [
-    works('nameservers options searches', [
-      t.dns,
-      "adds the pod's own settings, without saying anything twice, options by their names",
+  HostAlias: [
+    works('hostnames ip', [
+      t.network,
+      "writes the pod's names and aliases into its hosts file and mounts it read-write",
     ]),
   ],
-  PodDNSConfigOption: [
-    works('name value', [t.dns, "adds the pod's own settings, without saying anything twice, options by their names"]),
+  LocalObjectReference: [
+    works('name', [t.pullSecrets, "pulls with its own secrets first, then with the node's logins"]),
   ],
+  PodDNSConfig: [
+    works('nameservers options searches', [t.dns, "adds the pod's own settings without duplicates, options by name"]),
+  ],
+  PodDNSConfigOption: [works('name value', [t.dns, "adds the pod's own settings without duplicates, options by name"])],
   PodOS: [works('name', [t.predicates, 'another operating system'])],
   PodReadinessGate: [
     works('conditionType', [

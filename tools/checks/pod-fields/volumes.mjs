@@ -138,10 +138,10 @@ export const volumes = {
     ),
   ],
   LabelSelector: [
-    works('matchExpressions matchLabels', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
+    works('matchExpressions matchLabels', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
   ],
   LabelSelectorRequirement: [
-    works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with the labels']),
+    works('key operator values', [t.trustLabels, 'of a signer are those of its bundles with matching labels']),
   ],
   ImageVolumeSource: [works('pullPolicy reference', imageVolume)],
   PersistentVolumeClaimVolumeSource: [works('claimName readOnly', claims)],

@@ -46,7 +46,7 @@ await withCluster('the certificates of a node in a cluster', options, (cluster) 
       console.log(`a pod was ready ${tookMs} ms after a rotation`);
       await it.deletePod(`round-${round}`);
     }
-    expect(await it.kubeletLog()).toContain('The credentials have changed; connections are made anew');
+    expect(await it.kubeletLog()).toContain('Credentials changed; opening new connections');
     expect(containerId(await it.readyPod('kept'))).toBe(containerId(kept));
     expect(await it.nodeReady()).toBe('True');
   });

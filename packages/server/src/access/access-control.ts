@@ -8,35 +8,38 @@ import { RefusalLog } from './refusal-log.ts';
 import { requestAttributes } from './request-attributes.ts';
 import type { UserInfo } from './user.ts';
 
-/** What {@link AccessControl} works with. */
+/** The components of {@link AccessControl}. */
 export interface AccessControlComponents {
-  /** Who asks: `Authentication`, by client certificate and bearer token, or an object of your own. */
+  /** Authenticates clients: `Authentication` (client certificates and bearer tokens) or a custom object. */
   readonly authentication: Authenticator;
-  /** Who may what: `alwaysAllow`, `WebhookAuthorization`, or an object of your own. */
+  /** Authorizes users: `alwaysAllow`, `WebhookAuthorization` or a custom object. */
   readonly authorization: Authorization;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
-/** Who is let in, or the answer to who is not. */
+/** The authenticated and authorized user, or the reply that rejects the request. */
 export type Admission = { readonly user: UserInfo } | { readonly user?: undefined; readonly refusal: Reply };
 
 /**
- * The door of the secured server: nobody passes before it is known who asks and that they may (W1). Answers are upstream's
- * (`InstallAuthFilter`, `pkg/kubelet/server/server.go`).
+ * Authenticates and authorizes every request of the secured server before any endpoint handles it (W1). Replies are
+ * upstream's (`InstallAuthFilter`, `pkg/kubelet/server/server.go`).
  */
 export class AccessControl {
   readonly #components: WithDefaults<AccessControlComponents>;
   readonly #refusals: RefusalLog;
 
-  /** @throws OptionsError naming the component that is missing or lacks its method: without it, every request would fail */
+  /**
+   * @throws OptionsError naming the component that is missing or lacks its method; without the check, every request
+   * would fail
+   */
   constructor(components: AccessControlComponents) {
     checkComponents('AccessControl', components, { authentication: ['identify'], authorization: ['allows'] });
     this.#components = withDefaults(components);
     this.#refusals = new RefusalLog(this.#components);
   }
 
-  /** @param path decoded. @throws the signal's reason alone */
+  /** Checks a request. @param path the decoded path. @throws only the signal's reason */
   async admit(shown: ShownCredentials, method: string, path: string, signal: AbortSignal): Promise<Admission> {
     const { authentication, authorization, logger } = this.#components;
     let identity: Identity;
@@ -44,13 +47,14 @@ export class AccessControl {
       identity = await authentication.identify(shown, signal);
     } catch (err) {
       signal.throwIfAborted();
-      // What it says is not for strangers.
+      // The error text must not reach unauthenticated clients.
       logger.error({ err, method }, 'Unable to authenticate the request due to an error');
       return { refusal: text(401, 'Unauthorized') };
     }
     if (identity.user === undefined) {
       logger.debug({ problem: identity.problem, method }, 'Unable to authenticate the request');
-      // As upstream (`pkg/kubelet/server/server.go: InstallAuthFilter`), a request without credentials is no error.
+      // Upstream does not log a request without credentials as an error either (`pkg/kubelet/server/server.go:
+      // InstallAuthFilter`).
       if (showsCredentials(shown)) this.#refusals.refused(identity.problem, method);
       return { refusal: text(401, 'Unauthorized') };
     }
@@ -58,7 +62,7 @@ export class AccessControl {
     const { verb, subresources } = requestAttributes(path, method);
     for (const subresource of subresources) {
       try {
-        // What is no yes is none: nobody is let in by a word that a program's own authorization gives by mistake.
+        // Only `true` grants access, so that a wrong return value of a custom authorization never does.
         if ((await authorization.allows(user, verb, subresource, signal)) === true) return { user };
       } catch (err) {
         signal.throwIfAborted();

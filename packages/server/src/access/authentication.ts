@@ -9,52 +9,53 @@ import { ReviewCache } from './review-cache.ts';
 import type { Reviewer, TokenReviewStatus } from './reviews.ts';
 import { ANONYMOUS, type UserInfo, withAuthenticatedGroup } from './user.ts';
 
-/** What {@link Authentication} works with. */
+/** The components of {@link Authentication}. */
 export interface AuthenticationComponents {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Who reviews bearer tokens; without, none is taken. */
+  /** Reviews bearer tokens. If absent, bearer tokens are not accepted. */
   readonly reviewer?: Pick<Reviewer, 'reviewToken'>;
-  /** The authorities of client certificates; without, none is looked at. */
+  /** The authorities of client certificates. If absent, client certificates are ignored. */
   readonly authorities?: { readonly fingerprints: ReadonlySet<string> };
 }
 
 export interface AuthenticationOptions {
-  /** Whether whoever shows nothing is let in, as `system:anonymous`; false by default. */
+  /** Whether a client without credentials is accepted as `system:anonymous`. Default: false. */
   readonly anonymous?: boolean;
-  /** How long the review of a token is believed, in milliseconds; 2 min by default. One that has failed is not. */
+  /** How long the review of a token is cached, in milliseconds. Default: 2 min. Failed reviews are not cached. */
   readonly tokenTtlMs?: number;
 }
 
-/** What a request shows of who it is from. */
+/** The credentials of a request. */
 export interface ShownCredentials {
   readonly certificate: ClientCertificate | undefined;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Who asks, or why that is not known. */
+/** The authenticated user, or why authentication failed. */
 export type Identity = { readonly user: UserInfo } | { readonly user?: undefined; readonly problem: string };
 
-/** Finds out who asks: {@link Authentication}, or a program's own. */
+/** Authenticates clients: {@link Authentication} or a custom implementation. */
 export interface Authenticator {
   /**
-   * Whoever it does not know is answered with 401, and only the log tells why. So is everybody while it throws, which is logged as an error.
+   * Returns the user of a request. An unknown client gets 401, and the reason is only logged. If the method throws, the
+   * client also gets 401, and the error is logged.
    * @throws the signal's reason
    */
   identify(shown: ShownCredentials, signal: AbortSignal): Promise<Identity>;
 }
 
 /**
- * Finds out who asks, as upstream's delegating authenticator (`k8s.io/apiserver/pkg/authentication/authenticatorfactory`): by
- * client certificate, else by bearer token; any that is good is enough. Whoever shows something that is not good is refused,
- * and is not anonymous.
+ * Authenticates clients as upstream's delegating authenticator does
+ * (`k8s.io/apiserver/pkg/authentication/authenticatorfactory`): by client certificate, otherwise by bearer token. One
+ * valid credential is enough. A client with only invalid credentials is rejected and does not become anonymous.
  */
 export class Authentication implements Authenticator {
   readonly #components: WithDefaults<AuthenticationComponents>;
   readonly #anonymous: boolean;
   readonly #reviews: ReviewCache<TokenReviewStatus>;
 
-  /** @throws ServerError `InvalidOptions` where nobody could be let in, as upstream */
+  /** @throws ServerError `InvalidOptions` if no client could ever be authenticated, as in upstream */
   constructor(given: AuthenticationComponents, options: AuthenticationOptions = {}) {
     checkOptions('Authentication', options, { anonymous: 'boolean?', tokenTtlMs: 'number?' });
     checkComponents('Authentication', given, {});
@@ -67,12 +68,13 @@ export class Authentication implements Authenticator {
     checkNumberOptions({ tokenTtlMs }, { tokenTtlMs: 'notNegative' });
     this.#components = components;
     this.#anonymous = anonymous;
-    // What kept a token from being reviewed may be over by the next time: upstream does not keep that either (`cacheErrs`).
+    // A failed review is not cached, because its cause may be temporary. Upstream does not cache it either
+    // (`cacheErrs`).
     const ttlMs = ({ authenticated, error }: TokenReviewStatus) => (!authenticated && error ? 0 : tokenTtlMs);
     this.#reviews = new ReviewCache(components, { ttlMs });
   }
 
-  /** Never throws but for the signal: what goes wrong is a problem of the request. */
+  /** Returns the user, or the problem with the credentials. Throws only the signal's reason. */
   async identify({ certificate, headers }: ShownCredentials, signal: AbortSignal): Promise<Identity> {
     const problems: string[] = [];
     const { authorities, clock, reviewer } = this.#components;
@@ -95,8 +97,8 @@ export class Authentication implements Authenticator {
     if (shown.token === undefined) return { problem: shown.problem };
     const { token } = shown;
     const { reviewer } = this.#components;
-    if (reviewer === undefined) return { problem: 'bearer tokens are not taken' };
-    // Of a token only a hash is kept (W4).
+    if (reviewer === undefined) return { problem: 'bearer tokens are not accepted' };
+    // Only a hash of the token is kept (W4).
     const key = createHash('sha256').update(token).digest('base64');
     try {
       const review = await this.#reviews.ask(key, (asking) => reviewer.reviewToken(token, asking), signal);

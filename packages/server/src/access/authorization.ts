@@ -5,42 +5,47 @@ import { ReviewCache } from './review-cache.ts';
 import { type AccessReviewStatus, accessReviewSpec, type Reviewer } from './reviews.ts';
 import type { UserInfo } from './user.ts';
 
-/** Decides whether somebody may use a subresource of this node. */
+/** Decides whether a user may access a subresource of this node. */
 export interface Authorization {
-  /** Whether they may: `true` alone lets them. @throws whatever keeps it from being known; the signal's reason */
+  /**
+   * Returns whether access is allowed; only `true` allows it. @throws any error that prevents a decision; the signal's
+   * reason
+   */
   allows(user: UserInfo, verb: string, subresource: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** The mode `AlwaysAllow`: whoever is let in may do everything. */
+/** The mode `AlwaysAllow`: every authenticated user may do everything. */
 export const alwaysAllow: Authorization = { allows: async () => true };
 
-/** What {@link WebhookAuthorization} works with. */
+/** The components of {@link WebhookAuthorization}. */
 export interface WebhookAuthorizationComponents {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Who reviews what somebody may do: the API server, by SubjectAccessReviews. */
+  /** Reviews access: the API server, by SubjectAccessReviews. */
   readonly reviewer: Pick<Reviewer, 'reviewAccess'>;
 }
 
 export interface WebhookAuthorizationOptions {
-  /** The node whose subresources are asked about. */
+  /** The node whose subresources are accessed. */
   readonly nodeName: string;
-  /** How long a yes is believed, in milliseconds; 5 min by default. */
+  /** How long an allowed decision is cached, in milliseconds. Default: 5 min. */
   readonly allowedTtlMs?: number;
-  /** How long a no is believed, in milliseconds; 30 s by default. */
+  /** How long a denied decision is cached, in milliseconds. Default: 30 s. */
   readonly deniedTtlMs?: number;
 }
 
-/** What is longer than this is asked for anew each time (`shouldCache` of upstream's webhook authorizer). */
+/** A longer request is not cached (`shouldCache` of upstream's webhook authorizer). */
 const MAX_KEY_LENGTH = 10_000;
 
-/** The mode `Webhook`: the API server decides, and its answers are believed for a time, though it is away. */
+/**
+ * The mode `Webhook`: the API server decides. Decisions are cached and stay valid while the API server is unreachable.
+ */
 export class WebhookAuthorization implements Authorization {
   readonly #reviewer: Pick<Reviewer, 'reviewAccess'>;
   readonly #nodeName: string;
   readonly #reviews: ReviewCache<AccessReviewStatus & { readonly isTooLong: boolean }>;
 
-  /** @throws ServerError `InvalidOptions` naming the time that makes no sense */
+  /** @throws ServerError `InvalidOptions` naming the invalid duration */
   constructor(given: WebhookAuthorizationComponents, options: WebhookAuthorizationOptions) {
     checkOptions('WebhookAuthorization', options, {
       nodeName: 'string',

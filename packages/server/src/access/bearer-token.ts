@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The first part of a WebSocket protocol that stands for a bearer token, base64url (`request/websocket/protocol.go`). */
+/** The prefix of a WebSocket protocol that carries a bearer token in base64url (`request/websocket/protocol.go`). */
 const TOKEN_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 
-/** A token that is shown, or why what is shown for one is none. */
+/** The token of a request, or why the token is invalid. */
 export type ShownToken = { readonly token: string } | { readonly token?: undefined; readonly problem: string };
 
 /**
- * The token that a request shows: of its `Authorization` header, or, for browsers, of the WebSocket protocols that it offers
- * beside another (`request/websocket/protocol.go`). `undefined` where there is none; what is not meant as a bearer token is
- * none either.
+ * Returns the bearer token of a request: from its `Authorization` header or, for browsers, from the WebSocket protocols
+ * that it offers next to another protocol (`request/websocket/protocol.go`). Returns `undefined` if there is none, or
+ * if the credentials are of another kind.
  */
 export function bearerToken(headers: IncomingHttpHeaders): ShownToken | undefined {
   const [scheme, token] = (headers.authorization ?? '').trim().split(' ');
@@ -21,11 +21,11 @@ export function bearerToken(headers: IncomingHttpHeaders): ShownToken | undefine
   if (encoded === TOKEN_PROTOCOL) return undefined;
   const decoded = decode(encoded.slice(TOKEN_PROTOCOL.length));
   if (decoded === undefined) return { problem: 'the bearer token among the WebSocket protocols cannot be decoded' };
-  // Alone it would have to be the protocol that is chosen, which it cannot be.
+  // A client that offers only the token protocol would need the server to select it, which is not allowed.
   return protocols.length > 1 ? { token: decoded } : { problem: 'no WebSocket protocol beside the bearer token' };
 }
 
-/** The protocols that a WebSocket client offers, without one that stands for a token (W4). */
+/** Returns the protocols that a WebSocket client offers, without those that carry a token (W4). */
 export function protocolsWithoutToken(headers: IncomingHttpHeaders): readonly string[] {
   return webSocketProtocols(headers).filter((protocol) => !protocol.startsWith(TOKEN_PROTOCOL));
 }

@@ -1,4 +1,7 @@
-/** The fields of a certificate that decide whether it may sign or use another, of which `node:crypto` tells nothing. */
+/**
+ * The fields of a certificate that decide whether it may sign or use another one and that `node:crypto` does not
+ * expose.
+ */
 export interface CertificateFields {
   /** 1, 2 or 3. */
   readonly version: number;
@@ -13,14 +16,17 @@ export interface CertificateFields {
   readonly signsCertificates: boolean | undefined;
   /** Object identifiers as in `signatureAlgorithm`; `undefined` if the certificate does not restrict its use. */
   readonly extendedUsages: readonly string[] | undefined;
-  /** Other extensions that an issuer or its critical flag obliges a verifier to heed. */
+  /** Extensions that this code does not evaluate but a verifier must respect: critical ones, and constraints. */
   readonly unhandled: readonly string[];
-  /** Of those, the critical ones that Go's verifier does not heed and therefore refuses; OpenSSL heeds more. */
+  /**
+   * The critical extensions among `unhandled` that Go's verifier does not know and therefore rejects; OpenSSL knows
+   * more.
+   */
   readonly unheeded: readonly string[];
-  /** Whether a path with the certificate may need a policy, which OpenSSL does not check unless it is asked to. */
+  /** Whether a path with the certificate may require a policy, which OpenSSL does not check by default. */
   readonly requiresPolicy: boolean;
   readonly constrainsNames: boolean;
-  /** Whether a DNS name has a wildcard, which OpenSSL does not compare with the names that an issuer excludes. */
+  /** Whether a DNS name has a wildcard, which OpenSSL does not compare with an issuer's excluded names. */
   readonly hasWildcard: boolean;
 }
 
@@ -30,12 +36,17 @@ const EXTENDED_KEY_USAGE = '551d25';
 const ALTERNATIVE_NAMES = '551d11';
 const NAME_CONSTRAINTS = '551d1e';
 const POLICY_CONSTRAINTS = '551d24';
-/** Extensions that Go heeds beside those handled here: CRL distribution points, policies (32, 33, 54) and those above. */
+/**
+ * Extensions that Go evaluates in addition to those handled here: CRL distribution points, policies (32, 33, 54) and
+ * those above.
+ */
 const HEEDED_BY_GO: ReadonlySet<string> = new Set([
   ...['551d1f', '551d20', '551d21', '551d36', ALTERNATIVE_NAMES, NAME_CONSTRAINTS, POLICY_CONSTRAINTS],
 ]);
 const HANDLED: ReadonlySet<string> = new Set([BASIC_CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
-/** Restrictions on what is below a certificate: names (30), policies (33, 36, 54). They bind although not critical. */
+/**
+ * Constraints on certificates below this one: names (30) and policies (33, 36, 54). They apply even if not critical.
+ */
 const CONSTRAINING: ReadonlySet<string> = new Set([NAME_CONSTRAINTS, '551d21', POLICY_CONSTRAINTS, '551d36']);
 
 const NONE = Buffer.alloc(0);
@@ -47,13 +58,13 @@ const INTEGER = 0x02;
 const BIT_STRING = 0x03;
 const OCTET_STRING = 0x04;
 const OBJECT_IDENTIFIER = 0x06;
-/** Kinds of names: email address, DNS name, URI and IP address. Go reads no others. */
+/** Types of names: email address, DNS name, URI and IP address. Go reads no others. */
 const EMAIL = 0x81;
 const DNS = 0x82;
 const URI = 0x86;
 const IP = 0x87;
 const READ_BY_GO: ReadonlySet<number> = new Set([EMAIL, DNS, URI, IP]);
-/** URIs that Go parses too: a scheme, a host of labels, and escapes that are complete. Go parses some more. */
+/** URIs that Go can parse: a scheme, a host of labels, and complete escapes. Go can parse some more. */
 const PLAIN_URI =
   /^[a-z][a-z0-9+.-]*:(\/\/[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d+)?(?=[/?#]|$))?([\w.~!$&'()*+,;=:@/?#-]|%[0-9a-f]{2})*$/i;
 
@@ -63,19 +74,19 @@ const CERT_SIGN = 0x04;
 interface Element {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
+  /** The element including tag and length. */
   readonly raw: Buffer;
 }
 
 /**
  * Reads the fields of a certificate (RFC 5280, section 4.1).
- * @throws Error for a certificate that is not as the RFC has it, or has an extension twice
+ * @throws Error if the certificate violates the RFC, or has an extension twice
  */
 export function certificateFields(der: Buffer): CertificateFields {
   const [certificate] = elements(der);
   const [tbs, outerAlgorithm] = elements(contentOf(certificate, SEQUENCE));
   const parts = elements(contentOf(tbs, SEQUENCE));
-  // Version 1 leaves the version out, and counts from 0.
+  // Version 1 leaves the field out. The value counts from 0.
   const version = parts[0]?.tag === VERSION ? contentOf(elements(parts.shift()?.content ?? NONE)[0], INTEGER)[0] : 0;
   const [, innerAlgorithm, issuer, , subject] = parts;
   if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');
@@ -108,7 +119,7 @@ export function certificateFields(der: Buffer): CertificateFields {
   };
 }
 
-/** @throws Error for names that Go does not read */
+/** @throws Error for names that Go cannot read */
 function alternativeNames(value: Element | undefined): readonly Element[] {
   if (value === undefined) return [];
   const names = elements(contentOf(value, SEQUENCE));
@@ -151,13 +162,13 @@ function basicConstraintsOf(value: Element | undefined): CertificateFields['basi
   const length = parts.find(({ tag }) => tag === INTEGER)?.content;
   if (length === undefined) return { ca, pathLength: undefined };
   const [first = 0x80] = length;
-  if (first >= 0x80 || length.length > 4) throw new Error('a path length that no chain has');
+  if (first >= 0x80 || length.length > 4) throw new Error('the path length is out of range');
   return { ca, pathLength: length.readUIntBE(0, length.length) };
 }
 
 function signsCertificatesOf(value: Element | undefined): boolean | undefined {
   if (value === undefined) return undefined;
-  // The first byte of a bit string counts the bits that are not used.
+  // The first byte of a bit string is the number of unused bits.
   return ((contentOf(value, BIT_STRING)[1] ?? 0) & CERT_SIGN) !== 0;
 }
 
@@ -165,7 +176,7 @@ function extendedUsagesOf(value: Element | undefined): readonly string[] | undef
   return value === undefined ? undefined : elements(contentOf(value, SEQUENCE)).map(oidOf);
 }
 
-/** @throws Error for a boolean that DER does not have: Go refuses it */
+/** @throws Error for a boolean that is not valid DER, which Go rejects */
 function isTrue(element: Element | undefined): boolean {
   if (element?.tag !== BOOLEAN) return false;
   const [value] = element.content;
@@ -174,23 +185,23 @@ function isTrue(element: Element | undefined): boolean {
   return value === 0xff;
 }
 
-/** All elements of DER, one after another. */
+/** Splits DER into consecutive elements. */
 function elements(der: Buffer): Element[] {
   const all: Element[] = [];
   for (let at = 0; at < der.length; ) {
     const tag = der[at] ?? 0;
     const short = der[at + 1];
-    if (short === undefined) throw new Error('DER that is cut off');
+    if (short === undefined) throw new Error('DER is truncated');
     let length = short;
     let start = at + 2;
     if (short >= 0x80) {
       const bytes = short - 0x80;
-      if (bytes < 1 || bytes > 4 || start + bytes > der.length) throw new Error('a length that DER does not have');
+      if (bytes < 1 || bytes > 4 || start + bytes > der.length) throw new Error('invalid DER length');
       length = der.readUIntBE(start, bytes);
       start += bytes;
     }
     const end = start + length;
-    if (end > der.length) throw new Error('DER that is cut off');
+    if (end > der.length) throw new Error('DER is truncated');
     all.push({ tag, content: der.subarray(start, end), raw: der.subarray(at, end) });
     at = end;
   }
@@ -198,7 +209,7 @@ function elements(der: Buffer): Element[] {
 }
 
 function contentOf(element: Element | undefined, tag: number): Buffer {
-  if (element?.tag !== tag) throw new Error(`expected the tag ${tag}, got ${element?.tag}`);
+  if (element?.tag !== tag) throw new Error(`expected DER tag ${tag}, got ${element?.tag}`);
   return element.content;
 }
 

@@ -3,27 +3,30 @@ import { type Logger, type WithDefaults, withDefaults } from '@node-agent/teleme
 import { ServerError } from '../errors.ts';
 import { certificatesIn } from './pem-certificates.ts';
 
-/** The authorities whose client certificates are believed. */
+/** The authorities whose client certificates are trusted. */
 export interface ClientAuthorities {
-  /** All of them, PEM. */
+  /** All authorities, in PEM. */
   readonly pem: string;
-  /** Their SHA-256 fingerprints, as TLS writes them. */
+  /** Their SHA-256 fingerprints, in TLS notation. */
   readonly fingerprints: ReadonlySet<string>;
-  /** Calls `listener` whenever they are others. @returns ends that */
+  /** Calls `listener` whenever the authorities change. @returns a function that removes the listener */
   onChange(listener: () => void): () => void;
 }
 
-/** What {@link ClientCaFile} works with. */
+/** The components of {@link ClientCaFile}. */
 export interface ClientCaFileComponents {
   readonly fs: { readFile(path: string): Promise<Uint8Array> };
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
-/** As often as upstream looks (`dynamiccertificates.FileRefreshDuration`). */
+/** How often the file is read; upstream's interval (`dynamiccertificates.FileRefreshDuration`). */
 const PERIOD_MS = 60_000;
 
-/** The authorities in a file (`clientCAFile`), read again every minute. While it is not readable, the last good ones hold. */
+/**
+ * The authorities in a file (`clientCAFile`), read again every minute. If the file is unreadable, the last valid
+ * authorities stay in use.
+ */
 export class ClientCaFile implements ClientAuthorities {
   readonly #components: WithDefaults<ClientCaFileComponents>;
   readonly #path: string;
@@ -51,7 +54,10 @@ export class ClientCaFile implements ClientAuthorities {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Reads the file. @throws ServerError `InvalidOptions` naming it, where it has no certificate; errors of the file system */
+  /**
+   * Reads the file. @throws ServerError `InvalidOptions` naming the file if it contains no certificate or an invalid
+   * one; errors of the file system
+   */
   async load(): Promise<void> {
     const pem = Buffer.from(await this.#components.fs.readFile(this.#path)).toString();
     if (pem === this.#pem) return;
@@ -59,19 +65,16 @@ export class ClientCaFile implements ClientAuthorities {
     try {
       fingerprints = certificatesIn(pem).map(({ fingerprint256 }) => fingerprint256);
     } catch (cause) {
-      throw new ServerError('InvalidOptions', `${this.#path}: a certificate in it cannot be read`, cause);
+      throw new ServerError('InvalidOptions', `${this.#path}: contains an invalid certificate`, cause);
     }
-    if (fingerprints.length === 0) throw new ServerError('InvalidOptions', `${this.#path}: no certificate in it`);
+    if (fingerprints.length === 0) throw new ServerError('InvalidOptions', `${this.#path}: contains no certificate`);
     this.#pem = pem;
     this.#fingerprints = new Set(fingerprints);
-    this.#components.logger.info(
-      { path: this.#path, fingerprints },
-      'Client certificates of these authorities are believed',
-    );
+    this.#components.logger.info({ path: this.#path, fingerprints }, 'Loaded client CA bundle');
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Reads the file again and again until `signal` is aborted. */
+  /** Reads the file periodically until `signal` is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger } = this.#components;
@@ -79,10 +82,7 @@ export class ClientCaFile implements ClientAuthorities {
       try {
         await this.load();
       } catch (err) {
-        logger.warn(
-          { err, path: this.#path },
-          'The authorities of client certificates cannot be read; the last ones hold',
-        );
+        logger.warn({ err, path: this.#path }, 'Failed to load client CA bundle; the previous one stays in use');
       }
     };
     await every(clock, PERIOD_MS, look, signal, { immediate: false });

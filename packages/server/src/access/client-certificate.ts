@@ -2,29 +2,31 @@ import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate } from 'node:tls';
 import type { UserInfo } from './user.ts';
 
-/** A client's certificate, as TLS has shown it. */
+/** The client certificate from the TLS handshake. */
 export interface ClientCertificate {
-  /** Why the handshake did not find it good; `undefined` where it did. */
+  /** Why TLS verification failed. `undefined` if it succeeded. */
   readonly problem: string | undefined;
   readonly user: UserInfo | undefined;
-  /** When the first of its chain begins to be good, and when the first ends to be; milliseconds since the Unix epoch. */
+  /**
+   * When the whole chain becomes valid, and when its first certificate expires, in milliseconds since the Unix epoch.
+   */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** SHA-256 fingerprints of all certificates of its chain, up to the authority. */
+  /** The SHA-256 fingerprints of all certificates in the chain, up to the authority. */
   readonly fingerprints: readonly string[];
 }
 
-/** Who a client certificate says to be, or why that is not believed. */
+/** The user of a client certificate, or why the certificate is rejected. */
 export type CertificateVerdict =
   | { readonly user: UserInfo }
   | { readonly problem: string }
-  /** It is good and names nobody. */
+  /** The certificate is valid but names no user. */
   | undefined;
 
 /**
- * Whether a certificate is good now: what the handshake found may be old on a connection that is kept. Its chain must not
- * have run out, and must end in an authority that is believed still.
- * @param authorities fingerprints of the authorities that are believed
+ * Checks whether a certificate is valid now, because the handshake of a kept connection may be long ago. No certificate
+ * in the chain may have expired, and the chain must end in an authority that is still trusted.
+ * @param authorities the fingerprints of the trusted authorities
  */
 export function judgeCertificate(
   { problem, user, notBeforeMs, notAfterMs, fingerprints }: ClientCertificate,
@@ -35,17 +37,17 @@ export function judgeCertificate(
   if (nowMs < notBeforeMs) return { problem: 'certificate is not yet valid' };
   if (nowMs > notAfterMs) return { problem: 'certificate has expired' };
   if (!fingerprints.some((fingerprint) => authorities.has(fingerprint))) {
-    return { problem: 'certificate signed by an authority that is no longer believed' };
+    return { problem: 'certificate signed by an authority that is no longer trusted' };
   }
   return user && { user };
 }
 
-/** The object identifier of a name's part that holds a user's UID (KEP-4940 of upstream's certificate users). */
+/** The object identifier of the name attribute that contains a user's UID (KEP-4940). */
 const UID_OID = '1.3.6.1.4.1.57683.2';
 
 /**
- * Takes what matters out of the certificate that a TLS socket has of its peer.
- * @param path the certificate and its issuers up to the authority; as TLS has put them together if unset
+ * Extracts the relevant fields of the peer certificate of a TLS socket.
+ * @param path the certificate and its issuers up to the authority. Default: the chain that TLS built
  */
 export function clientCertificate(
   peer: DetailedPeerCertificate,
@@ -62,7 +64,10 @@ export function clientCertificate(
   };
 }
 
-/** `CommonNameUserConversion`, `k8s.io/apiserver/pkg/authentication/request/x509`: the name is the user, organisations its groups. */
+/**
+ * Maps a subject to a user as `CommonNameUserConversion` does (`k8s.io/apiserver/pkg/authentication/request/x509`): the
+ * common name is the user, the organizations are the groups.
+ */
 function certificateUser({ subject, fingerprint256 }: DetailedPeerCertificate): UserInfo | undefined {
   const parts: Readonly<Record<string, string | string[] | undefined>> = { ...subject };
   const name = valuesOf(parts.CN).at(-1);
@@ -77,10 +82,13 @@ function certificateUser({ subject, fingerprint256 }: DetailedPeerCertificate): 
   };
 }
 
-/** The chain, as far as each one's signature is of the next one's key: TLS has put it together by names, and clients send what they like. */
+/**
+ * Yields the chain as long as each certificate is really signed by the next: TLS links certificates by name only, and
+ * clients can send any certificates.
+ */
 function* chainOf(leaf: DetailedPeerCertificate): Generator<DetailedPeerCertificate> {
   const seen = new Set<DetailedPeerCertificate>();
-  // An authority's issuer is itself.
+  // A root authority is its own issuer.
   for (let next: DetailedPeerCertificate | undefined = leaf; next?.fingerprint256 && !seen.has(next); ) {
     seen.add(next);
     yield next;

@@ -1,20 +1,21 @@
 import type { Clock } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 
-/** How long a cause that was logged is counted only, in milliseconds. */
+/** After a cause was logged, further requests with the same cause are only counted for this long, in milliseconds. */
 const PERIOD_MS = 600_000;
-/** How many causes are logged in that time: part of a cause may be of the client's choosing. */
+/** The maximum number of causes logged in that period: clients can influence the text of a cause. */
 const MAX_CAUSES = 16;
 
 interface Cause {
   readonly loggedAtMs: number;
-  /** Requests refused since, which were not logged. */
+  /** The number of requests rejected since then, which were not logged. */
   refused: number;
 }
 
 /**
- * Logs why requests were not authenticated: each cause once, and again with a count if it persists. A wrong `clientCAFile`
- * shows in no other place, as the node is Ready all the same; and clients that are not let in must not fill the log.
+ * Logs why requests were not authenticated: each cause once, and again with a count if it persists. Without this log a
+ * wrong `clientCAFile` would stay unnoticed, because the node is Ready anyway. The limits prevent rejected clients from
+ * filling the log.
  */
 export class RefusalLog {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -26,7 +27,7 @@ export class RefusalLog {
     this.#logger = logger;
   }
 
-  /** @param cause what was wrong with the credentials, without any secret (W4) */
+  /** @param cause what is wrong with the credentials, without secrets (W4) */
   refused(cause: string, method: string): void {
     const nowMs = this.#clock.monotonic();
     const known = this.#causes.get(cause);

@@ -1,8 +1,8 @@
-/** What a request is about, as the API server is asked whether somebody may: a verb, and a subresource of this node. */
+/** The attributes of an access review: a verb and subresources of this node. */
 export interface RequestAttributes {
-  /** Empty for methods that have none. */
+  /** Empty for methods without a verb. */
   readonly verb: string;
-  /** The right to any of them is enough; asked for in this order. */
+  /** Access to one of them is enough. They are reviewed in this order. */
   readonly subresources: readonly string[];
 }
 
@@ -14,14 +14,14 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Rights to a part of what `proxy` gives (KEP-2862). */
+/** Paths with a finer-grained subresource, which is an alternative to `proxy` (KEP-2862). */
 const FINE_GRAINED: readonly (readonly [string, string])[] = [
   ['/pods', 'pods'],
   ['/healthz', 'healthz'],
   ['/configz', 'configz'],
   ['/runningpods/', 'pods'],
 ];
-/** Rights that `proxy` does not give. */
+/** Paths with a subresource of their own, which `proxy` does not include. */
 const OF_THEIR_OWN: readonly (readonly [string, string])[] = [
   ['/stats/', 'stats'],
   ['/metrics', 'metrics'],
@@ -32,9 +32,9 @@ const OF_THEIR_OWN: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Which right a request takes (`GetRequestAttributes`, `pkg/kubelet/server/auth.go`). What is none of the known paths takes
- * `proxy`, the right to everything.
- * @param path decoded, without the query
+ * Returns the access that a request needs (`GetRequestAttributes`, `pkg/kubelet/server/auth.go`). Unknown paths need
+ * `proxy`.
+ * @param path the decoded path, without the query
  */
 export function requestAttributes(path: string, method: string): RequestAttributes {
   const fine = FINE_GRAINED.find(([root]) => isSubpath(path, root))?.[1];
@@ -43,7 +43,7 @@ export function requestAttributes(path: string, method: string): RequestAttribut
   return { verb, subresources: fine === undefined ? [own] : [fine, own] };
 }
 
-/** Whether a path is `root`, which may end in a slash, or below it. */
+/** Returns whether a path equals `root` (with or without its trailing slash) or is below it. */
 export function isSubpath(path: string, root: string): boolean {
   const base = root.endsWith('/') ? root.slice(0, -1) : root;
   return path === base || path.startsWith(`${base}/`);

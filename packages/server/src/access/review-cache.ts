@@ -10,26 +10,29 @@ import {
 } from '@node-agent/async';
 import { ServerError } from '../errors.ts';
 
-/** What {@link ReviewCache} works with. */
+/** The components of {@link ReviewCache}. */
 export interface ReviewCacheComponents {
   readonly clock: Clock;
   readonly random: Random;
 }
 
 export interface ReviewCacheOptions<V> {
-  /** How long an answer is believed, in milliseconds; 0: it is not kept. */
+  /** Returns how long a result is cached, in milliseconds. 0: not cached. */
   readonly ttlMs: (answer: V) => number;
-  /** How many answers are kept, the least recently used go first; 4096 by default. */
+  /** The maximum number of cached results; the least recently used are dropped first. Default: 4096. */
   readonly maxAnswers?: number;
-  /** How many questions are asked at a time; 16 by default. */
+  /** The maximum number of concurrent reviews. Default: 16. */
   readonly concurrency?: number;
-  /** How many wait for that; 512 by default. Whoever comes then is refused. */
+  /** The maximum number of waiting reviews. Default: 512. Further reviews are rejected. */
   readonly maxWaiting?: number;
-  /** How many callers wait for answers, of the same question too; 4096 by default. Whoever comes then is refused. */
+  /**
+   * The maximum number of callers that wait for results, including callers of the same review. Default: 4096. Further
+   * callers are rejected.
+   */
   readonly maxCallers?: number;
 }
 
-/** How long a question may take with all its retries, as upstream's shared look-ups of tokens. */
+/** The timeout of a review with all its retries, in milliseconds, as for upstream's shared token lookups. */
 const QUESTION_MS = 30_000;
 /** `DefaultAuthWebhookRetryBackoff`, `k8s.io/apiserver/pkg/server/options`. */
 const ATTEMPTS = 5;
@@ -44,13 +47,13 @@ interface UnderWay<V> {
 }
 
 /**
- * Answers of the API server about who may do what, each believed for a time. The same is not asked twice at once; what
- * failed by the way is asked again; and a flood of questions neither fills the memory nor keeps the API server busy.
+ * Caches reviews of the API server (tokens and access). Concurrent identical reviews share one request, temporary
+ * failures are retried, and limits on reviews and callers bound memory and the load on the API server.
  */
 export class ReviewCache<V> {
   readonly #components: ReviewCacheComponents;
   readonly #options: Required<ReviewCacheOptions<V>>;
-  /** In order of their last use. */
+  /** Ordered by last use. */
   readonly #answers = new Map<string, { readonly value: V; readonly untilMs: number }>();
   readonly #underWay = new Map<string, UnderWay<V>>();
   readonly #turns: Semaphore;
@@ -62,14 +65,14 @@ export class ReviewCache<V> {
     this.#turns = new Semaphore(this.#options.concurrency);
   }
 
-  /** How many answers are kept. */
+  /** The number of cached results. */
   get size(): number {
     return this.#answers.size;
   }
 
   /**
-   * The answer that is believed still, or what `review` says.
-   * @throws ServerError `TooManyReviews`; the signal's reason; what `review` throws
+   * Returns the cached result, or calls `review`.
+   * @throws ServerError `TooManyReviews`; the signal's reason; the error of `review`
    */
   async ask(key: string, review: (signal: AbortSignal) => Promise<V>, signal: AbortSignal): Promise<V> {
     const known = this.#known(key);
@@ -107,10 +110,10 @@ export class ReviewCache<V> {
       waiting: 0,
       giveUp: () => {
         if (this.#underWay.get(key) === begun) this.#underWay.delete(key);
-        link.abort(new ServerError('Ended', 'nobody waits for the answer any more'));
+        link.abort(new ServerError('Ended', 'no caller waits for the result any more'));
       },
     };
-    // Whoever asked hears of it; where nobody waits any more, nobody needs to.
+    // Callers handle the rejection. If all callers have left, the rejection must be ignored.
     answer.catch(() => {});
     this.#underWay.set(key, begun);
     return begun;
@@ -138,7 +141,7 @@ export class ReviewCache<V> {
     const { clock, random } = this.#components;
     for (let attempt = 1, pauseMs = FIRST_PAUSE_MS; ; attempt++, pauseMs *= PAUSE_FACTOR) {
       try {
-        // Its turn is over when nobody waits, whether or not it listens.
+        // The slot is released when all callers have left, even if `review` ignores its signal.
         return await abortable(review(signal), signal);
       } catch (error) {
         if (attempt === ATTEMPTS || !isPassing(error)) throw error;
@@ -161,7 +164,7 @@ const PASSING: ReadonlySet<unknown> = new Set([
   'TooManyRequests',
 ]);
 
-/** Whether an error of the API server may be gone by the next time (`DefaultShouldRetry`, `pkg/util/webhook`). */
+/** Returns whether a failure of the API server may be temporary (`DefaultShouldRetry`, `pkg/util/webhook`). */
 function isPassing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && PASSING.has(error.code);
 }

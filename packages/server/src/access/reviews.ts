@@ -1,6 +1,6 @@
 import type { UserInfo } from './user.ts';
 
-/** What the API server says of a token (`status` of a v1 TokenReview of authentication.k8s.io). */
+/** The result of a token review (`status` of a v1 TokenReview of authentication.k8s.io). */
 export interface TokenReviewStatus {
   readonly authenticated?: boolean;
   readonly user?: {
@@ -12,7 +12,7 @@ export interface TokenReviewStatus {
   readonly error?: string;
 }
 
-/** Whether somebody may do something (`spec` of a v1 SubjectAccessReview of authorization.k8s.io). */
+/** The input of an access review (`spec` of a v1 SubjectAccessReview of authorization.k8s.io). */
 export interface AccessReviewSpec {
   readonly user: string;
   readonly uid?: string;
@@ -27,20 +27,23 @@ export interface AccessReviewSpec {
   };
 }
 
-/** What the API server says to that (`status` of a SubjectAccessReview). */
+/** The result of an access review (`status` of a SubjectAccessReview). */
 export interface AccessReviewStatus {
   readonly allowed?: boolean;
   readonly denied?: boolean;
   readonly reason?: string;
 }
 
-/** The API server, as it is asked about whoever asks this node. Errors: `code` is the server's reason, as KubeError's. */
+/**
+ * Reviews the clients of this server with the API server. The `code` of an error is the server's reason, as in
+ * KubeError.
+ */
 export interface Reviewer {
   reviewToken(token: string, signal: AbortSignal): Promise<TokenReviewStatus>;
   reviewAccess(spec: AccessReviewSpec, signal: AbortSignal): Promise<AccessReviewStatus>;
 }
 
-/** The question whether a user may use a subresource of this node. */
+/** Creates the access review for a user and a subresource of this node. */
 export function accessReviewSpec(
   user: UserInfo,
   nodeName: string,

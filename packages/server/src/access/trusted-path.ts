@@ -11,9 +11,9 @@ const SIGNATURES: ReadonlySet<string> = new Set([
 ]);
 const CURVES: ReadonlySet<unknown> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 const MIN_RSA_BITS = 2048;
-/** A longer key costs more to verify than a client may ask before it is known. */
+/** Verifying a longer key costs more than an unauthenticated client may cause. */
 const MAX_RSA_BITS = 8192;
-/** Clients send what they like before they are known: so many signatures are verified for one of them. */
+/** The maximum number of signatures verified per client: unauthenticated clients can send any certificates. */
 const MAX_SIGNATURES = 32;
 const MAX_LENGTH = 8;
 
@@ -23,17 +23,18 @@ interface Certificate {
 }
 
 /**
- * Finds a path from a client's certificate to an authority, trying every authority and intermediate whose name fits, as Go
- * does (`crypto/x509: Certificate.Verify`). OpenSSL, which verifies clients in the handshake, takes the first authority whose
- * name fits and reports a bad signature although another authority of that name has signed: both are in the CA file during a
- * rotation. It also refuses an authority that is not self-signed, as an intermediate in the CA file.
+ * Finds a path from a client's certificate to an authority, trying every authority and intermediate with a matching
+ * name, as Go does (`crypto/x509: Certificate.Verify`). OpenSSL, which verifies clients in the handshake, takes the
+ * first authority with a matching name and reports a bad signature although another authority with that name signed the
+ * certificate; during a rotation both are in the CA file. OpenSSL also rejects an authority that is not self-signed,
+ * such as an intermediate in the CA file.
  *
- * The search is asked only after OpenSSL has refused a certificate, so it must never accept what Go refuses. Therefore it
- * refuses what it does not verify itself, though Go may accept it: constraints on names and policies, critical extensions
- * other than basic constraints and usages, authorities of version 1, RSA-PSS, and weak or very long keys.
- * The handshake has proven already that the client has the certificate's key.
+ * The search runs only after OpenSSL has rejected a certificate, so it must never accept what Go rejects. Therefore it
+ * rejects what it does not verify itself, although Go may accept it: constraints on names and policies, critical
+ * extensions other than basic constraints and usages, authorities of version 1, RSA-PSS, and weak or very long keys.
+ * The handshake has already proven that the client owns the certificate's key.
  *
- * @param sent other certificates that the client sent; they are trusted only as far as an authority has signed them
+ * @param sent other certificates that the client sent; they are trusted only if an authority has signed them
  * @returns the client's certificate first, the authority last; `undefined` if there is no path
  */
 export function trustedPath(
@@ -66,9 +67,10 @@ export function trustedPath(
 }
 
 /**
- * Reports whether Go accepts a path that OpenSSL has verified. OpenSSL is laxer: it heeds critical extensions that Go does not
- * know, reads certificates that Go refuses to read, compares names without regard to case, does not count issuers of their own
- * name, takes a key usage for basic constraints, and checks neither policies nor names with wildcards.
+ * Returns whether Go accepts a path that OpenSSL has verified. OpenSSL is less strict: it evaluates critical extensions
+ * that Go does not know, reads certificates that Go cannot read, compares names without regard to case, does not count
+ * self-issued certificates, accepts a key usage instead of basic constraints, and checks neither policies nor names
+ * with wildcards.
  * @param path the client's certificate first, the authority last
  */
 export function isPathForGo(path: readonly X509Certificate[]): boolean {
@@ -88,8 +90,8 @@ export function isPathForGo(path: readonly X509Certificate[]): boolean {
 }
 
 /**
- * Whether a certificate may be an issuer for Go, which wants it said by basic constraints unless the version has none
- * (`crypto/x509: Certificate.CheckSignatureFrom`). For OpenSSL, a key usage is enough.
+ * Returns whether a certificate may be an issuer according to Go, which requires basic constraints unless the
+ * certificate's version has none (`crypto/x509: Certificate.CheckSignatureFrom`). OpenSSL also accepts a key usage.
  */
 export function isAuthority(certificate: X509Certificate): boolean {
   const [read] = readable([certificate]);
@@ -98,7 +100,7 @@ export function isAuthority(certificate: X509Certificate): boolean {
   return basicConstraints?.ca ?? version < 3;
 }
 
-/** Certificates that cannot be read are of no use in a path. */
+/** Drops unreadable certificates, which cannot be part of a path. */
 function readable(certificates: readonly X509Certificate[]): readonly Certificate[] {
   return certificates.flatMap((x509) => {
     try {
@@ -109,7 +111,10 @@ function readable(certificates: readonly X509Certificate[]): readonly Certificat
   });
 }
 
-/** Whether a certificate may be anywhere in a path: it is valid now and restricts neither its use nor what is below it. */
+/**
+ * Returns whether a certificate may be part of a path: it is valid now, may be used by clients, and has no unhandled
+ * constraint.
+ */
 function isUsable({ x509, fields }: Certificate, nowMs: number): boolean {
   const isValid = Date.parse(x509.validFrom) <= nowMs && nowMs <= Date.parse(x509.validTo);
   return isValid && isForClients(fields) && fields.unhandled.length === 0;
@@ -119,7 +124,7 @@ function isForClients({ extendedUsages }: CertificateFields): boolean {
   return extendedUsages?.some((usage) => CLIENT_USAGES.has(usage)) ?? true;
 }
 
-/** @param below how many certificates are between the issuer and the client's */
+/** @param below the number of certificates between the issuer and the client's certificate */
 function mayIssue({ fields: issuer }: Certificate, { fields: issued }: Certificate, below: number): boolean {
   const { basicConstraints, signsCertificates = true } = issuer;
   if (basicConstraints?.ca !== true || !signsCertificates) return false;
@@ -137,7 +142,7 @@ function isStrong(certificate: X509Certificate): boolean {
   try {
     key = certificate.publicKey;
   } catch {
-    // A key of a kind that OpenSSL does not know.
+    // OpenSSL does not know this type of key.
     return false;
   }
   const { asymmetricKeyType, asymmetricKeyDetails } = key;

@@ -1,4 +1,4 @@
-/** Who asks (`k8s.io/apiserver/pkg/authentication/user`). */
+/** An authenticated user (`k8s.io/apiserver/pkg/authentication/user`). */
 export interface UserInfo {
   readonly name: string;
   readonly uid?: string;
@@ -9,10 +9,13 @@ export interface UserInfo {
 const ALL_AUTHENTICATED = 'system:authenticated';
 const ALL_UNAUTHENTICATED = 'system:unauthenticated';
 
-/** Who shows nothing, where that is let in. */
+/** The user of requests without credentials, if anonymous requests are enabled. */
 export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: [ALL_UNAUTHENTICATED] };
 
-/** A user who has shown who it is belongs to the group of all such, but for those that are told to be nobody. */
+/**
+ * Adds the group `system:authenticated` to a user, unless the user is anonymous or in the group
+ * `system:unauthenticated`.
+ */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;
   if (name === ANONYMOUS.name || groups.includes(ALL_AUTHENTICATED) || groups.includes(ALL_UNAUTHENTICATED))

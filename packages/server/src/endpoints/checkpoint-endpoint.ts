@@ -4,12 +4,12 @@ import { type Reply, text } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
 import { runningContainer } from './running-container.ts';
 
-/** What checkpoints take of a node. */
+/** The components of {@link checkpointEndpoints}. */
 export interface CheckpointComponents {
   readonly clock?: { now(): number };
-  /** A pod of this node. */
+  /** Returns a pod of this node. */
   getPodByName(namespace: string, name: string): Pod | undefined;
-  /** The pods of which anything runs. */
+  /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   readonly runtime: {
     checkpointContainer(
@@ -20,13 +20,16 @@ export interface CheckpointComponents {
 }
 
 export interface CheckpointOptions {
-  /** Where the archives go: `checkpoints` in the kubelet's directory. */
+  /** The directory of the archives: `checkpoints` in the kubelet's directory. */
   readonly directory: string;
-  /** Makes that directory where it is not there: what a container held in its memory is nobody else's. */
+  /** Creates the directory if it does not exist. Its mode keeps other users from reading the memory of containers. */
   readonly fs: { mkdir(path: string, options: { readonly mode: number }): Promise<void> };
 }
 
-/** `/checkpoint/{namespace}/{pod}/{container}` of a {@link SecuredServer} (KEP-2008); answers are upstream's. */
+/**
+ * Returns the handler of `/checkpoint/{namespace}/{pod}/{container}` of a {@link SecuredServer} (KEP-2008), with
+ * upstream's answers.
+ */
 export function checkpointEndpoints(given: CheckpointComponents, options: CheckpointOptions): Endpoints {
   const node = withDefaults(given);
   return { checkpoint: (call) => checkpoint(node, options, call) };
@@ -43,7 +46,7 @@ async function checkpoint(
   if (findContainer(pod, params.container) === undefined) {
     return text(404, `container ${params.container} does not exist`);
   }
-  // Without one the runtime's own counts. Of several the last does.
+  // Without a timeout, the runtime's default applies. If the parameter is repeated, the last value counts.
   const timeout = query.getAll('timeout').at(-1) ?? '0';
   if (!/^-?\d{1,15}$/.test(timeout)) return text(404, 'cannot parse value of timeout parameter');
   const name = `${pod.metadata.name}_${pod.metadata.namespace}-${params.container}`;

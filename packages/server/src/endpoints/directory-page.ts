@@ -9,10 +9,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** The names in a directory as Go's file server writes them, which programs read (`dirList`, `net/http/fs.go`). */
+/** Renders a directory as Go's file server does, because programs parse that format (`dirList`, `net/http/fs.go`). */
 export function directoryPage(entries: readonly { readonly name: string; readonly kind: string }[]): Reply {
   const links = entries.slice(0, MAX_ENTRIES).map(({ name, kind }) => {
-    // A name need be no text, and then no URL leads to it.
+    // A file name may be invalid UTF-8; then no URL leads to the file.
     const legible = name.toWellFormed();
     const shown = kind === 'directory' ? `${legible}/` : legible;
     return `<a href="${hrefOf(shown)}">${shown.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')}</a>\n`;
@@ -25,7 +25,10 @@ export function directoryPage(entries: readonly { readonly name: string; readonl
   };
 }
 
-/** As Go writes the path of a URL: what has a colon before its first slash would be taken for a scheme. */
+/**
+ * Encodes a name as Go encodes a URL's path. A name with a colon before its first slash gets `./`, because it would be
+ * read as a scheme.
+ */
 function hrefOf(name: string): string {
   const escaped = encodeURIComponent(name)
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,17 +1,19 @@
 import { text } from '../http/reply.ts';
 import type { Endpoints } from './call.ts';
 
-/** What the configuration can switch off while other debugging handlers are on. */
+/** Endpoints that the configuration can disable while other debugging handlers are enabled. */
 export type DisabledEndpoint = 'logs' | 'pprof' | 'verbosity';
 
-/** What upstream says then. */
+/** Upstream's answers. */
 const WORDS: Readonly<Record<DisabledEndpoint, string>> = {
   logs: 'logs endpoint is disabled.',
   pprof: 'profiling endpoint is disabled.',
   verbosity: 'flags endpoint is disabled.',
 };
 
-/** Endpoints that answer that they are switched off, by 405 as upstream (`getHandlerForDisabledEndpoint`). */
+/**
+ * Returns handlers that reply with 405 that the endpoint is disabled, as in upstream (`getHandlerForDisabledEndpoint`).
+ */
 export function disabledEndpoints(names: readonly DisabledEndpoint[]): Endpoints {
   return Object.fromEntries(names.map((name) => [name, () => text(405, `${WORDS[name]}\n`)]));
 }

@@ -1,7 +1,7 @@
-/** How deep values are written out; deeper ones as JSON. */
+/** The maximum nesting depth. Deeper values are printed as JSON. */
 const MAX_DEPTH = 12;
 
-/** An explanation as a person reads it: a line for each fact, indented below what it belongs to; times of day as such. */
+/** Formats an explanation for people: one line per fact, indented below its parent. */
 export function explanationText(value: unknown): string {
   return `${lines(value, 0).join('\n')}\n`;
 }
@@ -34,12 +34,12 @@ function isEmpty(value: unknown): boolean {
 }
 
 function scalar(value: unknown): string {
-  // A value of several lines, or with control characters, stays on its own line.
+  // A string with line breaks or control characters is printed as JSON, on one line.
   if (typeof value === 'string') return /[\p{Cc}]/u.test(value) ? JSON.stringify(value) : value;
   return JSON.stringify(value) ?? String(value);
 }
 
-/** `waitingFor` is read as `waiting for`. */
+/** Converts `waitingFor` into `waiting for`. */
 function words(name: string): string {
   return name.replaceAll(
     /([a-z])([A-Z])/g,

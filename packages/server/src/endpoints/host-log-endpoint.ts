@@ -18,36 +18,42 @@ export interface HostLogFile {
   close(): Promise<void>;
 }
 
-/** What of the host's files is touched: nothing is changed. `FileSystem` of `host` is one. */
+/** Read access to the host's files. `FileSystem` of `@node-agent/host` implements it. */
 export interface HostLogFiles {
-  /** Opens a file below a directory; no name and no link leads out of it. @throws EISDIR for a directory; ENOENT, ELOOP, ... */
+  /**
+   * Opens a file below a directory. Neither a name nor a link can lead out of the directory. @throws EISDIR for a
+   * directory; ENOENT, ELOOP, ...
+   */
   openBeneath(directory: string, path: string, options: { readonly links: 'within' }): Promise<HostLogFile>;
   readdir(path: string): Promise<readonly { readonly name: string; readonly kind: string }[]>;
   realpath(path: string): Promise<string>;
 }
 
-/** What {@link hostLogEndpoints} are made with. */
+/** The components of {@link hostLogEndpoints}. */
 export interface HostLogComponents {
   readonly files: HostLogFiles;
-  /** `enableSystemLogQuery`: where the logs of services are asked for. Without, queries are not looked at. */
+  /** `enableSystemLogQuery`: the journal from which logs of services are read. If absent, queries are ignored. */
   readonly journal?: NodeJournal;
   readonly clock?: Clock;
 }
 
-/** How {@link hostLogEndpoints} are set. */
+/** The options of {@link hostLogEndpoints}. */
 export interface HostLogOptions {
-  /** Where the logs are; `/var/log` by default. */
+  /** The directory of the logs. Default: `/var/log`. */
   readonly directory?: string;
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** What says that there is nothing to be seen there. */
+/** Errors that mean that no such file exists. */
 const NOT_THERE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENXIO', 'ENAMETOOLONG']);
-/** No name of a file has one. */
+/** No file name contains a NUL. */
 const NUL = '\0';
 const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
 
-/** `/logs/` of a {@link SecuredServer}: the host's own logs, file by file, as `http.FileServer` shows them upstream, and by query (W3). */
+/**
+ * Returns the handler of `/logs/` of a {@link SecuredServer}: the host's log files as `http.FileServer` shows them in
+ * upstream, and log queries (W3).
+ */
 export function hostLogEndpoints(
   components: HostLogComponents,
   { directory = '/var/log' }: HostLogOptions = {},
@@ -72,22 +78,23 @@ function serviceAnswer({ headers }: Call, stream: AsyncGenerator<Uint8Array>): A
   return { status: 200, headers: { ...type, 'Content-Encoding': 'gzip' }, stream: zipped(stream) };
 }
 
-/** Begins when it is first read: of what nobody reads, as with `HEAD`, nothing is made. */
+/** Compresses a stream. Starts with the first read, so that nothing is produced for a `HEAD` request. */
 async function* zipped(stream: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: zlib.Z_BEST_SPEED });
-  // What breaks on the way in comes out at the end.
+  // An error of the input also fails the output.
   pipeline(Readable.from(stream), gzip, () => {});
   yield* gzip;
 }
 
-/** A file that a query names. What is not there is the query's fault, as upstream has it. */
+/** Serves a file that a query names. As in upstream, a missing file is an error of the query. */
 async function queriedFile(
   files: HostLogFiles,
   directory: string,
   name: NonNullable<NodeLogQuery['file']>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  // With a slash in front as upstream's documentation writes it, which its code has not taken since it opens files below a root.
+  // Upstream's documentation writes the path with a leading slash, which its code rejects since it opens files below a
+  // root.
   const path = name.split('/');
   const refused = (why: string): Reply => text(406, `query: Invalid value: ${JSON.stringify([name])}: ${why}\n`);
   if (path.includes('..')) return refused(`statat ${name}: path escapes from parent`);
@@ -144,7 +151,7 @@ async function show(
     isClosed = true;
     await file.close();
   };
-  // Whether or not anybody has begun to read: it is closed when nobody will.
+  // Closes the file when the request ends, even if reading never started.
   signal.addEventListener('abort', () => void close().catch(() => {}), { once: true });
   if (signal.aborted) await close();
   const { sizeBytes } = await file.stat();
@@ -169,7 +176,7 @@ async function* wholeFile(
   }
 }
 
-/** What it has now: what is written meanwhile would make it endless. */
+/** Yields the content up to the size at the time of opening; otherwise a file that is being written would never end. */
 async function* content(file: HostLogFile, sizeBytes: number, close: () => Promise<void>): AsyncGenerator<Uint8Array> {
   try {
     for (let position = 0; position < sizeBytes; ) {
@@ -183,7 +190,10 @@ async function* content(file: HostLogFile, sizeBytes: number, close: () => Promi
   }
 }
 
-/** Its names alone are shown, and only while it is the directory that it says to be. */
+/**
+ * Lists a subdirectory. The real path is compared before and after, so that a link that replaces the directory is
+ * noticed.
+ */
 async function subdirectory(files: HostLogFiles, directory: string, rest: readonly string[]): Promise<Reply> {
   const path = [await files.realpath(directory), ...rest].join('/');
   if ((await files.realpath(path)) !== path) return notFound();

@@ -1,9 +1,12 @@
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 
-/** The id of a container whose log is there, as a status has it, or why there is none. */
+/** The ID of a container (as in a pod status) whose log is available, or why there is none. */
 export type LogContainer = { readonly id: string } | { readonly id?: undefined; readonly problem: string };
 
-/** Which of a container's runs has the log that is asked for (`validateContainerLogStatus`, `pkg/kubelet/kubelet_pods.go`). */
+/**
+ * Returns which instance of a container has the requested log (`validateContainerLogStatus`,
+ * `pkg/kubelet/kubelet_pods.go`).
+ */
 export function logContainer({ metadata, status }: Pod, name: string, previous: boolean): LogContainer {
   const what = `container ${JSON.stringify(name)} in pod ${JSON.stringify(metadata.name)}`;
   const container = statusOf(status, name);
@@ -14,7 +17,7 @@ export function logContainer({ metadata, status }: Pod, name: string, previous: 
 
   if (previous) return found(last?.containerID, `previous terminated ${what} not found`);
   if (running) return found(container.containerID, `${what} is not available`);
-  // A container that could not be started anew has no id; the run before may have said why.
+  // A container that could not be restarted has no ID; then the log of its previous instance may show the reason.
   if (terminated) return found(terminated.containerID || last?.containerID, `${what} is terminated`);
   if (last) return found(last.containerID, `${what} is terminated`);
   if (waiting?.reason === 'ErrImagePull') return { problem: `${what} is waiting to start: image can't be pulled` };

@@ -6,13 +6,14 @@ import type { Call, Endpoints } from './call.ts';
 import { logContainer } from './log-container.ts';
 import { type ContainerLogOptions, parseLogQuery } from './log-query.ts';
 
-/** Where the logs of containers come from. */
+/** The components of {@link logEndpoints}. */
 export interface LogComponents {
-  /** A pod of this node, with its newest status. */
+  /** Returns a pod of this node with its newest status. */
   getPodByName(namespace: string, name: string): Pod | undefined;
   /**
-   * The output of a container: ends where it does, or when `options` have enough. Whoever stops reading leaves nothing open.
-   * @param containerId as a status has it: `containerd://4c01...`
+   * Yields the output of a container, up to its end or to the limits of `options`. If the reader stops, all resources
+   * are released.
+   * @param containerId as in a status: `containerd://4c01...`
    */
   readLog(
     containerId: string,
@@ -22,13 +23,16 @@ export interface LogComponents {
 }
 
 export interface LogEndpointOptions {
-  /** The feature gate PodLogsQuerySplitStreams; false by default. */
+  /** The feature gate PodLogsQuerySplitStreams. Default: false. */
   readonly splitStreams?: boolean;
 }
 
 const HEADERS = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 
-/** `/containerLogs/{namespace}/{pod}/{container}` of a {@link SecuredServer}; answers are upstream's (`getContainerLogs`). */
+/**
+ * Returns the handler of `/containerLogs/{namespace}/{pod}/{container}` of a {@link SecuredServer}, with upstream's
+ * answers (`getContainerLogs`).
+ */
 export function logEndpoints(node: LogComponents, { splitStreams = false }: LogEndpointOptions = {}): Endpoints {
   return { containerLogs: (call) => containerLogs(node, splitStreams, call) };
 }
@@ -48,11 +52,11 @@ async function containerLogs(node: LogComponents, splitStreams: boolean, call: C
   if (container.id === undefined) return text(400, container.problem);
 
   const log = node.readLog(container.id, options, signal)[Symbol.asyncIterator]();
-  // Whether or not anybody has begun to read: the files are closed when nobody will.
+  // Closes the files when the request ends, even if reading never started.
   signal.addEventListener('abort', () => void log.return?.()?.catch(() => {}), { once: true });
   if (options.follow) return { status: 200, headers: HEADERS, stream: followed(log, signal) };
   try {
-    // What fails at once is an answer of its own; later, it breaks the answer off.
+    // An error on the first read gets a reply of its own. A later error breaks off the response.
     return { status: 200, headers: HEADERS, stream: whole(await log.next(), log) };
   } catch (error) {
     signal.throwIfAborted();
@@ -69,7 +73,10 @@ async function* whole(
   for (let next = first; !next.done; next = await log.next()) yield next.value.data;
 }
 
-/** The client hears at once that there is a log, however long it is silent. The server's end is the log's. */
+/**
+ * Streams a followed log. The headers are sent before the first line, so that the client knows that the log exists. The
+ * response ends when the log ends.
+ */
 async function* followed(log: Log, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   let hasBegun = false;
   try {
@@ -79,7 +86,7 @@ async function* followed(log: Log, signal: AbortSignal): AsyncGenerator<Uint8Arr
     }
   } catch (error) {
     if (signal.aborted) return;
-    // As upstream: that there is a log was said already, so the reason is all that there is of it.
+    // As in upstream, an error before any output is sent as the body, because the status was already sent.
     if (hasBegun) throw error;
     yield Buffer.from(`${errorText(error)}\n`);
   }

@@ -1,4 +1,4 @@
-/** Which part of a container's log is asked for, and how (`PodLogOptions`); numbers are what a reader can count to. */
+/** The requested part of a container's log (`PodLogOptions`). Numbers are limited to safe integers. */
 export interface ContainerLogOptions {
   readonly follow: boolean;
   readonly previous: boolean;
@@ -8,11 +8,11 @@ export interface ContainerLogOptions {
   readonly sinceSeconds?: number;
   /** RFC 3339. */
   readonly sinceTime?: string;
-  /** One stream alone; both where absent. */
+  /** Only this stream. Default: both. */
   readonly stream?: 'stdout' | 'stderr';
 }
 
-/** What a query asks for, or the status and words that refuse it. */
+/** The parsed query, or the status and message of the rejection. */
 export type LogQuery =
   | { readonly options: ContainerLogOptions }
   | { readonly options?: undefined; readonly status: number; readonly message: string };
@@ -24,9 +24,9 @@ const NUMBERS = ['tailLines', 'limitBytes', 'sinceSeconds'] as const;
 const MAX_INT64 = 2n ** 63n - 1n;
 
 /**
- * Reads the query of `/containerLogs` (`getContainerLogs`, `pkg/kubelet/server/server.go`; `ValidatePodLogOptions`). Of what is
- * said twice the first counts.
- * @param splitStreams the feature gate PodLogsQuerySplitStreams: whether one stream alone can be asked for
+ * Parses the query of `/containerLogs` (`getContainerLogs`, `pkg/kubelet/server/server.go`; `ValidatePodLogOptions`).
+ * If a parameter is repeated, the first value counts.
+ * @param splitStreams the feature gate PodLogsQuerySplitStreams: whether a single stream can be requested
  */
 export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): LogQuery {
   const numbers: Partial<Record<(typeof NUMBERS)[number], number>> = {};
@@ -37,7 +37,7 @@ export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): Lo
     if (number === undefined) return UNDECODABLE;
     numbers[name] = number;
   }
-  // What older clients send for no time.
+  // Older clients send `null` for an unset time.
   const since = query.get('sinceTime') ?? '';
   const sinceTime = since === 'null' ? '' : since.replace(',', '.');
   if (sinceTime !== '' && (!RFC3339.test(sinceTime) || Number.isNaN(Date.parse(sinceTime)))) return UNDECODABLE;
@@ -66,14 +66,14 @@ export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): Lo
   };
 }
 
-/** `tail` is what `tailLines` was called once; `all` then stands for no limit. */
+/** `tail` is the former name of `tailLines`, with `all` for no limit. */
 function given(query: URLSearchParams, name: (typeof NUMBERS)[number]): string | undefined {
   const old = name === 'tailLines' ? query.get('tail') : null;
   if (old) return old === 'all' ? undefined : old;
   return query.get(name) ?? undefined;
 }
 
-/** A number of 64 bits; where it is beyond what can be counted exactly, the nearest that can. */
+/** Parses a 64-bit integer. Values beyond the safe integers are clamped. */
 function int64(text: string): number | undefined {
   if (!/^[+-]?\d{1,30}$/.test(text)) return undefined;
   const value = BigInt(text);
@@ -81,7 +81,7 @@ function int64(text: string): number | undefined {
   return Math.max(Math.min(Number(value), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
 }
 
-/** As the API's own conversion takes it: what is there is true, but for these two. */
+/** As in the API's conversion, a present parameter is true unless it is `false` or `0`. */
 function isTrue(value: string | null): boolean {
   return value !== null && !['false', '0'].includes(value.toLowerCase());
 }

@@ -1,13 +1,16 @@
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 
-/** A v1 PodList of pods, as `/pods` gives it (`encodePods` of `pkg/kubelet/server/server.go`). */
+/** Returns a v1 PodList, as `/pods` serves it (`encodePods` in `pkg/kubelet/server/server.go`). */
 export function podList(pods: readonly Pod[]): object {
-  // The items of a list do not repeat what they are.
+  // Items of a list have neither `kind` nor `apiVersion`.
   const items = pods.map(({ metadata, spec, status }) => ({ metadata, spec, status: status ?? {} }));
   return { kind: 'PodList', apiVersion: 'v1', metadata: {}, items };
 }
 
-/** A v1 PodList of what runs, as far as the runtime knows it (`ToAPIPod` of `pkg/kubelet/container/runtime.go`): of containers that have ended nothing. */
+/**
+ * Returns a v1 PodList of the running containers that the runtime knows (`ToAPIPod` in
+ * `pkg/kubelet/container/runtime.go`). Exited containers are left out.
+ */
 export function runningPodList(pods: readonly RuntimePod[]): object {
   const items = pods.map(({ uid, name, namespace, containers }) => ({
     metadata: { name, namespace, uid },

@@ -1,9 +1,12 @@
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 
-/** Which pod or container of the runtime is meant, or the words that refuse it. */
+/** The ID of a sandbox or container of the runtime, or the message of the rejection. */
 export type Running = { readonly id: string } | { readonly id?: undefined; readonly message: string };
 
-/** The container of a pod that runs under a name (`findContainer`, `pkg/kubelet/kubelet_pods.go`): the newest where it is started anew. */
+/**
+ * Returns the running container with a name (`findContainer`, `pkg/kubelet/kubelet_pods.go`). If several run, the
+ * newest is returned.
+ */
 export function runningContainer(pods: readonly RuntimePod[], { metadata: { uid } }: Pod, name: string): Running {
   const found = (pods.find((pod) => pod.uid === uid)?.containers ?? []).filter(
     (container) => container.name === name && container.state === 'running',
@@ -12,7 +15,7 @@ export function runningContainer(pods: readonly RuntimePod[], { metadata: { uid 
   return newest ? { id: newest.id } : { message: `container not found (${JSON.stringify(name)})` };
 }
 
-/** The sandbox of a pod in whose network its ports are: the newest that is ready. */
+/** Returns the newest ready sandbox of a pod, whose network namespace has the pod's ports. */
 export function readySandbox(pods: readonly RuntimePod[], { metadata: { name, namespace, uid } }: Pod): Running {
   const sandboxes = (pods.find((pod) => pod.uid === uid)?.sandboxes ?? []).filter(({ state }) => state === 'ready');
   const newest = sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAtMs - a.createdAtMs)[0];

@@ -11,32 +11,40 @@ import { type MetricsText, metricsAnswer } from './metrics-answer.ts';
 import { podList, runningPodList } from './pod-list.ts';
 import { METRICS_TYPE } from './stats-endpoints.ts';
 
-/** What a node shows of its state: each value is a function. */
+/**
+ * The components of {@link stateEndpoints}. Data is passed as functions, so that each request reads the current state.
+ */
 export interface StateComponents {
   readonly logger?: Logger;
-  /** What must be well; `ping` and `log` are always among them. */
+  /** The health checks. `ping` and `log` are always added. */
   readonly checks: readonly HealthCheck[];
-  /** The pods that this node should run, each with the newest status. */
+  /** Returns the pods assigned to this node, each with its newest status. */
   getPods(): readonly Pod[];
-  /** The pods of which anything runs. */
+  /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
-  /** All metrics, in the text format of Prometheus, with its content type. */
+  /** Returns all metrics in Prometheus' text format, with the content type. */
   renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
-  /** As {@link renderMetrics}, of the probes alone: they have a label for each pod. Without, they are not served. */
+  /** Returns the metrics of probes, which have labels per pod. If absent, `/metrics/probes` is not served. */
   renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
-  /** Why a pod is as it is, as a JSON value; `undefined` where there is no such pod. Without, it is not served. */
+  /**
+   * Returns the explanation of a pod's state as a JSON value, or `undefined` if the pod does not exist. If absent, the
+   * endpoint is not served.
+   */
   explain?(namespace: string, name: string): unknown;
-  /** Counts how the checks went, for `/metrics/slis`. Without, that is not served. */
+  /** Counts the results of health checks, for `/metrics/slis`. If absent, that endpoint is not served. */
   readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text' | 'reset'>;
-  /** As {@link explain}, of the whole node. */
+  /** Like {@link explain}, for the whole node. */
   explainNode?(): unknown;
-  /** What was explained, as a person reads it; a line for each fact where absent. */
+  /** Formats an explanation for people. Default: one line per fact. */
   explanationText?(value: unknown): string;
-  /** The configuration in its published form, without secrets. Without, it is not served. */
+  /** Returns the configuration in its published form, without secrets. If absent, `/configz` is not served. */
   configuration?(): object;
 }
 
-/** `/healthz`, `/pods`, `/runningpods/`, `/metrics`, `/metrics/probes`, `/metrics/slis`, `/debug/explain` and `/configz` of a {@link SecuredServer}. */
+/**
+ * Returns the handlers of `/healthz`, `/pods`, `/runningpods/`, `/metrics`, `/metrics/probes`, `/metrics/slis`,
+ * `/debug/explain` and `/configz` of a {@link SecuredServer}.
+ */
 export function stateEndpoints(given: StateComponents): Endpoints {
   const node = withDefaults(given);
   const checks = [pingCheck, logCheck, ...node.checks];

@@ -4,11 +4,11 @@ import { type Reply, text } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
 import { metricsAnswer } from './metrics-answer.ts';
 
-/** The figures of the node, its pods and containers, as texts. */
+/** The stats of the node, its pods and containers, as texts. */
 export interface StatsPages {
-  /** The JSON of a summary. @throws where there is none to be had */
+  /** Returns the JSON of a summary. @throws if no summary is available */
   summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<string>;
-  /** Prometheus' text format 0.0.4, as is that of {@link resourceMetrics}. */
+  /** Returns Prometheus' text format 0.0.4, as does {@link resourceMetrics}. */
   cadvisorMetrics(signal: AbortSignal): Promise<string>;
   resourceMetrics(signal: AbortSignal): Promise<string>;
 }
@@ -18,12 +18,15 @@ export interface StatsPagesComponents {
   readonly stats: StatsPages;
 }
 
-/** The content type of the texts that are made for one scrape. */
+/** The content type of metrics that are generated per scrape. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-/** A form that asks for a summary has one short field. */
+/** A form that requests a summary has one short field. */
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** `/stats/summary`, `/metrics/cadvisor` and `/metrics/resource` of a {@link SecuredServer} (`pkg/kubelet/server/stats/handler.go`). */
+/**
+ * Returns the handlers of `/stats/summary`, `/metrics/cadvisor` and `/metrics/resource` of a {@link SecuredServer}
+ * (`pkg/kubelet/server/stats/handler.go`).
+ */
 export function statsEndpoints(given: StatsPagesComponents): Endpoints {
   const { logger, stats } = withDefaults(given);
   const page = async (call: Call, render: (signal: AbortSignal) => Promise<string>): Promise<Answer> =>
@@ -39,7 +42,7 @@ export function statsEndpoints(given: StatsPagesComponents): Endpoints {
   };
 }
 
-/** What is asked for may be in the query, or in the form of a POST: both count, as to Go. */
+/** Merges the query and the form of a POST, as Go does. */
 async function formOf({ method, headers, query, body }: Call): Promise<URLSearchParams> {
   const isForm = headers['content-type']?.split(';')[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
   if (method !== 'POST' || !isForm) return query;
@@ -47,7 +50,7 @@ async function formOf({ method, headers, query, body }: Call): Promise<URLSearch
   return new URLSearchParams([...new URLSearchParams(form?.toString() ?? ''), ...query]);
 }
 
-/** A summary, or why there is none, in upstream's words. */
+/** Returns a summary, or upstream's error if there is none. */
 export async function summaryReply(
   stats: Pick<StatsPages, 'summary'>,
   form: URLSearchParams,

@@ -1,9 +1,9 @@
 import { text } from '../http/reply.ts';
 import type { Endpoints } from './call.ts';
 
-/** How much is logged. */
+/** Sets the log verbosity. */
 export interface Verbosity {
-  /** @param level 0 and up, as `-v` says it */
+  /** @param level 0 or more, as for the flag `-v` */
   set(level: number): void;
 }
 
@@ -11,7 +11,10 @@ const MAX_BODY_BYTES = 64;
 const MAX_UINT32 = 2n ** 32n - 1n;
 const MAX_INT32 = 2n ** 31n - 1n;
 
-/** `PUT /debug/flags/v` of a {@link SecuredServer}: the body is the new verbosity (`GlogSetter`, `k8s.io/component-base/logs`). */
+/**
+ * Returns the handler of `PUT /debug/flags/v` of a {@link SecuredServer}: the body is the new verbosity (`GlogSetter`,
+ * `k8s.io/component-base/logs`).
+ */
 export function verbosityEndpoints(verbosity: Verbosity): Endpoints {
   return {
     async verbosity({ body, method }) {
@@ -26,7 +29,7 @@ export function verbosityEndpoints(verbosity: Verbosity): Endpoints {
   };
 }
 
-/** In the words of Go, which counts to 32 bits twice: without a sign, and then with one. */
+/** Returns Go's error messages: Go parses the value as an unsigned 32-bit integer, then as a signed one. */
 function problemOf(given: string): string | undefined {
   const words = (kind: string, fault: string): string =>
     `strconv.Parse${kind}: parsing ${JSON.stringify(given)}: ${fault}`;

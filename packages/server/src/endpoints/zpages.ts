@@ -2,23 +2,23 @@ import { withDefaults } from '@node-agent/telemetry';
 import { type Reply, text } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
 
-/** What `/statusz` tells. */
+/** The content of `/statusz`. */
 export interface StatuszFacts {
-  /** When the process began, in milliseconds since the Unix epoch. */
+  /** When the process started, in milliseconds since the Unix epoch. */
   readonly startTimeMs: number;
-  /** Of the program. */
+  /** The version of the program. */
   readonly binaryVersion: string;
-  /** What runs it: where a component of Go has Go's version. */
+  /** The version of the language runtime. Go components report Go's version. */
   readonly runtimeVersion: string;
-  /** Where more is to be seen. */
+  /** Other debugging paths of the server. */
   readonly paths: readonly string[];
 }
 
-/** What {@link zpageEndpoints} shows; what is missing is not served. */
+/** The components of {@link zpageEndpoints}. Pages with missing components are not served. */
 export interface ZpageComponents {
   readonly clock?: { now(): number };
   readonly statusz?: StatuszFacts;
-  /** The flags with their values, without secrets. */
+  /** Returns the flags with their values, without secrets. */
   flagz?(): Readonly<Record<string, string>>;
 }
 
@@ -28,7 +28,10 @@ const VERSIONS: readonly string[] = ['v1alpha1', 'v1beta1'];
 const WARNING =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
 
-/** `/statusz` and `/flagz` of a {@link SecuredServer} (KEP-4827, KEP-4828), as text, or as JSON or YAML of a version that is named. */
+/**
+ * Returns the handlers of `/statusz` and `/flagz` of a {@link SecuredServer} (KEP-4827, KEP-4828): as text, or as JSON
+ * or YAML of a named version.
+ */
 export function zpageEndpoints(node: ZpageComponents): Endpoints {
   const { statusz, flagz, clock } = withDefaults(node);
   return {
@@ -37,13 +40,13 @@ export function zpageEndpoints(node: ZpageComponents): Endpoints {
   };
 }
 
-/** How a page is wanted: as text, as JSON or YAML of a version, or as nothing that there is. */
+/** The requested format: text, JSON or YAML of a version, or `undefined` if the format is unsupported. */
 export type ZpageForm =
   | 'text'
   | { readonly type: 'application/json' | 'application/yaml'; readonly version: string }
   | undefined;
 
-/** Reads the `Accept` of a request for a page; the others must say of which kind and version (`NegotiateOutputMediaType`). */
+/** Parses the `Accept` header of a page. Structured formats must name kind and version (`NegotiateOutputMediaType`). */
 export function zpageForm(accept: string | undefined, kind: string): ZpageForm {
   if (accept === undefined || accept.trim() === '') return 'text';
   for (const part of accept.split(',')) {
@@ -91,7 +94,10 @@ function statuszFields(facts: StatuszFacts, nowMs: number): Readonly<Record<stri
   };
 }
 
-/** The first of the delimiters that upstream takes one of at random, so that nobody reads this by machine. */
+/**
+ * Formats the status as text. Upstream picks a random delimiter so that programs do not parse the text; this code uses
+ * the first of upstream's delimiters.
+ */
 function statusLines({
   startTime,
   uptimeSeconds,
@@ -120,13 +126,13 @@ function flagLines({ flags }: Readonly<Record<string, unknown>>): string {
     .join('');
 }
 
-/** As Go's `time.UnixDate`: `Mon Jan  2 15:04:05 UTC 2006`. */
+/** Formats a time as Go's `time.UnixDate` does: `Mon Jan  2 15:04:05 UTC 2006`. */
 function unixDate(at: Date): string {
   const [weekday = '', day = '', month = '', year = '', time = ''] = at.toUTCString().replace(',', '').split(' ');
   return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} UTC ${year}`;
 }
 
-/** Texts in quotes, as JSON has them, so that none is taken for something else. */
+/** Formats YAML. All strings are quoted, so that none is read as another type. */
 function yaml(object: Readonly<Record<string, unknown>>, indent: string): string {
   return Object.entries(object)
     .map(([name, value]) => {

@@ -2,8 +2,8 @@ import { MetricsRegistry } from '@node-agent/telemetry';
 import type { HealthCheck } from './healthz.ts';
 
 /**
- * How health checks went, for `/metrics/slis` (KEP-3466; `k8s.io/component-base/metrics/prometheus/slis`): counted when
- * somebody asks for all of them at once. One for all servers of a node.
+ * The results of health checks for `/metrics/slis` (KEP-3466; `k8s.io/component-base/metrics/prometheus/slis`). Only
+ * requests for all checks are counted. All servers of a node share one instance.
  */
 export class HealthcheckSlis {
   readonly #startedAtMs: number;
@@ -14,7 +14,7 @@ export class HealthcheckSlis {
     this.#startedAtMs = startedAtMs;
   }
 
-  /** The same checks, whose outcomes are counted. */
+  /** Returns the same checks, with their results counted. */
   watching(checks: readonly HealthCheck[]): readonly HealthCheck[] {
     return checks.map((check) => ({
       name: check.name,
@@ -48,7 +48,7 @@ export class HealthcheckSlis {
       .inc({ ...labels, status: isWell ? 'success' : 'error' });
   }
 
-  /** Prometheus' text format 0.0.4. */
+  /** Returns Prometheus' text format 0.0.4. */
   text(): string {
     this.#registry
       .gauge({
@@ -59,7 +59,7 @@ export class HealthcheckSlis {
     return this.#registry.text();
   }
 
-  /** Forgets all that was counted: what a DELETE asks for. */
+  /** Resets all counts, on a DELETE request. */
   reset(): void {
     this.#registry = new MetricsRegistry();
   }

@@ -6,38 +6,38 @@ import { type Endpoint, type Route, route } from '../route.ts';
 import type { HealthcheckSlis } from './healthcheck-slis.ts';
 import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './healthz.ts';
 
-/** What {@link HealthzServer} works with. */
+/** The components of {@link HealthzServer}. */
 export interface HealthzServerComponents {
-  /** The machine's own where absent. */
+  /** Default: the machine's own. */
   readonly clock?: Clock;
-  /** Silent where absent. */
+  /** Default: no logging. */
   readonly logger?: Logger;
-  /** What must be well; `ping` is always among them. */
+  /** The health checks. `ping` is always added. */
   readonly checks: readonly HealthCheck[];
-  /** Counts how the checks went. */
+  /** Counts the results of the checks. */
   readonly slis?: Pick<HealthcheckSlis, 'watching'>;
 }
 
 export interface HealthzServerOptions {
-  /** `healthzBindAddress`: 127.0.0.1 by default. */
+  /** `healthzBindAddress`. Default: 127.0.0.1. */
   readonly address?: string;
-  /** `healthzPort`: 10248 by default; 0 for any that is free. */
+  /** `healthzPort`. Default: 10248. 0: any free port. */
   readonly port?: number;
-  /** Told where it listens, each time that it begins to. */
+  /** Called with the address whenever the server starts to listen. */
   readonly onListening?: (got: ListenAddress) => void;
 }
 
-/** How long until a port that is taken is tried again, as upstream. */
+/** How long to wait before a failed bind is retried, as in upstream. */
 const RETRY_MS = 5000;
 const ENDPOINTS: ReadonlySet<Endpoint> = new Set(['healthz']);
 
-/** The port that tells whether the kubelet is well (`cmd/kubelet/app/server.go`): `/healthz`, `/healthz/<check>`. */
+/** The kubelet's health port (`cmd/kubelet/app/server.go`): serves `/healthz` and `/healthz/<check>`. */
 export class HealthzServer {
   readonly #components: WithDefaults<HealthzServerComponents>;
   readonly #options: HealthzServerOptions;
   readonly #startOnce = new StartOnce('HealthzServer');
 
-  /** @throws ServerError `InvalidOptions` for a port that is none: no trying again makes one of it */
+  /** @throws ServerError `InvalidOptions` if the port is invalid; retrying would not help */
   constructor(components: HealthzServerComponents, options: HealthzServerOptions = {}) {
     checkOptions('HealthzServer', options, { address: 'string?', port: 'number?', onListening: 'function?' });
     checkComponents('HealthzServer', components, { checks: 'list' });
@@ -46,7 +46,7 @@ export class HealthzServer {
     this.#options = options;
   }
 
-  /** Serves until `signal` is aborted. Where the port is taken it says so, and tries again every 5 s. */
+  /** Serves until `signal` is aborted. If the port is in use, the error is logged and the bind retried every 5 s. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { clock, logger, checks, slis } = this.#components;
@@ -65,7 +65,7 @@ export class HealthzServer {
   }
 }
 
-/** The answers that need nothing but the health checks. */
+/** Answers requests that need only the health checks. */
 export function answerFixed(
   found: Route,
   checks: readonly HealthCheck[],

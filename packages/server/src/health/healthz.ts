@@ -1,39 +1,42 @@
 import { errorText } from '@node-agent/telemetry';
 import { type Reply, text } from '../http/reply.ts';
 
-/** One thing that must be well for the whole to be well. */
+/** A health check. The process is healthy if all checks pass. */
 export interface HealthCheck {
-  /** A short word, part of the path `/healthz/<name>`. */
+  /** A short name, part of the path `/healthz/<name>`. */
   readonly name: string;
-  /** What is wrong, as a sentence for people, which everyone may read; `undefined` where all is well. What it throws is for the log alone. */
+  /**
+   * Returns a sentence that describes the problem and that every client may read, or `undefined` if healthy. The text
+   * of a thrown error is only logged.
+   */
   check(): string | undefined;
   /**
-   * A problem that is known, but does not make the whole unwell yet, as a runtime that did not answer a moment ago. It counts only if this
-   * check is asked for by its name: a supervisor that restarts the process goes by all checks together.
+   * Returns a problem that does not yet make the process unhealthy, such as a runtime that missed one call. It counts
+   * only for requests of this check by name, because supervisors restart the process by the combined result.
    */
   early?(): string | undefined;
 }
 
-/** What a request of `/healthz` asks for. */
+/** The parameters of a `/healthz` request. */
 export interface HealthzQuery {
   /** Only this check. */
   readonly check?: string;
-  /** Whether each check is listed though all are well; they are listed anyway where one is not. */
+  /** Whether to list all checks even if all pass. They are always listed if one fails. */
   readonly verbose: boolean;
-  /** Checks that shall not count. */
+  /** Checks to ignore. */
   readonly exclude: readonly string[];
 }
 
-/** The check that is well whenever anything answers at all. */
+/** The check that passes whenever the server responds. */
 export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 
-/** Upstream's check of its log's flusher; here each line is written as it comes, so that nothing can be held back. */
+/** Upstream checks its log flusher. Here the check always passes, because log lines are written immediately. */
 export const logCheck: HealthCheck = { name: 'log', check: () => undefined };
 
 /**
- * Answers a health request the way `k8s.io/apiserver/pkg/server/healthz` does: 200 `ok`, or 500 with the list of all
- * checks. The list does not give reasons; `/healthz/<name>` does, but for what a check throws.
- * @returns `undefined` where there is no such check
+ * Answers a health request as `k8s.io/apiserver/pkg/server/healthz` does: 200 `ok`, or 500 with a list of all checks.
+ * The list contains no reasons. `/healthz/<name>` contains the reason, except for thrown errors.
+ * @returns `undefined` if the check does not exist
  */
 export function answerHealthz(checks: readonly HealthCheck[], query: HealthzQuery): Reply | undefined {
   if (query.check !== undefined) {
@@ -65,13 +68,13 @@ export function answerHealthz(checks: readonly HealthCheck[], query: HealthzQuer
   return text(200, query.verbose ? `${lines.join('\n')}\nhealthz check passed\n` : 'ok');
 }
 
-/** What is wrong with each check that is not well, for the log. */
+/** Returns the problem of each failed check, for the log. */
 export function healthProblems(checks: readonly HealthCheck[]): Readonly<Record<string, string>> {
   const problems = checks.map((check): [string, string | undefined] => [check.name, problemOf(check, errorText)]);
   return Object.fromEntries(problems.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** A check that throws is not well. @param wordsOf what is said of what it throws */
+/** Runs a check. A check that throws has failed. @param wordsOf returns the problem for a thrown error */
 function problemOf(check: HealthCheck, wordsOf: (error: unknown) => string): string | undefined {
   try {
     return check.check();

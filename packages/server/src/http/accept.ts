@@ -1,4 +1,4 @@
-/** Whether a client would rather have plain text than JSON, by its `Accept`; JSON where it says nothing of either. */
+/** Returns whether a client prefers plain text to JSON, by its `Accept` header. Default: JSON. */
 export function prefersText(accept: string | undefined): boolean {
   const weights = new Map<string, number>();
   for (const part of (accept ?? '').split(',')) {
@@ -11,7 +11,7 @@ export function prefersText(accept: string | undefined): boolean {
   return of('text/plain', 'text/*') > of('application/json', 'application/*');
 }
 
-/** Whether a client takes gzip, by its `Accept-Encoding`. */
+/** Returns whether a client accepts gzip, by its `Accept-Encoding` header. */
 export function takesGzip(acceptEncoding: string | undefined): boolean {
   return (acceptEncoding ?? '').split(',').some((part) => {
     const [coding = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());

@@ -3,47 +3,56 @@ import type { Duplex } from 'node:stream';
 import type { ClientCertificate } from '../access/client-certificate.ts';
 import type { BytesReply, Reply } from './reply.ts';
 
-/** A request, whichever version of HTTP it came by. */
+/** A request over any version of HTTP. */
 export interface Exchange {
   readonly method: string;
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** What the client has shown in the TLS handshake; `undefined` where it showed none, or none was asked for. */
+  /**
+   * The client certificate of the TLS handshake. `undefined` if the client sent none, or the server did not request
+   * one.
+   */
   readonly certificate: ClientCertificate | undefined;
   readonly remoteAddress: string;
-  /** Aborted when nobody waits for the answer any more, or the server ends. */
+  /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** The connection is of somebody who may use this server: it does not count as a stranger's any more. */
+  /**
+   * Marks the connection as one of an authorized client, so that it does not count against the limit of untrusted
+   * connections.
+   */
   trust(): void;
-  /** The answer may take as long as it does. */
+  /** Exempts the answer from the deadline. */
   takeTime(): void;
-  /** The whole body; `undefined` where it is longer than `limitBytes`. */
+  /** Reads the whole body. Resolves to `undefined` if it is longer than `limitBytes`. */
   body(limitBytes: number): Promise<Buffer | undefined>;
 }
 
-/** An answer whose body comes by and by. */
+/** An answer with a streamed body. */
 export interface StreamedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** No more of it is asked for than the client takes. */
+  /** Read only as fast as the client receives it. */
   readonly stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
 export type Answer = Reply | BytesReply | StreamedReply;
 
-/** A connection whose client asks for another protocol. */
+/** A request that asks for a protocol upgrade. */
 export interface UpgradeRequest extends Exchange {
-  /** Names and values in turn, each as often as it came. */
+  /** Names and values in turn; repeated headers are kept. */
   readonly rawHeaders: readonly string[];
-  /** The connection itself, of which nothing was read after the head of the request but {@link rest}. */
+  /** The connection. Only the request's head and {@link rest} have been read from it. */
   readonly connection: Duplex;
   readonly rest: Buffer;
 }
 
-/** What a listener is there for. */
+/** The callbacks of a listener. */
 export interface ExchangeHandlers {
   answer(exchange: Exchange): Promise<Answer>;
-  /** Takes the connection over and is done when it is done with it, or says what to answer before it is closed. */
+  /**
+   * Takes over the connection and resolves when the connection is done, or resolves with a reply that is sent before
+   * the connection is closed.
+   */
   upgrade(request: UpgradeRequest): Promise<Reply | BytesReply | undefined>;
 }

@@ -1,12 +1,15 @@
-/** Sees the frames of one direction of a stream go by, and knows what may be said when they are cut short. */
+/**
+ * Follows the frames of one direction of a stream, and knows which closing frame may be sent when the stream is cut
+ * off.
+ */
 export interface LastWord {
-  /** Takes what goes by. */
+  /** Processes a chunk of the stream. */
   see(chunk: Uint8Array): void;
-  /** What may be said now; `undefined` in the midst of a frame, and after the end was said. */
+  /** The closing frame that may be sent now. `undefined` within a frame, or after a closing frame was seen. */
   readonly word: Uint8Array | undefined;
 }
 
-/** Of a protocol, by the name under which a connection was upgraded to it; `undefined` for others. */
+/** Returns the follower for the protocol of an upgraded connection, or `undefined` for other protocols. */
 export function lastWordOf(protocol: string | undefined): LastWord | undefined {
   switch (protocol?.toLowerCase()) {
     case 'websocket':
@@ -18,7 +21,7 @@ export function lastWordOf(protocol: string | undefined): LastWord | undefined {
   }
 }
 
-/** Follows frames: a head of some bytes, of which the payload's length is one part, and that payload. */
+/** Follows frames, each a header that contains the payload's length, and the payload. */
 abstract class Frames implements LastWord {
   #head: number[] = [];
   #payloadLeft = 0;
@@ -45,13 +48,13 @@ abstract class Frames implements LastWord {
     return isBetweenFrames && !this.isOver ? this.words() : undefined;
   }
 
-  /** How much follows a head; `undefined` where that is not whole. */
+  /** Returns the length of the payload after a header, or `undefined` if the header is incomplete. */
   protected abstract headed(head: readonly number[]): number | undefined;
   protected abstract words(): Uint8Array;
 }
 
 const CLOSE = 0x8;
-/** A close frame of a server: 1001, going away (RFC 6455, 7.4.1). */
+/** A server's close frame with code 1001, going away (RFC 6455, 7.4.1). */
 const GOING_AWAY = Uint8Array.of(0x88, 2, 0x03, 0xe9);
 
 class WebSocketLastWord extends Frames {
@@ -73,7 +76,7 @@ class WebSocketLastWord extends Frames {
 
 const [SPDY_HEAD_BYTES, SYN_REPLY, GOAWAY] = [8, 2, 7];
 
-/** SPDY/3.1: `GOAWAY` with the newest stream that the other end was answered on. */
+/** SPDY/3.1: `GOAWAY` with the newest stream on which the peer got a reply. */
 class SpdyLastWord extends Frames {
   #newestStream = 0;
 

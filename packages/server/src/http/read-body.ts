@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Reads a body to its end; `undefined` where it is longer than `limitBytes`, and then no more of it is read. */
+/** Reads a body to its end. Returns `undefined` and stops reading if it is longer than `limitBytes`. */
 export async function readBody(body: Readable, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,8 +1,8 @@
-/** The target of a request, taken apart once for all who look at it: authorisation and routing see the same. */
+/** The parsed target of a request. It is parsed once, so that authorization and routing use the same path. */
 export interface RequestPath {
-  /** Decoded once, as authorisation sees it; as it came where it cannot be decoded. */
+  /** The path decoded once, as authorization uses it. If decoding fails, the path as received. */
   readonly path: string;
-  /** What is between the slashes, decoded; without an empty last one. `undefined` where the path is not to be walked. */
+  /** The decoded segments between slashes, without an empty last one. `undefined` if the path must not be served. */
   readonly segments: readonly string[] | undefined;
   readonly query: URLSearchParams;
 }
@@ -10,8 +10,8 @@ export interface RequestPath {
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i;
 
 /**
- * Takes a request's target apart. A path that would be another one after cleaning up (`..`, `.`, doubled slashes, a slash or
- * a NUL that is encoded), or that is none, has no segments: nothing is served under it, whatever it may mean (W3).
+ * Parses a request's target. A path that cleaning would change (`..`, `.`, doubled slashes, an encoded slash or NUL) or
+ * that is invalid has no segments and is not served (W3).
  */
 export function parseRequestPath(target: string): RequestPath {
   const { path: raw, query } = splitTarget(target);
@@ -29,8 +29,8 @@ export function parseRequestPath(target: string): RequestPath {
 }
 
 /**
- * Splits a request's target into its path and its query. A target in absolute form (`https://node:10250/pods`), which every
- * server must accept (RFC 9112, 3.2.2), loses its scheme and authority; an empty path is the root.
+ * Splits a request's target into path and query. A target in absolute form (`https://node:10250/pods`), which every
+ * server must accept (RFC 9112, 3.2.2), loses its scheme and authority. An empty path becomes the root.
  */
 export function splitTarget(target: string): { readonly path: string; readonly query: URLSearchParams } {
   const absolute = ABSOLUTE_FORM.exec(target);

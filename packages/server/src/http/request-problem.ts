@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type Reply, text } from './reply.ts';
 
 /**
- * Returns the refusal of a request whose framing is ambiguous, before anything else looks at the request: another version
- * than HTTP/1.0 and HTTP/1.1 in the framing of HTTP/1 (505), or more than one `Host` (400). Node.js accepts both. Go's server
- * refuses both with the same status (`net/http/server.go: readRequest`). Returns `undefined` for other requests.
+ * Returns the rejection of a request whose framing is ambiguous, before other code reads the request: a version other
+ * than HTTP/1.0 and HTTP/1.1 in HTTP/1 framing (505), or more than one `Host` (400). Node.js accepts both. Go's server
+ * rejects both with the same status (`net/http/server.go: readRequest`). Returns `undefined` for other requests.
  */
 export function requestProblem({
   httpVersion,
@@ -16,7 +16,7 @@ export function requestProblem({
   return hosts.length > 1 ? refusal(400, 'too many Host headers') : undefined;
 }
 
-/** What follows an ambiguous request on its connection cannot be trusted: the connection is closed. */
+/** Data after an ambiguous request cannot be trusted, so the connection is closed. */
 function refusal(status: number, problem: string): Reply {
   return text(status, `${problem}\n`, { Connection: 'close' });
 }

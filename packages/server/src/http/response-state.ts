@@ -1,13 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 
-/** Whether nobody gets an answer any more. What HTTP/2 has in place of a response of HTTP/1.1 does not know that itself: its stream does. */
+/**
+ * Returns whether the response can no longer be sent. For HTTP/2, the stream has the state, because the response object
+ * does not.
+ */
 export function isGone(response: ServerResponse | Http2ServerResponse): boolean {
   const { destroyed, closed } = 'stream' in response ? response.stream : response;
   return destroyed || closed;
 }
 
-/** Whether all of an answer has been handed on. */
+/** Returns whether the whole response has been handed to the socket. */
 export function isFinished(response: ServerResponse | Http2ServerResponse): boolean {
   return 'stream' in response ? response.stream.writableFinished : response.writableFinished;
 }

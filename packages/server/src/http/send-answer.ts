@@ -7,14 +7,14 @@ import { type BytesReply, internalError, type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
 import { expectSendable } from './sendable.ts';
 
-/** The time that an answer may take to be made. */
+/** The deadline for making an answer. */
 export class AnswerDeadline {
   readonly #ms: number;
   readonly #link: LinkedAbort;
   readonly #timer: Timer;
   #isOver = false;
 
-  /** @param link aborted when the time is over */
+  /** @param link aborted when the deadline passes */
   constructor(clock: Pick<Clock, 'setTimer'>, ms: number, link: LinkedAbort) {
     this.#ms = ms;
     this.#link = link;
@@ -24,12 +24,15 @@ export class AnswerDeadline {
     });
   }
 
-  /** There is none any more. */
+  /** Removes the deadline. */
   lift(): void {
     this.#timer.cancel();
   }
 
-  /** An answer in time: 504 in place of one that is late, 500 in place of one that fails or cannot be sent, of which `onFailure` hears. */
+  /**
+   * Waits for an answer. Returns a 504 if the answer is late, or a 500 if it fails or is invalid; the error is passed
+   * to `onFailure`.
+   */
   async hold(making: Promise<Answer>, onFailure: (err: unknown) => void): Promise<Answer> {
     try {
       return expectSendable(await abortable(making, this.#link.signal));
@@ -41,24 +44,30 @@ export class AnswerDeadline {
     }
   }
 
-  /** The reply in place of a failed one. It keeps the error's text back: that may name files, hosts and secrets (W4), and is in the log. */
+  /**
+   * Returns the reply for a failed answer. The error's text is left out, because it may contain file names, hosts and
+   * secrets (W4); it is logged instead.
+   */
   failure(): Reply {
     return this.#isOver ? text(504, `no answer within ${this.#ms} ms\n`) : internalError();
   }
 }
 
-/** How an answer is sent. */
+/** The options for sending an answer. */
 interface Sending {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** How long the client may take to take it, where it is no stream. */
+  /** How long the client may take to receive an answer that is not a stream, in milliseconds. */
   readonly answerMs: number;
-  /** As long, of a stream, since it has last taken something of it. */
+  /** How long the client of a stream may receive nothing, in milliseconds. */
   readonly stallMs: number;
-  /** Whether the connection is closed after it. */
+  /** Whether to close the connection after the answer. */
   readonly closing: boolean;
 }
 
-/** Sends an answer to its end, of which no more is held than the client takes; a stream that breaks breaks it off. @throws where it cannot be begun */
+/**
+ * Sends an answer completely. At most one chunk of a stream is buffered ahead of the client. An error in the stream
+ * breaks off the response. @throws if the head cannot be sent
+ */
 export async function sendAnswer(
   answer: Answer,
   request: IncomingMessage | Http2ServerRequest,
@@ -66,7 +75,7 @@ export async function sendAnswer(
   { clock, answerMs, stallMs, closing }: Sending,
 ): Promise<void> {
   const isHttp1 = request.httpVersionMajor === 1;
-  // A body that nobody wants is not read to its end.
+  // An unread request body is not read to its end; the connection closes instead.
   const hasBody = !request.complete && !request.readableEnded;
   const connection = isHttp1 && (closing || hasBody) ? { Connection: 'close' } : {};
   if (closing && 'stream' in response) response.stream.session?.close();
@@ -101,7 +110,7 @@ function writeHead(
   else response.writeHead(status, headers);
 }
 
-/** An answer as it is written to a connection that HTTP has let go of, which is closed after it. */
+/** Encodes a reply for a connection that left HTTP handling (an upgrade). The connection is closed after it. */
 export function rawReply(reply: Reply | BytesReply): Buffer {
   const { status, headers } = reply;
   const body = 'bytes' in reply ? reply.bytes : Buffer.from(reply.body);

@@ -6,13 +6,13 @@ import { isFinished, isGone } from './response-state.ts';
 
 interface Sending {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** How long the client may take nothing of what waits for it. */
+  /** How long the client may receive nothing of the buffered data, in milliseconds. */
   readonly stallMs: number;
 }
 
 /**
- * Sends the body of an answer as it comes, no more of it than the client takes, and is done when the client has all of it, or is
- * gone. What breaks breaks the answer off, and so does a client that takes nothing any more.
+ * Sends a streamed body as fast as the client receives it. Resolves when the client has received everything or has
+ * disconnected. An error of the stream, or a client that receives nothing for too long, breaks off the response.
  */
 export async function sendStream(
   stream: StreamedReply['stream'],

@@ -1,7 +1,10 @@
 import type { Answer } from './exchange.ts';
 import { http } from './node-http.ts';
 
-/** @returns the answer itself. @throws TypeError that says why it cannot be sent, before anything of it is */
+/**
+ * Checks an answer before any of it is sent. @returns the answer. @throws TypeError with the reason why it cannot be
+ * sent
+ */
 export function expectSendable<T extends Answer>(answer: T): T {
   const problem = answerProblem(answer);
   if (problem !== undefined) throw new TypeError(`the answer cannot be sent: ${problem}`);
@@ -9,8 +12,8 @@ export function expectSendable<T extends Answer>(answer: T): T {
 }
 
 /**
- * What keeps an answer from being sent, by whichever version of HTTP: its status is none of 200 to 599, a header has what no header may
- * have, its body is none. `undefined` where nothing does.
+ * Returns why an answer cannot be sent over any version of HTTP: the status is not in 200 to 599, a header is invalid,
+ * or the body is missing. Returns `undefined` if it can be sent.
  */
 function answerProblem(answer: Answer): string | undefined {
   const { status, headers } = answer;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { protocolsWithoutToken } from '../access/bearer-token.ts';
 
-/** What is the kubelet's alone: credentials (W4), and how the request itself was sent. */
+/** Headers that are not forwarded: credentials (W4), and those that describe the client's own connection. */
 const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'authorization',
   'content-length',
@@ -13,7 +13,7 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'x-forwarded-for',
 ]);
 
-/** What of a WebSocket's handshake is no part of one for SPDY. */
+/** Headers of a WebSocket handshake that must not be in a SPDY handshake. */
 const WEB_SOCKET_HEADERS: ReadonlySet<string> = new Set([
   'sec-websocket-extensions',
   'sec-websocket-key',
@@ -25,9 +25,9 @@ const WEB_SOCKET_HEADERS: ReadonlySet<string> = new Set([
 const [SPDY, PROTOCOL_HEADER] = ['SPDY/3.1', 'X-Stream-Protocol-Version'];
 
 /**
- * The headers of a request as its runtime gets them, names and values in turn: each as often as it came, for clients name a
- * protocol by a header each.
- * @param host of the runtime's endpoint
+ * Returns the headers that are forwarded to the runtime, names and values in turn. Repeated headers are kept, because
+ * clients name each protocol in a header of its own.
+ * @param host the host of the runtime's endpoint
  */
 export function upgradeHeaders(
   rawHeaders: readonly string[],
@@ -44,15 +44,15 @@ export function upgradeHeaders(
   if (protocols.length > 0) handedOn.push('Sec-WebSocket-Protocol', protocols.join(', '));
   const before = headers['x-forwarded-for'];
   handedOn.push('X-Forwarded-For', before === undefined ? remoteAddress : `${before}, ${remoteAddress}`);
-  // There is no body: none may be waited for.
+  // Tells the runtime that the request has no body.
   handedOn.push('Content-Length', '0');
   return handedOn;
 }
 
 /**
- * The headers of a request by WebSocket as its runtime gets them, which is asked for SPDY (`createSPDYRequest`,
+ * Converts the headers of a WebSocket request into those of a SPDY request to the runtime (`createSPDYRequest`,
  * `k8s.io/apiserver/pkg/util/proxy/streamtunnel.go`).
- * @param handedOn made by {@link upgradeHeaders}
+ * @param handedOn the result of {@link upgradeHeaders}
  */
 export function tunnelHeaders(handedOn: readonly string[], protocols: readonly string[]): readonly string[] {
   const headers: string[] = [];
@@ -63,7 +63,7 @@ export function tunnelHeaders(handedOn: readonly string[], protocols: readonly s
   return [...headers, 'Upgrade', SPDY, ...protocols.flatMap((protocol) => [PROTOCOL_HEADER, protocol])];
 }
 
-/** The headers by which a runtime is asked for SPDY in nobody's name. */
+/** Returns the headers of a SPDY request to the runtime without a client's headers. */
 export function spdyHeaders(host: string, protocols: readonly string[]): readonly string[] {
   return tunnelHeaders(['Host', host, 'Connection', 'Upgrade', 'Content-Length', '0'], protocols);
 }

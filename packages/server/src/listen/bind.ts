@@ -4,13 +4,13 @@ import { errorText } from '@node-agent/telemetry';
 import { ServerError } from '../errors.ts';
 import type { ListenAddress } from './http-listener.ts';
 
-/** Errors of a machine without IPv6: the kernel has no such sockets, or no such address. */
+/** Errors of a machine without IPv6: the kernel lacks IPv6 sockets or addresses. */
 const NO_IPV6: ReadonlySet<unknown> = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL', 'EPROTONOSUPPORT']);
 
 /**
- * Returns the addresses to try for a configured one, the preferred first. `0.0.0.0` means every address of both families, as
- * in Go, whose `net.Listen` opens a dual-stack socket for it: in a cluster whose nodes have IPv6 addresses, the API server
- * would not reach the kubelet otherwise. A machine without IPv6 has the second.
+ * Returns the addresses to try for a configured one, the preferred one first. `0.0.0.0` means all addresses of both
+ * families, as in Go, whose `net.Listen` opens a dual-stack socket for it; otherwise the API server could not reach the
+ * kubelet in a cluster with IPv6 node addresses. The second address is for machines without IPv6.
  */
 export function bindAddresses(address: string): readonly string[] {
   return address === '0.0.0.0' ? ['::', '0.0.0.0'] : [address];

@@ -1,41 +1,45 @@
-/** How a connection is ended. */
+/** The ways to end a connection. */
 export interface ConnectionEnds {
-  /** At once. */
+  /** Closes the connection immediately. */
   destroy(): void;
-  /** When what is under way on it is done; at once where that cannot be said. */
+  /** Closes the connection when its requests are done; immediately if the protocol cannot tell. */
   close?(): void;
 }
 
 interface Connection {
   ends: ConnectionEnds;
-  /** How many requests are under way on it. */
+  /** The number of requests in progress. */
   busy: number;
-  /** Bytes that the server holds of requests of a stranger: begun heads, and requests that are not answered yet. */
+  /** The bytes that the server holds for requests of a stranger: incomplete heads, and heads of unanswered requests. */
   headBytes: number;
-  /** Bytes that were copied to put those heads together: each piece of a head copies what came before it. */
+  /** The bytes copied to assemble those heads: each piece of a head copies the pieces before it. */
   copiedBytes: number;
 }
 
-/** What a request takes beside its head, about: a stranger may send the next before the last is answered. */
+/**
+ * The approximate memory of a request in addition to its head: a stranger may send the next request before the last is
+ * answered.
+ */
 const REQUEST_BYTES = 4096;
 /** A head of 1 MiB in pieces of 4 KiB is copied 128 times. */
 const MAX_COPIED_BYTES = 256 * 1024 * 1024;
 
 /**
- * Keeps account of a server's connections. Those of strangers, of whom nobody has shown yet that they may use the server, are
- * few: whoever opens too many loses the oldest, so that a flood closes its own, and who knows their way is no stranger for long.
+ * Tracks a server's connections. The number of strangers (connections that have not yet sent an authorized request) is
+ * limited: beyond the limit, the oldest stranger is closed. A flood therefore closes mainly its own connections, and
+ * authorized clients are strangers only briefly.
  */
 export class ConnectionLedger {
   readonly #maxStrangers: number;
   readonly #connections = new Map<string, Connection>();
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #strangers = new Set<string>();
   readonly #maxHeadBytes: number;
   /** The sum of `headBytes` of all strangers. */
   #headBytes = 0;
   #isEnding = false;
 
-  /** @param maxHeadBytes how much is held of the requests of all strangers together, in bytes; without a bound by default */
+  /** @param maxHeadBytes the limit of the bytes held for requests of all strangers together. Default: no limit */
   constructor(maxStrangers: number, maxHeadBytes: number = Number.POSITIVE_INFINITY) {
     this.#maxStrangers = maxStrangers;
     this.#maxHeadBytes = maxHeadBytes;
@@ -49,7 +53,7 @@ export class ConnectionLedger {
     return this.#strangers.size;
   }
 
-  /** @param key which connection: both ends' addresses */
+  /** @param key identifies the connection by the addresses of both ends */
   opened(key: string, ends: ConnectionEnds): void {
     this.#connections.set(key, { ends, busy: 0, headBytes: 0, copiedBytes: 0 });
     this.#strangers.add(key);
@@ -58,9 +62,9 @@ export class ConnectionLedger {
   }
 
   /**
-   * Counts a piece of a request head that a stranger has sent. A stranger loses its connection if putting its head together takes
-   * too much copying. If strangers hold too much together, the stranger that holds most loses its connection: heads of common
-   * length are never the longest in a flood. Nothing is counted for connections that are trusted.
+   * Counts a piece of a request head from a stranger. A stranger's connection is closed if assembling its head takes
+   * too much copying. If strangers together hold too much, the stranger that holds most is closed: in a flood, heads of
+   * ordinary length are never the longest. Nothing is counted for trusted connections.
    */
   receivedPiece(key: string, bytes: number): void {
     const connection = this.#hold(key, bytes);
@@ -69,7 +73,7 @@ export class ConnectionLedger {
     if (connection.copiedBytes > MAX_COPIED_BYTES) this.#drop(key);
   }
 
-  /** The connection has got as far as to be ended in another way, too. */
+  /** Adds or replaces ways to end the connection, once its protocol is known. */
   setEnds(key: string, ends: Partial<ConnectionEnds>): void {
     const connection = this.#connections.get(key);
     if (connection !== undefined) connection.ends = { ...connection.ends, ...ends };
@@ -86,14 +90,14 @@ export class ConnectionLedger {
     this.#strangers.delete(key);
   }
 
-  /** Whether a request is under way on it. */
+  /** Returns whether a request is in progress on the connection. */
   isBusy(key: string): boolean {
     return (this.#connections.get(key)?.busy ?? 0) > 0;
   }
 
   /**
-   * A request is under way; disposing of what is given ends that.
-   * @param headBytes how long its head is, unless `receivedPiece` has counted it
+   * Counts a request in progress until the returned value is disposed.
+   * @param headBytes the length of its head, unless `receivedPiece` has counted it
    */
   begin(key: string, headBytes: number = 0): Disposable {
     const connection = this.#connections.get(key);
@@ -109,13 +113,13 @@ export class ConnectionLedger {
     };
   }
 
-  /** Ends all connections on which nothing is under way, and the others when it is done. */
+  /** Closes idle connections now, and the others when their requests are done. */
   end(): void {
     this.#isEnding = true;
     for (const connection of this.#connections.values()) endWhenIdle(connection);
   }
 
-  /** Ends all connections at once. */
+  /** Closes all connections immediately. */
   destroy(): void {
     for (const { ends } of [...this.#connections.values()]) ends.destroy();
   }
@@ -129,7 +133,7 @@ export class ConnectionLedger {
     return connection;
   }
 
-  /** The stranger that holds most bytes. */
+  /** Returns the stranger that holds most bytes. */
   #longest(): string {
     let longest = '';
     let most = -1;

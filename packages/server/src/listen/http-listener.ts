@@ -9,34 +9,35 @@ import { requestProblem } from '../http/request-problem.ts';
 import { expectSendable } from '../http/sendable.ts';
 import { bind } from './bind.ts';
 
-/** Where a server listens. */
+/** The address on which a server listens. */
 export interface ListenAddress {
-  /** An IP address of this machine; `127.0.0.1` for the machine alone, `0.0.0.0` for all addresses of IPv4 and IPv6. */
+  /** An IP address of this machine. `127.0.0.1`: only local clients; `0.0.0.0`: all IPv4 and IPv6 addresses. */
   readonly address: string;
-  /** 0 for any that is free. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
-/** @param port the default where absent @throws ServerError `InvalidOptions` for one that nobody can listen on */
+/** @param port the default if absent @throws ServerError `InvalidOptions` if the port is invalid */
 export function checkPort(port: number = 0): void {
   checkNumberOptions({ port }, { port: 'port' });
 }
 
-/** Answers one request; `signal` is aborted when nobody waits for the answer any more. */
+/** Answers one request. `signal` is aborted when the client disconnects or the answer is late. */
 export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | Promise<Reply>;
 
-/** How long an idle connection is kept, as upstream. */
+/** How long an idle connection is kept, in milliseconds, as in upstream. */
 const IDLE_MS = 90_000;
-/** How long a client may take to send its request. */
+/** How long a client may take to send its request, in milliseconds. */
 const RECEIVE_MS = 30_000;
-/** How long an answer may take to be made. */
+/** How long making an answer may take, in milliseconds. */
 const ANSWER_MS = 60_000;
 const MAX_CONNECTIONS = 256;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
- * An HTTP/1.1 server around a function. Requests have no body here: a connection that sends one is closed after its
- * answer. Slow, idle and too many connections are closed; a handler that fails, or gives what cannot be sent, is a 500, one that is late a 504.
+ * An HTTP/1.1 server around one function. Request bodies are not read: a connection that sends one is closed after the
+ * answer. Slow and idle connections and those beyond the limit are closed. A handler that throws or returns an invalid
+ * answer leads to a 500, a late one to a 504.
  */
 export class HttpListener {
   readonly #components: { readonly clock: Clock; readonly logger: Logger };
@@ -48,8 +49,8 @@ export class HttpListener {
   }
 
   /**
-   * Listens until `signal` is aborted, and is done when all connections are closed.
-   * @param onListening told the address that it got, before the first request
+   * Listens until `signal` is aborted. Resolves when all connections are closed.
+   * @param onListening called with the bound address before the first request
    * @throws ServerError `ListenFailed`
    */
   async run(listen: ListenAddress, onListening: (got: ListenAddress) => void, signal: AbortSignal): Promise<void> {
@@ -65,7 +66,7 @@ export class HttpListener {
     );
     boundConnections(server);
     await bind(server, listen);
-    // What comes later, as a failing accept, concerns one connection and not the server.
+    // Later errors, such as a failed accept, concern single connections and not the server.
     server.on('error', (err) => this.#components.logger.warn({ err, port: listen.port }, 'HTTP server had an error'));
     const got = server.address();
     if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
@@ -83,7 +84,7 @@ export class HttpListener {
     const { clock, logger } = this.#components;
     const { method = 'GET', url = '/' } = request;
     const controller = new AbortController();
-    response.on('close', () => controller.abort(new Error('the client has gone')));
+    response.on('close', () => controller.abort(new Error('the client disconnected')));
     let reply: Reply;
     const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
     try {
@@ -94,7 +95,7 @@ export class HttpListener {
     } catch (err) {
       const late = controller.signal.aborted;
       if (!late) logger.error({ err, method, url }, 'HTTP request failed');
-      // Whoever reaches the port may ask: what an error says is for the log alone.
+      // Any client can reach this port, so the error's text is only logged.
       reply = late ? text(504, `${errorText(controller.signal.reason)}\n`) : internalError();
     } finally {
       timer.cancel();
@@ -107,15 +108,18 @@ export class HttpListener {
       response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
       response.end(method === 'HEAD' ? undefined : reply.body);
     } catch (err) {
-      logger.error({ err, method, url }, 'HTTP answer cannot be sent');
+      logger.error({ err, method, url }, 'Failed to send HTTP answer');
       response.destroy();
     }
   }
 }
 
-/** Whoever opens too many loses the oldest: a flood closes its own connections, and keeps nobody out. */
+/**
+ * Limits the number of connections. Beyond the limit, the oldest connection is closed, so that a flood closes its own
+ * connections and keeps no client out.
+ */
 function boundConnections(server: Server): void {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     open.add(socket);

@@ -3,11 +3,11 @@ import type { Clock, Timer } from '@node-agent/async';
 export interface IdleLimits {
   /** How long both ends may be silent, in milliseconds. */
   readonly idleMs: number;
-  /** How long one may be silent after the other has ended, in milliseconds. */
+  /** How long one end may be silent after the other has ended, in milliseconds. */
   readonly lingerMs: number;
 }
 
-/** Sees that a stream of which nothing is heard any more is broken off. */
+/** Ends a stream on which no data was received for too long. */
 export class IdleWatch {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #limits: IdleLimits;
@@ -24,12 +24,12 @@ export class IdleWatch {
     this.#watch();
   }
 
-  /** Something was heard. */
+  /** Records that data was received. */
   heard(): void {
     this.#lastMs = this.#clock.monotonic();
   }
 
-  /** One end has ended: the other one has less time from now on. */
+  /** Records that one end has ended; the shorter limit applies from now on. */
   linger(): void {
     this.#isEnding = true;
     this.heard();

@@ -1,4 +1,4 @@
-/** Counts the requests of each client that are under way, so that no client takes them all. */
+/** Limits the concurrent requests of each client, so that no client uses up all capacity. */
 export class InFlightLimit {
   readonly #limit: number;
   readonly #underWay = new Map<string, number>();
@@ -7,12 +7,12 @@ export class InFlightLimit {
     this.#limit = limit;
   }
 
-  /** How many clients have requests under way. */
+  /** The number of clients with requests in progress. */
   get clients(): number {
     return this.#underWay.size;
   }
 
-  /** Counts a request in; `undefined` where the client has as many as it may. Disposing of it counts it out. */
+  /** Counts a request until the returned value is disposed. Returns `undefined` if the client has reached the limit. */
   enter(client: string): Disposable | undefined {
     const count = this.#underWay.get(client) ?? 0;
     if (count >= this.#limit) return undefined;

@@ -25,63 +25,73 @@ import type { ListenAddress } from './http-listener.ts';
 import { ShownCertificates } from './shown-certificates.ts';
 import { trackConnections } from './track-connections.ts';
 
-/** A certificate that a server shows, and the one that follows it: `certificates` has such. */
+/** A serving certificate that may be replaced. The managers of `@node-agent/certificates` implement it. */
 export interface ServingCertificate {
-  /** PEM; `undefined` while there is none: handshakes fail then. */
+  /** PEM. `undefined` while there is no certificate; handshakes fail then. */
   readonly current: { readonly cert: string; readonly key: string } | undefined;
-  /** @returns ends that */
+  /** @returns a function that removes the listener */
   onChange(listener: () => void): () => void;
 }
 
-/** What `SecuredListener` works with. */
+/** The components of `SecuredListener`. */
 export interface SecuredListenerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly certificate: ServingCertificate;
-  /** Whose client certificates are believed; without, clients are not asked for one. */
+  /** The authorities of client certificates. If absent, clients are not asked for a certificate. */
   readonly authorities?: ClientAuthorities;
 }
 
-/** How much clients may ask of a server; the defaults are meant for a node. */
+/** Limits on clients. The defaults suit a node. */
 export interface ServerLimits {
-  /** Of connections; 4096 by default. Whoever comes then is not let in. */
+  /** The maximum number of connections. Default: 4096. Further connections are refused. */
   readonly maxConnections?: number;
-  /** Of connections of which nobody has shown yet that they may use the server; 512 by default. The oldest goes then. */
+  /**
+   * The maximum number of connections that have not yet sent an authorized request. Default: 512. Beyond it, the oldest
+   * is closed.
+   */
   readonly maxStrangers?: number;
-  /** Of a request's head: commands to execute are in it. 1 MiB by default, as in Go. HTTP/2, which carries no commands: 64 KiB. */
+  /**
+   * The maximum size of a request's headers, which contain the commands of exec. Default: 1 MiB, as in Go. Over HTTP/2,
+   * which carries no commands: 64 KiB.
+   */
   readonly maxHeaderBytes?: number;
-  /** How long a client may take for a handshake, and for a request, in milliseconds; 10 s by default. */
+  /** How long a client may take for the handshake and for sending a request, in milliseconds. Default: 10 s. */
   readonly receiveMs?: number;
-  /** How long an answer may take to be made, and to be taken by the client, in milliseconds; 60 s by default. Not for streams. */
+  /**
+   * How long making an answer may take, and how long the client may take to receive it, in milliseconds. Default: 60 s.
+   * Does not apply to streams.
+   */
   readonly answerMs?: number;
-  /** How long the client of a streamed answer may take nothing of what waits for it, in milliseconds; 4 hours by default. */
+  /** How long the client of a streamed answer may receive nothing, in milliseconds. Default: 4 hours. */
   readonly stallMs?: number;
 }
 
-/** How long a connection without a request is kept, as upstream. */
+/** How long a connection without a request is kept, in milliseconds, as in upstream. */
 const IDLE_MS = 90_000;
-/** How long streams have to end by themselves when the server does. */
+/** How long streams have to end when the server stops, in milliseconds. */
 const CLOSING_MS = 3000;
 /**
- * After so much silence the system asks whether a client is there, and lets one that has vanished go 10 s later: after 150 s in all, as
- * by Go's server. Nothing else tells of it where there is nothing to be said to it, as of a log that is followed.
+ * How long a connection may be silent before the kernel probes it, in milliseconds. A client that vanished is detected
+ * 10 s later, 150 s in all, as with Go's server. Without a probe, a server with nothing to send, as on a followed log,
+ * would never notice.
  */
 const KEEP_ALIVE_MS = 140_000;
-/** Every stream of a connection may send as much at the same time. */
+/** The limit per stream. All streams of a connection may use it at the same time. */
 const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
-/** Of the request heads of all strangers together, in bytes. */
+/** The limit of the request heads of all strangers together, in bytes. */
 const MAX_STRANGERS_HEAD_BYTES = 32 * 1024 * 1024;
-/** As Go's server allows. */
+/** As in Go's server. */
 const MAX_CONCURRENT_STREAMS = 250;
-/** As many as a client may have open: one that cancels all of them is no attacker. */
+/** Equals the stream limit, so that a client may cancel all its streams without being treated as an attacker. */
 const STREAM_RESET_BURST = MAX_CONCURRENT_STREAMS;
-/** How many more streams a client may reset each second. */
+/** How many more streams a client may reset per second. */
 const STREAM_RESET_RATE = 50;
 
 /**
- * HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; protocol upgrades come by HTTP/1.1. The serving certificate and the
- * authorities of clients may change at any time; connections that are open stay. Sessions are not resumed: whoever connects
- * shows a certificate to the authorities that are believed now.
+ * Serves HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; protocol upgrades use HTTP/1.1. The serving certificate and the
+ * client authorities may change at any time; open connections stay open. TLS sessions are not resumed, so that each new
+ * connection is verified against the current authorities.
  */
 export class SecuredListener {
   readonly #components: WithDefaults<SecuredListenerComponents>;
@@ -89,10 +99,10 @@ export class SecuredListener {
   readonly #limits: Required<ServerLimits>;
   readonly #ledger: ConnectionLedger;
   readonly #shown: ShownCertificates;
-  /** What is under way: one listener of the server's end tells all of it. */
+  /** The requests in progress. One listener on the server's signal aborts all of them. */
   readonly #underWay = new Set<LinkedAbort>();
 
-  /** @throws OptionsError naming the limit that is wrong */
+  /** @throws OptionsError naming the invalid limit */
   constructor(components: SecuredListenerComponents, tls: SecureContextOptions, limits: ServerLimits = {}) {
     this.#components = withDefaults(components);
     this.#tls = tls;
@@ -121,7 +131,7 @@ export class SecuredListener {
   }
 
   /**
-   * Listens until `signal` is aborted, and is done when all connections are closed.
+   * Listens until `signal` is aborted. Resolves when all connections are closed.
    * @throws ServerError `ListenFailed`, `InvalidOptions`
    */
   async run(
@@ -135,11 +145,12 @@ export class SecuredListener {
     const server = this.#server();
     trackConnections(server, this.#ledger, this.#components, { idleMs: IDLE_MS, lingerMs: CLOSING_MS });
     server.on('request', (request, response) => {
-      // A reset that came with its request is read first: the request is not worth an authentication then.
+      // Lets a stream reset that arrived with its request be processed first, so that the request is not authenticated
+      // needlessly.
       if ('stream' in response) setImmediate(() => void this.#serve(request, response, handlers, signal));
       else void this.#serve(request, response, handlers, signal);
     });
-    // Left alone, HTTP would ask for the body at once, whoever is there.
+    // Without this listener, Node.js would request the body before the client is authorized.
     server.on('checkContinue', (request, response) => {
       void this.#serve(request, response, handlers, signal, () => response.writeContinue());
     });
@@ -149,7 +160,7 @@ export class SecuredListener {
     const unlink = [certificate.onChange(() => this.#renew(server)), authorities?.onChange(() => this.#renew(server))];
     try {
       await bind(server, listen);
-      // What comes later, as a failing accept, concerns one connection and not the server.
+      // Later errors, such as a failed accept, concern single connections and not the server.
       server.on('error', (err) =>
         this.#components.logger.warn({ err, port: listen.port }, 'HTTPS server had an error'),
       );
@@ -181,9 +192,9 @@ export class SecuredListener {
       ...this.#secureContext(),
       ...http1,
       allowHTTP1: true,
-      // For HTTP/1.1 upgrades: one end of a stream may be done before the other.
+      // HTTP/1.1 upgrades need half-open connections: one end of a stream may finish before the other.
       allowHalfOpen: true,
-      // Streams say little at a time: each word would wait for the client to acknowledge the one before.
+      // Streams send small chunks. With Nagle's algorithm, each would wait for the acknowledgement of the one before.
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
@@ -208,7 +219,7 @@ export class SecuredListener {
       ...this.#tls,
       ...certificate.current,
       ...(authorities && { ca: authorities.pem }),
-      // A TLS 1.2 client could make the server pay for handshakes without end on one connection.
+      // Disables renegotiation: a TLS 1.2 client could force endless handshakes on one connection.
       secureOptions: cryptoConstants.SSL_OP_NO_TICKET | cryptoConstants.SSL_OP_NO_RENEGOTIATION,
     };
   }
@@ -217,7 +228,10 @@ export class SecuredListener {
     try {
       server.setSecureContext(this.#secureContext());
     } catch (err) {
-      this.#components.logger.error({ err }, 'The new certificate cannot be served; the last one is');
+      this.#components.logger.error(
+        { err },
+        'Failed to load the new serving certificate; the previous one stays in use',
+      );
     }
   }
 
@@ -237,9 +251,9 @@ export class SecuredListener {
       return;
     }
     using _busy = this.#ledger.begin(keyOf(socket), 'stream' in request ? headBytes(request.rawHeaders) : 0);
-    // What happens to a connection is heard of by its end.
+    // Connection errors are handled by the event `close`.
     response.on('error', () => {});
-    response.once('close', () => link.abort(new ServerError('Ended', 'the client has gone')));
+    response.once('close', () => link.abort(new ServerError('Ended', 'the client disconnected')));
     const { clock, logger } = this.#components;
     const { answerMs, stallMs } = this.#limits;
     const deadline = new AnswerDeadline(clock, answerMs, link);
@@ -254,13 +268,14 @@ export class SecuredListener {
       logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP request failed');
     });
     if (isGone(response)) return;
-    // The handshake of a new connection is held against the authorities that are believed by then.
+    // Closes the connection, because only the handshake of a new connection is verified against the current
+    // authorities.
     const closing = answer.status === 401 && exchange.certificate !== undefined;
     try {
       await sendAnswer(answer, request, response, { clock, answerMs, stallMs, closing });
     } catch (err) {
-      // What one version of HTTP refuses, and the other does not.
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP answer cannot be sent');
+      // Handles answers that one HTTP version accepts and the other rejects.
+      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
       response.destroy();
     }
   }
@@ -274,12 +289,12 @@ export class SecuredListener {
   ): Promise<void> {
     using under = this.#begin(ending);
     const { link } = under;
-    const onClose = (): void => link.abort(new ServerError('Ended', 'the client has gone'));
+    const onClose = (): void => link.abort(new ServerError('Ended', 'the client disconnected'));
     socket.on('error', () => {});
     socket.once('close', onClose);
     const { clock, logger } = this.#components;
     const key = keyOf(socket);
-    // What answers an earlier request would write into what follows this one.
+    // The response of an earlier, pipelined request would be written into the upgraded stream.
     if (this.#ledger.isBusy(key)) {
       socket.destroy();
       return;
@@ -302,7 +317,7 @@ export class SecuredListener {
     try {
       socket.end(rawReply(reply));
     } catch (err) {
-      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'HTTP answer cannot be sent');
+      logger.error({ err, method: request.method, path: pathOf(request.url) }, 'Failed to send HTTP answer');
       socket.destroy();
       return;
     }
@@ -311,7 +326,7 @@ export class SecuredListener {
     socket.resume();
   }
 
-  /** Something is under way until what is given is disposed of. */
+  /** Counts a request as in progress until the returned value is disposed. */
   #begin(ending: AbortSignal): Disposable & { readonly link: LinkedAbort } {
     const link = linkAbort();
     if (ending.aborted) link.abort(ending.reason);
@@ -339,14 +354,17 @@ export class SecuredListener {
   }
 }
 
-/** @throws ServerError `InvalidOptions`: what TLS says of a certificate does not say that it is one */
+/**
+ * Checks the serving certificate. @throws ServerError `InvalidOptions`, because OpenSSL's own message does not name the
+ * certificate
+ */
 function expectUsable({ current }: ServingCertificate, settings: SecureContextOptions): void {
   try {
     createSecureContext({ ...settings, ...current });
   } catch (err) {
     throw new ServerError(
       'InvalidOptions',
-      `the serving certificate cannot be used with its key: ${errorText(err)}`,
+      `the serving certificate does not work with its key: ${errorText(err)}`,
       err,
     );
   }
@@ -356,7 +374,7 @@ function headBytes(rawHeaders: readonly string[]): number {
   return rawHeaders.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Queries hold commands, which may hold secrets (W4). */
+/** Removes the query: it may contain a command with secrets (W4). */
 function pathOf(target = ''): string {
   return splitTarget(target).path;
 }

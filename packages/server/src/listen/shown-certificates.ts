@@ -6,20 +6,23 @@ import { type ClientCertificate, clientCertificate } from '../access/client-cert
 import { certificatesIn } from '../access/pem-certificates.ts';
 import { isPathForGo, trustedPath } from '../access/trusted-path.ts';
 
-/** Client certificates of the handshakes, parsed once for each connection. */
+/** Client certificates from the handshakes, parsed once per connection. */
 export class ShownCertificates {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'> | undefined;
   readonly #known = new WeakMap<object, ClientCertificate | undefined>();
   #parsed: { readonly pem: string; readonly certificates: readonly X509Certificate[] } = { pem: '', certificates: [] };
 
-  /** @param authorities without, no certificate is taken: the server would verify with the public authorities */
+  /**
+   * @param authorities if absent, client certificates are ignored: OpenSSL would verify them with the public
+   * authorities
+   */
   constructor(clock: Pick<Clock, 'now'>, authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'> | undefined) {
     this.#clock = clock;
     this.#authorities = authorities;
   }
 
-  /** Returns `undefined` if the client showed none. */
+  /** Returns the client certificate of a connection, or `undefined` if the client sent none. */
   of(socket: TLSSocket): ClientCertificate | undefined {
     const authorities = this.#authorities;
     if (authorities === undefined) return undefined;
@@ -31,7 +34,7 @@ export class ShownCertificates {
     return certificate;
   }
 
-  /** OpenSSL's verdict, unless there is a path to an authority that OpenSSL did not try. */
+  /** Returns OpenSSL's result, unless there is a path to an authority that OpenSSL did not try. */
   #judged(
     peer: DetailedPeerCertificate,
     problem: string | undefined,
@@ -59,10 +62,10 @@ export class ShownCertificates {
   }
 }
 
-/** The client's certificate, and those that TLS has put behind it by their names. */
+/** Returns the client's certificate and the issuers that TLS linked to it by name. */
 function certificatesOf(peer: DetailedPeerCertificate): readonly X509Certificate[] {
   const seen = new Set<DetailedPeerCertificate>();
-  // The issuer of a self-signed certificate is the certificate itself.
+  // A self-signed certificate is its own issuer.
   for (
     let next: DetailedPeerCertificate | undefined = peer;
     next?.raw && !seen.has(next);

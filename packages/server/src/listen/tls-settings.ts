@@ -4,13 +4,13 @@ import { ServerError } from '../errors.ts';
 /** The TLS settings of a kubelet's configuration. */
 export interface TlsSettings {
   /**
-   * `tlsCipherSuites`: IANA names, for TLS 1.2; the default ones where empty. Those of TLS 1.3 are not to be chosen; where no others are
-   * named, nothing older is spoken.
+   * `tlsCipherSuites`: IANA names of TLS 1.2 suites. Default if empty: OpenSSL's. TLS 1.3 suites cannot be selected; if
+   * only those are named, TLS 1.3 becomes the minimum version.
    */
   readonly cipherSuites?: readonly string[];
-  /** `tlsMinVersion`: `VersionTLS12` where empty. */
+  /** `tlsMinVersion`. Default if empty: `VersionTLS12`. */
   readonly minVersion?: string;
-  /** `tlsCurvePreferences`: numbers of the IANA's list of TLS groups; the default ones where empty. */
+  /** `tlsCurvePreferences`: IANA numbers of TLS groups. Default if empty: OpenSSL's. */
   readonly curvePreferences?: readonly number[];
 }
 
@@ -22,7 +22,7 @@ const VERSIONS: ReadonlyMap<string, SecureVersion> = new Map([
   ['VersionTLS13', 'TLSv1.3'],
 ]);
 
-/** IANA's names, as Go has them, in OpenSSL's. */
+/** Maps the IANA names that Go uses to OpenSSL's names. */
 const CIPHERS: ReadonlyMap<string, string> = new Map([
   ['TLS_RSA_WITH_AES_128_CBC_SHA', 'AES128-SHA'],
   ['TLS_RSA_WITH_AES_256_CBC_SHA', 'AES256-SHA'],
@@ -44,7 +44,7 @@ const CIPHERS: ReadonlyMap<string, string> = new Map([
   ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
   ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ]);
-/** Suites of TLS 1.3, which Go takes in the list and does not heed. */
+/** TLS 1.3 suites, which Go accepts in the list and ignores. */
 const TLS13: ReadonlySet<string> = new Set([
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -61,7 +61,7 @@ const CURVES: ReadonlyMap<number, string> = new Map([
   [4589, 'SecP384r1MLKEM1024'],
 ]);
 
-/** What the settings mean for a TLS server. @throws ServerError `InvalidOptions` naming the setting */
+/** Converts the settings into options of a TLS server. @throws ServerError `InvalidOptions` naming the setting */
 export function tlsOptions({
   cipherSuites = [],
   minVersion = '',
@@ -83,10 +83,10 @@ export function tlsOptions({
     if (curve === undefined) throw invalid(`tlsCurvePreferences: key exchange ${number} is not supported`);
     return curve;
   });
-  // Whoever names suites wants no others: the older versions have none then.
+  // If only TLS 1.3 suites are named, older versions have no suite left, so TLS 1.3 is the minimum.
   const version = cipherSuites.length > 0 && ciphers.length === 0 ? 'TLSv1.3' : least;
   const chosen = ciphers.length > 0 ? [...TLS13, ...ciphers].join(':') : undefined;
-  // OpenSSL counts the old versions as too weak for any level but the lowest.
+  // OpenSSL allows the old versions only at its lowest security level.
   const isOld = version === 'TLSv1' || version === 'TLSv1.1';
   return {
     minVersion: version,

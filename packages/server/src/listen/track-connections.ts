@@ -15,7 +15,10 @@ export interface SessionLimits {
   readonly lingerMs: number;
 }
 
-/** Enters all connections of a server into its ledger, and ends those of HTTP/2 that are idle or whose client has gone. */
+/**
+ * Registers all connections of a server in its ledger. Closes HTTP/2 connections that are idle or whose client has
+ * disconnected.
+ */
 export function trackConnections(
   server: Http2SecureServer,
   ledger: ConnectionLedger,
@@ -27,7 +30,7 @@ export function trackConnections(
     ledger.opened(key, { destroy: () => socket.destroy() });
     socket.once('close', () => ledger.closed(key));
   });
-  // HTTP/2 looks at the connection after this: what it says of its end stays.
+  // Runs before the HTTP/2 listener, which then overrides how the connection is closed.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     ledger.setEnds(keyOf(socket), { destroy: () => socket.destroy() });
     if (!socket.authorized) clearHandshakeErrors(socket);
@@ -35,7 +38,8 @@ export function trackConnections(
   });
   countHeads(server, ledger);
   server.on('session', (session) => {
-    // Only that: a session that has said its last word has no hold any more of a client who does not go.
+    // Only `close` is replaced: `destroy` must still work on a session that sent GOAWAY while its client stays
+    // connected.
     ledger.setEnds(keyOf(session.socket), { close: () => session.close() });
     limitSession(session, clock, limits);
   });
@@ -64,21 +68,21 @@ function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
 }
 
 /**
- * Destroys an HTTP/2 connection when its client ends its side of it, as Go's server does (`x/net/http2/server.go:
- * processFrameFromReader`). Half-open connections are for HTTP/1.1 upgrades. An HTTP/2 connection that stayed half open
- * would keep its descriptor for as long as the process lives.
+ * Destroys an HTTP/2 connection when its client ends its side, as Go's server does (`x/net/http2/server.go:
+ * processFrameFromReader`). Half-open connections are for HTTP/1.1 upgrades only. A half-open HTTP/2 connection would
+ * keep its file descriptor until the process exits.
  */
 function destroyAtEnd(socket: TLSSocket): void {
   socket.once('end', () => socket.destroy());
 }
 
-/** Closes an HTTP/2 connection that is idle, and destroys one that was closed if its client keeps it open. */
+/** Closes an idle HTTP/2 connection, and destroys a closed one if its client keeps it open. */
 function limitSession(
   session: ServerHttp2Session,
   clock: Pick<Clock, 'setTimer'>,
   { idleMs, lingerMs }: SessionLimits,
 ): void {
-  // A session that has ended gives no socket any more.
+  // The socket must be read now: a destroyed session no longer returns it.
   const { socket } = session;
   const destroy = socket.destroy.bind(socket);
   let streams = 0;
@@ -97,19 +101,19 @@ function limitSession(
     });
   });
   session.setTimeout(idleMs);
-  // Each time, not the first alone: a stream may have been silent then.
+  // Listens to every timeout, because the first may come while a stream is silent.
   session.on('timeout', () => {
     if (streams > 0) return;
     session.close();
     expectEnd();
   });
-  // By then Node.js has closed the session.
+  // Node.js has closed the session before this event.
   session.on('goaway', expectEnd);
 }
 
 /**
- * Clears OpenSSL's error queue. If the verification of a client certificate failed, the handshake goes on, because access
- * control decides later. But the error stays in the queue, and the next read of the connection reports it as its own
+ * Clears OpenSSL's error queue. If the verification of a client certificate failed, the handshake continues, because
+ * access control decides later. The error stays in the queue, and the next read of the connection reports it as its own
  * error, which breaks the connection. Parsing a certificate clears the queue; Node.js has no function for that alone.
  */
 function clearHandshakeErrors(socket: TLSSocket): void {

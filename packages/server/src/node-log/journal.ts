@@ -1,19 +1,21 @@
 import { type NodeLogQueryOptions, timeMs } from './node-log-query.ts';
 
-/** The journal of the machine. */
+/** Runs `journalctl` on the machine. */
 export interface NodeJournal {
   /**
-   * Runs `journalctl` with these arguments and gives what it writes, no faster than that is taken; then how it has exited,
-   * `null` where a signal has ended it. Aborting ends it, as does whoever reads no further.
-   * @throws what keeps it from being run; the signal's reason
+   * Runs `journalctl` with these arguments. Yields its output as fast as the reader consumes it, then returns the exit
+   * code, or `null` if it was killed by a signal. Aborting kills it, as does leaving the iteration.
+   * @throws any error that prevents the start; the signal's reason
    */
   run(args: readonly string[], signal: AbortSignal): AsyncGenerator<Uint8Array, number | null, undefined>;
 }
 
-/** What tells which units have written to the journal. */
+/** The arguments that list the units with journal entries. */
 export const UNITS_ARGS: readonly string[] = ['--field', '_SYSTEMD_UNIT'];
 
-/** The arguments of `journalctl` for a query (`getLoggingCmd`, `pkg/kubelet/kubelet_server_journal_linux.go`). */
+/**
+ * Returns the arguments of `journalctl` for a query (`getLoggingCmd`, `pkg/kubelet/kubelet_server_journal_linux.go`).
+ */
 export function journalArgs(services: readonly string[], options: NodeLogQueryOptions): readonly string[] {
   const { sinceTime, untilTime, tailLines, pattern, boot } = options;
   return [
@@ -28,8 +30,8 @@ export function journalArgs(services: readonly string[], options: NodeLogQueryOp
 }
 
 /**
- * Upstream gives the time as it came, without its zone: another one than what was asked for on every node that is not of that
- * zone. Here the zone is said.
+ * Formats a time for `journalctl`, in UTC. Upstream passes the time without its zone, so that nodes in other time zones
+ * read the wrong period.
  */
 function journalTime(value: string): string {
   const at = new Date(timeMs(value));

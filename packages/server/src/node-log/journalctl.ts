@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { NodeJournal } from './journal.ts';
 
-/** The machine's own `journalctl`. @param program another one */
+/** Returns the machine's `journalctl`. @param program another program to run */
 export function journalctl(program = 'journalctl'): NodeJournal {
   return { run: (args, signal) => run(program, args, signal) };
 }
@@ -21,7 +21,7 @@ async function* run(
     const closed = once(child, 'close');
     closed.catch(() => {});
     await once(child, 'spawn');
-    // Errors are of what is shown, where they stand.
+    // Errors on stderr are part of the output, in their place.
     const both = new PassThrough();
     child.stdout.pipe(both, { end: false });
     child.stderr.pipe(both, { end: false });

@@ -1,11 +1,11 @@
 import { aggregateText } from '@node-agent/telemetry';
 import { patternProblem } from './pattern-problem.ts';
 
-/** What a query asks of the node's logs, checked. */
+/** A validated query of the node's logs. */
 export interface NodeLogQuery {
-  /** Of systemd, or whose name is that of a file. */
+  /** Names of systemd services, or of log files. */
   readonly services: readonly string[];
-  /** The one file that is asked for in place of services, relative to the directory of logs. */
+  /** The requested file instead of services, relative to the log directory. */
   readonly file?: string;
   readonly options: NodeLogQueryOptions;
 }
@@ -15,13 +15,16 @@ export interface NodeLogQueryOptions {
   readonly sinceTime?: string;
   readonly untilTime?: string;
   readonly tailLines?: number;
-  /** 0 is this boot, -1 the one before. */
+  /** 0 is the current boot, -1 the previous one. */
   readonly boot?: number;
   /** A regular expression that lines must match. */
   readonly pattern?: string;
 }
 
-/** A query, or the status and words that refuse it; `undefined` where there is none: a file is asked for by its path. */
+/**
+ * The parsed query, or the status and message of the rejection. `undefined` if there is no query: the path names a
+ * file.
+ */
 export type ParsedNodeLogQuery =
   | { readonly query: NodeLogQuery }
   | { readonly query?: undefined; readonly status: 400 | 406; readonly message: string }
@@ -30,14 +33,14 @@ export type ParsedNodeLogQuery =
 const MAX_SERVICES = 4;
 const MAX_SERVICE_BYTES = 256;
 const MAX_TAIL_LINES = 100_000;
-/** Whatever is not of these could be taken for something else by who gets it. */
+/** Other characters could be misinterpreted by `journalctl` or as a path. */
 const UNSAFE = /[^a-zA-Z\-_.:0-9@]/;
 const RFC3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * Reads the query of `/logs/`, as `newNodeLogQuery` and `validate` of `pkg/kubelet/kubelet_server_journal.go` do, with their
- * words. Whether a file is there is left to whoever opens it.
- * @param hasPath whether the path asks for something already
+ * Parses the query of `/logs/` as `newNodeLogQuery` and `validate` in `pkg/kubelet/kubelet_server_journal.go` do, with
+ * their messages. The caller checks whether a file exists.
+ * @param hasPath whether the request's path names a file
  */
 export function parseNodeLogQuery(query: URLSearchParams, hasPath: boolean): ParsedNodeLogQuery {
   const problems: string[] = [];
@@ -105,7 +108,7 @@ function time(query: URLSearchParams, name: 'sinceTime' | 'untilTime', problems:
   const value = query.get(name) ?? '';
   if (value === '') return {};
   const [, date] = RFC3339.exec(value) ?? [];
-  // A day that its month has not got would be taken for one of the next.
+  // `Date.parse` would accept a day that the month does not have.
   const isDay = date !== undefined && isCalendarDay(date);
   if (isDay) return { [name]: value };
   problems.push(invalid(name, value, 'invalid time format'));
@@ -127,7 +130,7 @@ function number(query: URLSearchParams, name: 'boot' | 'tailLines', problems: st
   return {};
 }
 
-/** @param value an RFC 3339 time */
+/** Parses an RFC 3339 time. @param value an RFC 3339 time */
 export function timeMs(value: string): number {
   return Date.parse(value.replace(',', '.'));
 }

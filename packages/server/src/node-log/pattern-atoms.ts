@@ -6,12 +6,12 @@ const POSIX: ReadonlySet<string> = new Set(
 
 const CONTROLS: Readonly<Record<string, string>> = { a: '\x07', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
-/** What stands behind the escape that a text begins with. @throws PatternError */
+/** Returns the text after the escape at the start of `text`. @throws PatternError */
 export function escapeEnd(text: string): string {
   return setEnd(text) ?? letter(text, text).rest;
 }
 
-/** What stands behind the character class that a text begins with. @throws PatternError */
+/** Returns the text after the character class at the start of `text`. @throws PatternError */
 export function classEnd(text: string): string {
   let rest = text.slice(text[1] === '^' ? 2 : 1);
   for (let isFirst = true; isFirst || rest[0] !== ']'; isFirst = false) {
@@ -34,7 +34,7 @@ export function classEnd(text: string): string {
   return rest.slice(1);
 }
 
-/** `[:alpha:]`, within a class. */
+/** Matches `[:alpha:]` within a class. */
 function posixEnd(text: string): string | undefined {
   const [whole, name = ''] = /^\[:(?:\^?([\s\S]*?)):\]/.exec(text) ?? [];
   if (whole === undefined) return undefined;
@@ -42,7 +42,7 @@ function posixEnd(text: string): string | undefined {
   return text.slice(whole.length);
 }
 
-/** `\d`, `\pL`, `\p{Greek}`: more than one letter. */
+/** Matches `\d`, `\pL`, `\p{Greek}`: sets of characters. */
 function setEnd(text: string): string | undefined {
   if (/^\\[dswDSW]/.test(text)) return text.slice(2);
   if (!/^\\[pP]/.test(text)) return undefined;
@@ -52,8 +52,8 @@ function setEnd(text: string): string | undefined {
 }
 
 /**
- * One letter, escaped or not.
- * @param place what is unfinished where there is none
+ * Reads one character, escaped or not.
+ * @param place the text to report if the character is missing
  */
 function letter(text: string, place: string): { readonly code: number; readonly rest: string } {
   if (text === '') throw new PatternError('missing closing ]', place);
@@ -66,7 +66,7 @@ function escapedLetter(text: string): { readonly length: number; readonly letter
   if (next === '') throw new PatternError('trailing backslash at end of expression', '');
   const control = CONTROLS[next];
   if (control !== undefined) return { length: 2, letter: control };
-  // ASCII but for letters and digits stands for itself.
+  // An escaped ASCII character other than letters and digits stands for itself.
   if (next <= '\x7f' && !/[A-Za-z0-9]/.test(next)) return { length: 2, letter: next };
   const [octal] = /^\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(text) ?? [];
   if (octal !== undefined)
@@ -77,7 +77,7 @@ function escapedLetter(text: string): { readonly length: number; readonly letter
   throw new PatternError('invalid escape sequence', text.slice(0, 1) + wrongEscape(text.slice(1)));
 }
 
-/** As much of an escape as Go has read when it finds that it is none. */
+/** Returns the part of an invalid escape that Go reports. */
 function wrongEscape(text: string): string {
   const [digits = ''] = /^x\{[0-9a-fA-F]*/.exec(text) ?? [];
   if (digits === '') {

@@ -1,4 +1,4 @@
-/** What a pattern is refused for, in Go's words. */
+/** A syntax error in a pattern, with Go's message. */
 export class PatternError extends Error {
   constructor(what: string, where: string) {
     super(`${what}: \`${where}\``);
@@ -6,7 +6,7 @@ export class PatternError extends Error {
   }
 }
 
-/** The first letter of a text, be it of two code units. */
+/** Returns the first character of a text, which may be two code units. */
 export function firstOf(text: string): string {
   const code = text.codePointAt(0);
   return code === undefined ? '' : String.fromCodePoint(code);

@@ -3,13 +3,12 @@ import { firstOf, PatternError } from './pattern-error.ts';
 
 const MAX_BYTES = 1000;
 
-/** How often something may be repeated, by all the counts together that are around it. */
+/** The limit of the product of nested repeat counts. */
 const MAX_REPEATS = 1000;
 
 /**
- * What is wrong with a pattern, in the words of Go's `regexp/syntax` (RE2), whose syntax patterns must be of before they are handed to
- * journalctl; `undefined` for nothing. Only its form is looked at: nothing is matched here, and which Unicode classes there are is left to
- * whoever matches.
+ * Returns what is wrong with a pattern in the words of Go's `regexp/syntax` (RE2), or `undefined`. Patterns must have
+ * RE2 syntax before they are passed to journalctl. Only the syntax is checked; names of Unicode classes are not.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (Buffer.byteLength(pattern) > MAX_BYTES) return 'error parsing regexp: expression too large';
@@ -22,11 +21,11 @@ export function patternProblem(pattern: string): string | undefined {
   }
 }
 
-/** A group that is open, or the whole pattern. */
+/** An open group, or the whole pattern. */
 interface Group {
-  /** How often the last part is repeated by the counts in it and behind it; 0 where there is none that may be repeated. */
+  /** How often the last part is repeated, as the product of its counts. 0: there is no part that may be repeated. */
   last: number;
-  /** The most of the parts before it. */
+  /** The maximum of the earlier parts. */
   most: number;
 }
 
@@ -42,7 +41,7 @@ class PatternReader {
   }
 
   read(): void {
-    /** What followed the last part when its repetition began, where the last part is one. */
+    /** The text before the previous repetition operator, if the last part was one. */
     let repeated: string | undefined;
     while (this.#rest !== '') {
       const before = this.#rest;
@@ -80,7 +79,7 @@ class PatternReader {
     }
   }
 
-  /** A part that may be repeated, up to where the rest begins. */
+  /** Consumes a repeatable part up to `rest`. */
   #take(rest: string): void {
     this.#rest = rest;
     this.#add(1);
@@ -91,7 +90,10 @@ class PatternReader {
     this.#group.last = repeats;
   }
 
-  /** What stands between `\Q` and `\E`, or the end: its last letter may be repeated, or, where it is empty, what stood before it. */
+  /**
+   * Consumes the text between `\Q` and `\E` or the end. Its last character may be repeated; if it is empty, the part
+   * before it.
+   */
   #quoted(): void {
     const [, quoted = '', rest = ''] = /^\\Q([\s\S]*?)(?:\\E([\s\S]*))?$/.exec(this.#rest) ?? [];
     if (quoted !== '') this.#add(1);
@@ -133,8 +135,8 @@ class PatternReader {
   }
 
   /**
-   * `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`, lazy or not; braces around anything else are no repetition.
-   * @param previous where the repetition before this one began, if nothing is between them
+   * Consumes `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`, lazy or not. Braces around anything else are literals.
+   * @param previous the text at the previous repetition, if it directly precedes this one
    */
   #repetition(previous: string | undefined): boolean {
     const text = this.#rest;
@@ -156,10 +158,10 @@ class PatternReader {
   }
 }
 
-/** The counts are whole numbers without a zero in front. */
+/** Counts are integers without a leading zero. */
 const REPETITION = /^(?:[*+?]|\{(0(?!\d)|[1-9]\d*)(,(0(?!\d)|[1-9]\d*)?)?\})/;
 
-/** How many times a part is there for its counts: 0 where it never is, 1 for one without a bound but for its least. */
+/** Returns the factor of a repetition: 0 if the part never occurs, the minimum (at least 1) if there is no maximum. */
 function repeats(operator: string, [least, comma, most]: readonly (string | undefined)[]): number {
   if (least === undefined) return 1;
   const min = Number(least);
@@ -168,10 +170,10 @@ function repeats(operator: string, [least, comma, most]: readonly (string | unde
   return comma !== undefined && most === undefined ? Math.max(min, 1) : max;
 }
 
-/** A group's flags up to the first letter that is none. */
+/** Returns the flags of a group up to the first invalid character. */
 function wrongFlag(text: string, flags: string): string {
   const rest = text.slice(flags.length);
-  // A dash without a flag behind it is wrong with what follows it.
+  // A dash without a flag is reported together with the next character.
   const dash = rest.startsWith('-') && !flags.includes('-') ? 1 : 0;
   return flags + rest.slice(0, dash) + firstOf(rest.slice(dash));
 }

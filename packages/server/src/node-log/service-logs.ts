@@ -3,21 +3,22 @@ import { errorText } from '@node-agent/telemetry';
 import { journalArgs, type NodeJournal, UNITS_ARGS } from './journal.ts';
 import type { NodeLogQuery } from './node-log-query.ts';
 
-/** Where the logs of services are. */
+/** The sources of service logs. */
 export interface ServiceLogSources {
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly journal: NodeJournal;
-  /** The content of a file below the directory of logs. @throws ENOENT where there is none; EISDIR; ... */
+  /** Reads a file below the log directory. @throws ENOENT if it does not exist; EISDIR; ... */
   readFile(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** How long all of a query may take, as upstream. */
+/** The timeout of a whole query, in milliseconds, as in upstream. */
 const DEADLINE_MS = 30_000;
 const MAX_UNITS_BYTES = 4 * 2 ** 20;
 
 /**
- * What services have logged: to the journal where it knows them, else to a file of their name (`nodeLogQuery.Copy`,
- * `pkg/kubelet/kubelet_server_journal.go`). What goes wrong is said in the text, in upstream's words, as its status is sent by then.
+ * Yields the logs of services: from the journal if the journal knows the service, otherwise from a file of that name
+ * (`nodeLogQuery.Copy`, `pkg/kubelet/kubelet_server_journal.go`). Errors are written into the text in upstream's words,
+ * because the status has already been sent.
  */
 export async function* serviceLogs(
   sources: ServiceLogSources,
@@ -44,7 +45,7 @@ export async function* serviceLogs(
   }
 }
 
-/** All that the journal knows, as one text; '' where it cannot be asked. */
+/** Returns all unit names of the journal as one text, or '' if the journal is unavailable. */
 async function unitsOf(journal: NodeJournal, signal: AbortSignal): Promise<string> {
   try {
     const output = journal.run(UNITS_ARGS, signal);
@@ -76,7 +77,7 @@ async function* journalOf(
   }
 }
 
-/** The first of these names that is there. */
+/** Yields the first existing file of these names. */
 async function* fileOf(
   { readFile }: ServiceLogSources,
   service: string,

@@ -1,9 +1,9 @@
 import type { Frame, Profile } from './profile.ts';
 
-/** A thing under way, in words: what it waits for first, then whose it is. */
+/** A pending task as a stack of words: what it waits for first, then its owner. */
 export type TaskStack = readonly string[];
 
-/** What a program has under way, as a profile: where Go has goroutines, there are tasks that wait for something. */
+/** Returns the pending tasks of a program as a profile, in place of Go's goroutines. */
 export function taskProfile(tasks: Iterable<TaskStack>, timeMs: number): Profile {
   const counts = new Map<string, { readonly stack: readonly Frame[]; count: number }>();
   for (const task of tasks) {

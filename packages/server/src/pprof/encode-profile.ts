@@ -1,18 +1,18 @@
 import type { Frame, Profile, ValueType } from './profile.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
-/** The mapping that all locations are of: it says that nothing is left to be looked up in a binary. */
+/** The mapping of all locations. It marks symbols as resolved, so that pprof looks up nothing in a binary. */
 const MAPPING_ID = 1;
 const NANOSECONDS = 1e6;
 
 /**
- * A profile as `go tool pprof` reads it (`profile.proto` of github.com/google/pprof), not compressed yet. The numbers of the
- * fields are that file's.
- * @param program what ran, for the mapping
+ * Encodes a profile for `go tool pprof` (`profile.proto` of github.com/google/pprof), uncompressed. Field numbers are
+ * those of that file.
+ * @param program the name of the program, for the mapping
  */
 export function encodeProfile(profile: Profile, program: string): Uint8Array {
   const strings = new Table<string>((text) => text);
-  // The first string is the empty one.
+  // The first string must be empty.
   strings.idOf('');
   const functions = new Table<Frame>(({ name, file, line }) => JSON.stringify([name, file, line]));
   const text = (value: string): number => strings.idOf(value) - 1;
@@ -65,12 +65,12 @@ export function encodeProfile(profile: Profile, program: string): Uint8Array {
   }
   out.packed(13, (profile.comments ?? []).map(text));
   out.number(14, text(profile.defaultType));
-  // Last: by now all of them are known.
+  // Strings come last, when all of them are known.
   for (const [, value] of strings.entries()) out.text(6, value);
   return out.bytes();
 }
 
-/** Gives each value a number, from 1 on. */
+/** Assigns numbers to values, starting at 1. */
 class Table<T> {
   readonly #keyOf: (value: T) => string;
   readonly #ids = new Map<string, number>();

@@ -1,17 +1,17 @@
 import type { Reply } from '../http/reply.ts';
 
-/** What each profile is. */
+/** The description of each profile. */
 const PROFILES: Readonly<Record<string, string>> = {
-  allocs: 'A sampling of what is asked for of memory within some seconds, 10 by default: the GET parameter seconds.',
+  allocs: 'A sampling of memory allocations within some seconds, 10 by default: the GET parameter seconds.',
   cmdline: 'The program and its arguments.',
-  goroutine: 'What is under way: the tasks of this program that wait for something.',
-  heap: 'A sampling of the memory that is held, by where it was asked for.',
-  profile: 'Where CPU time goes within some seconds, 30 by default: the GET parameter seconds.',
-  symbol: 'Names of functions by their addresses: none is needed, as profiles have the names in them.',
-  trace: 'What happens within some seconds, 1 by default, as trace events in JSON: for Perfetto and browsers.',
+  goroutine: 'The pending tasks of this program and what they wait for.',
+  heap: 'A sampling of the memory in use, by the place of its allocation.',
+  profile: 'CPU time used within some seconds, 30 by default: the GET parameter seconds.',
+  symbol: 'Names of functions by their addresses: always empty, because profiles contain the names.',
+  trace: 'Events within some seconds, 1 by default, as trace events in JSON: for Perfetto and browsers.',
 };
 
-/** What there is, with links. @param tasks how many are under way */
+/** Returns the page that links all profiles. @param tasks the number of pending tasks */
 export function indexPage(tasks: number): Reply {
   const rows = Object.entries(PROFILES).map(([name, description]) => {
     const count = name === 'goroutine' ? ` (${tasks})` : '';

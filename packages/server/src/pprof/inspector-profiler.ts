@@ -7,25 +7,28 @@ import type { Profiler } from './profiler.ts';
 import { TraceEvents } from './trace-events.ts';
 import { cpuProfileOf, heapProfileOf } from './v8-profiles.ts';
 
-/** What {@link InspectorProfiler} works with. */
+/** The components of {@link InspectorProfiler}. */
 export interface InspectorProfilerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
-/** As Go's: 100 samples a second, and one of each half MiB that is asked for. */
+/** Go's rates: 100 CPU samples per second, and one heap sample per 512 KiB allocated. */
 const CPU_INTERVAL_MS = 10;
 const HEAP_INTERVAL_BYTES = 512 * 1024;
 const TRACE_CATEGORIES = ['v8', 'node', 'node.perf', 'node.async_hooks'];
 const MAX_TRACE_BYTES = 64 * 2 ** 20;
 
-/** Profiles this process's main thread by V8's own sampling, through `node:inspector`; no port is opened. */
+/** Profiles the main thread of this process with V8's sampling, through `node:inspector`. No port is opened. */
 export class InspectorProfiler implements Profiler {
   readonly #components: WithDefaults<InspectorProfilerComponents>;
   readonly #busy = new Set<string>();
-  /** Samples the heap for as long as this lasts. */
+  /** The session that samples the heap while it is open. */
   #heap: Session | undefined;
-  /** Whether the heap is to be sampled: what is under way when it no longer is does not begin that anew. */
+  /**
+   * Whether the heap should be sampled. Checked after connecting, so that a late session is not kept after `start` has
+   * ended.
+   */
   #samples = false;
   readonly #startOnce = new StartOnce('InspectorProfiler');
 
@@ -34,7 +37,10 @@ export class InspectorProfiler implements Profiler {
     this.#components = withDefaults(components);
   }
 
-  /** Samples the heap until `signal` is aborted: profiles of it hold what was asked for since. Where that cannot be, the log says why. */
+  /**
+   * Samples the heap until `signal` is aborted; heap profiles contain allocations since then. If sampling fails, the
+   * reason is logged.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     if (signal.aborted) return;
@@ -42,7 +48,7 @@ export class InspectorProfiler implements Profiler {
     try {
       await this.#sampleHeap();
     } catch (err) {
-      this.#components.logger.warn({ err }, 'The heap cannot be sampled: there are no profiles of it');
+      this.#components.logger.warn({ err }, 'Failed to sample the heap; heap profiles are unavailable');
     }
     await untilAborted(signal);
     this.#samples = false;
@@ -56,7 +62,8 @@ export class InspectorProfiler implements Profiler {
       await post(session, 'Profiler.setSamplingInterval', { interval: CPU_INTERVAL_MS * 1000 });
       const timeMs = this.#components.clock.now();
       await post(session, 'Profiler.start');
-      // Stopped though nobody wants it: V8 takes hardly a sample for the next one where the connection is cut instead.
+      // Stops even if the result is unused: if the session is closed instead, V8 takes hardly any samples for the next
+      // profile.
       const stop = () => post<{ profile: InspectorProfilerDomain.Profile }>(session, 'Profiler.stop');
       try {
         await sleep(this.#components.clock, durationMs, signal);
@@ -82,7 +89,7 @@ export class InspectorProfiler implements Profiler {
     const { clock } = this.#components;
     const wasSampling = this.#heap !== undefined;
     return await this.#alone('allocation profiling already in use', async (session) => {
-      // V8 samples for one at a time.
+      // V8 samples the heap for one session at a time.
       this.#heap?.disconnect();
       this.#heap = undefined;
       try {
@@ -118,7 +125,7 @@ export class InspectorProfiler implements Profiler {
     });
   }
 
-  /** @param busy what is said to a second one */
+  /** Runs one operation of a kind at a time. @param busy the message of the error for a second one */
   async #alone<T>(busy: string, use: (session: Session) => Promise<T>): Promise<T> {
     if (this.#busy.has(busy)) throw new ServerError('Busy', busy);
     this.#busy.add(busy);
@@ -127,7 +134,7 @@ export class InspectorProfiler implements Profiler {
       try {
         return await use(session);
       } finally {
-        // With it ends whatever it has begun.
+        // Disconnecting stops everything that the session started.
         session.disconnect();
       }
     } finally {
@@ -143,7 +150,7 @@ export class InspectorProfiler implements Profiler {
   }
 }
 
-/** Loaded when it is needed: most nodes are never looked into. */
+/** Loaded on demand, because most nodes are never profiled. */
 async function connected(): Promise<Session> {
   const inspector = await import('node:inspector');
   const session = new inspector.Session();

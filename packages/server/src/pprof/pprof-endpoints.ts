@@ -13,17 +13,17 @@ import { deltaOf, type Profile } from './profile.ts';
 import { profileText } from './profile-text.ts';
 import type { Profiler } from './profiler.ts';
 
-/** What profiles are made of. */
+/** The components of {@link pprofEndpoints}. */
 export interface PprofComponents {
   readonly clock?: Clock;
   readonly profiler: Profiler;
-  /** What is under way: a stack of words for each, what it waits for first. */
+  /** Returns the pending tasks, each a stack of words: what it waits for first. */
   tasks(): Iterable<TaskStack>;
   /** The program and its arguments. */
   readonly commandLine: readonly string[];
 }
 
-/** How long something may be looked at; upstream has no bound. */
+/** The maximum duration of a profile, in seconds. Upstream has no limit. */
 const MAX_SECONDS = 600;
 const CPU_SECONDS = 30;
 const TRACE_SECONDS = 1;
@@ -32,9 +32,9 @@ const GO_PPROF = { 'X-Go-Pprof': '1' };
 const UNKNOWN: Reply = text(404, 'Unknown profile\n', GO_PPROF);
 
 /**
- * `/debug/pprof/` of a {@link SecuredServer}, as Go's `net/http/pprof` serves it: profiles in pprof's format, gzipped, which
- * `go tool pprof` reads. `goroutine` is what the program has under way; `allocs` is what was asked for within `seconds`, 10 by
- * default; `trace` is Chrome's trace events, in JSON.
+ * Returns the handler of `/debug/pprof/` of a {@link SecuredServer}, compatible with Go's `net/http/pprof`: profiles in
+ * pprof's format, gzipped, for `go tool pprof`. `goroutine` contains the pending tasks of the program; `allocs` the
+ * allocations within `seconds` (default: 10); `trace` Chrome trace events in JSON.
  */
 export function pprofEndpoints(given: PprofComponents): Endpoints {
   const node = withDefaults(given);
@@ -63,7 +63,7 @@ async function page(node: Node, name: string | undefined, call: Call): Promise<A
     case 'cmdline':
       return text(200, node.commandLine.join('\0'));
     case 'symbol':
-      // Profiles of this program say all names themselves.
+      // Profiles of this program contain all names.
       return text(200, 'num_symbols: 0\n');
     case 'profile': {
       const durationMs = lasting(query, CPU_SECONDS, call);
@@ -92,7 +92,7 @@ async function page(node: Node, name: string | undefined, call: Call): Promise<A
   }
 }
 
-/** A profile of now, or of what changes within the seconds that are asked for. */
+/** Returns a profile of the current state, or of the change within the requested seconds. */
 async function snapshot(node: Node, name: string, call: Call, take: () => Promise<Profile>): Promise<Answer> {
   const { query, signal } = call;
   const seconds = query.get('seconds') ?? '';
@@ -112,7 +112,10 @@ async function snapshot(node: Node, name: string, call: Call, take: () => Promis
   return await profileAnswer(node, `${name}-delta`, deltaOf(before, await take()));
 }
 
-/** What is asked for in `seconds`, in milliseconds, `usual` where it says nothing that makes sense; `undefined` for too long. */
+/**
+ * Returns the parameter `seconds` in milliseconds, `usual` if it is absent or invalid, or `undefined` if it is too
+ * long.
+ */
 function lasting(query: URLSearchParams, usual: number, call: Call): number | undefined {
   const asked = Number(query.get('seconds') ?? '');
   const seconds = asked > 0 ? asked : usual;

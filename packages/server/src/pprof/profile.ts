@@ -1,4 +1,4 @@
-/** What a column of a profile counts. */
+/** The type of a column of a profile. */
 export interface ValueType {
   readonly type: string;
   readonly unit: string;
@@ -7,36 +7,36 @@ export interface ValueType {
 /** A function on a stack. */
 export interface Frame {
   readonly name: string;
-  /** '' where it is of no file. */
+  /** '' if the function has no file. */
   readonly file: string;
-  /** Where the function begins, from 1 on; 0 where that is not known. */
+  /** The line on which the function starts, from 1. 0 if unknown. */
   readonly line: number;
 }
 
-/** Something that was counted, and where. */
+/** A stack and its counts. */
 export interface Sample {
-  /** The innermost first. */
+  /** The innermost frame first. */
   readonly stack: readonly Frame[];
-  /** One for each of the profile's types. */
+  /** One value per sample type of the profile. */
   readonly values: readonly number[];
 }
 
-/** A profile as pprof has it (`profile.proto` of github.com/google/pprof), before it is written. */
+/** A profile in pprof's model (`profile.proto` of github.com/google/pprof), before encoding. */
 export interface Profile {
   readonly sampleTypes: readonly ValueType[];
-  /** What is shown where nobody says what to show. */
+  /** The type that is displayed by default. */
   readonly defaultType: string;
-  /** How much of what lies between two samples. */
+  /** The amount between two samples, and its type. */
   readonly period?: ValueType & { readonly value: number };
-  /** When it was taken, in milliseconds since the Unix epoch. */
+  /** When the profile was taken, in milliseconds since the Unix epoch. */
   readonly timeMs: number;
   readonly durationMs?: number;
   readonly samples: readonly Sample[];
-  /** For whoever reads it. */
+  /** Notes for readers. */
   readonly comments?: readonly string[];
 }
 
-/** What changed from one profile to the next one of the same kind: what a request for some seconds of it gets. */
+/** Returns the difference between two profiles of the same kind, for requests with `seconds`. */
 export function deltaOf(before: Profile, after: Profile): Profile {
   const keyOf = ({ stack }: Sample): string => JSON.stringify(stack.map(({ name, file, line }) => [name, file, line]));
   const changed = new Map<string, Sample>();

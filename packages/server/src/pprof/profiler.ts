@@ -1,13 +1,16 @@
 import type { Profile } from './profile.ts';
 
-/** What of a process can be looked into. One of a kind at a time. @throws ServerError `Busy` where one is under way */
+/**
+ * Takes profiles of a process, one of each kind at a time. @throws ServerError `Busy` if one of that kind is in
+ * progress
+ */
 export interface Profiler {
-  /** Where CPU time goes for `durationMs`. */
+  /** Samples the CPU time of `durationMs`. */
   cpu(durationMs: number, signal: AbortSignal): Promise<Profile>;
-  /** What is held of what was asked for since the profiler was started. */
+  /** Returns the memory in use that was allocated since the profiler started. */
   heap(): Promise<Profile>;
-  /** What is asked for within `durationMs`, whether or not it is held. What was asked for before is not in heap profiles after that. */
+  /** Samples allocations for `durationMs`, freed or not. Later heap profiles lack allocations from before this call. */
   allocations(durationMs: number, signal: AbortSignal): Promise<Profile>;
-  /** What happens within `durationMs`, as trace events in JSON. */
+  /** Records trace events for `durationMs`, as JSON. */
   trace(durationMs: number, signal: AbortSignal): Promise<Uint8Array>;
 }

@@ -1,15 +1,15 @@
-/** Writes a message of protobuf, field by field: what is 0 or empty is left out, as proto3 has it. */
+/** Writes a protobuf message field by field. As in proto3, values that are 0 or empty are left out. */
 export class ProtoWriter {
   readonly #bytes: number[] = [];
 
-  /** An int64, a uint64 or a bool; whole, and exact up to 2^53. */
+  /** Writes an int64, a uint64 or a bool: an integer, exact up to 2^53. */
   number(field: number, value: number): void {
     if (value === 0) return;
     this.#varint(field * 8);
     this.#varint(value);
   }
 
-  /** Repeated numbers, packed: each stands, though it be 0. */
+  /** Writes packed repeated numbers; zeros are kept. */
   packed(field: number, values: readonly number[]): void {
     const inner = new ProtoWriter();
     for (const value of values) inner.#varint(value);
@@ -22,7 +22,7 @@ export class ProtoWriter {
     this.#delimited(field, inner.#bytes);
   }
 
-  /** Of repeated strings: each stands, though it be empty. */
+  /** Writes one of repeated strings; empty strings are kept. */
   text(field: number, value: string): void {
     this.#delimited(field, Buffer.from(value.toWellFormed()));
   }
@@ -38,7 +38,7 @@ export class ProtoWriter {
   }
 
   #varint(value: number): void {
-    // What is below 0 is written as the 64 bits of its two's complement.
+    // Negative numbers are written as 64-bit two's complement.
     let rest = BigInt.asUintN(64, BigInt(Math.trunc(value)));
     for (; rest > 0x7fn; rest >>= 7n) this.#bytes.push(Number(rest & 0x7fn) | 0x80);
     this.#bytes.push(Number(rest));

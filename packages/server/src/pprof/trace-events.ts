@@ -1,4 +1,4 @@
-/** Gathers trace events, as many as there is room for. */
+/** Collects trace events up to a size limit. */
 export class TraceEvents {
   readonly #maxBytes: number;
   readonly #events: string[] = [];
@@ -18,7 +18,7 @@ export class TraceEvents {
     }
   }
 
-  /** In Chrome's trace event format, which Perfetto and browsers' developer tools read. */
+  /** Returns Chrome's trace event format, which Perfetto and browsers' developer tools read. */
   json(): Uint8Array {
     const leftOut = this.#leftOut === 0 ? '' : `,"otherData":{"eventsLeftOut":${this.#leftOut}}`;
     return Buffer.from(`{"traceEvents":[\n${this.#events.join(',\n')}\n]${leftOut}}\n`);

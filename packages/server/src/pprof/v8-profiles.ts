@@ -2,14 +2,14 @@ import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
 import type { Frame, Profile, Sample } from './profile.ts';
 
 const NANOSECONDS_PER_MICROSECOND = 1000;
-/** What V8 says of a thread that waits for something to do: no CPU time. */
+/** V8's name for the time that the thread waits without using CPU time. */
 const IDLE = '(idle)';
 const ROOT = '(root)';
 
 /**
- * A CPU profile of V8's as pprof has it. What the thread waited is left out, as a profile of Go has it: between two samples it
- * was where the first one found it.
- * @param intervalMs how far samples were meant to lie apart
+ * Converts a V8 CPU profile into pprof's model. Idle time is left out, as in Go's profiles. The time between two
+ * samples counts for the stack of the first.
+ * @param intervalMs the intended interval between samples
  */
 export function cpuProfileOf(profile: Profiler.Profile, timeMs: number, intervalMs: number): Profile {
   const { nodes, startTime, endTime, samples: taken = [], timeDeltas = [] } = profile;
@@ -46,10 +46,10 @@ export function cpuProfileOf(profile: Profiler.Profile, timeMs: number, interval
   };
 }
 
-/** Which bytes a heap profile counts: those that are held still, or all that were asked for. */
+/** Which bytes a heap profile counts: memory in use, or all allocations. */
 export type HeapSpace = 'inuse_space' | 'alloc_space';
 
-/** A sampling heap profile of V8's as pprof has it: bytes by where they were asked for. Objects themselves are not counted by V8. */
+/** Converts a V8 sampling heap profile into pprof's model: bytes by place of allocation. V8 does not count objects. */
 export function heapProfileOf(
   { head }: HeapProfiler.SamplingHeapProfile,
   space: HeapSpace,
@@ -60,7 +60,7 @@ export function heapProfileOf(
   const visit = (node: HeapProfiler.SamplingHeapProfileNode, callers: readonly Frame[]): void => {
     const isRoot = node.callFrame.functionName === ROOT;
     const stack = isRoot ? callers : [frameOf(node.callFrame), ...callers];
-    // What the engine itself asks for has no function.
+    // Allocations by the engine itself have no function.
     if (node.selfSize > 0) samples.push({ stack: isRoot ? [ENGINE] : stack, values: [node.selfSize] });
     for (const child of node.children) visit(child, stack);
   };

@@ -14,19 +14,20 @@ import { Tunnel } from './tunnel.ts';
 import { acceptWebSocket, webSocketRefusal } from './web-socket.ts';
 import { COMMAND_PROTOCOL, tunnelledProtocols, tunnelProtocol } from './web-socket-protocols.ts';
 
-/** What a stream is carried with. */
+/** The context of a carried stream. */
 export interface Carrying {
   readonly clock: Clock;
   /** How long both ends may be silent, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** How long one end may be silent after the other has ended. */
+/** How long one end may be silent after the other has ended, in milliseconds. */
 const LINGER_MS = 10_000;
 
 /**
- * Carries a stream byte for byte, by whatever protocol client and runtime agree on; done when both have ended, or with what the
- * client is to be answered (`UpgradeAwareHandler`, `k8s.io/apimachinery/pkg/util/proxy`).
+ * Forwards a stream byte for byte; client and runtime negotiate the protocol (`UpgradeAwareHandler`,
+ * `k8s.io/apimachinery/pkg/util/proxy`). Resolves when both ends have finished, or with the reply to send to the
+ * client.
  * @throws ServerError `BadStreamingUrl`, `StreamingFailed`; the signal's reason
  */
 export async function spliceStream(
@@ -49,8 +50,8 @@ export async function spliceStream(
 }
 
 /**
- * Carries the SPDY that a client tells by WebSocket to the runtime, which hears it as it is (`TunnelingHandler`,
- * `k8s.io/apiserver/pkg/util/proxy`). The client is answered as the runtime answers.
+ * Forwards SPDY that the client sends inside a WebSocket; the runtime gets plain SPDY (`TunnelingHandler`,
+ * `k8s.io/apiserver/pkg/util/proxy`). The client gets the runtime's reply.
  * @throws ServerError `BadStreamingUrl`, `StreamingFailed`, `Ended`; the signal's reason
  */
 export async function tunnelStream(
@@ -87,8 +88,8 @@ export async function tunnelStream(
 }
 
 /**
- * Carries a command's channels by WebSocket to the runtime's streams by SPDY. The client has its WebSocket before the runtime is
- * asked, as upstream: whatever befalls from then on it is told on its channel of errors.
+ * Translates a command's WebSocket channels into SPDY streams of the runtime. As in upstream, the client's WebSocket is
+ * accepted before the runtime is called; later errors are reported on the client's error channel.
  * @throws ServerError `BadStreamingUrl`, `Ended`
  */
 export async function translateStream(

@@ -4,25 +4,25 @@ import type { CommandStatus } from './command-status.ts';
 import type { RemoteCommandOptions } from './stream-options.ts';
 import { TerminalSizes } from './terminal-sizes.ts';
 
-/** A message begins with its channel's number; `close` says which of the client's is over. */
+/** The channel numbers, which are the first byte of each message. `close` names the channel that the client ends. */
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const COUNT = 5;
 
-/** What a client of `v5.channel.k8s.io` says. */
+/** Receives the messages of a client of `v5.channel.k8s.io`. */
 export interface CommandListener {
-  /** @returns whether more is wanted now */
+  /** @returns whether more input can be taken now */
   input(data: Buffer): boolean;
   inputEnd(): void;
-  /** A terminal's size, as a runtime reads it. */
+  /** A terminal's size, in the format of the runtime. */
   resize(size: string): void;
-  /** The client has gone, or said what is not of the protocol. */
+  /** The client has disconnected or violated the protocol. */
   gone(): void;
 }
 
 /**
- * The channels of an exec or attach over one WebSocket, by `v5.channel.k8s.io` (`createWebSocketStreams`,
- * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Before somebody listens no more is heard than comes with the first message, and
- * nothing while nothing is wanted.
+ * The channels of an exec or attach over one WebSocket, protocol `v5.channel.k8s.io` (`createWebSocketStreams`,
+ * `k8s.io/apiserver/pkg/util/proxy/websocket.go`). Reading pauses after the first message until a listener is set, and
+ * while the listener takes no input.
  */
 export class CommandChannels {
   readonly #socket: WebSocket;
@@ -30,51 +30,51 @@ export class CommandChannels {
   readonly #asked: RemoteCommandOptions;
   readonly #sizes = new TerminalSizes();
   readonly #closed = Promise.withResolvers<void>();
-  /** What has come before anybody listened. */
+  /** Messages received before a listener was set. */
   #early: Buffer[] = [];
   #listener: CommandListener | undefined;
   #isClosed = false;
   #hasEnded = false;
   #isCorked = false;
 
-  /** @param connection that carries the WebSocket */
+  /** @param connection the connection that carries the WebSocket */
   constructor(socket: WebSocket, connection: Duplex, asked: RemoteCommandOptions) {
     this.#socket = socket;
     this.#connection = connection;
     this.#asked = asked;
     socket.on('message', (data: Buffer) => this.#hear(data));
     socket.on('close', () => this.#leave());
-    // An empty message tells the client that the connection is there.
+    // An empty message tells the client that the connection is established.
     this.#say(asked.stdout ? channels.stdout : asked.stderr ? channels.stderr : channels.error, Buffer.alloc(0));
   }
 
-  /** Resolves when nobody hears anything any more. */
+  /** Resolves when the WebSocket is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Whether the client has gone, though what it said before may still be heard. */
+  /** Whether the client has disconnected; messages received earlier may still be delivered. */
   get isGone(): boolean {
     return this.#isClosed || this.#connection.destroyed;
   }
 
   listen(listener: CommandListener): void {
     this.#listener = listener;
-    // A message may have it that nothing more is wanted.
+    // A queued message may pause reading again, so reading is resumed first.
     this.wantMore();
     for (const data of this.#early.splice(0)) this.#hear(data);
     if (this.#isClosed) listener.gone();
   }
 
-  /** After a listener has said that it wants nothing: more is wanted again. */
+  /** Resumes reading after a listener returned false. */
   wantMore(): void {
     if (this.#socket.isPaused) this.#socket.resume();
   }
 
-  /** @returns whether more can be said now; if not, `onDrain` is called when it can */
+  /** Sends output. @returns whether more can be sent now; if not, `onDrain` is called later */
   say(channel: 'stdout' | 'stderr', data: Uint8Array, onDrain: () => void): boolean {
     if (this.#socket.readyState !== this.#socket.OPEN) return true;
-    // By the library, each message would be copied once, and written by itself.
+    // The library would copy each message and write it separately.
     this.#cork();
     this.#connection.write(messageHead(channels[channel], data.length));
     this.#connection.write(data);
@@ -83,32 +83,32 @@ export class CommandChannels {
     return false;
   }
 
-  /** Says how it ended, and ends when the client has taken that: it has no other time than its connection's. */
+  /** Sends the status and closes when the client has received it. Only the connection's timeouts limit the wait. */
   end(status: CommandStatus): void {
     this.#hasEnded = true;
     this.wantMore();
     this.#say(channels.error, Buffer.from(JSON.stringify(status)), () => this.close(1000));
   }
 
-  /** Says farewell: 1001 where it is this side that ends. */
+  /** Sends a close frame. 1001: the server is stopping. */
   close(code: 1000 | 1001 | 1002): void {
     this.#hasEnded = true;
     this.#socket.close(code);
-    // The answer to that is listened for, and nothing else is.
+    // Resumes reading for the client's close frame; other messages are ignored.
     this.wantMore();
   }
 
-  /** Asks a client that is not listened to whether it is there: that it has gone is heard of by nothing else. */
+  /** Pings a client while reading is paused: otherwise its disconnection would not be noticed. */
   probe(): void {
     if (this.#socket.isPaused && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Breaks off. */
+  /** Terminates the connection. */
   destroy(): void {
     if (this.#socket.readyState !== this.#socket.CLOSED) this.#socket.terminate();
   }
 
-  /** What is said in one turn is written at once. */
+  /** Combines all writes of one turn. */
   #cork(): void {
     if (this.#isCorked) return;
     this.#isCorked = true;
@@ -129,7 +129,8 @@ export class CommandChannels {
     const listener = this.#listener;
     if (channel === undefined || this.#hasEnded) return;
     if (listener === undefined) {
-      // That a client goes which says nothing is heard of: to stop listening at once would be to miss it.
+      // Reading pauses only after the first message: with reading paused from the start, the disconnection of a silent
+      // client would not be noticed.
       this.#early.push(data);
       this.#socket.pause();
       return;
@@ -137,7 +138,7 @@ export class CommandChannels {
     const payload = data.subarray(1);
     if (channel === channels.close) {
       const over = payload[0] ?? COUNT;
-      // Upstream breaks off too.
+      // Upstream also closes with an error.
       if (payload.length !== 1 || over >= COUNT) this.close(1002);
       else if (over === channels.stdin && this.#asked.stdin) listener.inputEnd();
       return;
@@ -158,7 +159,7 @@ export class CommandChannels {
   }
 }
 
-/** What stands before the bytes that a channel says: the head of a whole binary message of a server (RFC 6455, 5.2), and the channel. */
+/** Returns the header of a server's complete binary message (RFC 6455, 5.2), followed by the channel number. */
 function messageHead(channel: number, bytes: number): Buffer {
   const length = bytes + 1;
   const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;

@@ -1,4 +1,4 @@
-/** How a command ended: `metav1.Status`, as far as it is used, with its fields in the order in which Go writes them. */
+/** The result of a command: the used fields of `metav1.Status`, in Go's order. */
 export interface CommandStatus {
   readonly metadata: Readonly<Record<string, never>>;
   readonly status: 'Success' | 'Failure';
@@ -9,10 +9,10 @@ export interface CommandStatus {
 }
 
 const SUCCESS: CommandStatus = { metadata: {}, status: 'Success' };
-/** What of nonsense is told. */
+/** How much of an unparsable status is quoted, in characters. */
 const MAX_QUOTED = 1024;
 
-/** What cannot be done on this side of the runtime (`NewInternalError`, `k8s.io/apimachinery/pkg/api/errors`). */
+/** Creates the status of a failure outside the runtime (`NewInternalError`, `k8s.io/apimachinery/pkg/api/errors`). */
 export function failedCommand(words: string): CommandStatus {
   return {
     ...{ metadata: {}, status: 'Failure', message: `Internal error occurred: ${words}`, reason: 'InternalError' },
@@ -21,10 +21,10 @@ export function failedCommand(words: string): CommandStatus {
 }
 
 /**
- * What a client is told of a command's end, from what the runtime has said on its stream of errors. Exit codes and words are
- * upstream's (`errorDecoderV4` and `V2`, `k8s.io/client-go/tools/remotecommand`; `streamtranslator.go`), but for a runtime
- * that has broken off without a word: that is no success.
- * @param protocol that was agreed on with the runtime: from v4 on there is always a status
+ * Converts the content of the runtime's error stream into the status for the client. Exit codes and messages are
+ * upstream's (`errorDecoderV4` and `V2`, `k8s.io/client-go/tools/remotecommand`; `streamtranslator.go`). Difference: a
+ * runtime that disconnects without a status counts as a failure.
+ * @param protocol the protocol negotiated with the runtime; from v4 on there is always a status
  */
 export function commandStatus(protocol: string, said: string): CommandStatus {
   if (!/^v[45]\./.test(protocol)) {

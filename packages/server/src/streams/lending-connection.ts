@@ -1,21 +1,21 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 
-/** Takes what was read. It is written over once `giveBack` is called. */
+/** Receives a chunk. The buffer is reused after `giveBack` is called. */
 export type Borrower = (chunk: Buffer, giveBack: () => void) => void;
 
-/** Of a connection on which little is said. */
+/** The buffer size of a connection with little traffic. */
 const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = 64 * 1024;
-/** So many are with the borrower at most; until one is given back nothing is read. */
+/** The maximum number of buffers lent at a time. Beyond it, reading pauses. */
 const MOST_LENT = 2;
-/** Large ones that nobody uses, of all connections together. */
+/** The maximum number of unused large buffers, for all connections together. */
 const MOST_SPARE = 16;
 const spare: Buffer[] = [];
 
 /**
- * A connection that reads into the same few buffers again and again. Memory that is taken anew for each read lies outside of
- * the collector's heap and drives it all the same: of a stream that carries much, half the time goes into collecting. Until
- * somebody borrows, it is a socket like others.
+ * A connection that reads into a few reused buffers. Buffers allocated for each read lie outside V8's heap but still
+ * trigger garbage collection, which takes half of the time on a busy stream. Until `lend` is called, the connection is
+ * an ordinary socket.
  */
 export class LendingConnection {
   readonly socket: Socket;
@@ -34,11 +34,11 @@ export class LendingConnection {
     });
   }
 
-  /** From now on what comes is lent; nobody may listen for `data` then. */
+  /** Passes received chunks to `borrower` from now on. No other code may listen for `data` then. */
   lend(borrower: Borrower): void {
     for (let chunk = this.socket.read(); chunk !== null; chunk = this.socket.read()) borrower(chunk, () => {});
     this.#borrower = borrower;
-    // Its end is told to those only who let it flow.
+    // A socket emits `end` only while it flows.
     this.socket.resume();
   }
 
@@ -54,7 +54,7 @@ export class LendingConnection {
     else if (spare.length < MOST_SPARE) spare.push(buffer);
   }
 
-  /** @returns whether more is to be read now */
+  /** @returns whether to continue reading */
   #hasRead(length: number, buffer: Buffer): boolean {
     const chunk = buffer.subarray(0, length);
     this.#isLarge = length === buffer.length || (this.#isLarge && length > SMALL_BYTES);

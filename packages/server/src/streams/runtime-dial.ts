@@ -12,29 +12,30 @@ import { type Reply, text } from '../http/reply.ts';
 import { LendingConnection } from './lending-connection.ts';
 import type { StreamingEndpoint } from './streaming-url.ts';
 
-/** What a runtime's streaming endpoint said: a connection of the protocol that was asked for, or a refusal. */
+/** The response of a runtime's streaming endpoint: an upgraded connection, or a rejection. */
 export type Dialled =
   | {
       readonly connection: Duplex;
-      /** Where what it says can be borrowed instead of listened to. */
+      /** Set if the connection's buffers can be borrowed instead of listening for `data`. */
       readonly lender?: LendingConnection | undefined;
-      /** The head of its answer, as it goes to the client. */
+      /** The head of the response, as it is sent to the client. */
       readonly head: string;
       readonly headers: IncomingHttpHeaders;
-      /** What it sent after that already. */
+      /** Data that the runtime has already sent after the head. */
       readonly rest: Buffer;
     }
   | { readonly connection?: undefined; readonly refusal: Reply };
 
-/** How long a runtime may take to answer. */
+/** How long a runtime may take to respond, in milliseconds. */
 const ANSWER_MS = 30_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * Asks a runtime's streaming endpoint to change the protocol, as upstream's `UpgradeAwareHandler` does. A refusal is handed on
- * with its words alone; a redirect, or anything else but a change, is an error (`k8s.io/apimachinery/pkg/util/proxy`).
- * @param headers names and values in turn, which the runtime gets
+ * Requests a protocol upgrade from a runtime's streaming endpoint, as upstream's `UpgradeAwareHandler` does
+ * (`k8s.io/apimachinery/pkg/util/proxy`). Of a rejection, only status and text are passed on. A redirect or any other
+ * response is an error.
+ * @param headers names and values in turn, for the runtime
  * @throws ServerError `StreamingFailed`; the signal's reason
  */
 export async function dialRuntime(
@@ -64,7 +65,7 @@ async function dial(
   const lender = secure ? undefined : new LendingConnection(connecting);
   const asked = (secure ? secureRequest : http.request)({
     ...{ method, path, headers: [...headers], maxHeaderSize: MAX_HEADER_BYTES },
-    // In place of an agent: the connection is for this request alone.
+    // Replaces an agent: the connection serves only this request.
     createConnection: () => lender?.socket ?? secureConnect({ ...connecting, servername: 'localhost' }),
   });
   const giveUp = (): void => void asked.destroy();
@@ -88,7 +89,7 @@ async function dial(
   }
 }
 
-/** @throws ServerError `StreamingFailed` for what is neither a change of the protocol nor an error */
+/** @throws ServerError `StreamingFailed` if the response is neither an upgrade nor an error */
 async function refusalOf(response: IncomingMessage): Promise<Reply> {
   const status = response.statusCode ?? 0;
   if (status < 400) {
@@ -106,7 +107,7 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): str
   return `${head}\r\n`;
 }
 
-/** Whatever this machine's resolver says of `localhost`. */
+/** Resolves `localhost` to loopback addresses, whatever the machine's resolver returns. */
 const loopbackOnly: LookupFunction = (_name, options, callback) => {
   if (options.all) {
     callback(null, [

@@ -5,22 +5,22 @@ import { type IdleLimits, IdleWatch } from '../listen/idle-watch.ts';
 import type { LendingConnection } from './lending-connection.ts';
 
 export interface SpliceOptions extends IdleLimits {
-  /** What carries the client's end, where that is no connection itself. */
+  /** The connection below the client's stream, if the stream is not itself a connection. */
   readonly carrier?: Duplex | undefined;
-  /** What the client may be told when all of it is to end; nothing where absent. */
+  /** Supplies the closing frame for the client when the server stops. If absent, none is sent. */
   readonly lastWord?: LastWord | undefined;
-  /** Lends what the runtime says, where it can. */
+  /** Lends the runtime's chunks, if supported. */
   readonly lender?: Pick<LendingConnection, 'lend'> | undefined;
 }
 
-/** How long a client has to take the last word. */
+/** How long a client has to receive the closing frame, in milliseconds. */
 const LAST_WORD_MS = 1000;
 
 /**
- * Hands on what comes from each of two connections to the other, byte for byte, no faster than it is taken, until both have
- * ended (W2): an end of one is handed on while the other has more to say; a break of one breaks the other off, when that has
- * been handed what was said before. Resolves when both are closed. When `signal` ends it, the client gets a last word between
- * two frames, and none in the midst of one.
+ * Forwards data between two connections byte for byte, as fast as the receivers accept it, until both have ended (W2).
+ * The end of one direction is forwarded while the other continues. If one connection breaks, the other receives the
+ * remaining data and is then closed. Resolves when both are closed. When `signal` is aborted, the client gets a closing
+ * frame if the stream is between two frames.
  */
 export function splice(
   client: Duplex,
@@ -31,7 +31,7 @@ export function splice(
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let farewell: Timer | undefined;
-  /** Whether the client has had its last word. */
+  /** Whether the client has been sent the closing frame. */
   let isOver = false;
   const breakOff = (): void => {
     client.destroy();
@@ -39,7 +39,7 @@ export function splice(
   };
   const watch = new IdleWatch(clock, limits, breakOff);
   const end = (): void => {
-    // A client that has gone is heard of by its end, after what it has said before.
+    // The client has disconnected: its remaining data is forwarded, and its end is handled there.
     if (carrier.destroyed) return;
     const word = client.writable ? lastWord?.word : undefined;
     if (word === undefined) {
@@ -49,7 +49,7 @@ export function splice(
     isOver = true;
     runtime.destroy();
     client.end(word);
-    // What it says still is not listened to, but its end is.
+    // Further data of the client is discarded, but its end must be noticed.
     client.resume();
     watch.cancel();
     farewell = clock.setTimer(LAST_WORD_MS, breakOff);
@@ -63,9 +63,9 @@ export function splice(
     signal.removeEventListener('abort', end);
     resolve();
   };
-  /** Whether somebody is to hear it. */
+  /** Returns whether the chunk should be forwarded. */
   const heard = (from: Duplex, to: Duplex, chunk: Buffer): boolean => {
-    // What is said to nobody keeps nothing open.
+    // Discarded data does not count as activity.
     if (isOver || to.destroyed) return false;
     watch.heard();
     if (from === runtime) lastWord?.see(chunk);
@@ -89,8 +89,8 @@ export function splice(
         close();
         return;
       }
-      // What it said before it ended or broke off is handed on still, as by Go's proxy, which writes before it reads on; that it
-      // heard the rest cannot be.
+      // Data received before the end or the break is still forwarded, as in Go's proxy, which writes before it reads
+      // further. Whether the other end receives the rest is unknown.
       if (to.writable) to.end(() => to.destroy());
       else if (!to.writableFinished) to.once('finish', () => to.destroy());
       else to.destroy();
@@ -108,7 +108,7 @@ export function splice(
       else giveBack();
     });
   }
-  // What the client has said and nobody takes does not keep it from being gone.
+  // Unread data of the client must not hide its disconnection.
   if (carrier !== client) carrier.once('close', linger);
   if (signal.aborted || carrier.destroyed || runtime.destroyed) breakOff();
   else signal.addEventListener('abort', end, { once: true });

@@ -24,7 +24,7 @@ import {
 import { forwardedPorts, remoteCommandOptions } from './stream-options.ts';
 import { asksForCommandChannels, tunnelledProtocols } from './web-socket-protocols.ts';
 
-/** What streams need of a node. */
+/** The components of {@link streamEndpoints}. */
 export interface StreamComponents extends StreamNode {
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -32,11 +32,12 @@ export interface StreamComponents extends StreamNode {
 }
 
 export interface StreamOptions {
-  /** `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds; 4 hours by default. */
+  /** `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds. Default: 4 hours. */
   readonly idleTimeoutMs?: number;
   /**
-   * `ExtendWebSocketsToKubelet` (KEP-4006), true by default: exec and attach by `v5.channel.k8s.io` are carried to a runtime's
-   * SPDY, and so is port-forward by `SPDY/3.1+portforward.k8s.io`. Without, they are the runtime's to understand.
+   * `ExtendWebSocketsToKubelet` (KEP-4006): exec and attach over `v5.channel.k8s.io`, and port-forward over
+   * `SPDY/3.1+portforward.k8s.io`, are translated into SPDY for the runtime. If false, these requests are forwarded
+   * unchanged. Default: true.
    */
   readonly extendWebSockets?: boolean;
 }
@@ -46,9 +47,10 @@ const FOUR_HOURS_MS = 14_400_000;
 type StreamName = 'exec' | 'attach' | 'portForward';
 
 /**
- * `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. Streams by SPDY, and by WebSocket up to
- * `v4.channel.k8s.io`, are spliced, byte for byte, with the runtime's own: nothing of them is read here. The newer protocols by
- * WebSocket, which runtimes do not speak, are carried to the runtime's SPDY. Answers are upstream's (`pkg/kubelet/server/server.go`).
+ * Returns the handlers of `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. SPDY streams, and
+ * WebSockets up to `v4.channel.k8s.io`, are forwarded to the runtime byte for byte without parsing. The newer WebSocket
+ * protocols, which runtimes do not support, are translated into SPDY. Answers are upstream's
+ * (`pkg/kubelet/server/server.go`).
  */
 export function streamEndpoints(
   given: StreamComponents,
@@ -66,7 +68,8 @@ export function streamEndpoints(
   const upgrades: Partial<Record<StreamName, UpgradeEndpoint>> = {};
   for (const name of ['exec', 'attach', 'portForward'] as const) {
     upgrades[name] = (call) => stream(node, name, call, wayOf(name, call, extendWebSockets), { ...carrying, requests });
-    // Upstream asks the runtime first, and answers 500; what is missing is the client's to say.
+    // Upstream calls the runtime first and returns 500. A missing upgrade is the client's error, so this code returns
+    // 400.
     endpoints[name] = (call) => {
       const query = name === 'portForward' ? forwardedPorts(call.query, false) : remoteCommandOptions(call.query);
       const ready = prepare<object>(node, call, query);
@@ -76,7 +79,7 @@ export function streamEndpoints(
   return { endpoints, upgrades };
 }
 
-/** How a stream is carried: as it comes, or between protocols. */
+/** How a stream is carried: unchanged, or translated. */
 type Way = 'splice' | 'translate' | 'tunnel';
 
 function wayOf(name: StreamName, { headers }: Call, extendWebSockets: boolean): Way {
@@ -115,10 +118,10 @@ function locate(node: StreamNode, name: StreamName, call: Call, way: Way): Promi
       return forwardLocation(node, call, way === 'tunnel');
   }
 }
-/** Runs a command to its end and answers with what it wrote (`RunInContainer`). */
+/** Runs a command to its end and returns its output (`RunInContainer`). */
 async function run(node: StreamComponents, call: Call): Promise<Answer> {
   const { params, query, signal } = call;
-  // For legacy reasons, as upstream: one string, and no quotes.
+  // As in upstream, for legacy reasons, the command is one string without quoting.
   const ready = prepare(node, call, { options: (query.get('cmd') ?? '').split(' ') });
   if (ready.options === undefined) return ready.refusal;
   const { options: cmd, pod } = ready;
@@ -130,6 +133,6 @@ async function run(node: StreamComponents, call: Call): Promise<Answer> {
     signal,
   );
   if (exitCode !== 0) return text(500, `command '${cmd.join(' ')}' exited with ${exitCode}: ${Buffer.from(stderr)}`);
-  // Byte for byte: what a command writes need be no text.
+  // The output is sent as bytes, because it may not be text.
   return { status: 200, headers: { 'Content-Type': 'application/json' }, bytes: Buffer.concat([stdout, stderr]) };
 }

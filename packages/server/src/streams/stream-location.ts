@@ -5,7 +5,7 @@ import { type Running, readySandbox, runningContainer } from '../endpoints/runni
 import { type Reply, text } from '../http/reply.ts';
 import { forwardedPorts, type RemoteCommandOptions, remoteCommandOptions, type StreamQuery } from './stream-options.ts';
 
-/** What of the runtime is asked for streams: `RuntimeService` of `cri-client` is one. */
+/** The methods of the runtime that streams need. `RuntimeService` of `@node-agent/cri-client` implements it. */
 export interface StreamRuntime {
   exec(request: RemoteCommandOptions & { containerId: string; cmd: string[] }, signal?: AbortSignal): Promise<Streamed>;
   attach(request: RemoteCommandOptions & { containerId: string }, signal?: AbortSignal): Promise<Streamed>;
@@ -16,30 +16,30 @@ export interface StreamRuntime {
   ): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }>;
 }
 
-/** Where the runtime serves a stream. */
+/** The URL on which the runtime serves a stream. */
 export interface Streamed {
   readonly url: string;
 }
 
-/** What is asked of a node to find where a stream is to be taken. */
+/** The components that locate a stream. */
 export interface StreamNode {
   readonly runtime: StreamRuntime;
-  /** A pod of this node. */
+  /** Returns a pod of this node. */
   getPodByName(namespace: string, name: string): Pod | undefined;
-  /** The UID of the pod that a mirror pod's UID stands for; any other as it is. */
+  /** Returns the UID of the static pod for a mirror pod's UID; other UIDs unchanged. */
   translatePodUid(uid: string): string;
-  /** The pods of which anything runs. */
+  /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
 }
 
-/** Where a stream is to be taken, and which streams of a command the runtime was asked for; or the answer to who asked. */
+/** The runtime's URL and the requested streams, or the reply that rejects the request. */
 export type Location =
   | { readonly url: string; readonly streams: RemoteCommandOptions }
   | { readonly url?: undefined; readonly refusal: Reply };
 
 const NO_STREAMS: RemoteCommandOptions = { stdin: false, stdout: false, stderr: false, tty: false };
 
-/** What can be said before the runtime is asked. */
+/** The result of the checks that do not need the runtime. */
 export type Prepared<T extends object> =
   | { readonly options: T; readonly pod: Pod }
   | { readonly options?: undefined; readonly refusal: Reply };
@@ -52,7 +52,7 @@ export function prepare<T extends object>(node: StreamNode, { params }: Call, qu
   return isAnother ? { refusal: text(404, 'pod not found') } : { options: query.options, pod };
 }
 
-/** Where a command is run (`GetExec`, `pkg/kubelet/kubelet_pods.go`). */
+/** Locates the stream of an exec (`GetExec`, `pkg/kubelet/kubelet_pods.go`). */
 export async function execLocation(node: StreamNode, call: Call): Promise<Location> {
   const ready = prepare(node, call, remoteCommandOptions(call.query));
   if (ready.options === undefined) return ready;
@@ -66,12 +66,12 @@ export async function execLocation(node: StreamNode, call: Call): Promise<Locati
   }, call.signal);
 }
 
-/** Where a container is joined (`GetAttach`). */
+/** Locates the stream of an attach (`GetAttach`). */
 export async function attachLocation(node: StreamNode, call: Call): Promise<Location> {
   const ready = prepare(node, call, remoteCommandOptions(call.query));
   if (ready.options === undefined) return ready;
   const { options, pod } = ready;
-  // Whether there is a terminal was settled when the container was started.
+  // The container's spec decides whether there is a terminal.
   const tty = findContainer(pod, call.params.container)?.container.tty ?? false;
   const streams = { ...options, tty, stderr: options.stderr && !tty };
   return await asked(async () => {
@@ -83,8 +83,8 @@ export async function attachLocation(node: StreamNode, call: Call): Promise<Loca
 }
 
 /**
- * Where ports are reached (`GetPortForward`).
- * @param tunnels whether the client tells SPDY by WebSocket, which names ports stream by stream as SPDY does
+ * Locates the stream of a port-forward (`GetPortForward`).
+ * @param tunnels whether the client sends SPDY inside a WebSocket; SPDY names ports per stream
  */
 export async function forwardLocation(node: StreamNode, call: Call, tunnels: boolean): Promise<Location> {
   const ready = prepare(node, call, forwardedPorts(call.query, isWebSocket(call.headers) && !tunnels));
@@ -108,7 +108,10 @@ async function located(
   return { refusal: text(500, running.message) };
 }
 
-/** What the runtime refuses is refused in its words (`WriteError`, `k8s.io/cri-streaming/pkg/streaming`). */
+/**
+ * Converts errors of the runtime into replies with the runtime's message (`WriteError`,
+ * `k8s.io/cri-streaming/pkg/streaming`).
+ */
 async function asked(ask: () => Promise<Location>, signal: AbortSignal): Promise<Location> {
   try {
     return await ask();
@@ -116,7 +119,7 @@ async function asked(ask: () => Promise<Location>, signal: AbortSignal): Promise
     signal.throwIfAborted();
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'NOT_FOUND') return { refusal: text(404, errorText(error)) };
-    // After so many seconds the runtime has forgotten the streams that nobody came for.
+    // After 60 s, the runtime has dropped streams to which no client connected.
     if (code === 'RESOURCE_EXHAUSTED') return { refusal: text(429, errorText(error), { 'Retry-After': '60' }) };
     return { refusal: text(500, errorText(error)) };
   }

@@ -1,4 +1,4 @@
-/** Which streams of a command are asked for. */
+/** The requested streams of a command. */
 export interface RemoteCommandOptions {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -6,22 +6,22 @@ export interface RemoteCommandOptions {
   readonly tty: boolean;
 }
 
-/** What a query asks for, or the words that refuse it with 400. */
+/** The parsed query, or the message of a 400. */
 export type StreamQuery<T> = { readonly options: T } | { readonly options?: undefined; readonly message: string };
 
-/** Reads the query of `/exec` and `/attach` (`NewOptions`, `k8s.io/cri-streaming/pkg/streaming/remotecommand`). */
+/** Parses the query of `/exec` and `/attach` (`NewOptions`, `k8s.io/cri-streaming/pkg/streaming/remotecommand`). */
 export function remoteCommandOptions(query: URLSearchParams): StreamQuery<RemoteCommandOptions> {
   const isAsked = (name: string): boolean => query.get(name) === '1';
   const tty = isAsked('tty');
   const [stdin, stdout] = [isAsked('input'), isAsked('output')];
-  // A terminal has one output.
+  // A terminal has a single output.
   const stderr = isAsked('error') && !tty;
   if (!stdin && !stdout && !stderr) return { message: 'you must specify at least 1 of stdin, stdout, stderr' };
   return { options: { stdin, stdout, stderr, tty } };
 }
 
 /**
- * Reads the ports of `/portForward`, which a WebSocket client has to name; SPDY names them stream by stream (`NewV4Options`,
+ * Parses the ports of `/portForward`. A WebSocket client must name them; SPDY names them per stream (`NewV4Options`,
  * `k8s.io/cri-streaming/pkg/streaming/portforward`).
  */
 export function forwardedPorts(query: URLSearchParams, isWebSocket: boolean): StreamQuery<readonly number[]> {

@@ -1,16 +1,16 @@
 import { ServerError } from '../errors.ts';
 
-/** Where the runtime serves a stream. */
+/** The address of a stream that the runtime serves. */
 export interface StreamingEndpoint {
   readonly secure: boolean;
   /** A loopback address, or `localhost`. */
   readonly host: string;
   readonly port: number;
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
 }
 
-/** Addresses that stand for every address of this machine, and the loopback address that reaches them, as Go dials them. */
+/** Unspecified addresses, and the loopback address that Go dials for them. */
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /**
@@ -23,8 +23,9 @@ export function parseStreamingUrl(text: string): StreamingEndpoint {
   const url = URL.parse(text.startsWith('//') ? `http:${text}` : text);
   if (url === null) throw bad('is no URL');
   const { protocol, hostname, port, username, password, pathname, search } = url;
-  if (protocol !== 'http:' && protocol !== 'https:') throw bad(`has the scheme ${protocol.slice(0, -1)}`);
-  if (username !== '' || password !== '') throw bad('has a user in it');
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw bad(`must have the scheme http or https, not ${protocol.slice(0, -1)}`);
+  if (username !== '' || password !== '') throw bad('must not contain a user');
   const given = hostname.replace(/^\[|\]$/g, '');
   const host = UNSPECIFIED[given] ?? given;
   if (host !== 'localhost' && host !== '::1' && !/^127(?:\.\d{1,3}){3}$/.test(host)) {
@@ -34,7 +35,7 @@ export function parseStreamingUrl(text: string): StreamingEndpoint {
   return { secure, host, port: port === '' ? (secure ? 443 : 80) : Number(port), path: `${pathname}${search}` };
 }
 
-/** The URL itself is not told: whoever has it may use it (W4). */
+/** The URL is left out of the message, because it grants access (W4). */
 function bad(fault: string): ServerError {
   return new ServerError('BadStreamingUrl', `the container runtime's streaming URL ${fault}`);
 }

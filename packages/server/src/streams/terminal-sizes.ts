@@ -1,21 +1,24 @@
-/** How large a terminal is, in characters. */
+/** The size of a terminal, in characters. */
 interface TerminalSize {
   readonly Width: number;
   readonly Height: number;
 }
 
-/** What a client says, at most, at once, with what is no whole size yet. */
+/** The maximum size of unparsed text, in bytes. */
 const MAX_TEXT_BYTES = 4096;
 
 /**
- * Reads what a client says of its terminal's size: objects of JSON, one after another, in whatever pieces. What is no size ends
- * that: nothing is read any more (`handleResizeEvents`, `k8s.io/apiserver/pkg/util/proxy/websocket.go`).
+ * Parses the terminal sizes that a client sends: consecutive JSON objects, split into arbitrary pieces. After invalid
+ * data, all further data is ignored (`handleResizeEvents`, `k8s.io/apiserver/pkg/util/proxy/websocket.go`).
  */
 export class TerminalSizes {
   #text = '';
   #isOver = false;
 
-  /** @returns the last size that is whole now, as a runtime reads it: a terminal has one, however many come at once; nothing where none is */
+  /**
+   * @returns the last complete size in the format of the runtime, because only the newest matters; `undefined` if none
+   * is complete
+   */
   read(piece: Uint8Array): string | undefined {
     if (this.#isOver) return undefined;
     if (this.#text.length + piece.length > MAX_TEXT_BYTES) {
@@ -44,7 +47,7 @@ function sizeOf(text: string): TerminalSize | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  // Go takes names of any case, and 0 for what is not there.
+  // Go accepts field names in any case and uses 0 for missing fields.
   const fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
   const [width, height] = ['width', 'height'].map((name) => fields.get(name) ?? 0);
   return isExtent(width) && isExtent(height) ? { Width: width, Height: height } : undefined;

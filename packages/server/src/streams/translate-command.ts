@@ -11,28 +11,29 @@ import type { RemoteCommandOptions } from './stream-options.ts';
 export interface TranslationComponents {
   readonly clock: Clock;
   readonly channels: CommandChannels;
-  /** Asks the runtime for SPDY. */
+  /** Requests a SPDY connection from the runtime. */
   dial(signal: AbortSignal): Promise<Dialled>;
 }
 
-/** The protocols of exec and attach by SPDY that are offered, the best first; by SPDY v5 is what v4 is. */
+/** The offered SPDY protocols of exec and attach, the best first. Over SPDY, v5 equals v4. */
 export const OFFERED_PROTOCOLS: readonly string[] = ['v5', 'v4', 'v3', 'v2'].map(
   (version) => `${version}.channel.k8s.io`,
 );
 
-/** How long a runtime has to answer each stream, as upstream. */
+/** How long a runtime has to accept each stream, in milliseconds, as in upstream. */
 const OPEN_MS = 30_000;
-/** How often a runtime is asked whether it is there, as by upstream, and a client that is not listened to. */
+/** How often the runtime is pinged, as in upstream, and also a client from which nothing is read, in milliseconds. */
 export const ASK_MS = 5000;
-/** How long both ends have when the server ends. */
+/** How long both ends have to finish when the server stops, in milliseconds. */
 const FAREWELL_MS = 1000;
-/** What a runtime says of a command's end, at most: the command itself is in it. */
+/** The limit of the runtime's status, in bytes; the status contains the command. */
 const MAX_STATUS_BYTES = 1024 * 1024;
 
 /**
- * Carries an exec or attach between a client of channels over WebSocket and a runtime of streams over SPDY, as upstream's
- * `StreamTranslatorHandler` (`k8s.io/apiserver/pkg/util/proxy`): no faster than either takes it, until both have ended (W2).
- * The client is told how the command ended, or why it was not run, on its channel of errors.
+ * Translates an exec or attach between a client's WebSocket channels and the runtime's SPDY streams, as upstream's
+ * `StreamTranslatorHandler` does (`k8s.io/apiserver/pkg/util/proxy`). Data flows as fast as the receiver accepts it,
+ * until both ends have finished (W2). The client's error channel reports the command's result, or why the command was
+ * not run.
  */
 export async function translateCommand(
   components: TranslationComponents,
@@ -55,7 +56,7 @@ export async function translateCommand(
   await new Translation(components, runtime, limits).run(signal);
 }
 
-/** A runtime's end of it. */
+/** The streams of the runtime. */
 interface CommandStreams {
   readonly connection: SpdyConnection;
   readonly protocol: string;
@@ -66,7 +67,7 @@ interface CommandStreams {
   readonly resize: SpdyStream | undefined;
 }
 
-/** @throws ServerError `StreamingFailed` where the runtime refuses; SpdyError; the signal's reason */
+/** @throws ServerError `StreamingFailed` if the runtime rejects the request; SpdyError; the signal's reason */
 async function openStreams(
   { clock, dial }: TranslationComponents,
   { stdin, stdout, stderr, tty }: RemoteCommandOptions,
@@ -85,7 +86,7 @@ async function openStreams(
   const connection = new SpdyConnection(socket, { role: 'client', head: dialled.rest });
   const open = (type: string): Promise<SpdyStream> => connection.open({ streamtype: type });
   try {
-    // In the order in which upstream opens them.
+    // In upstream's order.
     const opened = Promise.all([
       open('error'),
       stdin ? open('stdin') : undefined,
@@ -101,25 +102,28 @@ async function openStreams(
   }
 }
 
-/** What a refusal says, where it is a status too (`upgradeErrorMessage`, `k8s.io/streaming/pkg/httpstream/spdy`). */
+/**
+ * Returns the message of a rejection, which may be inside a status object (`upgradeErrorMessage`,
+ * `k8s.io/streaming/pkg/httpstream/spdy`).
+ */
 function refusalWords(body: string): string {
   try {
     const { message, error } = JSON.parse(body);
     for (const words of [message, error]) if (typeof words === 'string' && words.trim() !== '') return words.trim();
   } catch {
-    // No status, but words.
+    // The body is plain text.
   }
   return body.trim() === '' ? 'empty server response' : body.trim();
 }
 
-/** One stream of either end under way. */
+/** A translation in progress. */
 class Translation {
   readonly #clock: Clock;
   readonly #channels: CommandChannels;
   readonly #runtime: CommandStreams;
   readonly #watch: IdleWatch;
   #farewell: Timer | undefined;
-  /** The terminal's size, while the runtime has not taken the one before it. */
+  /** The newest terminal size, while the runtime has not yet received the previous one. */
   #size: string | undefined;
   #isSizing = false;
 
@@ -146,11 +150,11 @@ class Translation {
     this.#farewell?.cancel();
   }
 
-  /** Hands on what the client says. */
+  /** Forwards the client's input. */
   #takeInput(): void {
     const { stdin, resize } = this.#runtime;
     const wantMore = (): void => this.#channels.wantMore();
-    // Nothing is said to this side on these, but that nothing more is taken.
+    // The runtime sends no data on these streams, but their windows and end must be processed.
     for (const stream of [stdin, resize]) stream?.resume();
     stdin?.on('drain', wantMore).on('close', wantMore);
     stdin?.on('end', () => stdin.end());
@@ -170,8 +174,8 @@ class Translation {
   }
 
   /**
-   * A terminal has one size: of those that come while the runtime takes none, the last is kept, and the client is listened to, or
-   * that it goes would not be heard of. What nobody takes keeps nothing open.
+   * Forwards a terminal size. While the runtime accepts none, only the newest is kept; reading from the client
+   * continues, so that its disconnection is noticed. Unsent sizes do not count as activity.
    */
   #resize(size: string): void {
     this.#size = size;
@@ -191,7 +195,7 @@ class Translation {
     this.#size = undefined;
   }
 
-  /** Hands on what the runtime says, and then how it ended. */
+  /** Forwards the runtime's output, then the result. */
   async #tellOutcome(): Promise<void> {
     const { stdout, stderr, error, protocol } = this.#runtime;
     const [said] = await Promise.all([
@@ -210,11 +214,11 @@ class Translation {
     return commandStatus(protocol, said);
   }
 
-  /** Resolves when all of it was said to the client, or nobody listens. */
+  /** Resolves when all output has been sent, or the client has disconnected. */
   #copy(name: 'stdout' | 'stderr', stream: SpdyStream | undefined): Promise<void> {
     if (stream === undefined) return Promise.resolve();
     stream.on('data', (chunk: Buffer) => {
-      // What is said to nobody is heard to its end, and keeps nothing open.
+      // Output without a receiver is read to its end and does not count as activity.
       if (this.#channels.isGone) return;
       this.#watch.heard();
       const onDrain = (): void => {
@@ -226,7 +230,7 @@ class Translation {
     return endOf(stream);
   }
 
-  /** What is said on the stream of errors; `undefined` where it is too much. */
+  /** Returns the content of the error stream, or `undefined` if it is too long. */
   async #errorText(stream: SpdyStream): Promise<string | undefined> {
     const pieces: Buffer[] = [];
     let size = 0;
@@ -243,14 +247,14 @@ class Translation {
     const { stdin, stdout, stderr, connection } = this.#runtime;
     this.#watch.linger();
     for (const output of [stdout, stderr]) output?.resume();
-    // As a client of SPDY that has gone: a runtime that is told farewell has its command run on.
+    // Disconnects like a SPDY client that vanished: after an orderly GOAWAY, a runtime would let the command continue.
     const hangUp = (): void => connection.hangUp();
     if (stdin === undefined || stdin.destroyed || stdin.writableFinished) hangUp();
-    // What it said before it went is handed on still.
+    // Input received before the disconnection is still forwarded.
     else stdin.once('finish', hangUp).once('close', hangUp).end();
   }
 
-  /** Nobody waits any more: the client has gone, which is heard of in its own way, or the server ends. */
+  /** Ends the translation when the server stops. If the client has disconnected, its own handler does so. */
   #end(): void {
     if (this.#channels.isGone) return;
     this.#channels.close(1001);
@@ -269,7 +273,7 @@ class Translation {
   }
 }
 
-/** Resolves when nothing more is read from a stream. */
+/** Resolves when a stream has no more data. */
 function endOf(stream: SpdyStream): Promise<void> {
   return new Promise((resolve) => {
     if (stream.readableEnded || stream.destroyed) resolve();

@@ -2,9 +2,9 @@ import { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 
 /**
- * The bytes that are told in the binary messages of a WebSocket, in whatever pieces, as a connection of its own
- * (`k8s.io/client-go/tools/portforward/tunneling_connection.go`). A WebSocket has no half-closing: its end is that of both
- * directions. A message of text breaks it off.
+ * The bytes inside the binary messages of a WebSocket, as a connection
+ * (`k8s.io/client-go/tools/portforward/tunneling_connection.go`). A WebSocket cannot be half-closed: its end ends both
+ * directions. A text message breaks the connection.
  */
 export class Tunnel extends Duplex {
   readonly #socket: WebSocket;
@@ -16,19 +16,19 @@ export class Tunnel extends Duplex {
     this.on('error', () => {});
     socket.on('message', (data: RawData, isBinary: boolean) => {
       if (this.destroyed || this.#hasHeardEnd) return;
-      if (!isBinary) this.destroy(new Error('a message of text'));
+      if (!isBinary) this.destroy(new Error('unexpected text message'));
       else if (!this.push(data)) socket.pause();
     });
     socket.on('close', () => {
       this.#hasHeardEnd = true;
       this.push(null);
-      // What came before is read still.
+      // Data received earlier is still read.
       if (this.readableEnded) this.destroy();
       else this.once('end', () => this.destroy());
     });
   }
 
-  /** Asks a client that is not listened to whether it is there: that it has gone is heard of by nothing else. */
+  /** Pings a client while reading is paused: otherwise its disconnection would not be noticed. */
   probe(): void {
     if (this.#socket.isPaused && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
@@ -44,7 +44,7 @@ export class Tunnel extends Duplex {
 
   override _final(done: (error?: Error | null) => void): void {
     this.#socket.close(1000);
-    // The answer to that is waited for, whether or not anybody reads what comes before it.
+    // Resumes reading for the client's close frame, even if no code reads the data before it.
     this.#hasHeardEnd = true;
     if (this.#socket.isPaused) this.#socket.resume();
     done();
