@@ -32,11 +32,11 @@ describe('who may use the secured server', () => {
   const authorities = { pem: '', fingerprints: new Set<string>(), onChange: () => () => {} };
 
   test.each<[string, object, string]>([
-    ['by default', {}, 'authorization.mode is Webhook, and there is no API server to ask'],
+    ['by default', {}, 'authorization.mode is Webhook, but the node has no API server'],
     [
       'with AlwaysAllow',
       { authorization: { mode: 'AlwaysAllow' } },
-      'neither client certificates, nor tokens, nor anonymous requests are let in',
+      'client certificates, tokens and anonymous requests are all disabled',
     ],
   ])('alone, %s, nobody can be let in: %j', async (_name, settings, because) => {
     expect(accessOf(await loaded(settings), 'n1', parts)).toEqual({ because });
@@ -57,7 +57,7 @@ describe('who may use the secured server', () => {
     // The type knows no such value, and a flag without one has given it.
     const authorization = { ...configuration.authorization, mode: '' as 'Webhook' };
     const access = accessOf({ configuration: { ...configuration, authorization }, origins }, 'n1', parts);
-    expect(access).toEqual({ because: 'authorization.mode is Webhook, and there is no API server to ask' });
+    expect(access).toEqual({ because: 'authorization.mode is Webhook, but the node has no API server' });
   });
 
   test.each([

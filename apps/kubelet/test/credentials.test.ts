@@ -109,7 +109,7 @@ describe('how the API server is spoken to', () => {
     const data = Buffer.from('no certificate').toString('base64');
     await kubeconfig('kubelet.conf', SERVER, { 'client-certificate-data': data, 'client-key-data': data });
     await expect(begin(true, '')).rejects.toThrow(
-      /kubelet\.conf: the user's certificate and key: there is no certificate/,
+      /kubelet\.conf: load client certificate and key: there is no certificate/,
     );
   });
 

@@ -40,9 +40,7 @@ test('W2: what does not end in time is named, and ends with the process', async 
   expect(exits).toEqual([]);
   await clock.advance(1);
   expect(exits).toEqual([1]);
-  expect(said.at(-1)).toBe(
-    'Not all of it has ended in time: the process ends all the same {"parts":"endless","active":"Timeout"}',
-  );
+  expect(said.at(-1)).toBe('Shutdown timed out, exiting {"parts":"endless","active":"Timeout"}');
 });
 
 test('W2: a part that has failed ends with the others, or with the process where they do not end; it is told once', async () => {

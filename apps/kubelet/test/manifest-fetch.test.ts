@@ -79,7 +79,9 @@ describe('the fetch of a manifest', () => {
 
   test('follows none to what is no URL of HTTP', async () => {
     const { port } = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc/x' }).end());
-    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow('is redirected to what is no http or https URL');
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow(
+      'redirected to a URL that is neither http nor https',
+    );
   });
 
   test('ends with its signal, whatever hangs', async () => {

@@ -138,7 +138,7 @@ test('its log is klog’s text where nothing is said, and no error of a client t
   expect(first).toMatch(/^I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+\.ts:\d+\] "Kubelet version" version="v1\.36\.3/);
   await lineWith(lines, 'Container runtime sanity check failed');
   kubelet?.kill('SIGTERM');
-  await lineWith(lines, 'Ending; pods go on running');
+  await lineWith(lines, 'Shutting down; pods keep running');
   const rest: string[] = [];
   for (let next = await lines.next(); !next.done; next = await lines.next()) rest.push(next.value);
   expect(rest.filter((line) => line.startsWith('E'))).toEqual([]);
@@ -154,7 +154,7 @@ test('alone it serves the secured port to whom its own configuration lets in, wi
     authorization: { mode: 'AlwaysAllow' },
     enableSystemLogHandler: false,
   });
-  await lineWith(lines, 'The secured server listens');
+  await lineWith(lines, 'Secured server is listening');
   const curl = async (path: string): Promise<string> => {
     const flags = ['-s', '-w', ' %{http_code}', '--cacert', join(directory, 'pki/kubelet.crt')];
     const { stdout } = await promisify(execFile)('curl', [...flags, '-k', `https://127.0.0.1:${port}${path}`]);
@@ -183,7 +183,7 @@ test('go tool pprof, which asks by itself, is shown its CPU time and its heap; i
     ...{ authentication: { anonymous: { enabled: true } }, authorization: { mode: 'AlwaysAllow' } },
     enableSystemLogQuery: true,
   });
-  await lineWith(lines, 'The secured server listens');
+  await lineWith(lines, 'Secured server is listening');
   const base = `127.0.0.1:${port}`;
   const pprof = async (path: string): Promise<string> => {
     const env = { ...process.env, PPROF_TMPDIR: directory };

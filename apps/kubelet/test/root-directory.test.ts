@@ -50,6 +50,6 @@ it('does not start where it may mount and cannot, and says what the system said'
 it('goes on where it may not mount, and says so once', async () => {
   expect(await share({ mountinfo: PRIVATE, status: MAY_NOT, fails: new Error('must be superuser') })).toEqual({
     mounted: [],
-    said: ['warn: The root directory is on no shared mount, and could not be mounted as one'],
+    said: ['warn: Could not make the root directory a shared mount'],
   });
 });

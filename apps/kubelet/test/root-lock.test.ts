@@ -28,11 +28,11 @@ describe('the lock of the root directory', () => {
     expect(lines).toEqual([]);
   });
 
-  it('goes on with a warning if there is no flock program', async () => {
+  it('goes on with a warning if flock program not found', async () => {
     const { logger, lines } = captureLogger();
     const error = Object.assign(new Error('spawn flock ENOENT'), { code: 'ENOENT' });
     await using _lock = await lockRootDirectory({ logger, flock: async () => ({ error }) }, rootDir);
-    expect(lines).toMatchObject([{ level: 'warn', fields: { because: 'there is no flock program' } }]);
+    expect(lines).toMatchObject([{ level: 'warn', fields: { because: 'flock program not found' } }]);
   });
 });
 

@@ -12,7 +12,7 @@ import { parseReservations } from '@node-agent/node-status';
 import { formatResourceList, parseResourceList } from '@node-agent/pod-spec';
 import { captureLogger } from '@node-agent/telemetry/testing';
 import { describe, expect, test } from 'vitest';
-import { endingLogger, isOfClosing } from '../src/ending-logger.ts';
+import { endingLogger, isCausedByClosing } from '../src/ending-logger.ts';
 import { enforcedResources, reservedGroups } from '../src/enforced-resources.ts';
 import { adjustKernel } from '../src/kernel-settings.ts';
 import type { Machine } from '../src/machine.ts';
@@ -85,7 +85,7 @@ describe('while the node ends', () => {
     [refused, false],
     ['text', false],
   ])('%s is of a client that is being closed: %s', (error, expected) => {
-    expect(isOfClosing(error)).toBe(expected);
+    expect(isCausedByClosing(error)).toBe(expected);
   });
 
   test('such errors are told at debug, and nothing else is', () => {

@@ -74,8 +74,8 @@ describe('systemd', () => {
     await ready;
     expect(sent.map((line) => Number.parseInt(line, 10))).toEqual([0, 1000, 3000, 7000, 15_000, 25_000]);
     expect(logged).toEqual([
-      'Failed to tell the service manager that the kubelet is up, trying again: spawn /bin/sh EAGAIN',
-      'Told the service manager that the kubelet is up',
+      'Failed to notify the service manager that the kubelet is ready, retrying: spawn /bin/sh EAGAIN',
+      'Notified the service manager that the kubelet is ready',
     ]);
   });
 

@@ -24,9 +24,11 @@ async function settingsOf(files: Readonly<Record<string, string>>, outputs: Outp
 
 test('a kernel without user namespaces, or set to have none, is told by name', async () => {
   const path = '/proc/sys/user/max_user_namespaces';
-  expect(await settingsOf({}, {})).toEqual({ unavailable: `the kernel has none: there is no ${path}` });
+  expect(await settingsOf({}, {})).toEqual({
+    unavailable: `the kernel does not support user namespaces: ${path} does not exist`,
+  });
   expect(await settingsOf({ [path]: '0\n' }, {})).toEqual({
-    unavailable: `the kernel is set to have none: ${path} is 0`,
+    unavailable: `user namespaces are disabled: ${path} is 0`,
   });
 });
 

@@ -108,7 +108,7 @@ export class TestNode {
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill(signal);
     await ended;
-    const late = /^.*Not all of it has ended in time.*$/m.exec(await readFile(this.logFile, 'utf8'));
+    const late = /^.*Shutdown timed out.*$/m.exec(await readFile(this.logFile, 'utf8'));
     if (late !== null) throw new Error(late[0]);
   }
 
